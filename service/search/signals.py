@@ -30,7 +30,7 @@ NEXT_ENTITY = 0.5
 """Weight of an entity next to one that the query names, at full strength of the relation."""
 
 GOAL_SIMILARITY = 0.70
-"""Similarity to a goal from which on a memory serves it: where texts begin to be neighbours."""
+"""Similarity to a goal from which on a memory serves it."""
 
 DAY_S = 86_400.0
 
@@ -44,13 +44,13 @@ HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
 
 @dataclass(frozen=True, slots=True)
 class QueryContext:
-    """All that ranking needs to know of a query, the same for every candidate.
+    """All that ranking needs to know about a query, the same for every candidate.
 
-    `term_ids`: by lexeme; `rarity`: of a lexeme, 0..1; `entities`, `entity_weights`: the entities that the query
-    names and what naming each counts, 0..1; `stats`: what jobs and reads made of each candidate; `text_count`: how many
-    memories the search may see; `few_matches`: hardly any text contains a term of the query, so rare terms must match
-    exactly; `goals`: how well each candidate serves an active goal, 0..1, empty without one; `time_span`: the times of
-    the oldest and the newest candidate, for a query about the present.
+    `term_ids`: by lexeme; `rarity`: of a lexeme, 0..1; `entities`, `entity_weights`: the entities that the query names
+    and the weight of naming each, 0..1; `stats`: the numbers that jobs and reads keep for each candidate; `text_count`:
+    how many memories the search may see; `few_matches`: hardly any text contains a term of the query, so rare terms
+    must match exactly; `goals`: how well each candidate serves an active goal, 0..1, empty without one; `time_span`:
+    the times of the oldest and the newest candidate, for a query about the present.
     """
 
     query: Query
@@ -80,7 +80,7 @@ def query_context(
     found: Candidates,
     entities: EntityMatches,
 ) -> QueryContext:
-    """What ranking knows of the query before the features are read."""
+    """What ranking knows about the query before the features are read."""
     texts = found.text_count
     return QueryContext(
         query,
@@ -122,7 +122,7 @@ def wanted_features(context: QueryContext, matching_texts: int) -> frozenset[str
 def with_features(
     context: QueryContext, found: Features, matching_texts: int, similarity: Callable[[float], float]
 ) -> QueryContext:
-    """The context, with what the features of all candidates add to it. `similarity` calibrates a cosine of two stored
+    """The context, completed from the features of all candidates. `similarity` calibrates a cosine of two stored
     texts."""
     goals = {
         each: goal_pull(cosine, similarity, is_linked=linked)
@@ -145,8 +145,8 @@ def required_terms(context: QueryContext) -> Collection[tuple[str, ...]]:
 
 
 def entity_weights(entities: EntityMatches, texts: int) -> dict[str, float]:
-    """What naming each entity counts, 0..1: 1 when a single memory does, little when most do; an entity that is one
-    step away at most half of it."""
+    """The weight of naming each entity, 0..1: 1 if a single memory names it, little if most do; at most half of that
+    for an entity one step away."""
     top = bm25.idf(max(texts, 1), 1)
     return {
         name: min(1.0, bm25.idf(max(texts, 1), count) / top)
@@ -156,8 +156,8 @@ def entity_weights(entities: EntityMatches, texts: int) -> dict[str, float]:
 
 
 def goal_pull(cosine: float | None, similarity: Callable[[float], float], *, is_linked: bool) -> float:
-    """How well a memory serves an active goal, 0..1: 1 when it was linked by hand, else by its nearness from
-    GOAL_SIMILARITY on. `cosine`: to the nearest goal, None where one of the two has no vector."""
+    """How well a memory serves an active goal, 0..1: 1 if it was linked by hand, else by its nearness from
+    GOAL_SIMILARITY on. `cosine`: to the nearest goal; None if one of the two has no vector."""
     if is_linked:
         return 1.0
     return 0.0 if cosine is None else max(0.0, (similarity(cosine) - GOAL_SIMILARITY) / (1 - GOAL_SIMILARITY))
@@ -171,7 +171,7 @@ def weights(ranking: Ranking) -> Weights:
 
 
 def fusion_context(context: QueryContext) -> FusionContext:
-    """What of the query matters to fusion."""
+    """The parts of the query that matter to fusion."""
     parsed = context.parsed
     applies = {
         "speaker": bool(parsed.speakers) or parsed.role is not None,
@@ -201,7 +201,7 @@ def fused(columns: Columns, context: QueryContext, *, limit: int | None = None, 
 
 
 def cosines(found: Features) -> dict[UUID, float | None]:
-    """By candidate: to the vector of the query as it was sent, where another one was searched with."""
+    """The cosine of each candidate to the vector of the query as sent, if another one was searched with."""
     if found.original_cosine:
         return dict(zip(found.ids, found.original_cosine, strict=True))
     known = found.text_vector.tolist()
@@ -243,7 +243,7 @@ def columns(found: Features, context: QueryContext) -> Columns:
 
 
 def _filled(column: Column, other: Column) -> Column:
-    """What is known of a memory's context; one without context is its own."""
+    """The features of a memory's context; a memory without context is its own."""
     return np.where(np.isnan(column), other, column)
 
 
@@ -285,7 +285,7 @@ def _goal(found: Features, context: QueryContext) -> Column:
 
 
 def factors(found: Features, context: QueryContext) -> dict[str, Column]:
-    """What the sum is multiplied by; only what is switched on."""
+    """The factors of the sum; only those that are switched on."""
     on, made = context.ranking.factors, dict[str, Column]()
     stats = [context.stats.get(each) for each in found.ids] if on.importance or on.salience else []
     if on.expired_factor != 1:
@@ -306,7 +306,7 @@ def factors(found: Features, context: QueryContext) -> dict[str, Column]:
 
 
 def _centred(strength: float, value: Column) -> Column:
-    """1 for a value of a half, up to 1 - strength and 1 + strength for 0 and 1."""
+    """1 for a value of 0.5, 1 - strength for 0 and 1 + strength for 1."""
     return 1 + strength * (2 * np.clip(value, 0.0, 1.0) - 1)
 
 
@@ -347,10 +347,10 @@ def _mention(kept: Mapping[str, object]) -> Mention:
 # -- phrasing: whether a text asks, and speaks of its speaker ---------------------------------------------------------
 
 MAX_REMEMBERED: Final = 50_000
-"""Texts that each measure remembers, some 10 MB."""
+"""Texts that each measure caches, some 10 MB."""
 
 UNKNOWN_FIRST_PERSON: Final = 0.5
-"""Assumed of a text that is too long to be examined: it speaks of many things."""
+"""Assumed for a text that is too long to be examined, because it is about many things."""
 
 MAX_FIRST_PERSON_CHARS: Final = 2_000
 """A longer text is not examined for first-person speech."""
@@ -358,7 +358,7 @@ MAX_FIRST_PERSON_CHARS: Final = 2_000
 
 class _Remembered:
     """A measure of texts, 0..1, computed once per text and process: a text costs some microseconds, and a search has
-    hundreds. Remembered by id and hash, never by text, for up to MAX_REMEMBERED of them."""
+    hundreds. Cached by id and hash, never by text, for up to MAX_REMEMBERED of them."""
 
     def __init__(self, measure: Callable[[str], float]) -> None:
         self._measure = measure
@@ -384,7 +384,7 @@ def asking_share(ids: Sequence[UUID], texts: Sequence[str | None]) -> Column:
 
 
 def first_person_share(ids: Sequence[UUID], texts: Sequence[str | None]) -> Column:
-    """Returns how much each text speaks of its speaker, 0..1; UNKNOWN_FIRST_PERSON where there is no text, or a long
+    """Returns how much each text speaks of its speaker, 0..1; UNKNOWN_FIRST_PERSON if there is no text, or a long
     one."""
     short = [text if text and len(text) <= MAX_FIRST_PERSON_CHARS else None for text in texts]
     return _column(_first_person, ids, short, UNKNOWN_FIRST_PERSON)

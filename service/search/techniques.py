@@ -1,11 +1,11 @@
 """Query techniques: self-query, query expansion, HyDE, and the vector of requests.
 
 Self-query reads filters out of the query; query expansion and HyDE add texts whose vectors are averaged with the
-query's (as Gao et al. 2022 do for HyDE), so that there is still one search. A language model does it where there is one
-and it answers; else rules do, or the technique is left out and says so. None of them can make a search fail.
+query's (as Gao et al. 2022 do for HyDE), so that there is still one search. A language model does it if there is one
+and it answers; else rules do, or the technique is left out and reported. None of them can make a search fail.
 
-A request ("Book me a flight to Rome") is close to every other short request. So what requests have in common is
-subtracted from its vector, which is averaged with that of the same text as a note.
+A request ("Book me a flight to Rome") is near every other short request. So what requests have in common is subtracted
+from its vector, which is averaged with that of the same text as a note.
 """
 
 from __future__ import annotations
@@ -41,7 +41,7 @@ from service.search import prompts
 from service.understanding import model_calls
 
 TIMEOUT_S = 5.0
-"""After it a technique does without the language model."""
+"""How long a technique waits for the language model."""
 
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000
@@ -72,7 +72,7 @@ GENERIC_REQUESTS = tuple(
     )
 )
 GENERIC_SHARE = 0.5
-"""How much of their mean vector is subtracted from a request. 0.4 to 0.7 did equally well on requests over stored
+"""Share of their mean vector that is subtracted from a request. 0.4 to 0.7 did equally well on requests over stored
 preferences."""
 
 
@@ -215,7 +215,7 @@ def _texts(values: Sequence[object]) -> list[CleanText]:
 
 
 def _by_model(query: Query, reply: _Filters) -> Query:
-    """The query narrowed by a model's answer; an invalid time, an unknown type or an invalid filter is left out."""
+    """The query restricted by a model's answer; an invalid time, an unknown type or an invalid filter is left out."""
     start, end = moment(reply.start), moment(reply.end)
     usable = (start or end) and not (start and end and start >= end)
     types = reply.types if isinstance(reply.types, list) else []
@@ -254,7 +254,7 @@ def _by_rules(query: Query, reference: datetime, zone: ZoneInfo) -> Query:
 def _with_filters(
     query: Query, window: Window, types: Sequence[MemoryType], tags: Sequence[str], tree: Filter | None
 ) -> Query:
-    """The query narrowed where the caller did not narrow it."""
+    """The query with restrictions where the caller set none."""
     old = query.narrow
     narrow = replace(
         old,

@@ -1,6 +1,7 @@
-"""Search of turns: parses and embeds the query with nothing held, reads candidates in one snapshot, ranks them.
+"""Search of turns: parses and embeds the query holding no connection, reads candidates in one snapshot, ranks them.
 
-Ranked as memories are: by a turn's own words and meaning, those of the turns before it, who speaks, and when.
+They are ranked like memories: by a turn's own words and meaning, those of the turns before it, the speaker and the
+time.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.turn_candidates import TurnQuery
 
 MIN_CANDIDATES = 50
-"""Candidates by each measure, at least."""
+"""Minimum number of candidates by each measure."""
 
 RANKING = Ranking(factors=Factors(current_factor=1.0, past_factor=1.0, expired_factor=1.0))
 """A turn has neither a temporal tag nor an end."""
@@ -36,7 +37,7 @@ RANKING = Ranking(factors=Factors(current_factor=1.0, past_factor=1.0, expired_f
 
 @dataclass(frozen=True, slots=True)
 class PreparedTurnSearch:
-    """A search of turns that needs nothing but the database any more."""
+    """A search of turns that only needs the database now."""
 
     wanted: TurnFilter
     query: Query
@@ -46,8 +47,8 @@ class PreparedTurnSearch:
 
 @dataclass(frozen=True, slots=True)
 class RankedTurns:
-    """The turns that answer, best first, and the probability, 0..1, that the turns searched hold an answer (None where
-    it cannot be told)."""
+    """The matching turns, best first, and the probability, 0..1, that the turns searched have an answer (None if
+    unknown)."""
 
     hits: tuple[TurnHit, ...]
     answer_probability: float | None
@@ -56,7 +57,7 @@ class RankedTurns:
 
 
 async def search(wanted: TurnFilter, text: CleanText, limit: int, res: Resources, *, skip: int = 0) -> RankedTurns:
-    """Returns the best `limit` turns after the first `skip`, as many as fit an answer. Without an embedder only words,
+    """Returns the best `limit` turns after the first `skip`, as many as fit a response. Without an embedder only words,
     speakers and times count, and a warning says so."""
     prepared = await prepare(wanted, text, limit, res)
     async with res.db.snapshot(wanted.scope.workspace_id, steady_plans=True) as session:
@@ -69,12 +70,12 @@ async def prepare(wanted: TurnFilter, text: CleanText, limit: int, res: Resource
     async with res.db.read(wanted.scope.workspace_id) as session:
         speakers = await turn_candidates.speakers(session, wanted)
     prepared = await prepare_text(query, speakers, now, Stopwatch(), res)
-    parsed = replace(prepared.parsed, asks_when=False)  # of a turn nobody knows whether it names a time
+    parsed = replace(prepared.parsed, asks_when=False)  # it is not known whether a turn names a time
     return PreparedTurnSearch(wanted, query, replace(prepared, parsed=parsed), now)
 
 
 async def ranked(session: Session, prepared: PreparedTurnSearch, res: Resources, *, skip: int = 0) -> RankedTurns:
-    """Returns the best turns of the snapshot after the first `skip`, as many as fit an answer."""
+    """Returns the best turns of the snapshot after the first `skip`, as many as fit a response."""
     wanted, query, text = prepared.wanted, prepared.query, prepared.text
     time = text.parsed.time
     found, features, _ = await turn_candidates.read(

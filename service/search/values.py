@@ -21,21 +21,21 @@ from service.domain.text import CleanText
 
 PartName = Literal["turns", "facts", "entities", "strategies", "goals", "user_context"]
 PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "strategies", "turns")
-"""In the order of the prompt: what stands last is closest to the query."""
+"""In the order of the prompt: the last part is closest to the query."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecallQuery:
-    """A redacted query to everything that is remembered of a scope.
+    """A redacted query to everything that is stored for a scope.
 
-    `top_k`: at most so many of each part. `max_tokens`: of the whole bundle, as text. `per_conversation`: at most so
-    many passages of one conversation, so that it does not crowd out the others; None for no cap. `context_window`:
-    turns given before and after each one that answers. Both are off by default: with 2,000 tokens they cost evidence
-    on LoCoMo's dev conversations (docs/recall.md). `since`: only turns and facts from then on. `min_confidence`: 0..1,
-    of facts that have a confidence. `min_probability`: 0..1, leaves out turns and facts that answer with a smaller one.
-    `min_answer`: 0..1, leaves out turns, facts and entities altogether where an answer is less probable. `valid_at`:
-    facts that held at this moment instead of now; `as_of`: what was recorded at this moment, of which only turns and
-    facts are known. `timezone`: IANA, in which days begin.
+    `top_k`: maximum number in each part. `max_tokens`: maximum for the whole bundle, as text. `per_conversation`:
+    maximum number of passages of one conversation, so that it does not crowd out the others; None for no maximum.
+    `context_window`: turns returned before and after each match. Both are off by default: with 2,000 tokens they cost
+    evidence on LoCoMo's dev conversations (docs/recall.md). `since`: only turns and facts from then on.
+    `min_confidence`: 0..1, for facts that have a confidence. `min_probability`: 0..1, leaves out turns and facts with a
+    lower one. `min_answer`: 0..1, leaves out all turns, facts and entities if an answer is less probable. `valid_at`:
+    facts that were valid at this moment instead of now; `as_of`: what was recorded at this moment, for turns and facts
+    only. `timezone`: IANA, for the beginning of days.
     """
 
     scope: Scope
@@ -60,8 +60,8 @@ class RecallQuery:
 
 @dataclass(frozen=True, slots=True)
 class TurnItem:
-    """A turn of the bundle. `match`: 0..1, how well it answers; `is_context`: it does not, but stands next to one that
-    does, whose `score` it has. `answer_probability` 0..1: that it holds the answer; None where it cannot be told."""
+    """A turn of the bundle. `match`: 0..1, how well it matches; `is_context`: it does not match, but is next to a turn
+    that does, and has the `score` of that. `answer_probability` 0..1: that it has the answer; None if unknown."""
 
     turn: Turn
     score: float
@@ -89,7 +89,7 @@ class EntityItem:
 
 @dataclass(frozen=True, slots=True)
 class BundleRelation:
-    """An edge of the entity graph with the names of both ends; it reads from source to target."""
+    """An edge of the entity graph with the names of both ends, from source to target."""
 
     source: str
     label: str
@@ -110,7 +110,7 @@ class PartMetrics:
 @dataclass(frozen=True, slots=True)
 class Bundle:
     """What fits, each part best first. `text` is the same as one block for a prompt; `tokens` its estimated size.
-    `answer_probability` 0..1: that the turns and memories searched hold the answer; None where it cannot be told."""
+    `answer_probability` 0..1: that the turns and memories searched have the answer; None if unknown."""
 
     turns: tuple[TurnItem, ...]
     facts: tuple[FactItem, ...]
@@ -138,7 +138,7 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """A memory, a turn, a strategy or a goal at the time it is about. `importance`: 0..1, 0.5 where not rated. `cosine`
+    """A memory, a turn, a strategy or a goal with the time it is about. `importance`: 0..1, 0.5 if not rated. `cosine`
     to the query, if there is one."""
 
     kind: EventKind

@@ -41,19 +41,19 @@ MAX_FROM_GRAPH: Final = 400
 """The graph returns at most this many unless more hits are wanted; hnsw.ef_search on the role is as large."""
 
 SCAN_LIMIT: Final = 20_000
-"""Rows that a function over terms or tags reads at most: what bounds a query of frequent terms only."""
+"""Maximum number of rows that a function over terms or tags reads: the bound for queries of frequent terms only."""
 
 MAX_CHECKED: Final = 20_000
 """Nearest by binary distance that are checked against the conditions; MAX_CLOSE of them are compared exactly."""
 
 MIN_FOUND_SHARE: Final[dict[VectorStrategy, float]] = {"binary": 1.0, "hnsw": 0.4}
-"""The fallback runs when fewer than this share of `arm_limit`, or than `limit`, are found: the nearest ten may then lie
-beyond where the search ended."""
+"""The fallback runs when fewer than this share of `arm_limit`, or than `limit`, are found: the nearest ten may then be
+beyond the end of the search."""
 
 ARM_OVERFETCH: Final = 10
-"""The functions return this multiple of the arm's size, of which the conditions hide some."""
+"""The functions return this multiple of the arm's size, because the conditions hide some."""
 
-# The nearest of a kind by binary distance that the conditions let through, compared exactly.
+# The nearest of a kind by binary distance that meet the conditions, compared exactly.
 BINARY: Final = """
 WITH approximate AS MATERIALIZED (
     SELECT v.memory_id AS id, {exact_distance} AS distance FROM memory_vector v
@@ -112,7 +112,7 @@ KNOWN_MATCHING: Final = """SELECT m.id FROM memory m
         UNION ALL
         SELECT m.id FROM {all_of} AND {too_few} AND (SELECT ids IS NULL FROM known)"""
 
-# Without a vector the newest fill up: the scope's btree is in their order.
+# Without a vector the newest rows fill up the candidates: the scope's btree is in their order.
 NEWEST: Final = """
 (SELECT 'newest' AS arm, m.id, CAST(0 AS float8) AS place FROM {newest}
     {top})
@@ -169,7 +169,7 @@ PARAMETER_TYPES: Final[dict[str, Any]] = {
 
 
 async def find(session: Session, plan: SearchPlan, strategy: VectorStrategy) -> Candidates:
-    """The candidates. Their `path` is the strategy, or fallback where that gave too few."""
+    """The candidates. Their `path` is the strategy, or `fallback` if that found too few."""
     statistics = await term_statistics.read(session, plan.workspace_id, plan.terms)
     arms: dict[str, list[UUID]] = {}
     path: VectorPath = "none" if plan.vector is None else "fallback"

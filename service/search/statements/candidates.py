@@ -1,4 +1,4 @@
-"""The strategy of a search by the size of its scope, and the candidates that it finds.
+"""Chooses the strategy of a search by the size of its scope, and returns the candidates that it finds.
 
 | rows of the scope | strategy | file |
 |---|---|---|
@@ -23,8 +23,8 @@ from service.search.statements import approximate, exact, prefilter
 from service.search.statements.plan import Candidates, SearchPlan
 
 PREFILTER_ROWS: Final = 2_000
-"""From this size of a scope on, conditions that an index serves are looked up before reading all rows; in a smaller one
-the look-up costs as much as it saves."""
+"""From this size of a scope on, conditions with an index are looked up before reading all rows; in a smaller one the
+look-up takes as long as it saves."""
 
 MAX_SPEAKERS: Final = 200
 
@@ -46,7 +46,7 @@ SELECT (SELECT count(*) FROM (SELECT FROM memory m WHERE {scope} LIMIT :most + 1
 
 
 async def summary(session: Session, scope: Condition, turns: Condition, *, count_to: int) -> ScopeSummary:
-    """How large the scope is, and who speaks in it. `turns`: the scope as a condition on `turn t`."""
+    """The size of the scope and its speakers. `turns`: the scope as a condition on `turn t`."""
     values = {**scope.values, **turns.values, "most": count_to, "speakers": MAX_SPEAKERS}
     row = (await direct.fetch(session, summary_statement(scope.sql, turns.sql), values))[0]
     return ScopeSummary(row.rows, tuple(row.speakers), row.has_turns)

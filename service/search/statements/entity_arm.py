@@ -24,10 +24,10 @@ MAX_ENTITIES = 50
 """Entities that one query can mean; several channels may know the same name."""
 
 RELATIONS_EACH_WAY = 5
-"""Relations of an entity that are followed, in each direction, the strongest first."""
+"""Relations of an entity that are followed in each direction, strongest first."""
 
 MAX_LINKS = 5_000
-"""An entity that more memories name is too common to help, and counting them all would take longer than the search."""
+"""An entity named by more memories is too common to help, and counting them all would take longer than the search."""
 
 # ix_entity_name, ix_entity_alias_key, or the unique indexes that begin with the user; then ix_entity_edge_source and
 # _target, ix_memory_entity_entity. Each step begins where the last one ended (LATERAL), whatever is known of the
@@ -88,7 +88,7 @@ class EntityMatches:
 
 
 async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now: datetime) -> EntityMatches:
-    """The memories that name one of these entities (casefolded names or aliases), the rarest names first."""
+    """The memories that name one of these entities (casefolded names or aliases), rarest names first."""
     memories, named_as = dict[UUID, frozenset[str]](), dict[str, frozenset[str]]()
     text_counts, next_strength = dict[str, float](), dict[str, float]()
     ids = dict[UUID, None]()
@@ -116,7 +116,7 @@ def values(plan: SearchPlan, names: Sequence[str], now: datetime) -> dict[str, A
 
 
 def _owner(plan: SearchPlan) -> str:
-    """Whose entities they may be: the user's where every memory of the scope is, nobody's where it may be shared."""
+    """The owner of the entities: the user if every memory of the scope is the user's, nobody if it may be shared."""
     if "user_id" not in plan.scope.values or plan.match == "any":
         return "true"
     own = "{alias}.user_id = :user_id"

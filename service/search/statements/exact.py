@@ -1,11 +1,11 @@
-"""Candidates of a small scope, of which every row is read, and of a few rows found by prefilter.py.
+"""Candidates from a small scope, where every row is read, or from a few rows found by prefilter.py.
 
 Terms are weighed by BM25 over the rows that the search may see; their document frequencies are counted in the same
 statement, so they are right after every update and delete. Vectors are compared by their binary quantisation, and the
 nearest by that exactly. Further arms: the time that the query asks for, tags, and the newest rows to fill up.
 
-The scope is cut by its btree and read once; everything else is a filter, because no GIN index is used under row-level
-security (docs/decisions/003-definer-functions.md). features.py measures the candidates with the same weights.
+The scope is read once by its btree; everything else is a filter, because no GIN index is used under row-level security
+(docs/decisions/003-definer-functions.md). features.py measures the candidates with the same weights.
 """
 
 from __future__ import annotations

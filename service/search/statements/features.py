@@ -30,12 +30,12 @@ from service.postgres.vectors import Half, cosine
 from service.search.statements.plan import SearchPlan
 
 Column = NDArray[np.float64]
-"""A number for each candidate, NaN where there is nothing to measure."""
+"""A number for each candidate; NaN if there is nothing to measure."""
 
 NUMBERS = ("text_lexical", "context_lexical", "text_vector", "context_vector")
 
 MAX_GOALS = 8
-"""Active goals that count: the first by priority. More would be close to everything."""
+"""Number of active goals that are used, by priority. More would be close to everything."""
 
 HAS_QUESTION = " OR ".join(f"strpos(m.content, '{mark}') > 0" for mark in QUESTION_MARKS)
 
@@ -53,7 +53,7 @@ ALWAYS: Mapping[str, str] = {
 
 SHORT_TEXTS, SHORT_BYTES = "short_texts", 2_000
 """A wanted feature that widens `phrasing` to all texts of up to this many bytes. Longer ones are documents rather than
-messages, are stored out of line, and are too much to hand over for each candidate."""
+messages, are stored out of line, and are too large to return for each candidate."""
 
 OPTIONAL: Mapping[str, str] = {
     "original_cosine": "near.original_cosine",
@@ -137,7 +137,7 @@ class TermIdf:
 async def read(
     session: Session, plan: SearchPlan, ids: Sequence[UUID], idf: TermIdf, wanted: frozenset[str] = frozenset()
 ) -> Features:
-    """The features of the candidates that the scope and the conditions let through; `wanted`: which of OPTIONAL, and
+    """The features of the candidates that meet the scope and the conditions; `wanted`: those of OPTIONAL, and
     SHORT_TEXTS."""
     shape, values = statement(plan, ids, idf, wanted)
     return of_columns(await direct.columns(session, shape, values))
@@ -156,7 +156,7 @@ UNKNOWN: Mapping[str, object] = {"dated": False, "tagged": False, "importance": 
 
 
 def joined(memories: Features, more: Features, wanted: frozenset[str]) -> Features:
-    """The features of memories, then those of more candidates, such as turns. `wanted`: what was read of memories."""
+    """The features of memories, then those of more candidates, such as turns. `wanted`: what was read for memories."""
     found: dict[str, Any] = {name: np.concatenate([getattr(memories, name), getattr(more, name)]) for name in NUMBERS}
     for name in (ALWAYS.keys() | wanted) - {*NUMBERS, SHORT_TEXTS}:
         others = getattr(more, name) or [UNKNOWN.get(name)] * len(more.ids)

@@ -14,10 +14,10 @@ from service.postgres.engine import Session
 from service.postgres.scopes import by_key, typed
 
 MOST_CANDIDATES = 50
-"""Candidates that are compared with the hits, the nearest first: as many as the arm of vectors hands in at least."""
+"""Candidates that are compared with the hits, nearest first: as many as the arm of vectors returns at least."""
 
 MOST = 3
-"""Statements that a hit names, the latest first."""
+"""Statements named with a hit, latest first."""
 
 # Each vector is found by its key and read once; the hits are compared with all candidates that were said after them.
 LATER = """

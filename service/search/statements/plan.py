@@ -18,20 +18,20 @@ from service.search.column_ranges import ColumnRange
 from service.search.filter_keys import NO_FILTER_KEYS, FilterKeys
 
 MIN_ARM_LIMIT: Final = 50
-"""Candidates of each arm, at least; an arm hands in twice what is asked for."""
+"""Minimum number of candidates of each arm; an arm returns twice the requested number."""
 
 NOWHERE: Final = Condition("false")
-"""The scope of what is never shared, where only shared rows are looked for."""
+"""The scope of tables without shared rows, if only shared rows are searched."""
 
 
 @dataclass(frozen=True, slots=True)
 class SearchPlan:
-    """Where a search looks, what for, and how many it wants.
+    """What a search looks for, where, and how many results it needs.
 
     - scope, vector_scope: the scope as a condition on `memory m` and on `memory_vector v`
     - match, with_shared: how the scope counts its ids, and whether it has shared memories, too (domain/scope.py)
     - goal_scope: the scope as a condition on `goal g`
-    - conditions: what else a row must meet
+    - conditions: the other conditions on a row
     - filter_keys, column_ranges: what every row that meets them carries, for the indexes
     - exact_rows: scopes up to this size are read row by row
     - prefiltered: scope and vectors are those of a few rows whose ids were looked up first (prefilter.py)

@@ -25,7 +25,7 @@ from service.search.filter_keys import KeyGroup
 from service.search.statements.plan import SearchPlan
 
 MAX_FEW: Final = 5_000
-"""Rows that are few. Each is read by its key from two tables; beyond, the other strategies of a large scope are
+"""The maximum of few rows. Each is read by its key from two tables; for more, the other strategies of a large scope are
 faster."""
 
 MAX_SCANNED: Final = 30_000
@@ -63,8 +63,8 @@ COLUMN_TYPES: Final = {"id": "uuid", "timestamp": "timestamptz", "created_at": "
 
 
 async def few_rows(session: Session, plan: SearchPlan) -> SearchPlan | None:
-    """The plan for the few rows that can meet the conditions; None where no index tells that they leave `exact_rows`
-    rows of the workspace at most, and MAX_FEW."""
+    """The plan for the few rows that can meet the conditions; None if no index shows that at most `exact_rows` rows of
+    the workspace, and MAX_FEW, can."""
     if not plan.filter_keys and not plan.column_ranges:
         return None
     row = await direct.first(session, probe(plan), values(plan))

@@ -70,7 +70,7 @@ async def turn_windows(
 async def hidden_turns(
     session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]]
 ) -> set[tuple[UUID, int]]:
-    """Returns the places of those turns of which nothing is shown, because all they say is withdrawn."""
+    """Returns the places of the turns of which nothing is shown, because their whole text is withdrawn."""
     wanted = tuple_(TURN.c.conversation_id, TURN.c.turn_index).in_(sorted(places))
     query = select(TURN.c.conversation_id, TURN.c.turn_index).where(
         TURN.c.workspace_id == workspace_id, TURN.c.shown == "", wanted
@@ -92,7 +92,7 @@ async def named_entities(session: Session, scope: Scope, names: Sequence[str]) -
 async def relations(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime
 ) -> dict[UUID, list[BundleRelation]]:
-    """Returns by entity its strongest relations that hold now, in both directions."""
+    """Returns for each entity its strongest relations that are valid now, in both directions."""
     values = {"workspace": workspace_id, "ids": list(ids), "now": now, "each": MAX_RELATIONS}
     found: dict[UUID, list[BundleRelation]] = {}
     for row in await session.execute(RELATIONS, values):

@@ -89,7 +89,7 @@ FIND_LARGE = text("SELECT workspace_id FROM find_large_workspaces(:minimum)")
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """In how many of `texts` texts a term occurs, and in how many contexts. `texts` 0: nothing was counted yet."""
+    """The number of texts, of `texts`, and of contexts in which a term occurs. `texts` 0: nothing was counted yet."""
 
     texts: int
     text_df: Mapping[int, float]
@@ -112,7 +112,7 @@ async def read(session: Session, workspace_id: UUID, terms: Sequence[int]) -> Te
 
 
 def smooth(count: int, texts: int, count_everywhere: int, texts_everywhere: int) -> float:
-    """Returns in how many of the workspace's texts a term occurs, 0..texts, drawn towards its share among all texts."""
+    """Returns the number of the workspace's texts with a term, 0..texts, smoothed towards its share among all texts."""
     if texts_everywhere == 0 or texts == 0:
         return float(min(count, texts))
     weight = PRIOR_TEXTS / (texts + PRIOR_TEXTS)
@@ -120,8 +120,8 @@ def smooth(count: int, texts: int, count_everywhere: int, texts_everywhere: int)
 
 
 def selective_terms(frequency: Mapping[int, float], texts: float) -> list[int]:
-    """Returns the terms that open candidates, the rarest first: those in at most 2 % of the texts, as long as they
-    occur in some thousand texts together; only the rarest where all are more frequent."""
+    """Returns the terms that open candidates, rarest first: those in at most 2 % of the texts, as long as they occur in
+    some thousand texts together; only the rarest if all are more frequent."""
     found: list[int] = []
     opened = 0.0
     for term in _rarest_first(frequency):
@@ -133,8 +133,8 @@ def selective_terms(frequency: Mapping[int, float], texts: float) -> list[int]:
 
 
 def companion_terms(frequency: Mapping[int, float], texts: float) -> list[int]:
-    """Returns the terms of which a row has to have one as well where even the rarest term is too frequent: the two next
-    to the rarest. Terms of equal frequency mostly occur in the same texts (a word and its parts) and narrow nothing."""
+    """Returns the terms of which a row must also have one if even the rarest term is too frequent: the next two after
+    the rarest. Terms of equal frequency mostly occur in the same texts (a word and its parts) and narrow nothing."""
     selective = selective_terms(frequency, texts)
     if len(selective) != 1 or frequency[selective[0]] <= MAX_OPENED_ROWS:
         return []

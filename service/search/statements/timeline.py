@@ -1,7 +1,7 @@
 """The timeline: memories, turns, strategies and goals in one order of time.
 
-It has no table of its own: the four tables are read together, each with its own ORDER BY and LIMIT, so nothing can stay
-on the timeline that was deleted elsewhere. A turn that is a memory as well appears as a turn.
+It has no table of its own: the four tables are read together, each with its own ORDER BY and LIMIT, so what was deleted
+elsewhere cannot stay on the timeline. A turn that is also a memory appears as a turn.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from service.providers.protocols import Vector
 from service.search.values import EventKind, TimelineEvent
 
 MAX_CHARS: Final = 2_000
-"""Of a text without a summary: its first sentence is looked for in them."""
+"""Characters of a text without a summary in which its first sentence is looked for."""
 
 COLUMNS: Final = "(id, event_time, summary, importance, access_count, last_accessed, channel, archived, metadata)"
 

@@ -116,7 +116,7 @@ FROM counted LEFT JOIN (candidate c CROSS JOIN LATERAL ({turn}) t) ON true
 """
 
 MOST = 0.8
-"""Share of a turn's characters from which on memories say what it says."""
+"""Share of a turn's characters in memories from which on it counts as kept by them."""
 
 # ix_turn_vector_hnsw_<generation>; rows are filtered after it, so more are read than wanted.
 OLDER = """
@@ -178,8 +178,8 @@ async def read(
     beside: Candidates = NO_MEMORIES,
 ) -> tuple[Candidates, Features, list[TurnContext]]:
     """Returns the best `candidate_limit` turns by each score and the `newest` ones, and the features of each. A turn's
-    context scores are together with the turns just before it. `beside`: the memories that are candidates as well; what
-    they hold is left out, terms are counted in both, and the context scores of their turns are returned, too."""
+    context scores are together with the turns just before it. `beside`: the memories that are also candidates; turns
+    that they keep are left out, terms are counted in both, and the context scores of their turns are returned, too."""
     values = {
         **wanted.place("t").values,
         "workspace": wanted.scope.workspace_id,
