@@ -38,7 +38,8 @@ CORRECTS = re.compile(
 
 _HANGS = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|also|then|well|yes|no|ok|okay)\b[\s,]*)*"
-    r"(?:he|she|they|him|her|them|his|hers|their|it|its|that|those|these)(?:['\u2019](?:s|re|ll|d|ve))?\b"
+    r"(?:he|she|they|him|her|them|his|hers|their|it(?!['\u2019]?s? (?:rain|snow|seems|looks|takes|took))|its|that|those"
+    r"|these)(?:['\u2019](?:s|re|ll|d|ve))?\b"  # the "it" of weather and impressions names nothing
 )
 _FIRST_PERSON = re.compile(r"(?i)^\W*(?:(?:and|so|also|but)\s+)?(?:i|we|my|our)\b")
 _PERSON = re.compile(r"(?i)\b(?:he|she|him|her|his|hers)\b")
