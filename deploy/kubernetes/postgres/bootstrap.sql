@@ -1,8 +1,8 @@
--- Roles, logins, extension and rights of Loxodon, for an administrator of the database to run once, in it. Superuser, or
--- its owner with CREATEROLE. May be run again: it adds what is missing. Passwords: ALTER ROLE loxodon_api PASSWORD '...',
+-- Roles, logins, extension and rights of Loxodon. An administrator runs this once in the database, as superuser or as
+-- its owner with CREATEROLE. Running it again adds what is missing. Passwords: ALTER ROLE loxodon_api PASSWORD '...',
 -- and the same for loxodon_jobs and loxodon_migrate, or bootstrap-sql --passwords. docs/postgres.md
 
--- Roles and logins belong to the cluster, so another database of it may have them already.
+-- Roles and logins belong to the cluster, so they may exist already for another database.
 DO $$
 DECLARE
     wanted text;
@@ -19,10 +19,12 @@ BEGIN
     END LOOP;
 END $$;
 
--- The owner makes tables and functions, the app serves requests, the worker does jobs: the app, and a little more.
+-- The owner creates tables and functions, the app serves requests, and the worker runs jobs, with the app's rights and
+-- a few more.
 GRANT loxodon_app TO loxodon_worker;
 
--- A transaction may go behind the wall of its key (SET LOCAL ROLE). What holds there must not hold for the app itself.
+-- A transaction may take the role of its key's wall (SET LOCAL ROLE), whose restrictions must not apply to the app
+-- itself.
 GRANT loxodon_walled TO loxodon_app WITH INHERIT FALSE, SET TRUE;
 
 GRANT loxodon_owner TO loxodon_migrate;
@@ -31,7 +33,7 @@ GRANT loxodon_app TO loxodon_api;
 
 GRANT loxodon_worker TO loxodon_jobs;
 
--- Only the owner may create anything in the schema: what another could put there, its functions would call.
+-- Only the owner may create objects in the schema, because its functions would call what others put there.
 DO $$
 BEGIN
     EXECUTE format('GRANT CONNECT ON DATABASE %I TO loxodon_migrate, loxodon_api, loxodon_jobs', current_database());
@@ -45,8 +47,8 @@ GRANT USAGE ON SCHEMA public TO loxodon_app, loxodon_walled;
 
 CREATE EXTENSION IF NOT EXISTS vector SCHEMA public;
 
--- The settings of every session, for poolers that refuse them at the start of one. The cast loads pgvector, without
--- which only a superuser may name its settings.
+-- Session settings, set here because poolers refuse them at connection start. The cast loads pgvector; before that only
+-- a superuser may set its parameters.
 DO $$
 DECLARE
     login text;
