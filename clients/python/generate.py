@@ -169,7 +169,7 @@ def types(called: list[str]) -> str:
         if "enum" in schema:
             lines += [f"{name}: TypeAlias = Literal[{', '.join(map(repr, schema['enum']))}]", f'"""{told}."""', ""]
         elif schema.get("properties"):
-            needed = set(schema.get("required", ())) if name in sent else set(schema["properties"])
+            needed = set(schema.get("required", ())) if name in sent else _always_there(schema)
             lines += ["", "", f"class {name}(TypedDict):", f'    """{told or name}"""', ""]
             for field, each in schema["properties"].items():
                 kind = hint(each, is_sent=name in sent)
@@ -231,6 +231,13 @@ def hint(schema: dict[str, Any], *, is_sent: bool) -> str:
         return "Moment" if schema["format"] == "date-time" else "Id"
     simple = {"string": "str", "integer": "int", "number": "float", "boolean": "bool", "null": "None"}
     return simple.get(str(kind), "Any")
+
+
+def _always_there(schema: dict[str, Any]) -> set[str]:
+    """The fields that an answer has. One that may have more than the document says also leaves some of these out."""
+    if schema.get("additionalProperties") is not True:
+        return set(schema["properties"])
+    return {*schema["required"], *(name for name, each in schema["properties"].items() if "default" in each)}
 
 
 def _references(part: Any) -> list[str]:

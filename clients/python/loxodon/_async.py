@@ -143,7 +143,7 @@ class AsyncMemory:
         """Everything that helps to answer, within `max_tokens`; with format="markdown" as one block for a prompt."""
         return cast(types.RecallResponse, await self._call("recall", {"query": query, **options}))
 
-    def list(self, **options: Unpack[types.ListMemoriesOptions]) -> AsyncPages[types.MemoryResponse]:
+    def list(self, **options: Unpack[types.ListMemoriesOptions]) -> AsyncPages[types.MemoryItem]:
         """All memories of a scope, newest first."""
         return self._pages("list_memories", {**options})
 

@@ -144,7 +144,7 @@ class Memory:
         """Everything that helps to answer, within `max_tokens`; with format="markdown" as one block for a prompt."""
         return cast(types.RecallResponse, self._call("recall", {"query": query, **options}))
 
-    def list(self, **options: Unpack[types.ListMemoriesOptions]) -> Pages[types.MemoryResponse]:
+    def list(self, **options: Unpack[types.ListMemoriesOptions]) -> Pages[types.MemoryItem]:
         """All memories of a scope, newest first."""
         return self._pages("list_memories", {**options})
 

@@ -8,7 +8,7 @@ import {
   InvalidInputError,
   Loxodon,
   LoxodonError,
-  type Memory,
+  type MemoryItem,
   NotFoundError,
   PreconditionFailedError,
   ScopeMissingError,
@@ -114,7 +114,7 @@ test("a list of any length is read page by page", async () => {
   assert.equal((await list.toArray(7)).length, 7);
   let streamed = 0;
   const reader = list.toStream().getReader();
-  for (let next = await reader.read(); !next.done; next = await reader.read()) streamed += next.value satisfies Memory ? 1 : 0;
+  for (let next = await reader.read(); !next.done; next = await reader.read()) streamed += next.value satisfies MemoryItem ? 1 : 0;
   assert.equal(streamed, 45);
 });
 

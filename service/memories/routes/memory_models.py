@@ -6,6 +6,7 @@ from datetime import datetime
 from typing import Any
 
 from pydantic import ConfigDict, Field
+from pydantic.json_schema import SkipJsonSchema
 
 from service.domain.decision import Action
 from service.domain.draft import EmbeddingStatus
@@ -57,7 +58,7 @@ class MemoryItem(ResponseModel):
     may_be_outdated_by: list[Id] = Field(
         description="Newer memories that may contradict it, latest first; in doubt both were kept"
     )
-    archived: bool = Field(False, description="true, or left out: only archived memories have it")
+    archived: bool | SkipJsonSchema[None] = Field(None, description="true, or left out: only archived memories have it")
 
 
 class MemoryResponse(MemoryItem):

@@ -30,9 +30,7 @@ class TaggedMemoryItem(MemoryItem):
 
     score: float = Field(description="Its importance, 0..1, which the list is ordered by", examples=[0.6])
     similarity: float | None = Field(None, description="Always null, as there is no query")
-    connected: list[ConnectedMemoryItem] = Field(
-        default_factory=list, description="The memories it is most strongly connected to"
-    )
+    connected: list[ConnectedMemoryItem] = Field(description="The memories it is most strongly connected to")
 
 
 class TaggedMemoryPage(ResponseModel):

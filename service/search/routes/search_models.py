@@ -190,7 +190,6 @@ class MemorySearchHit(MemoryItem):
     )
     answer_probability: HitProbability = None
     later: list[LaterStatementItem] = Field(
-        default_factory=list,
         description="Later memories about the same thing, latest first, at most 3; the hit may still be valid",
     )
     explain: ScoreExplanation | SkipJsonSchema[None] = Field(

@@ -17,7 +17,7 @@ import contextlib
 import json
 from collections.abc import Generator, Iterable, Iterator, Mapping
 from datetime import datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, cast
 from uuid import UUID, uuid5
 
 from langgraph.store.base import (
@@ -182,7 +182,7 @@ class LoxodonStore(BaseStore):
             detail="full",
         )
         for hit in answer["results"]:
-            yield hit, hit["score"]
+            yield cast(types.MemoryResponse, hit), hit["score"]
 
     def _listed(
         self, within: Namespace, conditions: list[types.FilterInput]
@@ -196,7 +196,7 @@ class LoxodonStore(BaseStore):
             limit=PAGE,
             detail="full",
         ):
-            yield memory, None
+            yield cast(types.MemoryResponse, memory), None
 
     def _list_namespaces(self, op: ListNamespacesOp) -> list[Namespace]:
         """Goes through all items below the longest prefix that is asked for."""
