@@ -147,7 +147,7 @@ class ContextMemoryItem(TypedDict):
     t_valid: str | None
     t_invalid: str | None
     may_be_outdated_by: list[str]
-    archived: bool
+    archived: NotRequired[bool]
     score: float
     similarity: float | None
 
@@ -722,7 +722,7 @@ class MemoryItem(TypedDict):
     t_valid: str | None
     t_invalid: str | None
     may_be_outdated_by: list[str]
-    archived: bool
+    archived: NotRequired[bool]
 
 
 class MemoryPage(TypedDict):
@@ -808,14 +808,14 @@ class MemorySearchHit(TypedDict):
     t_valid: str | None
     t_invalid: str | None
     may_be_outdated_by: list[str]
-    archived: bool
+    archived: NotRequired[bool]
     source: Literal["memory", "turn"]
     score: float
     similarity: float | None
     answer_probability: float | None
     later: list[LaterStatementItem]
-    explain: ScoreExplanation
-    connected: list[ConnectedMemoryItem]
+    explain: NotRequired[ScoreExplanation]
+    connected: NotRequired[list[ConnectedMemoryItem]]
 
 
 class MemorySourceItem(TypedDict):
@@ -1008,7 +1008,7 @@ class RecallFactItem(TypedDict):
     t_valid: str | None
     t_invalid: str | None
     may_be_outdated_by: list[str]
-    archived: bool
+    archived: NotRequired[bool]
     score: float
     match: float
     similarity: float | None

@@ -152,7 +152,7 @@ class TurnSearchHit(TurnListItem):
     similarity: float | None = Field(
         description="Calibrated cosine to the query, 0..1; null for a hit found by its words only"
     )
-    answer_probability: HitProbability = None
+    answer_probability: HitProbability
 
 
 class TurnSearchResponse(ResponseModel):

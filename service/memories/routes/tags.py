@@ -29,7 +29,7 @@ class TaggedMemoryItem(MemoryItem):
     """A memory that has the tag."""
 
     score: float = Field(description="Its importance, 0..1, which the list is ordered by", examples=[0.6])
-    similarity: float | None = Field(None, description="Always null, as there is no query")
+    similarity: float | None = Field(description="Always null, as there is no query")
     connected: list[ConnectedMemoryItem] = Field(description="The memories it is most strongly connected to")
 
 

@@ -137,7 +137,7 @@ class RecallTurnItem(TurnListItem):
 
     score: float = Field(description="Ranks across all parts: share times `match`, plus the share of recency")
     match: float = Field(description="How well it matches, 0..1; 0 with `around`")
-    answer_probability: HitProbability = None
+    answer_probability: HitProbability
     around: bool = Field(description="Whether it is only next to a matching turn; it has the score of that turn")
 
 
@@ -147,7 +147,7 @@ class RecallFactItem(MemoryItem):
     score: float = Field(description="Ranks across all parts: share times `match`, plus the share of recency")
     match: float = Field(description="Its score in a search: 0..1, times the factors")
     similarity: float | None = Field(description="Calibrated cosine to the query, 0..1; null without a vector")
-    answer_probability: HitProbability = None
+    answer_probability: HitProbability
 
 
 class RecallEntityItem(ResponseModel):

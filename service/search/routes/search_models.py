@@ -188,7 +188,7 @@ class MemorySearchHit(MemoryItem):
     similarity: float | None = Field(
         description="Calibrated cosine to the query, 0..1; null without a vector", examples=[0.64]
     )
-    answer_probability: HitProbability = None
+    answer_probability: HitProbability
     later: list[LaterStatementItem] = Field(
         description="Later memories about the same thing, latest first, at most 3; the hit may still be valid",
     )
