@@ -132,10 +132,10 @@ class LockedOut(StoreUnavailable):
 
 
 class SchemaMismatch(StoreUnavailable):
-    """`told`: a sentence about what to run that everybody may read."""
+    """`public`: a sentence for everybody, about what to run."""
 
     code = "schema_mismatch"
-    told: str | None = None
+    public: str | None = None
 
 
 class OutcomeUnknown(Unavailable):

@@ -1,7 +1,8 @@
-"""Whether the database is whole: every check of sql/doctor.sql, in one snapshot.
+"""Checks the consistency of the database: every check of sql/doctor.sql, in one snapshot.
 
-The transaction is read-only and REPEATABLE READ, so a service at work neither waits for it nor disturbs it. It runs as
-the owner of the schema, from whom row-level security hides nothing: as any other role a broken row could stay unseen.
+The transaction is read-only and REPEATABLE READ, so a running service neither waits for it nor is disturbed by it. It
+runs as the owner of the schema, for whom row-level security hides nothing: under any other role a broken row could
+remain hidden.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Errors of the driver as ours."""
+"""Converts errors of the driver into ours."""
 
 from __future__ import annotations
 

@@ -169,7 +169,7 @@ class Database:
         return view
 
     def without_wall(self) -> Database:
-        """A view that reaches the whole workspace: for what a request does on the account of that."""
+        """A view that reaches the whole workspace, for what a request does on the workspace's account."""
         return self.within(NO_WALL, self._deadline)
 
     @property
@@ -181,7 +181,7 @@ class Database:
 
     @property
     def write_refusal(self) -> str | None:
-        """A sentence where the schema is newer than this code (readiness.check): only reads are served."""
+        """A sentence if the schema is newer than this code (readiness.check): then only reads are served."""
         return self._shared.write_refusal
 
     @write_refusal.setter

@@ -1,4 +1,4 @@
-"""Whether this version of the service fits the database, and what there is to know of it.
+"""Whether this version of the service fits the database, and the state of the database.
 
 A migration that expands leaves older code able to read and write, so that a new version replaces an old one while both
 serve. The database says which code may do what (schema_revision()): code that may only read refuses writes, and code
@@ -117,8 +117,8 @@ def write_refusal(found: SchemaRevision, expected: int = EXPECTED_REVISION) -> s
     return None
 
 
-def mismatch(detail: str, told: str) -> SchemaMismatch:
-    """`told`: what everybody may know, without numbers."""
+def mismatch(detail: str, public: str) -> SchemaMismatch:
+    """`public`: a sentence for everybody, without numbers."""
     error = SchemaMismatch(detail)
-    error.told = told
+    error.public = public
     return error

@@ -181,7 +181,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
             session, query.explain_id, prepared.plan, context, measured.features, measured.wanted
         )
     rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
-    by_id = await _without_told(session, query, rows)
+    by_id = await _drop_repeated(session, query, rows)
     while read_on is None and not query.skip and _is_short(ranked, by_id, rows, query.limit):
         if len(ranked) < ahead:
             if len(measured.features.ids) < prepared.plan.limit or prepared.plan.limit > query.limit * MAX_WIDENED:
@@ -190,7 +190,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         ahead *= 2
         ranked = _rank(context, measured.features, columns, ahead)
         rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
-        by_id = await _without_told(session, query, rows)
+        by_id = await _drop_repeated(session, query, rows)
     stopwatch.lap("rows")
     shown = ranked if query.ranking.rerank else _shown(prepared, ranked, by_id)
     of_memories = [key for each in shown if (key := _id(each)) in by_id and by_id[key].source == "memory"]
@@ -314,7 +314,7 @@ async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID
     return found
 
 
-async def _without_told(session: Session, query: Query, found: LeanMemories) -> LeanMemories:
+async def _drop_repeated(session: Session, query: Query, found: LeanMemories) -> LeanMemories:
     """Without messages of which a fact is among the hits: a fact leads, the message is its source."""
     said = {key: each for key, each in found.items() if each.source == "memory"}
     messages = {key: each.conversation_id for key, each in said.items() if each.turn_index is not None}

@@ -1,1 +1,1 @@
-"""Decides what becomes of a fact next to stored memories; returns decisions, writes nothing."""
+"""Decides how a fact changes the stored memories near it; returns decisions, writes nothing."""

@@ -1,8 +1,8 @@
-"""The checks that a model's fact passes: it claims no more than what was said, and of nobody else.
+"""The checks on a model's fact: it claims no more than was said, and about nobody else.
 
-Names, figures and dates stand in what was said; polarity, question and hedge are those of the sentence it comes from;
-its subject is who speaks there or somebody named there; and what it names stands in the order of its source. A fact
-that fails gives way to the message itself, so a check may be strict.
+Names, figures and dates occur in what was said; polarity, question and hedge are those of the sentence it comes from;
+its subject is the speaker or somebody named there; and what it names is in the order of its source. A fact that fails
+is replaced by the message itself, so a check may be strict.
 """
 
 from __future__ import annotations
@@ -45,10 +45,10 @@ HEDGES = re.compile(
     r"|wonders?"
     r"|considers?|thinks?)\b|/s\b"
 )
-"""What doubts, makes a condition, wishes, plans or reports: a fact keeps one of them where its source has one."""
+"""Words of doubt, condition, wish, plan or report: a fact keeps one of them if its source has one."""
 
 _WEAK = re.compile(r"(?i)\b(?:plans?|planning|wants?|intends?|going to|interested|thinks?|hope(?:s|d)?)\b")
-"""Hedges of which a fact may leave one out only where the verb itself says as much."""
+"""Hedges that a fact may leave out only if its verb says the same."""
 
 _SUBJECT_PRONOUN = re.compile(r"(?i)\b(?:i|i['\u2019]\w+|im|ive|we|we['\u2019]\w+)\b")
 _ME = re.compile(r"\b(?:(?:I|we)(?:['\u2019]\w+)?|me|us)\b")
@@ -64,7 +64,7 @@ _USER = re.compile(rf"(?i)\b{USER}\b")
 DAY = timedelta(days=1)
 
 MAX_ADDED_CHARS = 100
-"""How much longer than the fact and the memory together a text that unites them may be."""
+"""How much longer a merged text may be than the fact and the memory together."""
 
 
 def refusal(text: str, sources: SourceTurns, message: int | None = None) -> Refusal | None:
@@ -114,7 +114,7 @@ def _is_hedged(said: str) -> bool:
 
 
 def _another_subject(fact: str, source: SourceSentence, sources: SourceTurns) -> bool:
-    """Whether a fact tells of a speaker what its source tells of somebody else, or an assistant of itself."""
+    """Whether a fact says about a speaker what its source says about somebody else, or an assistant about itself."""
     begin = _OF_USER.match(fact)
     who = begin["who"].casefold() if begin else ""
     speaks = source.said.speaker.casefold()
@@ -142,7 +142,8 @@ def _says_whose(fact: str, source: SourceSentence) -> bool:
 
 
 def _turned_round(fact: str, said: str) -> bool:
-    """Whether names and values that both have stand in another order: "from Oslo to Bergen", "from Bergen to Oslo"."""
+    """Whether names and values that both have are in a different order: "from Oslo to Bergen", "from Bergen to
+    Oslo"."""
     here, there = _named(fact), _named(said)
     shared = [each for each in here if there.count(each) == 1 and here.count(each) == 1]
     return len(shared) > 1 and shared != [each for each in there if each in shared]
@@ -154,7 +155,7 @@ def _named(text: str) -> list[str]:
 
 
 def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
-    """A name or figure of a fact that nobody gave; those of dates are looked at as dates."""
+    """A name or figure of a fact that nobody said; those of dates are checked as dates."""
     told = f"{sources.text}\n{USER}"
     undated = _without(text, _mentions(text, sources))
     words = set(re.findall(r"[^\W_]+", told.casefold()))
@@ -215,8 +216,8 @@ def _covers(mention: Mention, moment: float) -> bool:
 
 
 def is_borne_out(text: str, fact: str, memory: str) -> bool:
-    """Whether a text that a model wrote for a memory says nothing but what the fact and the memory say, says all of the
-    fact, and denies what it denies."""
+    """Whether a text that a model wrote for a memory says only what the fact and the memory say, says all of the fact,
+    and denies what it denies."""
     if len(text) > len(fact) + len(memory) + MAX_ADDED_CHARS:
         return False
     both = content_words(fact) | content_words(memory)

@@ -1,9 +1,9 @@
-"""How a newer statement bears on an older one: it says the same, ends it, may outdate it, or leaves it alone.
+"""How a newer statement affects an older one: it says the same, ends it, may outdate it, or does not affect it.
 
-Nothing ends by meaning. An older statement ends only where the newer one names its value and says that it is over
-("no longer X", "from X to Y", "Y instead of X"), states its exact opposite, names another home or employer, or corrects
-what was just said. An older text that says more than what has ended is only marked, never ended, like everything that
-is merely likely to be outdated.
+No statement ends by its meaning alone. An older statement ends only where the newer one names its value and says that
+it is over ("no longer X", "from X to Y", "Y instead of X"), states its exact opposite, names another home or employer,
+or corrects what was just said. An older text that says more than what has ended is only marked, never ended, like
+everything that is merely likely to be outdated.
 
 Pure; both were said about one scope, and the order of the two is known.
 """
@@ -32,7 +32,7 @@ COMPARABLE_CHARS = 4_000
 """Longer texts are only compared as a whole."""
 
 MOST_STATEMENTS = 2
-"""Sentences of a text up to which it is marked by what is likely: with longer ones other things are meant too often."""
+"""Maximum number of sentences of a text that is marked by probability: longer ones mean other things too often."""
 
 MOST_EXTRAS = 4
 """Number of words in addition to those that have ended, from which a statement says more than that."""
@@ -48,8 +48,8 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FactLink:
-    """How the newer statement bears on the older one, and why. `text`: what is left of an older text of which one
-    sentence ends; None where all of it does."""
+    """How the newer statement affects the older one, and why. `text`: what is left of an older text of which one
+    sentence ends; None if all of it does."""
 
     kind: LinkKind
     reason: Reason
@@ -164,7 +164,7 @@ class Spoken:
 def relate(
     newer: str, older: str, similarity: float, *, correction: bool = False, change: float | None = None
 ) -> FactLink | None:
-    """Returns how `newer` bears on `older`, None where it does not. `correction`: it takes back what was just said.
+    """Returns how `newer` affects `older`; None if it does not. `correction`: it takes back what was just said.
     `change`: how much its vector looks like a change's (`outdating.change_in`), None where that is not known."""
     if _bare(newer) == _bare(older):
         return _SAME_TEXT
@@ -226,7 +226,7 @@ def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence
 
 
 def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
-    """Whom a sentence is about: its speaker, and the names in it."""
+    """The people a sentence is about: its speaker, and the names in it."""
     bare = _LEAD.sub("", sentence)
     found = {each.key for each in values.names(bare)}
     first = _FIRST_NAME.match(bare)
@@ -256,7 +256,7 @@ def _says_the_same(new: Spoken, old: Spoken) -> bool:
 
 
 def _agrees_to(new: Spoken, old: Spoken) -> bool:
-    """Whether somebody only says yes to what the older text says."""
+    """Whether somebody only agrees with what the older text says."""
     told = frozenset(lexemes(new.context)) - _FRAME
     known = frozenset(lexemes(old.own))
     return bool(told) and answers.only_agrees(new.own) and told <= known and not _NEGATIONS & known
@@ -272,7 +272,7 @@ def _pronouns(text: str) -> frozenset[str]:
 
 
 def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Reason | None:
-    """Why a sentence of the older text ends; None where it does not."""
+    """Why a sentence of the older text ends; None if it does not."""
     said = [each for each in new.statements if not _HEDGED.search(each.text)]
     stands_alone = was.subjects or (len(new.statements) == 1 and len(old.statements) == 1)
     if stands_alone and any(_is_opposite(each, was, new.speaker) for one in said for each in _clauses(one.text)):
@@ -336,7 +336,7 @@ def _is_subject_of(before: str, was: Sentence) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _overs(sentence: str) -> Sequence[tuple[int, str, str | None]]:
-    """Where a sentence begins to call something over, what, and what takes its place."""
+    """The place where a sentence begins to say that something is over, what that is, and what replaces it."""
     return tuple(_find_overs(sentence))
 
 
@@ -401,7 +401,7 @@ def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:
 
 
 def _says_more(was: Sentence) -> bool:
-    """Whether a sentence tells several things: then no part of it ends."""
+    """Whether a sentence says several things: then no part of it ends."""
     return _PURPOSES.search(_LEAD.sub("", was.text).rstrip(".,;! ")) is not None or len(was.words) > 2 * MOST_EXTRAS
 
 

@@ -1,8 +1,9 @@
-"""Decision on a statement next to the memories near it: by the rules, and by the language model what they leave open.
+"""The decision on a statement and the memories near it: by the rules, and by the language model where they leave it
+open.
 
-Single texts, facts of conversations, retries and jobs all come here. The rules (`judge`) also check what a model
-answers, and decide wherever its answer cannot be used; a rejected answer is kept as evidence. One call per statement:
-a batched call would mix up which numbers belong to which.
+Single texts, facts of conversations, retries and jobs all use it. The rules (`judge`) also check what a model answers,
+and decide wherever its answer cannot be used; a rejected answer is kept as evidence. One call per statement: a batched
+call would mix up which numbers belong to which.
 """
 
 from __future__ import annotations
@@ -106,7 +107,7 @@ async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -
 
 
 def said_back(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:
-    """NONE for what an assistant merely said back out of memory; None when it says anything else, or nothing was
+    """NONE for what an assistant merely repeated from memory; None if it says anything else, or nothing was
     recalled."""
     same = next((each for each in recalled if checks.says_it(each.text, statement.text)), None)
     if same is None:

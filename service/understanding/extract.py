@@ -1,8 +1,8 @@
 """Extracts the facts of a conversation: by one call to the language model, or by rules.
 
 The call gives facts with speaker, type, topics, importance, times, certainty, entities and relations. Each part is
-checked against the conversation, and what cannot be is left to the rules; a fact that claims more than was said gives
-way to the sentence itself.
+checked against the conversation, and what cannot be checked is left to the rules; a fact that claims more than was said
+is replaced by the sentence itself.
 """
 
 from __future__ import annotations
@@ -21,7 +21,8 @@ from service.understanding.grounding import Grounded, grounded, quotes
 from service.understanding.sourcing import SourceTurns, content_words
 
 MAX_FACTS = 200
-"""More facts from one conversation are a model running wild; the rest is dropped with a warning."""
+"""Maximum number of facts from one conversation; a model that returns more has gone wrong, and the rest is dropped with
+a warning."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class Extracted:
 async def from_messages(
     sources: SourceTurns, workspace_id: UUID, res: Resources, *, instruction: str | None
 ) -> Extracted:
-    """The facts that the model finds; raises LlmError when it fails, or when nothing of its answer can be used."""
+    """The facts that the model finds; raises LlmError if it fails, or if nothing in its answer can be used."""
     assert res.llm is not None, "the caller asks only where there is a model"
     prompt = prompts.extract(sources, instruction or res.settings.llm.prompts.fact_extraction)
     read_out, reply = await model_calls.complete_read(res, workspace_id, prompt, lambda text: _read(text, sources))

@@ -1,7 +1,7 @@
 """Reads a model's answer to an extraction: leniently, part by part.
 
-An array of strings is as good as objects, an object around the array too. What cannot be read is a failure, but for a
-short sentence that there is nothing to remember: that is an empty list.
+An array of strings is as good as objects, an object around the array too. What cannot be read is a failure, except a
+short sentence that there is nothing to remember, which is an empty list.
 """
 
 from __future__ import annotations
@@ -68,7 +68,7 @@ def says_nothing(text: str) -> bool:
 
 
 def _listed(value: object) -> list[Any] | None:
-    """The list of facts, also where a lone fact stands for it."""
+    """The list of facts, also if there is a single fact instead of a list."""
     inner = value["facts"] if isinstance(value, dict) and "facts" in value else value
     if isinstance(inner, dict) and any(isinstance(inner.get(key), str) for key in TEXT_KEYS):
         return [inner]

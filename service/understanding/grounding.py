@@ -1,7 +1,7 @@
 """Checks facts against the conversation they were extracted from.
 
-A model's fact that claims more than was said gives way to the message itself, where that is worth keeping; of one that
-is kept, every part is checked: speaker, message, times, names. What cannot be checked is left to the rules.
+A model's fact that claims more than was said is replaced by the message itself, if that is worth keeping; of a fact
+that is kept, every part is checked: speaker, message, times, names. What cannot be checked is left to the rules.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ DAY = timedelta(days=1)
 
 @dataclass(frozen=True, slots=True)
 class Grounded:
-    """Facts that passed the gate, in their order, with the sentences that replace those that did not."""
+    """Facts that passed the checks, in order, with the sentences that replace those that did not."""
 
     facts: tuple[Fact, ...]
     refused: int = 0
@@ -75,7 +75,7 @@ def _holds(quote: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns)
 
 
 def _checked(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> Fact:
-    """A fact with its message, and with those of its parts that the conversation bears out."""
+    """A fact with its message and those of its parts that the conversation supports."""
     message, span = _place(fact, nearest, sources)
     said = sources.messages[-1 if message is None else message]
     corrects = not said.by_assistant and answers.corrects(said.text)

@@ -1,8 +1,8 @@
-"""Decides without a model what one statement does to the memories near it.
+"""Decides without a model how one statement changes the memories near it.
 
-The one judgement for single texts, facts of conversations, batches, retries and jobs, and what a model's answer is held
-against. Every memory shown is related to the statement in the order in which the two were said; what was said later
-holds. Pure, so it also runs inside the scope lock.
+The one judgement for single texts, facts of conversations, batches, retries and jobs, and what a model's answer is
+checked against. Every memory shown is related to the statement in the order in which the two were said; what was said
+later is valid. Pure, so it also runs inside the scope lock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A memory that bears on the statement. `later`: it was said, or began to hold, after the statement."""
+    """A memory related to the statement. `later`: it was said, or became valid, after the statement."""
 
     memory: Neighbour
     link: FactLink
@@ -38,7 +38,7 @@ class Related:
 
 
 def judge(statement: Statement, known: Sequence[Neighbour]) -> Decision:
-    """Returns what is to happen, with at least one edit. `known`: nearest first."""
+    """Returns the decision, with at least one edit. `known`: nearest first."""
     return _judged(statement, known, _all_related(statement, known))
 
 
@@ -60,7 +60,7 @@ def settled(statement: Statement, known: Sequence[Neighbour], comparison: Compar
 
 
 def _may_matter(memory: Neighbour, comparison: Comparison | None, *, is_nearest: bool) -> bool:
-    """Whether a memory that no rule relates to the statement may bear on it."""
+    """Whether a memory that no rule relates to the statement may still be related to it."""
     if comparison is not None and memory.text in comparison.named:
         return True
     seen = comparison is not None and memory.text in comparison.seen
@@ -181,7 +181,7 @@ def _archived(ended: Sequence[Related]) -> list[Edit]:
 
 
 def _is_over(statement: Statement) -> bool:
-    """Whether it tells of a time that was over when it was said."""
+    """Whether it is about a time that was over when it was said."""
     return (
         statement.t_invalid is not None and statement.said_at is not None and statement.t_invalid <= statement.said_at
     )

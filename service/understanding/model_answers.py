@@ -1,7 +1,7 @@
-"""Reads a model's answer about one statement, as far as it may count.
+"""Reads the usable part of a model's answer about one statement.
 
 The answer is checked before it counts: memories that were not shown are not touched, older news overwrites nothing, and
-no answer may retire more than it puts in place, lose a word of the fact, or write what neither says. One that fails the
+no answer may retire more than it replaces, lose a word of the fact, or write what neither says. One that fails the
 check is kept as rejected evidence and the rules decide.
 """
 
@@ -19,13 +19,13 @@ from service.understanding.judge import NEAR_UNSEEN, contradicts, is_later, judg
 from service.understanding.sourcing import content_words
 
 MAX_OPERATIONS = 20
-"""Of one answer; an honest one has one to three."""
+"""Maximum number of entries in an answer; a sensible one has one to three."""
 
 
 def checked(
     statement: Statement, shown: Sequence[Neighbour], answer: str, evidence: Evidence, *, may_drop: bool = False
 ) -> Decision:
-    """The model's answer as far as it may count. Pure. `may_drop`: an instruction of the workspace's own may want facts
+    """The usable part of the model's answer. Pure. `may_drop`: an instruction of the workspace's own may want facts
     left out, by NONE."""
     fact = statement.text
     listed = _listed(answer)
@@ -54,7 +54,7 @@ def checked(
 
 
 def _dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
-    """What of an answer did not count."""
+    """The rejected part of an answer."""
     warnings = ["unknown_id: an operation on a memory that was not shown was dropped."] if unknown else []
     if len(listed) > MAX_OPERATIONS:
         warnings.append(f"too_many_operations: {len(listed)} were answered for one fact, {MAX_OPERATIONS} are read.")
@@ -81,7 +81,7 @@ def _grounded(operation: Edit, fact: CleanText) -> bool:
 
 
 def _overwrites(operation: Edit, fact: CleanText) -> bool:
-    """Whether an update leaves nothing of a memory that neither words nor meaning have in common with the fact."""
+    """Whether an update keeps nothing of a memory that has neither words nor meaning in common with the fact."""
     text, target = operation.text, operation.target
     if operation.action is not Action.UPDATE or text is None or target is None or target.similarity >= NEAR_UNSEEN:
         return False
@@ -162,7 +162,7 @@ def _meaningful(operations: tuple[Edit, ...]) -> tuple[Edit, ...]:
 
 
 def _never_less(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ...]:
-    """A bare DELETE puts the fact that caused it in place: what is known changes, it does not vanish."""
+    """Replaces the memory of a bare DELETE by the fact that caused it: what is known changes but does not vanish."""
     retires = any(each.action is Action.DELETE for each in operations)
     places = any(each.action is not Action.DELETE for each in operations)
     return (*operations, Edit(Action.ADD, None, fact)) if retires and not places else operations

@@ -19,7 +19,7 @@ from service.runtime.resources import Resources
 from service.runtime.statements.caches import AnswerTable
 
 ANSWERS_KEPT_S = 86_400.0
-"""How long the answer to a prompt is given to an equal one: a client that repeats does so within the day."""
+"""How long the answer to a prompt is reused for an equal one: clients that repeat do so within the day."""
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
@@ -68,7 +68,7 @@ async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmReque
 async def complete_read(
     res: Resources, workspace_id: UUID, prompt: LlmRequest, read: Callable[[str], T | None]
 ) -> tuple[T | None, LlmReply]:
-    """The answer and what `read` makes of it, None where nothing; raises LlmError."""
+    """The answer and what `read` makes of it (None: nothing); raises LlmError."""
     read_once = cache(read)  # to be kept for the next equal prompt, and to be used
     reply = await complete(res, workspace_id, prompt, lambda reply: read_once(reply.text) is not None)
     return read_once(reply.text), reply

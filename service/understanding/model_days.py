@@ -25,7 +25,7 @@ from service.runtime.resources import Resources
 from service.understanding import model_calls
 
 RESERVED_AFTER_S = 10.0
-"""How long after the deadline of its call a reservation ends that nobody has settled: its process was killed."""
+"""How long after the deadline of its call an unsettled reservation ends, because its process was killed."""
 
 REFUSED = Counter("loxodon_model_budget_refused_total", "Calls of the language model that a budget refused", ["work"])
 NOTHING = TokenUsage()
@@ -36,7 +36,7 @@ log = logging.getLogger(__name__)
 
 
 async def probe(res: Resources) -> None:
-    """Asks the language model whether it is there, and notes and logs what it says. On no workspace's account."""
+    """Checks whether the language model is available, and records and logs the result. On no workspace's account."""
     if res.llm is not None:
         try:
             await res.llm.complete(PROBE)
@@ -102,7 +102,7 @@ class DayLimitedLlm:
         )
 
     async def _settle(self, call: ModelCall, used: TokenUsage, task: str) -> None:
-        """Never raises for the database: the answer is there, and a reservation ends by itself."""
+        """Never raises for the database: the answer exists, and a reservation ends by itself."""
         if self.res.db.write_refusal is not None:
             return
         cost = self.res.settings.llm.budget.cost(used.prompt_tokens, used.completion_tokens)

@@ -1,4 +1,4 @@
-"""What of a person has one value at a time, in its plain wording: where one lives, and whom one works for."""
+"""Properties of a person with one value at a time, in plain wording: home and employer."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
 """The sources that a model's facts are checked against: messages, earlier turns, speakers, and known facts.
 
-A model gives texts. Where one came from is read off the sentence that shares most of its content words; a tie goes to
-the message that the model named, then to the user, then to the later message.
+A model returns texts. The source of a text is the sentence that shares most of its content words; a tie goes to the
+message that the model named, then to the user, then to the later message.
 """
 
 from __future__ import annotations
@@ -71,7 +71,7 @@ class SourceTurns:
 
     @cached_property
     def text(self) -> str:
-        """Everything that was said, with the names of who said it."""
+        """Everything that was said, with the names of the speakers."""
         return "\n".join(f"{each.speaker} ({each.role}): {each.text}" for each in self.turns)
 
     @cached_property

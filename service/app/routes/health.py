@@ -102,7 +102,7 @@ class Probe:
         except (ServiceError, TimeoutError) as exc:
             reason = exc.detail if isinstance(exc, ServiceError) else "The database does not answer."
             log.warning("not ready", reason=reason)
-            return HealthResponse(status="unavailable", detail=exc.told if isinstance(exc, SchemaMismatch) else None)
+            return HealthResponse(status="unavailable", detail=exc.public if isinstance(exc, SchemaMismatch) else None)
         if self._database.write_refusal is not None:
             log.warning("ready for reads only", reason=self._database.write_refusal)
         return HealthResponse(status="ok")

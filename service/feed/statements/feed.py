@@ -26,7 +26,7 @@ COLUMNS = (
 )  # fmt: skip
 """Columns of a memory in a change: what a caller wrote or decided. Effects of use, ageing and jobs are not changes."""
 
-TOLD_AS = {"content": "memory"}
+SENT_AS = {"content": "memory"}
 """A field of the answers with another name than its column."""
 
 SETTLED = "(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
@@ -57,7 +57,7 @@ PAGE = f"""
          WHERE h.workspace_id = :workspace AND (h.position, h.seq) > (:position, :seq) AND h.position < {SETTLED}
          ORDER BY h.position, h.seq LIMIT :limit)
         {{erased}}
-    ) told ORDER BY position, seq LIMIT :limit) c
+    ) found ORDER BY position, seq LIMIT :limit) c
     LEFT JOIN LATERAL (
         SELECT n.id, n.before FROM memory_history n
         WHERE c.event IS NOT NULL AND n.workspace_id = :workspace AND n.memory_id = c.memory_id
@@ -161,5 +161,5 @@ def _entry(row: Any) -> FeedEntry | None:
     kind = kind_of(before, after)
     if kind is None:
         return None
-    memory = None if kind == "memory.deleted" else {TOLD_AS.get(name, name): getattr(row, name) for name in COLUMNS}
+    memory = None if kind == "memory.deleted" else {SENT_AS.get(name, name): getattr(row, name) for name in COLUMNS}
     return FeedEntry(at, kind, row.memory_id, row.at, row.of_user, row.of_agent, row.of_run, memory)
