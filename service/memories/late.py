@@ -121,7 +121,7 @@ async def _split(news: LateNews, version: Version, at: datetime, target: UUID) -
         said_at=first,
     )
     if kept:
-        await _decided(news, copy, history_id)
+        await _record_decision(news, copy, history_id)
     said_at = again if len(again) > 1 else None
     await _set(news, version, {"t_valid": again[0], "said_at": said_at})
 
@@ -151,7 +151,7 @@ async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
     if new.draft.given.id is not None:
         added = history.Change(new.id, Action.ADD, new.draft.scope, None, new.text, id=new.history_id)
         await history.append(session, workspace_id, [added])
-    await _decided(news, new.id, new.history_id)
+    await _record_decision(news, new.id, new.history_id)
     if is_memory:
         await _tie(news, here, new.id)
     else:
@@ -159,7 +159,7 @@ async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
     return new.id
 
 
-async def _decided(news: LateNews, memory_id: UUID, history_id: UUID) -> None:
+async def _record_decision(news: LateNews, memory_id: UUID, history_id: UUID) -> None:
     if news.evidence is not None:
         added = NewDecision(memory_id, news.evidence, news.scope, Action.ADD, history_id, news.ruling_id)
         await decisions.append(news.session, news.scope.workspace_id, [added])

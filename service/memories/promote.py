@@ -66,11 +66,11 @@ async def promote(
     if memory.scope.channel == GLOBAL_CHANNEL:
         raise Conflict("The memory is already in _global.", field="id")
     async with write_transaction(memory.scope, res, request) as session:
-        original = await _locked(session, workspace_id, memory_id, res)
+        original = await _lock(session, workspace_id, memory_id, res)
         check(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
-        found = await _promoted(session, original, await _figures(session, original), request, res, reason=because)
+        found = await _promote(session, original, await _figures(session, original), request, res, reason=because)
         await store_answer(session, workspace_id, found, request)
     return found
 
@@ -98,7 +98,7 @@ async def promote_if_worthy(
             return None
         if await promotable.was_promoted(session, workspace_id, memory_id):
             return None
-        return await _promoted(session, original, figures, request, res, by="job")
+        return await _promote(session, original, figures, request, res, by="job")
 
 
 async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
@@ -133,7 +133,7 @@ async def share(
     because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
     everyone = Scope(workspace_id)
     async with write_transaction(everyone, res, request) as session:
-        original = await _locked(session, workspace_id, memory_id, res)
+        original = await _lock(session, workspace_id, memory_id, res)
         if original.scope.is_shared:
             raise Conflict("The memory is already shared.", field="id")
         check(original.version, expected)
@@ -150,7 +150,7 @@ async def share(
     return found
 
 
-async def _locked(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
+async def _lock(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
     """The memory, locked like an end of an edge."""
     ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
     original = await memories.get(session, workspace_id, memory_id)
@@ -159,12 +159,12 @@ async def _locked(session: Session, workspace_id: UUID, memory_id: UUID, res: Re
     return original
 
 
-async def _promoted(
+async def _promote(
     session: Session, original: Memory, figures: Promotion, request: WriteContext, res: Resources, **why: str | None
 ) -> PromotedMemory:
     """The memory of `_global`, linked to the original, noted and audited unless it was before."""
     workspace_id = original.scope.workspace_id
-    known = await _known(session, original, res)
+    known = await _find_copy(session, original, res)
     if known is not None:
         return PromotedMemory(known, original.id, is_new=False)
     everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
@@ -180,7 +180,7 @@ async def _promoted(
     return PromotedMemory(copy, original.id, is_new=there is None)
 
 
-async def _known(session: Session, original: Memory, res: Resources) -> Memory | None:
+async def _find_copy(session: Session, original: Memory, res: Resources) -> Memory | None:
     """The copy of an earlier promotion."""
     workspace_id = original.scope.workspace_id
     for copy_id in await edges.sources_of(session, workspace_id, RelationType.PROMOTED_FROM, target_id=original.id):
@@ -197,17 +197,17 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     await sources.copy(session, workspace_id, original.id, new_id)
     made = Relation(new_id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: True})
     await edges.put(session, workspace_id, made)
-    return await _written(session, workspace_id, new_id, res)
+    return await _write(session, workspace_id, new_id, res)
 
 
 async def _shared_copy(session: Session, original: Memory, res: Resources) -> Memory:
     workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
     await memories.release_expired(session, workspace_id, [original.hash], now=now)
     await updates.copy_to_everyone(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
-    return await _written(session, workspace_id, new_id, res)
+    return await _write(session, workspace_id, new_id, res)
 
 
-async def _written(session: Session, workspace_id: UUID, new_id: UUID, res: Resources) -> Memory:
+async def _write(session: Session, workspace_id: UUID, new_id: UUID, res: Resources) -> Memory:
     """The copy, with its history and the jobs that it needs."""
     copy = await memories.get(session, workspace_id, new_id)
     assert copy is not None, "it has just been written"

@@ -49,7 +49,7 @@ async def revise(
         raise missing()
     check_share(memory.scope, request)  # before anything is embedded
     _refuse_past(memory)
-    draft = await _prepared(memory, revision, res)
+    draft = await _prepare(memory, revision, res)
     async with write_transaction(memory.scope, res, request) as session:
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
         old = await memories.get(session, workspace_id, memory_id, alive_at=res.clock()) if was else None
@@ -100,7 +100,7 @@ async def restore(
     return found
 
 
-async def _prepared(memory: Memory, revision: Revision, res: Resources) -> Draft:
+async def _prepare(memory: Memory, revision: Revision, res: Resources) -> Draft:
     """What is to be written, redacted; with a text, everything derived from it."""
     settings = res.settings
     chosen = revision.type or (memory.kind.type if memory.kind.source is ClassificationSource.EXPLICIT else None)
@@ -132,7 +132,7 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if revision.text is not None and content_hash(draft.clean) != old.hash:
         weights = draft.term_weights.weights if draft.term_weights else None
-        values |= updates.text_columns(draft.clean, weights) | _analysed(draft)
+        values |= updates.text_columns(draft.clean, weights) | _analysed_columns(draft)
         if old.t_invalid == old.temporal.valid_until:  # no end, or one that the old text named itself
             since = old.t_valid if old.t_invalid is None else None
             values |= {"t_valid": draft.given.t_valid or since, "t_invalid": draft.given.t_invalid}
@@ -159,7 +159,7 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in there or there[name] != value}
 
 
-def _analysed(draft: Draft) -> dict[str, Any]:
+def _analysed_columns(draft: Draft) -> dict[str, Any]:
     """The columns that the stages computed from the new text."""
     assert draft.kind is not None, "the pipeline is not through"
     assert draft.temporal is not None, "the pipeline is not through"

@@ -76,7 +76,7 @@ class StoreSerializer:
     def _total_ms(self) -> float:
         return round((time.perf_counter() - self._began) * 1000, 3)
 
-    def _shown(self, outcome: Outcome) -> StoreOutcome:
+    def _show(self, outcome: Outcome) -> StoreOutcome:
         found = store_outcome(outcome)
         if self._may_read or outcome.event is Action.ADD:
             return found
@@ -86,7 +86,7 @@ class StoreSerializer:
         """201 if a row was created, else 200, also for the events of a curated conversation."""
         timings = stage_timings([outcome.draft for outcome in result.outcomes])
         body = StoreResponse(
-            results=[self._shown(outcome) for outcome in result.outcomes],
+            results=[self._show(outcome) for outcome in result.outcomes],
             warnings=[*self._warnings, *result.warnings],
             usage=llm_usage(self._budget.used),
             timings_ms={**timings, "total": self._total_ms},

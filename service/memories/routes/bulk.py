@@ -107,14 +107,14 @@ async def patch_memories(
 
     async def item(index: int, one: PatchMemoryInput) -> PatchedMemoryItem:
         async with turn:
-            return await _patched(index, one, caller, res, of_item(write, index), ends)
+            return await _patch(index, one, caller, res, of_item(write, index), ends)
 
     found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
     good = sum(each.error is None for each in found)
     return PatchMemoriesResponse(results=found, succeeded=good, failed=len(found) - good)
 
 
-async def _patched(
+async def _patch(
     index: int, one: PatchMemoryInput, caller: Caller, res: Resources, write: WriteContext, ends: float | None
 ) -> PatchedMemoryItem:
     try:

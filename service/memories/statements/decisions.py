@@ -70,7 +70,7 @@ FIRST_OF_RULING = text("""
 
 async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> StoredDecision | None:
     row = (await session.execute(ONE, {"workspace": workspace_id, "id": decision_id})).one_or_none()
-    return None if row is None else _decided(workspace_id, row)
+    return None if row is None else _of_row(workspace_id, row)
 
 
 async def of_memory(
@@ -78,7 +78,7 @@ async def of_memory(
 ) -> list[StoredDecision]:
     """The decisions about a memory after the first `skip`, oldest first; also for a deleted memory."""
     values = {"workspace": workspace_id, "id": memory_id, "skip": skip, "limit": limit}
-    return await direct.page(session, OF_MEMORY, values, partial(_decided, workspace_id))
+    return await direct.page(session, OF_MEMORY, values, partial(_of_row, workspace_id))
 
 
 async def first_of_ruling(session: Session, workspace_id: UUID, ruling_id: UUID) -> UUID | None:
@@ -93,10 +93,10 @@ async def of_ruling(session: Session, workspace_id: UUID, decided: StoredDecisio
         now = await get(session, workspace_id, decided.id)
         return [] if now is None else [now]
     rows = await session.execute(OF_RULING, {"workspace": workspace_id, "id": decided.ruling_id})
-    return [_decided(workspace_id, row) for row in rows]
+    return [_of_row(workspace_id, row) for row in rows]
 
 
-def _decided(workspace_id: UUID, row: Any) -> StoredDecision:
+def _of_row(workspace_id: UUID, row: Any) -> StoredDecision:
     return StoredDecision(
         id=row.id,
         memory_id=row.memory_id,

@@ -143,15 +143,15 @@ class Parts(NamedTuple):
 
 @lru_cache(maxsize=64)
 def compare_all(parts: Parts) -> TextClause:
-    return _filled(COMPARE_ALL, parts)
+    return _fill(COMPARE_ALL, parts)
 
 
 @lru_cache(maxsize=64)
 def compare_close(parts: Parts) -> TextClause:
-    return _filled(COMPARE_CLOSE, parts)
+    return _fill(COMPARE_CLOSE, parts)
 
 
-def _filled(shape: str, parts: Parts) -> TextClause:
+def _fill(shape: str, parts: Parts) -> TextClause:
     of_kind = f"v.generation = {int(parts.generation)} AND v.kind = 'text'"
     vectors = f"{parts.scope} AND {of_kind}"
     filled = shape.format(

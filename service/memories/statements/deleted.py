@@ -66,24 +66,24 @@ async def page(
     if after is not None:
         where += f' AND (m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
         values |= {"last_key": after.key, "last_id": after.id}
-    statement = _filled(PAGE, source, where, sort=order.sort, direction="ASC" if order.ascending else "DESC")
+    statement = _fill(PAGE, source, where, sort=order.sort, direction="ASC" if order.ascending else "DESC")
     if after is not None:
         statement = statement.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort]))
-    found = await direct.page(session, statement, values, _placed)
+    found = await direct.page(session, statement, values, _with_place)
     return [place for place, _ in found], [memory for _, memory in found]
 
 
-def _placed(row: Any) -> tuple[PageKey, Memory]:
+def _with_place(row: Any) -> tuple[PageKey, Memory]:
     return PageKey(row.key, row.id), replace(memories.of_row(row), deleted_at=row.deleted_at)
 
 
 async def count(session: Session, source: str, rows: Condition) -> RowCount:
     """Their number, counted up to COUNTED."""
     values = {**rows.values, "limit": COUNTED + 1}
-    counted = int(await session.scalar(_filled(COUNT, source, rows.sql), values) or 0)
+    counted = int(await session.scalar(_fill(COUNT, source, rows.sql), values) or 0)
     return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)
 
 
 @lru_cache(maxsize=256)
-def _filled(shape: str, deleted: str, rows: str, **parts: str) -> TextClause:
+def _fill(shape: str, deleted: str, rows: str, **parts: str) -> TextClause:
     return typed(text(shape.format(deleted=deleted, rows=rows, **parts)))

@@ -393,10 +393,10 @@ async def page(
 
 async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> RowCount:
     """The number of rows: counted up to `limit`, else the planner's estimate."""
-    counted = int(await session.scalar(_filled(COUNT, rows.source(SOURCE)), {**rows.values, "limit": limit + 1}) or 0)
+    counted = int(await session.scalar(_fill(COUNT, rows.source(SOURCE)), {**rows.values, "limit": limit + 1}) or 0)
     if counted <= limit:
         return RowCount(counted, is_exact=True)
-    plan: Any = await session.scalar(_filled(ESTIMATE, rows.source(SOURCE)), rows.values)
+    plan: Any = await session.scalar(_fill(ESTIMATE, rows.source(SOURCE)), rows.values)
     return RowCount(max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
 
 
@@ -413,5 +413,5 @@ def _page(source: str, top: str, sort: SortField, behind: bool) -> TextClause:
 
 
 @lru_cache(maxsize=256)
-def _filled(statement: str, source: str) -> TextClause:
+def _fill(statement: str, source: str) -> TextClause:
     return typed(text(statement.format(source=source)))

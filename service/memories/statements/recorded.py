@@ -128,7 +128,7 @@ async def page(
         rows += f' AND (m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
         values |= {"last_key": after.key, "last_id": after.id}
     direction = "ASC" if order.ascending else "DESC"
-    statement = _filled(PAGE, there.recorded, rows, sort=order.sort, direction=direction)
+    statement = _fill(PAGE, there.recorded, rows, sort=order.sort, direction=direction)
     if after is not None:
         statement = statement.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort]))
     return [PageKey(row.key, row.id) for row in await session.execute(statement, values)]
@@ -137,13 +137,13 @@ async def page(
 async def count(session: Session, there: RecordedScope) -> RowCount:
     """Their number, counted up to COUNTED."""
     values = {**there.values, "limit": COUNTED + 1}
-    counted = int(await session.scalar(_filled(COUNT, there.recorded, there.rows.sql), values) or 0)
+    counted = int(await session.scalar(_fill(COUNT, there.recorded, there.rows.sql), values) or 0)
     return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)
 
 
 async def most_important(session: Session, there: RecordedScope, *, limit: int) -> Sequence[UUID]:
     """At most `limit` of the memories, most important first, then latest."""
-    statement = _filled(MOST_IMPORTANT, there.recorded, there.rows.sql)
+    statement = _fill(MOST_IMPORTANT, there.recorded, there.rows.sql)
     return (await session.scalars(statement, {**there.values, "limit": limit})).all()
 
 
@@ -154,7 +154,7 @@ async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID], mo
     rows = "l.workspace_id = :workspace AND l.id = ANY (CAST(:ids AS uuid[]))"
     changes = "h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))"
     values = {"workspace": workspace_id, "ids": list(ids), "as_of": moment}
-    statement = _filled(BY_IDS, RECORDED.format(rows=rows, changes=changes), "m.review_status IS NULL")
+    statement = _fill(BY_IDS, RECORDED.format(rows=rows, changes=changes), "m.review_status IS NULL")
     return {row.id: memories.of_row(row) for row in await direct.fetch(session, statement, values)}
 
 
@@ -203,11 +203,11 @@ async def texts(
     values = {**there.values, "query_vector": vector, "tags": list(tags), "limit": limit}
     compared = cosine("coalesce(v.embedding, b.before_embedding)")
     parts = {"cosine": compared, "ended": ENDED, "generation": int(generation)}
-    statement = _filled(TEXTS, there.recorded, there.rows.sql, **parts)
+    statement = _fill(TEXTS, there.recorded, there.rows.sql, **parts)
     return await direct.fetch(session, statement.bindparams(bindparam("query_vector", type_=Half())), values)
 
 
 @lru_cache(maxsize=256)
-def _filled(shape: str, recorded: str, rows: str, **parts: Any) -> TextClause:
+def _fill(shape: str, recorded: str, rows: str, **parts: Any) -> TextClause:
     statement = text(shape.format(recorded=recorded, rows=rows, **parts))
     return typed(statement).bindparams(bindparam("as_of", type_=DateTime(timezone=True)))
