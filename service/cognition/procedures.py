@@ -276,7 +276,7 @@ async def list_invocations(
 
 
 async def tool_stats(scope: Scope, wanted: InvocationFilter, res: Resources) -> list[ToolStats]:
-    """By tool, the most used first. A scope without ids means the whole workspace."""
+    """The statistics of each tool, the most used first. A scope without ids means the whole workspace."""
     async with res.db.read(scope.workspace_id) as session:
         return await invocations.stats(session, scope, wanted)
 

@@ -1,4 +1,4 @@
-"""What other memory services give out, read as records of ours. Each reader yields them in the order to send them.
+"""Reads the dumps of other memory services as records of ours. Each reader yields them in the order to send them.
 
 mem0      what get_all answers, as JSON or JSON lines; or its pgvector table: rows as JSON lines, or a plain pg_dump
 automem   the folder that backup_automem.py makes, one of its files, or a list of memories as JSON
@@ -42,7 +42,7 @@ class Record:
 
 @dataclass(slots=True)
 class Owner:
-    """Whose the records are that name nobody."""
+    """The owner of records that name nobody."""
 
     user_id: str | None = None
     agent_id: str | None = None
@@ -55,7 +55,7 @@ class Owner:
 
 @dataclass(slots=True)
 class Report:
-    """What could not be carried, counted by the reason, with some of the ids."""
+    """The records that could not be imported, counted by reason, with some of the ids."""
 
     lost: Counter[str] = field(default_factory=Counter)
     examples: dict[str, list[str]] = field(default_factory=dict)

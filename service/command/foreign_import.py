@@ -23,7 +23,7 @@ BATCH, BATCH_CHARS = 100, 300_000  # of POST /v1/memories/batch
 
 @dataclass(slots=True)
 class Brought:
-    """How many of what were stored, or there already, and what could not be carried."""
+    """The numbers of records that were stored or existed already, and those that could not be imported."""
 
     stored: Counter[str] = field(default_factory=Counter)
     report: foreign.Report = field(default_factory=foreign.Report)

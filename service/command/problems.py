@@ -25,8 +25,8 @@ class CommandError(LaunchError):
 
 
 def settings(*, serving: bool = False) -> Settings:
-    """Those of the environment. Raises SettingsError, also where a model cannot be reached by them; only what serves
-    needs its key."""
+    """The settings of the environment. Raises SettingsError, also where a model cannot be reached by them; only what
+    serves needs its key."""
     found = Settings.from_env(os.environ)
     try:
         endpoints.check(found, or_key=None if serving else "none")

@@ -83,7 +83,7 @@ class Api:
 
 
 def _sentence(answer: httpx2.Response) -> str:
-    """What the server says is wrong: its `detail`, and what to do about a key."""
+    """The server's error as a sentence: its `detail`, and what to do about a key."""
     try:
         found = answer.json()
         said, code = str(found["detail"]), found.get("code")

@@ -95,7 +95,7 @@ def tables() -> tuple[TableClause, ...]:
 
 
 def columns(table: TableClause) -> list[str]:
-    """Those of its lines."""
+    """The columns in the lines of a table."""
     return [each.name for each in table.c if each.name not in GIVEN]
 
 
@@ -213,7 +213,7 @@ async def raise_sequences(connection: Connection, workspace_id: UUID) -> None:
 
 
 def clash(error: Exception) -> str | None:
-    """What to say of an insert that the database refused; None for another error."""
+    """The message for an insert that the database refused; None for another error."""
     if isinstance(error, asyncpg.UniqueViolationError):
         return f"the target has a row with the same id already ({error.constraint_name}): {error.detail}"
     if isinstance(error, asyncpg.IntegrityConstraintViolationError):

@@ -41,7 +41,7 @@ async def connected(url: str) -> AsyncIterator[Any]:
 
 
 async def enter(connection: Any, workspace_id: UUID) -> None:
-    """From here on the session sees this workspace, and may write memories that belong to all of it."""
+    """Lets the session see this workspace, and write memories that belong to all of it."""
     await connection.execute(
         "SELECT set_config('loxodon.workspace', $1, false), set_config('loxodon.shared', 'on', false)",
         str(workspace_id),

@@ -127,7 +127,7 @@ async def _list(
     *,
     limit: int,
 ) -> None:
-    """Without a query, in the order of time."""
+    """Lists memories without a query, in the order of time."""
     body = body_of(NarrowingFields, {name: each for name, each in given.items() if name not in OF_A_SEARCH})
     order = SortOrder(_column(sort), ascending=sort.endswith("_asc"))
     page = await numbered_page(request, body, caller, res, order, skip=0, limit=limit)
@@ -153,7 +153,7 @@ def _state_mode(asked: Mapping[str, str]) -> str:
 
 
 def _sort(asked: Mapping[str, str], *, has_query: bool) -> str:
-    """With a time alone the newest come first, as in AutoMem."""
+    """The order of the hits: with a time alone the newest come first, as in AutoMem."""
     sort = (asked.get("sort") or asked.get("order_by") or "").strip().lower()
     if sort not in automem_words.SORTS:
         sort = "score"

@@ -17,7 +17,7 @@ INFERRED_AT_MOST = 0.7
 
 
 class Ageing(BaseModel):
-    """Of a workspace."""
+    """The ageing settings of a workspace."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -29,7 +29,7 @@ class Ageing(BaseModel):
 
 @dataclass(frozen=True, slots=True)
 class AgeingScope:
-    """Which memories of the workspace: all, or those that have every given id."""
+    """The memories of a workspace that age: all, or those that have every given id."""
 
     user_id: str | None = None
     agent_id: str | None = None

@@ -83,7 +83,7 @@ class Neighbour:
 
     @property
     def start(self) -> datetime | None:
-        """When it begins to hold; None if it is not known when it was said."""
+        """When the statement begins to hold; None if it is not known when it was said."""
         return None if self.timestamp is None else begins(self.timestamp, self.t_valid, self.t_invalid)
 
     @property
@@ -122,7 +122,7 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """A memory of which a sentence ended, and what is left of its text."""
+    """A memory that loses a sentence that ended, and the rest of its text."""
 
     memory: Neighbour
     text: CleanText

@@ -45,8 +45,8 @@ class DedupAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallerFields:
-    """Fields set by the caller; None means "find out". `compare`: a filter for the memories that facts are compared
-    with, None for all."""
+    """Fields set by the caller; None means that the service determines it. `compare`: a filter for the memories that
+    facts are compared with, None for all."""
 
     id: UUID | None = None
     type: MemoryType | None = None
@@ -163,13 +163,13 @@ class Draft:
 
     @property
     def timestamp(self) -> datetime:
-        """When it happened: the turn's time, the caller's, or now."""
+        """When the statement was made: the turn's time, the caller's, or now."""
         spoken = self.speech.timestamp if self.speech else None
         return spoken or self.given.timestamp or self.received_at
 
     @property
     def start(self) -> datetime:
-        """When it begins to hold."""
+        """When the statement begins to hold."""
         return begins(self.timestamp, self.given.t_valid, self.given.t_invalid)
 
     @property

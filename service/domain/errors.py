@@ -67,7 +67,7 @@ class TooLarge(InvalidInput):
 
 
 class BodyTooLarge(TooLarge):
-    """The code of TooLarge, with a status of its own."""
+    """The body of the request is too large: the code of TooLarge with a different status."""
 
 
 class PiiRejected(InvalidInput):
@@ -126,13 +126,14 @@ class StoreUnavailable(Unavailable):
 
 
 class LockedOut(StoreUnavailable):
-    """Not the fault of the work itself, so a job is retried however often it happens."""
+    """A lock was not free in time, or the database broke a deadlock. That is not the fault of the work itself, so a job
+    is retried however often it happens."""
 
     pauses = True
 
 
 class SchemaMismatch(StoreUnavailable):
-    """`public`: a sentence for everybody, about what to run."""
+    """The schema does not fit the code. `public`: a sentence for everybody, about what to run."""
 
     code = "schema_mismatch"
     public: str | None = None
@@ -161,10 +162,10 @@ class EmbeddingError(ProviderError):
 
 
 class LlmError(ProviderError):
-    """`tokens`: those that the failed call used, of prompt and answer; None if unknown, as after a time-out, which may
-    have to be paid for. `warning`: the beginning of the warning if a request does without the model.
-    `provider_message`: the provider's message, without keys. It may quote the prompt, so no log or job contains it.
-    """
+    """A call of the language model failed. `tokens`: how many it used, of prompt and answer; None if unknown, as after
+    a time-out, which may have to be paid for. `warning`: the beginning of the warning if a request does without the
+    model. `provider_message`: the provider's message, without keys. It may quote the prompt, so no log or job contains
+    it."""
 
     code = "llm_error"
     warning = "llm_unavailable"
@@ -191,7 +192,8 @@ class UnusableAnswer(LlmError):
 
 
 class ModelBudgetSpent(LlmError):
-    """Nothing was sent. `retry_after_s`: until the next day begins, in UTC."""
+    """The day's budget for the model is spent, and nothing was sent. `retry_after_s`: until the next day begins, in
+    UTC."""
 
     code = "model_budget"
     warning = "model_budget"

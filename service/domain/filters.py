@@ -226,7 +226,7 @@ def iso_time(text: str) -> datetime | None:
 
 
 class _Reader:
-    """One reading, which counts as it goes."""
+    """Reads one filter, counting its conditions and values against the limits."""
 
     def __init__(self) -> None:
         self._conditions = 0
@@ -368,7 +368,7 @@ def uuid_or_none(text: str) -> UUID | None:
 
 
 def plain(value: Any) -> Any:
-    """As JSON has it."""
+    """The filter as JSON has it."""
     if isinstance(value, datetime):
         return value.isoformat()
     return str(value) if isinstance(value, UUID) else value

@@ -22,8 +22,8 @@ def lower(one: float | None, other: float | None) -> float | None:
 
 
 class ModelBudget(BaseModel):
-    """Of a workspace and a day in UTC. Tokens are those of prompts and answers together, costs are reported in the unit
-    of the prices. See docs/decisions/064-model-budget.md."""
+    """The budget of a workspace for a day in UTC. Tokens are those of prompts and answers together, costs are reported
+    in the unit of the prices. See docs/decisions/064-model-budget.md."""
 
     model_config = ConfigDict(frozen=True, extra="forbid")
 
@@ -43,7 +43,7 @@ class ModelBudget(BaseModel):
         return self.model_copy(update=lowest)
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
-        """In money; 0 without prices."""
+        """The cost of tokens in money; 0 without prices."""
         whole = prompt_tokens * self.prompt_price + completion_tokens * self.completion_price
         return whole / PRICED_TOKENS
 

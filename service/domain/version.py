@@ -27,8 +27,8 @@ def begins(said_at: datetime, t_valid: datetime | None, t_invalid: datetime | No
 
 @dataclass(frozen=True, slots=True)
 class Version:
-    """One value. `said_at`: every time it was said, ascending, at least one. `is_past`: it is a past version of another
-    memory, or was superseded."""
+    """One value that a memory had. `said_at`: every time it was said, ascending, at least one. `is_past`: it is a past
+    version of another memory, or was superseded."""
 
     id: UUID
     text: str

@@ -1,4 +1,4 @@
-"""How a turn is shown."""
+"""The response models of a turn."""
 
 from __future__ import annotations
 

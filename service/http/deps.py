@@ -74,7 +74,7 @@ class KeyRing:
         return await self._look_up(f"{workspace_id}/{key_id}", find)
 
     async def _look_up(self, name: str, find: Callable[[], Awaitable[Caller | None]]) -> Caller | None:
-        """What is remembered under this name, else what `find` finds; None for an unknown key."""
+        """The caller in the cache under this name, else the one that `find` returns; None for an unknown key."""
         until, known = self._seen.get(name, (0.0, None))
         if known is not None and self._clock() < until:
             return known

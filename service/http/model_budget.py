@@ -36,7 +36,8 @@ async def read(caller: Caller, res: Resources) -> ModelBudgetItem | None:
 
 
 async def budget_item(session: Session, caller: Caller, res: Resources) -> ModelBudgetItem | None:
-    """None without a model, and for a key with a wall, as these figures cover the whole workspace."""
+    """The model budget for a response; None without a model, and for a key with a wall, as it covers the whole
+    workspace."""
     if res.llm is None or caller.wall:
         return None
     account, budget = await model_days.account(session, caller.workspace_id, res.clock()), res.settings.llm.budget

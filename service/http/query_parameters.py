@@ -43,7 +43,7 @@ def body_of(model: type[Body], given: dict[str, Any]) -> Body:
 
 
 def present(**given: Any) -> dict[str, Any]:
-    """Those that are not None."""
+    """The parameters that are not None."""
     return {name: value for name, value in given.items() if value is not None}
 
 

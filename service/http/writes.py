@@ -145,5 +145,5 @@ def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str
 
 
 def url_of(operation_id: UUID) -> str:
-    """Where the progress of an operation is read."""
+    """The URL at which a client reads the progress of an operation."""
     return f"/v1/operations/{operation_id}"

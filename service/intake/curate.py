@@ -58,7 +58,7 @@ BEARS_ON = 0.2
 
 
 class TurnsGone(Conflict):
-    """Some of the turns were erased meanwhile, so their facts must not stay. The others can be curated again."""
+    """Some of the turns were erased in the meantime, so their facts must not stay. The others can be curated again."""
 
     retryable = True
 
@@ -117,7 +117,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
 
 
 def without_model(conversation: ConversationDraft) -> ConversationDraft:
-    """The same, to be read by rules alone."""
+    """The conversation, to be read by the rules alone."""
     drafts = [replace(each, options=replace(each.options, use_llm=False)) for each in conversation.drafts]
     return replace(conversation, drafts=drafts)
 
@@ -229,7 +229,7 @@ def _source(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
 
 
 async def _decided(facts: Sequence[Draft], res: Resources) -> list[Draft]:
-    """Each fact with the memories nearest to it and a decision."""
+    """Decides about each fact, next to the memories nearest to it."""
     if not facts:
         return []
     workspace_id, llm = facts[0].scope.workspace_id, facts[0].options.use_llm
@@ -301,7 +301,7 @@ async def _write(
         await sources.link(session, scope, unsure)
         await write.withdraw_older(session, scope.workspace_id, outcomes)
         outcomes += await forget_asked.carry_out(session, forgetting, places, res, request)
-        if again:  # what was asked to be forgotten is forgotten; statements about it before the request must stay
+        if again:  # only what was asked to be forgotten goes; statements about it before the request must stay
             first = replace(forgetting.messages[0], options=replace(forgetting.messages[0].options, may_delete=False))
             await _consolidate_later(session, conversation, first, places, run_after=read_again_at)
         await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
@@ -364,7 +364,7 @@ def _related_among(facts: Sequence[Draft], res: Resources) -> frozenset[int]:
 
 
 def _similarity(one: Draft, other: Draft, res: Resources) -> float:
-    """0..1; 1 if one has no vector yet, so that the rules compare the pair."""
+    """The similarity of two drafts, 0..1; 1 if one has no vector yet, so that the rules compare the pair."""
     if one.vector is None or other.vector is None:
         return 1.0
     return res.embedder.similarity(float(one.vector @ other.vector))

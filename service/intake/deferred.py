@@ -66,7 +66,7 @@ def missing() -> NotFound:
 
 
 def to_json(conversation: ConversationDraft, instruction: str | None = None) -> dict[str, Any]:
-    """What the job needs, with redacted texts only, so that no raw text is ever written."""
+    """The payload of the job, with redacted texts only, so that no raw text is ever written."""
     first = conversation.drafts[0]
     scope, options = conversation.scope, first.options
     return {
@@ -86,8 +86,8 @@ def to_json(conversation: ConversationDraft, instruction: str | None = None) -> 
 def consolidation_payload(
     conversation: ConversationDraft, first: Draft, conversation_id: UUID, begin: int, end: int
 ) -> dict[str, Any]:
-    """What a job needs to curate the stored turns `begin` to `end`, without their texts. `first`: one of the drafts,
-    redacted."""
+    """The payload of a job that curates the stored turns `begin` to `end`, without their texts. `first`: one of the
+    drafts, redacted."""
     return {
         "conversation_id": str(conversation_id),
         "first": begin,

@@ -55,7 +55,8 @@ class ConversationDraft:
 
 
 async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
-    """One outcome per message, in order; a dry run stores nothing and returns no ids."""
+    """Stores messages as they are and returns one outcome for each, in order; a dry run stores nothing and returns no
+    ids."""
     res = res.with_deferred_caches()
     drafts = await run_all(RECORD, conversation.drafts, res)
     if conversation.dry_run:
@@ -151,7 +152,7 @@ def _turn(draft: Draft) -> NewTurn:
 
 
 async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> tuple[Outcome, ...]:
-    """What would be stored: without texts that already exist or came earlier among these."""
+    """The outcomes that storing the messages would have; new ones without an id."""
     async with res.db.read(scope.workspace_id) as session:
         outcomes, news = await _known_and_new(session, scope, drafts)
     new = {each.id for each in news}

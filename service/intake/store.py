@@ -75,7 +75,7 @@ class _BatchRun:
         await asyncio.gather(*parts, *map(self._alone, alone))
 
     def _may_share(self, draft: Draft) -> bool:
-        """Whether it can be stored with others: no model is asked about it, and it names no memory."""
+        """Whether the text can be stored with others: no model is asked about it, and it names no memory."""
         options = draft.options
         asks = self._res.llm is not None and options.use_llm
         return not (asks or options.dry_run or options.embed_later or draft.given.id)

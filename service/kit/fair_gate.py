@@ -28,8 +28,8 @@ REMEMBERED = 100
 
 class FairGate:
     """`at_once` are inside, at most `share` of one tenant, and half while other tenants come. The rest wait in a queue
-    of their tenant, and tenants are taken in turn. `waiting`: how many may wait in all; of more the last of the longest
-    queue is refused; None is no limit. Not for several threads."""
+    of their tenant, and tenants are taken in turn. `waiting`: how many may wait in all; beyond that, the last of the
+    longest queue is refused; None is no limit. Not for several threads."""
 
     def __init__(self, at_once: int, *, share: int | None = None, waiting: int | None = None) -> None:
         self._at_once = at_once
@@ -73,7 +73,7 @@ class FairGate:
 
     @property
     def waiting(self) -> int:
-        """How many wait to be let in."""
+        """The number of requests waiting to be let in."""
         return self._waiting
 
     def leave(self, tenant: Hashable) -> None:

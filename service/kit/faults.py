@@ -19,7 +19,7 @@ DIAGNOSTICS = ("sqlstate", "schema_name", "table_name", "column_name", "constrai
 
 
 def is_unexpected(error: BaseException) -> bool:
-    """Whether it is none of our own errors, nor a wait that took too long."""
+    """Whether an error is neither one of ours nor a time-out."""
     return not isinstance(error, ServiceError | TimeoutError)
 
 
@@ -34,13 +34,13 @@ def frames(error: BaseException) -> list[str]:
 
 
 def classes(error: BaseException) -> str:
-    """Its class and those of what caused it: "ProgrammingError < FeatureNotSupportedError"."""
+    """The classes of an error and its causes: "ProgrammingError < FeatureNotSupportedError"."""
     names = [type(each).__name__ for each in _chain(error)]
     return " < ".join(dict.fromkeys(names))
 
 
 def details(error: BaseException) -> dict[str, str]:
-    """What the database says of it; empty for other errors."""
+    """The database's details of an error; empty for other errors."""
     for each in _chain(error):
         found = {name: value for name in DIAGNOSTICS if isinstance(value := getattr(each, name, None), str)}
         if found:

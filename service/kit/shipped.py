@@ -9,7 +9,7 @@ PACKAGE = Path(__file__).resolve().parents[1]
 
 
 def folder(name: str) -> Path:
-    """`migrations` or `requirements`."""
+    """The folder `migrations` or `requirements`."""
     inside = PACKAGE / name
     return inside if inside.is_dir() else PACKAGE.parent / name
 

@@ -46,7 +46,7 @@ def embedded(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
     """Returns the text of the vector of kind context: what the turn just before asks, then the turn itself.
 
     The speaker's name makes "I" somebody. More of the turn before blurs the vector, and so do more turns; the turn
-    first and the question behind it found less (measured).
+    first and the question after it found less (measured).
     """
     own = f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
     return CleanText(f"{_asked(before[-1].text)}\n{own}" if before else own)
@@ -82,7 +82,7 @@ _YOURS: Final = frozenset({"you", "your", "yours", "yourself", "yourselves", "ya
 def first_person(text: str) -> float:
     """Returns whether a text speaks of its speaker or of whom it is said to, 0..1; 0.5 where it says neither. English.
 
-    "You'll be an awesome mom!" is about the other one, no matter who is named in the question. 5 µs for 130 characters.
+    "You'll be an awesome mom!" is about the listener, no matter who is named in the question. 5 µs for 130 characters.
     """
     words = _WORD.findall(text.lower())
     mine, yours = sum(word in _MINE for word in words), sum(word in _YOURS for word in words)

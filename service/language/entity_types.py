@@ -97,7 +97,7 @@ def _spelled(run: list[Token], before: str) -> str | None:
 
 
 def _by_words(run: list[Token], before: str) -> str:
-    """Up to three words of which none is ordinary read as a person; ordinary ones never do."""
+    """Up to three words, none of them ordinary, are taken for a person; ordinary words never are."""
     ordinary = any(is_common(token.text) for token in run)
     if before.endswith("at ") or (before.endswith("the ") and not ordinary and 2 <= len(run) <= 3):
         return "organization"

@@ -1,4 +1,4 @@
-"""Whether a sentence tells an instance of what another one says is usual. Pure, and more careful than clever.
+"""Recognises sentences about a single instance of what another one says is usual. Pure; doubtful pairs are not matched.
 
 "Ran the slow tests before deploying billing" is an example of "Usually runs tests before deploying": it has all of its
 content words, in the same order, and as many negations.
@@ -25,7 +25,7 @@ FREQUENCY_TERMS: Final = sorted(term_id(each) for each in FREQUENCY)
 
 
 def share(text: str, pattern: str) -> float | None:
-    """How much of the text is the pattern (0..1), if it is an example of it; else None. A question is none."""
+    """How much of the text is the pattern (0..1), if it is an example of it; else None, as for a question."""
     usual = [each for each in lexemes(pattern) if each not in FREQUENCY]
     told = lexemes(text)
     if len(set(usual)) < MIN_WORDS or text.rstrip().endswith("?") or not _in_order(usual, told):

@@ -28,7 +28,7 @@ PATTERNS: dict[MemoryType, tuple[str, ...]] = {
     MemoryType.CONTEXT: (r"during", r"while working on", r"in the context of", r"when"),
 }
 
-# What a model would see in the texts that the table leaves over; see `guess`.
+# The types a model would choose for the texts that the table does not classify; see `guess`.
 _CUES: dict[MemoryType, str] = {
     MemoryType.DECISION: (
         r"\b(?:decid(?:e[sd]?|ing)|decision|chosen?|settled on|agreed (?:to|on|that)|opt(?:s|ing)? for|switch(?:ed|ing)"

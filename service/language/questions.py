@@ -34,7 +34,7 @@ _CAPITALISED: Final = re.compile(r"\b[A-Z\u00c0-\u00de][\w\u2019'-]+")
 
 
 def kind(question: str) -> Kind | None:
-    """What the answer contains; None if unknown."""
+    """What an answer to the question contains; None if unknown."""
     if _ASKS_NAME.search(question):
         return "name"
     return "figure" if _ASKS_FIGURE.search(question) else None
@@ -95,7 +95,7 @@ def asks_when(text: str) -> bool:
 
 
 def asks_the_present(text: str) -> bool:
-    """Returns whether it asks how things stand: the newest of what was said about it answers."""
+    """Returns whether a question asks for the present state, so that the newest statement about it answers."""
     return _PRESENT.search(text) is not None
 
 

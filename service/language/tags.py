@@ -34,12 +34,12 @@ def prefixes(tags: Sequence[str]) -> tuple[str, ...]:
 
 
 def levels(tags: Iterable[str]) -> int:
-    """How many parts the tags have, at most: as many prefixes they give."""
+    """The number of parts of all tags together; each part ends a prefix that is indexed."""
     return sum(len(_DELIMITER.findall(tag)) + 1 for tag in tags)
 
 
 def newest(tags: Sequence[str], *, most: int, most_levels: int) -> list[str]:
-    """As many of the last ones as may be kept."""
+    """The last tags, as many as may be kept."""
     first = max(0, len(tags) - most)
     while levels(tags[first:]) > most_levels:
         first += 1

@@ -1,7 +1,6 @@
-"""Stored text as it stands in a prompt: it cannot pass for a line of the prompt, and has nothing that a reader would
-not see.
+"""Prepares stored text for a prompt: it cannot pass for a line of the prompt, and has no invisible characters.
 
-What is stored and what the REST API answers stays as it came; this is for blocks of text that a model reads.
+Text in the database and in answers of the REST API is unchanged; this is for blocks of text that a model reads.
 """
 
 from __future__ import annotations

@@ -1,7 +1,6 @@
 """Texts without the sentences that are withdrawn from them. Pure.
 
-A span is a half-open pair of character offsets. What a live memory still rests on stays, however many others that
-rested on it are gone.
+A span is a half-open pair of character offsets. A sentence stays as long as any live memory rests on it.
 """
 
 from __future__ import annotations
@@ -18,8 +17,8 @@ _SPEAKER: Final = re.compile(r"^[^:\n]{1,60}: ")
 
 
 def located(quote: str, text: str) -> Span:
-    """Where a quote stands in a text, with or without the speaker in front of it, in any case; the whole text where it
-    does not stand there."""
+    """The span of a quote in a text, with or without the speaker in front of it, in any case; the whole text if it is
+    not found."""
     for part in (quote, _SPEAKER.sub("", quote)):
         found = re.search(re.escape(part.strip()), text, re.IGNORECASE)
         if found is not None and found.end() > found.start():

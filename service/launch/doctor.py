@@ -14,14 +14,15 @@ from service.postgres.roles import OWNER
 
 
 def examine_database(settings: Settings, *, examples: int) -> list[CheckResult]:
-    """What each check found in the database of the settings. Without DATABASE_URL it is the embedded one: the server
-    that runs, or one that is started for the time. Raises StoreUnavailable, SchemaMismatch or LaunchError."""
+    """Runs every check on the database of the settings and returns what it found. Without DATABASE_URL it is the
+    embedded one: the server that runs, or one that is started for the time. Raises StoreUnavailable, SchemaMismatch or
+    LaunchError."""
     with login_url(settings, OWNER) as url:
         return asyncio.run(doctor.examine(url, examples=examples))
 
 
 def table(results: Sequence[CheckResult]) -> str:
-    """For a person: a line per check, what is broken below it."""
+    """The results for a person: a line per check, with the broken rows below it."""
     width = max(len(each.check.name) for each in results)
     lines = []
     for each in results:
@@ -37,7 +38,7 @@ def table(results: Sequence[CheckResult]) -> str:
 
 
 def as_json(results: Sequence[CheckResult]) -> str:
-    """For a program; docs/doctor.md describes it."""
+    """The results for a program, as docs/doctor.md describes."""
     checks = [
         {
             "name": each.check.name,

@@ -125,11 +125,11 @@ class BoundedHttp(HttpToolsProtocol):
         return first is not None
 
     def _is_stranger(self) -> bool:
-        """Whether its last request, if any, has shown no good key."""
+        """Whether the connection's last request, if any, has shown no good key."""
         return self.cycle is None or "caller" not in self.cycle.scope["state"]
 
     def _strangers(self) -> Iterator[Any]:
-        """Those in a request that has shown no good key."""
+        """The connections in a request that has shown no good key."""
         waiting = {each for those in self._waiting.values() for each in those}
         return (each for each in set[Any](self.connections) - waiting if each._is_stranger())
 

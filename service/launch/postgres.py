@@ -106,7 +106,7 @@ class EmbeddedPostgres:
         return self._process.pid if self._process is not None and self._process.poll() is None else None
 
     def exit_code(self) -> int | None:
-        """As of every program: None while it runs; a negative number is the signal that killed it."""
+        """The exit code: None while it runs; a negative number is the signal that killed it."""
         return 0 if self._process is None else self._process.poll()
 
     def start(self, *, timeout_s: float = START_TIMEOUT_S) -> Server:
@@ -153,7 +153,7 @@ class EmbeddedPostgres:
         self.stop()
 
     def _is_alive(self) -> bool:
-        """Whether it runs; a killed one that is not yet reaped is reaped and does not count."""
+        """Whether the process runs; a killed one that is not yet reaped is reaped and does not count."""
         if self._process is None:
             return False
         if self._process.poll() is None and self._process.pid not in cluster.members(self.cluster):

@@ -14,7 +14,7 @@ PROGRESS = "GET /v1/jobs/reembed?system=true (right metrics) shows its progress.
 
 
 def begin(settings: Settings, *, again: bool = False) -> str:
-    """What was begun, as a sentence. Raises Conflict or StoreUnavailable."""
+    """Begins the change and returns a sentence for the terminal. Raises Conflict or StoreUnavailable."""
     model, dimension = embedder_model(settings), embedder_dimension(settings)
     with login_url(settings, OWNER) as url:
         generation, queued = asyncio.run(reembedding.begin(url, model, dimension, again=again))
@@ -26,7 +26,8 @@ def begin(settings: Settings, *, again: bool = False) -> str:
 
 
 def roll_back(settings: Settings) -> str:
-    """What searches use now, as a sentence. Raises Conflict or StoreUnavailable."""
+    """Goes back to the previous vectors and returns a sentence for the terminal. Raises Conflict or
+    StoreUnavailable."""
     with login_url(settings, OWNER) as url:
         active, given_up = asyncio.run(reembedding.roll_back(url))
     return (
@@ -36,7 +37,7 @@ def roll_back(settings: Settings) -> str:
 
 
 def drop_old(settings: Settings) -> str:
-    """What was dropped, as a sentence. Raises Conflict or StoreUnavailable."""
+    """Drops the old vectors and returns a sentence for the terminal. Raises Conflict or StoreUnavailable."""
     with login_url(settings, OWNER) as url:
         dropped = asyncio.run(reembedding.drop_retired(url))
     return f"A worker deletes the vectors of {' and of '.join(map(str, dropped))}. {PROGRESS}"

@@ -154,8 +154,8 @@ class _Launcher:
             raise LaunchError("The database could not be brought up to date; the reason stands above.")
 
     def _language_model(self, key: str) -> tuple[int, str]:
-        """The status of the service's details, and of them the model and whether it answers. Waits a moment for its
-        answer, while everything runs already."""
+        """The HTTP status of /v1/health/details, and the model with its state for the banner, such as "none: rules".
+        Waits a moment for the model's first answer; everything else runs already."""
         status, found = 0, dict[str, Any]()
 
         def has_said() -> bool:
@@ -199,7 +199,7 @@ def embedded_environment(env: Mapping[str, str], server: Server) -> dict[str, st
 
 
 def without(env: Mapping[str, str], names: Sequence[str]) -> dict[str, str]:
-    """The environment of a process that is not to know these variables."""
+    """The environment without these variables, for a process that must not know them."""
     return {name: value for name, value in env.items() if name not in names}
 
 
@@ -209,7 +209,7 @@ def is_ready(url: str) -> bool:
 
 
 def get(url: str, path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
-    """Status and body of an answer. Not urllib, which would use a proxy from the environment."""
+    """GETs a path and returns status and body. Not by urllib, which would use a proxy from the environment."""
     connection = http.client.HTTPConnection(urlsplit(url).netloc, timeout=PROBE_TIMEOUT_S)
     try:
         connection.request("GET", path, headers=dict(headers))

@@ -37,7 +37,8 @@ class Program(Protocol):
         """Starts or restarts it. Raises LaunchError when it cannot."""
 
     def exit_code(self) -> int | None:
-        """None while it runs; a negative number is the signal that killed it. 0 before the first start."""
+        """The exit code: None while it runs; a negative number is the signal that killed it. 0 before the first
+        start."""
 
     def stop(self) -> None:
         """Asks it to end, waits, then kills it. Safe to repeat."""

@@ -1,8 +1,8 @@
 """What one text changes about the memories: decided outside the lock, and checked again inside it.
 
-A text that a memory has already, word for word or in the same words (docs/decisions/011-similarity.md), needs no
-judgement. Any other is compared with the nearest live memories of exactly the same scope and channel: by the model
-where it may be asked, else by the rules.
+A text that repeats a memory, verbatim or in the same words (docs/decisions/011-similarity.md), needs no judgement. Any
+other is compared with the nearest live memories of exactly the same scope and channel: by the model where it may be
+asked, else by the rules.
 """
 
 from __future__ import annotations
@@ -79,8 +79,8 @@ async def find_neighbours_of_many(session: Session, drafts: Sequence[Draft], res
 
 
 def without_judgement(draft: Draft, limits: Settings) -> Decision | None:
-    """The decision on a text that is kept in any case, that is known, or that has nothing near it; None for any other.
-    A fact with nothing near it is judged, so that its evidence says so."""
+    """The decision on a text that is always kept, is known already, or has no neighbours; None for any other text. A
+    fact without neighbours is judged, so that its evidence says so."""
     if not draft.options.dedup:
         return _unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.DEDUP_OFF)
     if equal := _equal(draft, draft.seen):
@@ -99,7 +99,7 @@ def _equal(draft: Draft, seen: Sequence[Neighbour]) -> Neighbour | None:
 
 
 def said_again(draft: Draft, equal: Neighbour) -> Decision:
-    """The decision on the exact text of a memory; it is older news if it was said before that memory began."""
+    """The decision on a text that equals a memory's. It is history if it was said before that memory began."""
     earlier = equal.start is not None and draft.start < equal.start
     return _unjudged(draft, Edit(Action.NONE, equal, earlier=earlier, renewed=not earlier), Reason.SAME_TEXT)
 
@@ -129,14 +129,14 @@ def _for_single_text(decision: Decision, draft: Draft) -> Decision:
 
 
 def by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings) -> Draft:
-    """The draft as the rules decide it, compared with `seen`; pure, so it also runs inside the scope lock."""
+    """Decides about the draft by the rules, against its neighbours. Pure, so it also runs inside the scope lock."""
     draft = replace(draft, seen=seen)
     decision = without_judgement(draft, limits) or _for_single_text(judge(draft.statement, seen), draft)
     return replace(draft, decision=decision)
 
 
 def each_by_rules(drafts: Sequence[Draft], limits: Settings) -> list[Draft]:
-    """Several drafts, each compared with what it has seen."""
+    """Decides about several drafts by the rules, each against its own neighbours."""
     return [by_rules(each, each.seen, limits) for each in drafts]
 
 
@@ -169,7 +169,8 @@ async def confirm(session: Session, draft: Draft, res: Resources, *, last: bool 
 
 
 def holding(draft: Draft, found: Neighbours, res: Resources, *, last: bool) -> Draft:
-    """Like `confirm`, with what was found under the lock."""
+    """The draft, if its decision still holds with the neighbours `found` under the lock; raises and decides as
+    `confirm` does."""
     try:
         draft = _still_holds(draft, found, res)
     except Stale:
@@ -180,7 +181,7 @@ def holding(draft: Draft, found: Neighbours, res: Resources, *, last: bool) -> D
 
 
 def _still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
-    """The draft, or the draft as a duplicate of an equal row that was added meanwhile.
+    """The draft, or the draft as a duplicate of an equal row that was added in the meantime.
 
     Raises Stale when a memory that the decision is about has changed or was deleted, or when a new one is near enough
     to affect it, or about the same thing.
@@ -190,7 +191,7 @@ def _still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
         raise Stale
     if equal := _equal(draft, there):
         decision = said_again(draft, equal)
-        if decision.edits[0].earlier and draft.kind is None:  # what becomes history is annotated first
+        if decision.edits[0].earlier and draft.kind is None:  # a statement that becomes history is annotated first
             raise Stale
         return replace(draft, seen=there, decision=decision)
     targets = decision.targets & {each.id for each in draft.seen}

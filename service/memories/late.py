@@ -1,4 +1,4 @@
-"""Late statements about an earlier time than the known one, kept as past versions.
+"""Statements about an earlier time than a known memory's, kept as its past versions.
 
 A statement is placed among all versions of the memory it is about, so the order of arrival makes no difference to what
 is valid now or was valid before. All its changes are undone together.
@@ -33,7 +33,7 @@ KEPT = "kept_as_history: it is older than what is known, so it was kept as what 
 
 @dataclass(frozen=True, slots=True)
 class LateNews:
-    """What all changes because of one statement share."""
+    """The context that all changes because of one statement share."""
 
     session: Session
     scope: Scope

@@ -78,8 +78,9 @@ async def promote(
 async def promote_if_worthy(
     workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
 ) -> PromotedMemory | None:
-    """For the scheduled job: the copy of a memory that meets all thresholds of the workspace. None for one that does
-    not, is no longer valid, was deleted, or was promoted before, even if that copy was deleted since."""
+    """Promotes a memory that meets all thresholds of the workspace, for the scheduled job, and returns the copy. None
+    for a memory that does not meet them, is no longer valid, was deleted, or was promoted before, even if that copy was
+    deleted since."""
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None or memory.scope.channel == GLOBAL_CHANNEL:

@@ -224,7 +224,7 @@ def _start(pending: Memory) -> datetime:
 
 
 def _values(old: Memory, new: Memory) -> dict[str, Any]:
-    """What an update takes over; tags, categories and metadata are merged, as in every update."""
+    """The values that an update takes over; tags, categories and metadata are merged, as in every update."""
     return {
         **updates.text_columns(CleanText(new.text)),
         "timestamp": new.timestamp,

@@ -101,7 +101,7 @@ async def restore(
 
 
 async def _prepare(memory: Memory, revision: Revision, res: Resources) -> Draft:
-    """What is to be written, redacted; with a text, everything derived from it."""
+    """The changes to write, redacted; for a new text also everything derived from it."""
     settings = res.settings
     chosen = revision.type or (memory.kind.type if memory.kind.source is ClassificationSource.EXPLICIT else None)
     record = memory.role is not None

@@ -45,7 +45,7 @@ JUDGED_AT_ONCE = 25
 
 @dataclass(frozen=True, slots=True)
 class NewText:
-    """A text that was read (stages UNDECIDED), the request that it is on its own, and its id if it becomes a memory."""
+    """A draft that has passed the stages UNDECIDED, its request, and its id if it becomes a memory."""
 
     draft: Draft
     request: WriteContext
@@ -53,13 +53,13 @@ class NewText:
 
 
 async def store_text(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
-    """One text through the pipeline and into the database; a dry run stops before the database."""
+    """Runs one text through the stages and stores it; a dry run stops before the database."""
     res = res.with_deferred_caches()
     return await store_read(await run(UNDECIDED, draft, res), res, request)
 
 
 async def store_read(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
-    """One text of which everything is found out that it says alone."""
+    """Stores a draft that has passed the stages UNDECIDED."""
     if rules_decide(draft, res):
         try:
             [outcome] = await store_together([NewText(draft, request)], res)
@@ -71,14 +71,14 @@ async def store_read(draft: Draft, res: Resources, request: WriteContext) -> Out
 
 
 def rules_decide(draft: Draft, res: Resources) -> bool:
-    """Whether the rules alone decide about it, and soon enough for the scope lock."""
+    """Whether no model is asked about the draft, and the rules are fast enough to decide inside the scope lock."""
     asks = res.llm is not None and draft.options.use_llm
     return not (asks or draft.options.dry_run) and len(draft.clean) <= LONG_CHARS
 
 
 async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outcome | None]:
-    """What became of the texts, which are of one scope, in their order; None for one that is too long to be decided
-    about under the lock. Raises Stale where several texts cannot be compared in one statement."""
+    """Stores texts of one scope in one transaction and returns their outcomes in order; None for one that is too long
+    to be decided under the lock. Raises Stale where several texts cannot be compared in one statement."""
     annotated = await run_all(ANNOTATED, [each.draft for each in texts], res)
     texts = [replace(each, draft=draft) for each, draft in zip(texts, annotated, strict=True)]
     scope, outcomes = texts[0].draft.scope, dict[UUID, Outcome]()
@@ -107,8 +107,8 @@ async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outco
 
 
 async def _decided_together(session: Session, texts: Sequence[NewText], res: Resources) -> list[NewText]:
-    """The texts with the decision of the rules, under the lock; without one where it may rest on a text that is not
-    stored as a new memory, or takes too long."""
+    """Decides about the texts by the rules, under the lock. A text stays undecided if its decision may depend on
+    another text that is not stored as a new memory, or takes too long."""
     if len(texts) == 1:
         draft = await _decided_again(session, replace(texts[0].draft, decision=None), res)
         return [replace(texts[0], draft=draft)] if draft else []
@@ -123,7 +123,7 @@ async def _decided_together(session: Session, texts: Sequence[NewText], res: Res
 
 
 def _beside_each_other(texts: Sequence[NewText], near: Mapping[UUID, Neighbours], res: Resources) -> list[Draft]:
-    """Each text with the nearest of the database and of the texts before it, which count as if they were stored."""
+    """Each draft with its nearest neighbours among the stored memories and the texts before it in the request."""
     vectors = np.stack([each.draft.vector for each in texts if each.draft.vector is not None])
     cosines, limit = vectors @ vectors.T, decide.CANDIDATES
     drafts = []
@@ -147,7 +147,7 @@ def _as_neighbour(each: NewText, similarity: float) -> Neighbour:
 
 
 def _parted(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
-    """The texts that are simply new, and those that do something to others, or that saw one of these."""
+    """Separates the texts that only add a memory from those that change one, or were compared with such a text."""
     hashes, others = set[str](), dict[UUID, NewText]()
     new = list[NewText]()
     for each in texts:
@@ -163,12 +163,13 @@ def _parted(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
 
 
 def _may_change(draft: Draft) -> frozenset[UUID]:
-    """The memories that writing the draft may change: those of its decision, all that it saw where it has none yet."""
+    """The memories that writing the draft may change: the targets of its decision, or all its neighbours if
+    undecided."""
     return draft.decision.targets if draft.decision else frozenset(each.id for each in draft.seen)
 
 
 async def _decided_again(session: Session, draft: Draft, res: Resources) -> Draft | None:
-    """The draft with a decision that holds now, under the lock; None where the rules would take long for it."""
+    """Decides about the draft again, under the lock; None if the rules would take too long."""
     began = time.perf_counter()
     found = await decide.find_neighbours(session, draft, res) if draft.options.dedup else Neighbours(())
     compared = time.perf_counter()
@@ -208,7 +209,7 @@ async def _with_chosen_id(session: Session, draft: Draft) -> Draft | None:
 
 
 async def _store_decided(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
-    """One text that takes a model, or long rules: decided outside the lock."""
+    """Stores a text that needs a model, or takes the rules long: the decision is made outside the lock."""
 
     async def attempt(*, last: bool) -> Outcome:
         nonlocal draft

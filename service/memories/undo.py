@@ -131,7 +131,7 @@ async def _restore(
 async def _bring_back(
     session: Session, workspace_id: UUID, taken: StoredDecision, res: Resources, now: datetime
 ) -> UUID:
-    """Makes a flagged memory anew that a review replaced, pending again; returns the id of the history entry."""
+    """Restores a flagged memory that a review replaced, pending again; returns the id of the history entry."""
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     memory_id, then = taken.memory_id, taken.before or ""

@@ -49,7 +49,7 @@ EMBED_PRIORITY = -10
 
 
 class Gone(Conflict):
-    """The memory that was to change was erased meanwhile: bulk deletes take no scope lock. Callers may decide again."""
+    """The memory to change was erased in the meantime: bulk deletes take no scope lock. Callers may decide again."""
 
 
 async def add(
@@ -224,7 +224,7 @@ async def archive(
     evidence: Evidence | None = None,
     ruling_id: UUID | None = None,
 ) -> bool:
-    """Takes a memory that is as true as before out of searches; False for one that is gone or archived already."""
+    """Archives a memory that is still true, so that searches skip it; False if it is gone or archived already."""
     was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
     if was is None or was.before["archived"]:
         return False
@@ -245,8 +245,8 @@ async def supersede(
     at: datetime,
     ruling_id: UUID | None = None,
 ) -> None:
-    """Ends the validity of a memory at a moment, and ties the one that took its place to it: by SUPERSEDES target.
-    Raises Gone.
+    """Ends the validity of a memory at a moment, and adds the edge "by SUPERSEDES target" from its replacement. Raises
+    Gone.
 
     The retired memory no longer takes part in deduplication, so that the same fact can become true again.
     """
@@ -267,7 +267,8 @@ async def withdraw_text(session: Session, old: Memory, new_text: str, entry: UUI
 
 
 async def withdraw_older(session: Session, workspace_id: UUID, outcomes: Sequence[Outcome]) -> None:
-    """Withdraws the sentences of what was older news already when it was said; after its sources are linked."""
+    """Withdraws the sentences of a statement that was out of date when it was said. Call it once its sources are
+    linked."""
     for each in outcomes:
         if each.kept_as is not None:
             why = Withdrawal("superseded", None, each.memory_id)
@@ -320,7 +321,7 @@ async def rewrite_contexts(session: Session, changed: Memory) -> None:
 
 
 def follow_up(memory_id: UUID, *, embed: bool, enrich: bool = True, payload: Payload = NOTHING) -> list[NewJob]:
-    """The jobs after a write: enrichment with what is known already, and the vector if it is missing."""
+    """The jobs after a write: enrichment, with `payload`, and the vector if it is missing."""
     jobs = [NewJob("enrich", memory_id=memory_id, payload=payload)] if enrich else []
     if embed:
         jobs.append(NewJob("embed", memory_id=memory_id, priority=EMBED_PRIORITY))
@@ -328,8 +329,8 @@ def follow_up(memory_id: UUID, *, embed: bool, enrich: bool = True, payload: Pay
 
 
 def jobs_of(new: NewMemory, memory_id: UUID, *, enrich: bool = True) -> list[NewJob]:
-    """The same with what the write found out already: the nearest memories, if it looked for them, and what a model
-    read."""
+    """The jobs after writing `new`. They carry its nearest memories, and the entities and relations that a model found
+    in it, so that enrichment need not look for them."""
     known: dict[str, object] = {}
     if new.neighbours is not None:
         known |= {"hash": new.hash, "neighbours": [[str(each), similarity] for each, similarity in new.neighbours]}

@@ -71,8 +71,8 @@ PIECE: Final = 32
 async def page(
     session: Session, statement: Executable, values: Mapping[str, Any] | None, make: Callable[[Any], T]
 ) -> list[T]:
-    """What `make` makes of the rows, in order: read in pieces until it is more than a page of an answer has
-    (sizes.PAGE_BYTES). What is left stays with the server."""
+    """The results of `make` for the rows, in order: read in pieces until they exceed a page of an answer
+    (sizes.PAGE_BYTES). The other rows stay on the server."""
     found: list[T] = []
     size = 0
     with Timed():

@@ -174,7 +174,7 @@ class Database:
 
     @property
     def wall(self) -> Wall:
-        """What its transactions cannot leave."""
+        """The wall that its transactions cannot leave."""
         if self._wall is None:
             raise RuntimeError("No wall was chosen: take the resources of the request (deps.ResourcesOf).")
         return self._wall

@@ -166,7 +166,7 @@ class _Writer:
         return self._some(found, lambda each: f"CASE WHEN {_is(each, 'string')} THEN {holds(_text(each))} END")
 
     def _at(self, path: Sequence[str]) -> str:
-        """What stands at a path. A key may hold dots itself, and then it comes first."""
+        """The value at a path. A key that contains dots itself takes precedence."""
         first = f"{self._m}.metadata -> {self._given('.'.join(path), 'text')}"
         if len(path) == 1:
             return f"({first})"

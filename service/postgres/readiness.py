@@ -1,4 +1,4 @@
-"""Whether this version of the service fits the database, and the state of the database.
+"""Checks that this version of the service fits the database, and reads the state of the database.
 
 A migration that expands leaves older code able to read and write, so that a new version replaces an old one while both
 serve. The database says which code may do what (schema_revision()): code that may only read refuses writes, and code
@@ -36,7 +36,8 @@ AHEAD = "The database's schema is newer than this version of the service can rea
 
 @dataclass(frozen=True, slots=True)
 class SchemaRevision:
-    """Of the database, and the oldest revisions of code that can still read it and write to it."""
+    """The revision of the database's schema, and the oldest revisions of code that can still read it and write to
+    it."""
 
     number: int
     oldest_reader: int
@@ -73,7 +74,8 @@ async def demand_revision(connection: asyncpg.Connection[Any]) -> None:
 
 
 async def status(database: Database) -> DatabaseStatus:
-    """What `check` looked at and more; raises the same."""
+    """Checks the database as `check` does, and returns its versions and due jobs. Raises SchemaMismatch or
+    StoreUnavailable."""
     async with database.read() as session:
         revision = await _check(database, session)
         return DatabaseStatus(revision, *(await session.execute(SERVER)).one())
@@ -118,7 +120,7 @@ def write_refusal(found: SchemaRevision, expected: int = EXPECTED_REVISION) -> s
 
 
 def mismatch(detail: str, public: str) -> SchemaMismatch:
-    """`public`: a sentence for everybody, without numbers."""
+    """A SchemaMismatch with `detail` for the log, and `public`, a sentence for everybody, without numbers."""
     error = SchemaMismatch(detail)
     error.public = public
     return error

@@ -1,4 +1,4 @@
-"""What the logins of the service must be able to do, and what they must not.
+"""The rights that the logins of the service must have, and those they must not.
 
 Row-level security holds only for a login from which neither the owner of the tables nor a superuser can be reached:
 `SET ROLE NONE` goes back to the login, and `SET ROLE` to whatever it is a member of, inherited or not. So API and

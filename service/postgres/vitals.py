@@ -1,4 +1,4 @@
-"""What the database knows of the whole service: queue, tables, locks, standbys; no row of a tenant.
+"""Figures of the whole service from the database: queue, tables, locks, standbys; no row of a tenant.
 
 Sizes are those of the last VACUUM or ANALYZE (pg_class): counting rows would take longer the more there are.
 """
@@ -69,7 +69,8 @@ class Replication:
 
 
 async def upkeep(session: Session) -> Mapping[tuple[str, str], float | None]:
-    """By job what its last run in every workspace counted; the lag of consolidate is None where nothing was read."""
+    """For each job the counts of its last run in every workspace; the lag of consolidate is None where nothing was
+    read."""
     return {(row.kind, row.what): row.items for row in await session.execute(UPKEEP)}
 
 

@@ -17,7 +17,7 @@ from service.postgres.roles import WALLED
 
 
 def opening(wall: Wall) -> str:
-    """What follows BEGIN in a transaction with the wall; empty without one."""
+    """The SQL after BEGIN in a transaction with the wall; empty without one."""
     return _opening(wall) if wall else ""
 
 

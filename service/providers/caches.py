@@ -210,7 +210,7 @@ class CachedLlm:
         return reply
 
     async def close(self) -> None:
-        """Nothing: the model belongs to the process, this wrapper to a request."""
+        """Does nothing: the model belongs to the process, this wrapper to a request."""
 
     def _is_usable(self, request: LlmRequest, reply: LlmReply) -> bool:
         if reply.truncated:

@@ -60,5 +60,5 @@ def keys(settings: Settings) -> dict[str, str]:
 
 
 def secret(value: SecretStr | None) -> str | None:
-    """Its value."""
+    """The value of a key, None without one."""
     return value.get_secret_value() if value is not None else None

@@ -169,7 +169,7 @@ class _Scan:
             self.safe = kept, "".join(CLOSER[opener] for opener in reversed(self.stack))
 
     def saved(self) -> str:
-        """What is complete of a block that was cut off; nothing at all reads as an empty text."""
+        """The complete part of a block that was cut off; nothing at all reads as an empty text."""
         if self.safe is None:
             return ""
         kept, closing = self.safe

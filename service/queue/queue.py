@@ -272,7 +272,7 @@ class Wakeup:
 
     @property
     def works(self) -> bool:
-        """Whether a notification has reached this process over the current connection."""
+        """Whether notifications have reached this process over the current connection."""
         return self._heard.is_set()
 
     def notify(self) -> None:

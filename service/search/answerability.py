@@ -1,4 +1,4 @@
-"""How likely it is that what was searched has the answer to a question, and that a hit is the answer. Pure.
+"""How likely it is that the memories and turns searched have the answer to a question, and that a hit is it. Pure.
 
 The score of a hit ranks it among others; it says little about whether there is an answer at all. A question about what
 was never said often shares a name or a detail with what was said: the texts near it are as near as those of a question
@@ -127,7 +127,7 @@ def assess(found: Statements, parsed: ParsedQuery, unsaid: float, texts: int) ->
 
 
 def scarcity(texts: int) -> float:
-    """What is added in a store of few texts."""
+    """The amount added in a store of few texts."""
     return SCARCITY * math.log(MANY_TEXTS / min(max(texts, 1), MANY_TEXTS))
 
 

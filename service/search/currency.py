@@ -1,4 +1,4 @@
-"""Puts what is current before what it replaced, or may have replaced. Pure."""
+"""Puts current memories before those they replaced, or may have replaced. Pure."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def same_thing_cosine(similarity: Callable[[float], float]) -> float:
 
 
 def newer(found: Mapping[UUID, LeanMemory]) -> dict[Hashable, Collection[Hashable]]:
-    """Returns for each memory the more current of these: those that an edge connects to it."""
+    """Returns for each memory those of the others that replaced it, or may have, as an edge says."""
     return {key: (*row.may_be_outdated_by, *row.superseded_by) for key, row in found.items()}
 
 

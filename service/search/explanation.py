@@ -32,8 +32,8 @@ async def explain(
     found: Features,
     wanted: frozenset[str],
 ) -> Explanation:
-    """Explains the memory among the candidates of this search, of which these features were read. An id of another
-    scope is unknown."""
+    """Explains the memory among the candidates of this search, whose features are given. An id of another scope is
+    unknown."""
     query = context.query
     narrow = visibility.filtered("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
     rules = await visibility.check(session, plan.scope, plan.conditions, narrow, memory_id)

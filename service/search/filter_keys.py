@@ -52,8 +52,8 @@ KeyGroup = tuple[FilterKey, ...]
 
 @dataclass(frozen=True, slots=True)
 class FilterKeys:
-    """What a row must carry: each of `all_of`, and one of each group of `any_of`, at most two groups. False where
-    nothing is required. Keys are never compared: 1 and True are equal in Python."""
+    """The keys that a row must carry: each of `all_of`, and one of each group of `any_of`, at most two groups. False
+    where nothing is required. Keys are never compared: 1 and True are equal in Python."""
 
     all_of: KeyGroup = ()
     any_of: tuple[KeyGroup, ...] = ()
@@ -106,8 +106,8 @@ def _column(name: str, value: object) -> FilterKey:
 
 
 def _tree(tree: Filter | None) -> Sequence[KeyGroup]:
-    """Groups of which every row that passes the filter carries a key each. A negation also passes rows without the
-    value, which carry no key, so it gives none."""
+    """Groups of keys; every row that passes the filter carries at least one key of each group. A negation gives no
+    group, because it also passes rows without the value, which carry no key."""
     match tree:
         case AllOf():
             parts = list(flat(tree))
@@ -141,7 +141,7 @@ def _either(groups: Sequence[KeyGroup]) -> list[KeyGroup]:
 
 
 def _equal(check: Check, value: Value) -> KeyGroup:
-    """The keys of which a row with this value has one; none if the field has no keys."""
+    """A group of keys; a row with this value carries one of them. No keys if the field has none."""
     field = check.field
     if field.path:
         return (FilterKey("metadata", field.path[-1], value),) if _is_named(field.path) else ()
@@ -241,7 +241,7 @@ def _word(name: str, kind: RangeKind, bits: int, prefix: int) -> str:
 
 
 def _ordered_bits(value: float) -> int:
-    """Its bits as a signed number in the order of the values."""
+    """The bits of a float64 as a signed number, in the order of the values."""
     if abs(value) > LARGEST:
         value = float("inf") if value > 0 else float("-inf")
     elif abs(value) < SMALLEST:

@@ -53,9 +53,9 @@ Column = NDArray[np.float64]
 
 @dataclass(frozen=True, slots=True)
 class FusionContext:
-    """What of the query matters to fusion. `text_full_match`, `context_full_match`: the sum of the IDF of its terms,
-    over texts and over contexts. `unused`: signals that the query says nothing about; they are 0 for all and take no
-    share of the score. `only_...`: the query asks for nothing else, which has a weight of its own."""
+    """The parts of the query that matter to fusion. `text_full_match`, `context_full_match`: the sum of the IDF of its
+    terms, over texts and over contexts. `unused`: signals that the query says nothing about; they are 0 for all and
+    take no share of the score. `only_...`: the query asks for nothing else, which has a separate weight."""
 
     text_full_match: float = 0.0
     context_full_match: float = 0.0
@@ -142,9 +142,8 @@ def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight:
 def diversified(
     ranked: Sequence[Ranked], overlap: Callable[[int], Column], diversity: float, *, limit: int, one_by_one: int
 ) -> list[Ranked]:
-    """Returns `limit` hits, of which each repeats the hits above it as little as its score allows; the first
-    `one_by_one` are chosen one after the other. `overlap`: how much each of `ranked` has in common with the one at
-    a place, 0..1.
+    """Returns `limit` hits, each repeating the hits above it as little as its score allows; the first `one_by_one` are
+    chosen one after the other. `overlap`: how much each of `ranked` has in common with the one at a place, 0..1.
 
     As maximal marginal relevance, but as a factor: 1 - diversity * the greatest overlap with a hit above. The score
     stays the product of its terms and factors, and the hits stay in its order.

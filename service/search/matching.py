@@ -52,9 +52,9 @@ def exact_match(
     rarity: Mapping[str, float],
     texts: Sequence[Collection[int]],
 ) -> Column:
-    """Returns 0..1 for each text (its term ids): the rarity of the rarest name, id or word (a group of terms) of which
-    it holds every term. `rarity` is by term, 0..1. Looked up from the words of the texts: a query may have ten
-    thousand."""
+    """Returns 0..1 for each text (its term ids). Each name, id or word of the query is a group of terms; a text scores
+    the rarity of the rarest group that it holds completely. `rarity` is by term, 0..1. Looked up from the words of the
+    texts: a query may have ten thousand."""
     best = np.zeros(len(texts))
     sought: dict[int, list[tuple[list[int], float]]] = {}  # by the first word's number
     for group in groups:

@@ -1,4 +1,4 @@
-"""Memories that keep a message as it was said, and what was said later about the same thing. Pure."""
+"""Memories that keep a message as it was said, and later messages about the same thing. Pure."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ _TAKEN_UP: Final = re.compile(r" (?:asked|said): ")
 @dataclass(frozen=True, slots=True)
 class Message:
     """A memory with the text of a message, or of a passage of it from character `start` on. `own`: its words, with
-    dates; `context`: what it takes up, as it stands before them ("Assistant asked: Shall we say Friday?")."""
+    dates; `context`: the quotation before them of what it refers to ("Assistant asked: Shall we say Friday?")."""
 
     hit: Hit
     own: str
@@ -31,7 +31,7 @@ class Message:
 
     @property
     def takes_up(self) -> str:
-        """The words of the previous turn that it takes up."""
+        """The words of the previous turn that the message refers to."""
         return _TAKEN_UP.split(self.context)[-1] if self.context else ""
 
 
@@ -72,7 +72,7 @@ def plain(text: str) -> str:
 
 
 def later_of(hits: Sequence[Hit]) -> Mapping[UUID, Hit]:
-    """By id of a hit, the last of the other hits that was said about the same thing after it."""
+    """For each hit (by id) the last of the other hits that was said about the same thing after it."""
     by_id, first = {hit.memory.id: hit for hit in hits}, {hit.memory.id for hit in hits[:TOPIC_HITS]}
     found = {}
     for hit in hits:

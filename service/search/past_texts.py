@@ -32,14 +32,14 @@ CUT: Final = f"as_of_cut: only the newest {MAX_TEXTS:,} memories of that time we
 
 @dataclass(frozen=True, slots=True)
 class PastTexts:
-    """The memories, and for each the weights of its terms. `is_cut`: whether there were more."""
+    """The memories of a past moment, and for each the weights of its terms. `is_cut`: whether there were more."""
 
     rows: Sequence[Any]
     weights: Sequence[Mapping[int, float]]
     is_cut: bool
 
     def candidates(self, plan: SearchPlan) -> Candidates:
-        """All of them as candidates, by what they have in common with the query."""
+        """All the memories as candidates, and in "text_lexical" those that have a term of the query."""
         sought = frozenset(plan.terms)
         frequencies = Counter(term for each in self.weights for term in sought & each.keys())
         counts = {term: float(times) for term, times in frequencies.items()}
@@ -48,7 +48,7 @@ class PastTexts:
         return Candidates(len(self.rows), counts, counts, arms, "none" if plan.vector is None else "exact")
 
     def features(self, idf: TermIdf) -> Features:
-        """Their features. A memory is its own context, and serves no present goal."""
+        """The features of the memories. A memory is its own context, and serves no present goal."""
         scores = [sum(idf.of_texts.get(term, 0.0) * weight for term, weight in each.items()) for each in self.weights]
         cosines = [np.nan if row.cosine is None else row.cosine for row in self.rows]
         unknown: NDArray[np.float64] = np.full(len(self.rows), np.nan)

@@ -127,7 +127,7 @@ class ParsedQuery:
 async def parse_off_loop(
     text: str, reference: datetime, timezone: str, speakers: Sequence[str], user_id: str | None, res: Resources
 ) -> ParsedQuery:
-    """As `parse`, in a thread when it may take more than a millisecond."""
+    """Parses the query, in a thread when it may take more than a millisecond."""
     zone = ZoneInfo(timezone)
     if len(speakers) > QUICK_SPEAKERS:
         return await res.rules.run(parse, text, reference, zone, speakers, user_id)

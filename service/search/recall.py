@@ -201,7 +201,7 @@ async def _entities(
 async def _strategies(
     session: Session, query: RecallQuery, vector: Vector | None, res: Resources, watch: Stopwatch
 ) -> list[StrategyMatch]:
-    """What has worked in tasks like this one."""
+    """The strategies that worked in tasks like this one."""
     if "strategies" not in query.include:
         return []
     limit = min(MAX_STRATEGIES, query.top_k)

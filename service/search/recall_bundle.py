@@ -33,8 +33,8 @@ QUOTED_CHARS = 160
 
 @dataclass(frozen=True, slots=True)
 class RecallResults:
-    """What was read, before it is cut, each part best first. `matches`: places of the turns that answer, with their
-    scores (0..1); `turns`: those turns and their context windows; `probabilities`: how likely each of them is the
+    """The parts of a recall before they are cut, each best first. `matches`: places of the turns that answer, with
+    their scores (0..1); `turns`: those turns and their context windows; `probabilities`: how likely each of them is the
     answer, `answer_probability`: how likely there is one (0..1, None if unknown). `messages`: the memories that keep
     these turns as they were said; `read_from`: a turn that each fact was read from; `later`: by id of a hit the last
     that was said after it about the same thing."""
@@ -134,7 +134,8 @@ class _Lines:
         return at.astimezone(self.zone).date()
 
     def of_turn(self, turn: Turn) -> PromptLine:
-        """A message in its own words, after what it takes up, unless that is above it in the block."""
+        """A message in its own words, after the quotation of what it refers to, unless that is above it in the
+        block."""
         kept = sorted(self.results.messages.get((turn.conversation_id, turn.index), ()), key=lambda each: each.start)
         text = spoken(turn)
         if len(kept) == 1 and plain(kept[0].own) == plain(turn.text):

@@ -89,9 +89,9 @@ class Measured:
 
 @dataclass(frozen=True, slots=True)
 class ReadSearch:
-    """What the database gave: the candidates, the hits in their order and their rows, the cosine of each candidate to
-    the query, why the memory of `explain_id` was found or not, how likely they are the answer (None: unknown), and what
-    was said later about the same things."""
+    """The results read from the database: the candidates, the hits in their order and their rows, the cosine of each
+    candidate to the query, why the memory of `explain_id` was found or not, how likely the hits are the answer (None:
+    unknown), and later statements about the same things."""
 
     measured: Measured
     ranked: Sequence[Ranked]
@@ -202,7 +202,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
 async def _later(
     session: Session, query: Query, hits: Sequence[UUID], measured: Measured, res: Resources
 ) -> Mapping[UUID, tuple[LaterStatement, ...]]:
-    """What was said later about the same thing as each hit; nothing for a search in the past."""
+    """The later statements about the same thing as each hit; none for a search in the past."""
     if query.as_of is not None or not hits:
         return {}
     features = measured.features
@@ -214,7 +214,7 @@ async def _later(
 
 
 def _is_short(ranked: Sequence[Ranked], found: LeanMemories, rows: LeanMemories, limit: int) -> bool:
-    """Whether there would be more hits if none had been dropped for another one that says the same."""
+    """Whether hits are missing only because some were dropped as repetitions of others."""
     if len({each.hash for each in found.values()}) >= min(limit, len(rows)):
         return False
     kept = _each_once([each for each in ranked if _id(each) in found], found)
@@ -222,7 +222,7 @@ def _is_short(ranked: Sequence[Ranked], found: LeanMemories, rows: LeanMemories,
 
 
 def _wider(prepared: PreparedSearch) -> PreparedSearch:
-    """With more candidates."""
+    """The search with four times as many candidates."""
     plan = prepared.plan
     return replace(prepared, plan=replace(plan, arm_limit=plan.arm_limit * 4, limit=plan.limit * 4))
 
@@ -262,8 +262,8 @@ async def _measured(session: Session, prepared: PreparedSearch, res: Resources) 
 async def _turns(
     session: Session, prepared: PreparedSearch, found: Candidates, res: Resources
 ) -> tuple[Candidates, Features, list[TurnContext]]:
-    """The candidates with the turns that may answer, too, the features of those, and the context that their
-    turns give to memories. A turn that only asks answers nothing."""
+    """Adds the turns that may answer to the candidates; returns these, the features of the turns, and the context that
+    turns give to the memories read from them. Turns that only ask are left out."""
     query, plan = prepared.query, prepared.plan
     found, spoken, contexts = await turn_candidates.read(
         session,
@@ -315,7 +315,7 @@ async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID
 
 
 async def _drop_repeated(session: Session, query: Query, found: LeanMemories) -> LeanMemories:
-    """Without messages of which a fact is among the hits: a fact leads, the message is its source."""
+    """The hits without the messages whose facts are among them: the message is only the source of the fact."""
     said = {key: each for key, each in found.items() if each.source == "memory"}
     messages = {key: each.conversation_id for key, each in said.items() if each.turn_index is not None}
     facts = [key for key, each in said.items() if key not in messages and each.conversation_id in messages.values()]
@@ -326,7 +326,7 @@ async def _drop_repeated(session: Session, query: Query, found: LeanMemories) ->
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
-    """What the names in the query find, without the speakers it names: the speaker is a signal of its own."""
+    """The entities that the query names, without its speakers: the speaker is a separate signal."""
     names = sorted({phrase.casefold() for phrase in prepared.text.parsed.phrases})
     if not names or not prepared.query.ranking.techniques.entity_centric:
         return EntityMatches()

@@ -80,7 +80,7 @@ def query_context(
     found: Candidates,
     entities: EntityMatches,
 ) -> QueryContext:
-    """What ranking knows about the query before the features are read."""
+    """The query as ranking knows it before the features are read."""
     texts = found.text_count
     return QueryContext(
         query,

@@ -109,8 +109,9 @@ class PartMetrics:
 
 @dataclass(frozen=True, slots=True)
 class Bundle:
-    """What fits, each part best first. `text` is the same as one block for a prompt; `tokens` its estimated size.
-    `answer_probability` 0..1: that the turns and memories searched have the answer; None if unknown."""
+    """The parts of a recall that fit into the token budget, each best first. `text` is the same as one block for a
+    prompt; `tokens` its estimated size. `answer_probability` 0..1: that the turns and memories searched have the
+    answer; None if unknown."""
 
     turns: tuple[TurnItem, ...]
     facts: tuple[FactItem, ...]

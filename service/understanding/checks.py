@@ -22,7 +22,7 @@ from service.understanding.sourcing import SourceSentence, SourceTurns, content_
 
 
 class Refusal(StrEnum):
-    """What is wrong with a fact."""
+    """Why a fact fails the checks."""
 
     UNSAID = "nobody said it"
     NAME = "it names somebody or something that nobody named"
@@ -84,7 +84,7 @@ def refusal(text: str, sources: SourceTurns, message: int | None = None) -> Refu
 
 
 def is_quoted(text: str, nearest: Sequence[SourceSentence]) -> bool:
-    """Whether a fact is a sentence as it was said, so that it claims what that claims."""
+    """Whether a fact is a sentence exactly as it was said, so that it cannot claim more."""
     return any(_plain(text) == _plain(each.text) for each in nearest)
 
 
@@ -114,7 +114,8 @@ def _is_hedged(said: str) -> bool:
 
 
 def _another_subject(fact: str, source: SourceSentence, sources: SourceTurns) -> bool:
-    """Whether a fact says about a speaker what its source says about somebody else, or an assistant about itself."""
+    """Whether a fact is about a speaker although its source is about somebody else, or is the assistant's and nobody
+    agreed to it."""
     begin = _OF_USER.match(fact)
     who = begin["who"].casefold() if begin else ""
     speaks = source.said.speaker.casefold()
@@ -134,7 +135,8 @@ def _another_subject(fact: str, source: SourceSentence, sources: SourceTurns) ->
 
 
 def _says_whose(fact: str, source: SourceSentence) -> bool:
-    """Whether a fact says all of its source, and "has" for "my": "User has a cat named Tom", "My cat is named Tom"."""
+    """Whether a fact says all that its source does, with "has" for "my": "User has a cat named Tom" for "My cat is
+    named Tom"."""
     mine = _MINE.match(source.text)
     if mine is None or not source.words <= content_words(fact):
         return False
@@ -171,7 +173,7 @@ def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
 
 
 def _mentions(text: str, sources: SourceTurns) -> list[Mention]:
-    """The dates of a text; times of day, durations and what recurs are figures."""
+    """The dates of a text, without times of day, durations and recurring times, which are checked as figures."""
     if not temporal.may_have_time(text):
         return []
     found = temporal.find(text, sources.messages[-1].said_at, sources.zone)
@@ -185,7 +187,8 @@ def _without(text: str, mentions: list[Mention]) -> str:
 
 
 def _wrong_date(text: str, sources: SourceTurns, nearest: Sequence[SourceSentence]) -> Refusal | None:
-    """A date that nobody meant: looked for near the nearest sentence, else in its turn, else in all."""
+    """A date of a fact that nobody meant. It is looked for in the nearest sentences, else in their turn, else in all
+    turns."""
     said = sources.text.casefold()
     dates = [each for each in _mentions(text, sources) if each.text.casefold() not in said]
     meant = sources.mentions_near(nearest) or [mention for _, mention in sources.mentions]
@@ -198,7 +201,7 @@ def _wrong_date(text: str, sources: SourceTurns, nearest: Sequence[SourceSentenc
 
 
 def _agree(mention: Mention, said: Mention) -> bool:
-    """Whether a date is the one that was said, a longer time around it, or a day in it."""
+    """Whether a date equals the one that was said, includes it, or lies within it."""
     if mention.begins_at is None or said.begins_at is None:
         return mention.ends_at is not None and mention.ends_at == said.ends_at
     ends, end = mention.ends_at or mention.begins_at + DAY, said.ends_at or said.begins_at + DAY

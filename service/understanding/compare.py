@@ -1,9 +1,9 @@
 """How a newer statement affects an older one: it says the same, ends it, may outdate it, or does not affect it.
 
 No statement ends by its meaning alone. An older statement ends only where the newer one names its value and says that
-it is over ("no longer X", "from X to Y", "Y instead of X"), states its exact opposite, names another home or employer,
-or corrects what was just said. An older text that says more than what has ended is only marked, never ended, like
-everything that is merely likely to be outdated.
+it no longer holds ("no longer X", "from X to Y", "Y instead of X"), states its exact opposite, names another home or
+employer, or corrects what was just said. An older text that says more than what has ended is only marked, never ended,
+like everything that is merely likely to be outdated.
 
 Pure; both were said about one scope, and the order of the two is known.
 """
@@ -48,8 +48,8 @@ class LinkKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class FactLink:
-    """How the newer statement affects the older one, and why. `text`: what is left of an older text of which one
-    sentence ends; None if all of it does."""
+    """How the newer statement affects the older one, and why. `text`: the rest of the older text if only one of its
+    sentences ends; None if all of it does."""
 
     kind: LinkKind
     reason: Reason
@@ -143,7 +143,7 @@ class Sentence:
 
 @dataclass(frozen=True)
 class Spoken:
-    """A text taken apart: who says it, what it takes up, and its own sentences."""
+    """A text taken apart: who says it, the quotation in front that it refers to, and its own sentences."""
 
     text: str
     speaker: str | None
@@ -154,7 +154,7 @@ class Spoken:
 
     @cached_property
     def gist(self) -> tuple[frozenset[str], frozenset[str], frozenset[str], dict[str, str]]:
-        """Its words, its subjects, those that are names, and a value of each kind."""
+        """The words of a sentence, its subjects, those that are names, and a value of each kind."""
         words = frozenset(word for each in self.statements for word in each.words - OVER_WORDS)
         subjects = frozenset(name for each in self.statements for name in each.subjects)
         names = subjects - {"user", (self.speaker or "user").casefold()}
@@ -306,7 +306,7 @@ def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
 
 
 def _names_as_over(said: Sentence, was: Sentence, new: Spoken) -> bool:
-    """Whether a sentence names what the older one says and tells that it is over, about the same subject."""
+    """Whether a sentence says of the same subject that something the older one says no longer holds."""
     if was.denials or answers.refers(said.text):  # "It's 1913, not 1911" does not say what
         return False
     for start, over, instead in _overs(said.text):
@@ -314,7 +314,7 @@ def _names_as_over(said: Sentence, was: Sentence, new: Spoken) -> bool:
         if not gone or not gone <= was.words or not _is_subject_of(said.text[:start], was):
             continue
         if instead is not None and frozenset(lexemes(instead)) - OVER_WORDS <= was.words:
-            continue  # it says the new value, too
+            continue  # it gives the new value, too
         more = was.words - gone - OVER_WORDS - _of_subjects(was)
         asked = said.words - gone - frozenset(lexemes(instead or "")) - OVER_WORDS - _of_subjects(said)
         if instead is not None and asked and more and not asked & more:
@@ -324,8 +324,8 @@ def _names_as_over(said: Sentence, was: Sentence, new: Spoken) -> bool:
 
 
 def _is_subject_of(before: str, was: Sentence) -> bool:
-    """Whether what stands before the words that end something is what the older sentence is about: the speaker in both,
-    or somebody or something that it names."""
+    """Whether `before`, the words in front of an ending ("Ann" in "Ann no longer works there"), names what the older
+    sentence is about: the speaker in both, or somebody or something in it."""
     bare = _LEAD.sub("", before)
     named = frozenset(lexemes(bare)) - OVER_WORDS - {"user"}
     if named:
@@ -336,7 +336,8 @@ def _is_subject_of(before: str, was: Sentence) -> bool:
 
 @lru_cache(maxsize=1_024)
 def _overs(sentence: str) -> Sequence[tuple[int, str, str | None]]:
-    """The place where a sentence begins to say that something is over, what that is, and what replaces it."""
+    """The parts of a sentence that says that something no longer holds: where this begins, what ended, and what
+    replaced it."""
     return tuple(_find_overs(sentence))
 
 
@@ -356,8 +357,8 @@ def _of_subjects(said: Sentence) -> frozenset[str]:
 
 
 def _refills(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) -> bool:
-    """Whether a sentence fills a slot of one value that the older sentence fills with another one: "Portugal" and
-    "Braga, Portugal" are not two."""
+    """Whether a sentence gives a slot (slots.py) another value than the older sentence does. "Portugal" and "Braga,
+    Portugal" are one value."""
     filled = slots.fillings(was.text, old.speaker)
     return any(
         slot in filled and not (_stands_in(filled[slot], one.text) or _stands_in(value, was.text))
@@ -371,8 +372,7 @@ def _stands_in(value: str, text: str) -> bool:
 
 
 def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
-    """Whether the older sentence is what the newer text takes up in order to correct it, or holds the one value that
-    the correction replaces."""
+    """Whether the newer text corrects the older sentence: it quotes it, or replaces the one value in it."""
     told, own = ADDED.sub("", was.text), ADDED.sub("", new.own)
     if new.context:
         return _elided(new.context).fullmatch(told) is not None
@@ -384,7 +384,7 @@ def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
 
 
 def _elided(context: str) -> re.Pattern[str]:
-    """A context as it was quoted; a value that was left out of it may be anything."""
+    """A pattern for a quoted context, in which any value may stand where one was left out."""
     return re.compile(r"\W*" + ".{1,60}".join(map(re.escape, context.split("\u2026"))) + r"\W*", re.DOTALL)
 
 
@@ -418,7 +418,7 @@ def _struck(old: Spoken, places: Iterable[int]) -> str:
 
 
 def signs(new: Spoken, old: Spoken, similarity: float) -> tuple[float, ...]:
-    """What in the words of two texts tells whether the newer one outdates the older, as `outdating` weighs it."""
+    """The signs in the words of two texts that the newer one outdates the older, as `outdating` weighs them."""
     (words, subjects, names, values_now), (known, others, named, values_then) = new.gist, old.gist
     shared = len(words & known)
     return (

@@ -50,8 +50,8 @@ async def decide(
 async def decide_open(
     given: Sequence[ShownStatement], workspace_id: UUID, res: Resources, *, llm: bool
 ) -> list[Decision]:
-    """A decision on each. The model is asked about what the rules leave open only; about all that are shown something
-    where the workspace has an instruction of its own for it."""
+    """Decides about each statement. The model is asked only about those that the rules leave open, or, if the workspace
+    has its own instruction for decisions, about all that have memories near them."""
     if not llm or res.llm is None:
         return await _by_rules(_judge_all, given, res)
     if res.settings.llm.prompts.update_decision is not None:
@@ -72,7 +72,7 @@ async def decide_open(
 async def _by_rules(
     work: Callable[[Sequence[ShownStatement]], T], given: Sequence[ShownStatement], res: Resources
 ) -> T:
-    """In one call; long texts off the event loop."""
+    """Judges all statements in one call; long texts off the event loop."""
     chars = sum(len(each.statement.text) + sum(len(memory.text) for memory in each.shown) for each in given)
     return await res.rules.run_if_long(chars, work, given)
 
@@ -107,7 +107,7 @@ async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -
 
 
 def said_back(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:
-    """NONE for what an assistant merely repeated from memory; None if it says anything else, or nothing was
+    """NONE for a statement in which an assistant only repeats recalled memories; None if it says more, or none were
     recalled."""
     same = next((each for each in recalled if checks.says_it(each.text, statement.text)), None)
     if same is None:

@@ -60,8 +60,8 @@ async def from_messages(
 
 
 def _read(text: str, sources: SourceTurns) -> ReadOut | None:
-    """What the answer holds; None where it cannot be read. Prose is an empty list where it says that there is nothing
-    and repeats nothing of the messages: "found no job in Bergen" may be a fact."""
+    """The facts in an answer; None if it cannot be read. Prose counts as an empty list if it says that there is nothing
+    and repeats no words of the messages: "found no job in Bergen" may be a fact."""
     found = read(text, sources.zone, sources.known)
     if found is None and says_nothing(text):
         said = frozenset().union(*(content_words(each.text) for each in sources.messages))

@@ -42,7 +42,7 @@ NOTHING = re.compile(
 
 @dataclass(frozen=True, slots=True)
 class ReadOut:
-    """What an answer holds, and how many of its entries could not be read."""
+    """The facts of an answer, and how many of its entries could not be read."""
 
     facts: tuple[Fact, ...]
     unreadable: int = 0

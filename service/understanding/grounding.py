@@ -63,13 +63,13 @@ def grounded(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
 
 
 def _also_compared(quote: Fact, more: Comparison) -> Fact:
-    """The quote that replaces another fact, too, and what the model said that this bears on."""
+    """A quote that replaces several facts, with the memories that the model compared any of them with."""
     had = quote.comparison
     return replace(quote, comparison=replace(more, named=more.named | had.named) if had else more)
 
 
 def _holds(quote: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> bool:
-    """Whether a quote has one of the sentences in it."""
+    """Whether a quote contains one of the sentences."""
     place, start, end = (quote.message or 0) + len(sources.before), quote.start or 0, quote.end or 0
     return any(each.place == place and start < each.end and each.start < end for each in nearest)
 
@@ -138,7 +138,7 @@ def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
 
 
 def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
-    """What is kept of the messages as they were said."""
+    """The quotes that the rules keep of the messages."""
     found = talk.read(sources.messages, sources.before, sources.zone)
     return tuple(
         Fact(

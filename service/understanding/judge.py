@@ -1,8 +1,8 @@
 """Decides without a model how one statement changes the memories near it.
 
-The one judgement for single texts, facts of conversations, batches, retries and jobs, and what a model's answer is
-checked against. Every memory shown is related to the statement in the order in which the two were said; what was said
-later is valid. Pure, so it also runs inside the scope lock.
+Single texts, facts of conversations, batches, retries and jobs are all judged here, and a model's answer is checked
+against this judgement. Every memory shown is related to the statement in the order in which the two were said; what was
+said later is valid. Pure, so it also runs inside the scope lock.
 """
 
 from __future__ import annotations
@@ -30,7 +30,8 @@ _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 @dataclass(frozen=True, slots=True)
 class Related:
-    """A memory related to the statement. `later`: it was said, or became valid, after the statement."""
+    """A memory that the statement affects, or that affects it. `later`: it was said, or became valid, after the
+    statement."""
 
     memory: Neighbour
     link: FactLink
@@ -45,8 +46,9 @@ def judge(statement: Statement, known: Sequence[Neighbour]) -> Decision:
 def settled(statement: Statement, known: Sequence[Neighbour], comparison: Comparison | None = None) -> Decision | None:
     """The judgement, if it leaves nothing open that a model would have to be asked; else None. `known`: nearest first.
 
-    Open is what may end a memory, what a model named when it found the statement, and whether the nearest memory says
-    the same or the opposite, if it is near enough for it."""
+    Open is whether the statement ends a memory, how it relates to those a model named when it found it, and whether the
+    nearest memory, if near enough, says the same or the opposite.
+    """
     related = _all_related(statement, known)
     if any(each.link.kind in (LinkKind.ENDS, LinkKind.UNSURE) for each in related):
         return None
@@ -60,7 +62,7 @@ def settled(statement: Statement, known: Sequence[Neighbour], comparison: Compar
 
 
 def _may_matter(memory: Neighbour, comparison: Comparison | None, *, is_nearest: bool) -> bool:
-    """Whether a memory that no rule relates to the statement may still be related to it."""
+    """Whether a memory that no rule relates to the statement may still affect the decision."""
     if comparison is not None and memory.text in comparison.named:
         return True
     seen = comparison is not None and memory.text in comparison.seen
@@ -112,12 +114,12 @@ def _dated(statement: Statement, memory: Neighbour) -> bool:
 
 
 def _began(statement: Statement) -> datetime:
-    """From when on it holds, as far as is known: the times of two statements are compared by this."""
+    """When the statement begins to hold, as far as is known; it is ordered among memories by this time."""
     return begins(statement.said_at or _BEGINNING, statement.t_valid, statement.t_invalid)
 
 
 def _last_known(memory: Neighbour) -> datetime:
-    """When it held for the last time that is known: what is still open, when it was said last."""
+    """The last time that a memory is known to have held: when it began or, if it has no end, when it was last said."""
     began = _holds_from(memory)
     return max(began, memory.timestamp or began) if memory.t_invalid is None else began
 
@@ -135,7 +137,7 @@ def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit
     ends = [each for each in related if each.link.kind is LinkKind.ENDS and each.link.text is None]
     later = [each for each in ends if each.later]
     before = _ended(statement, ends)
-    if later and not _is_over(statement):  # what had ended when it was said stays true along with what held later
+    if later and not _is_over(statement):  # a statement about a past time stays true next to a later one
         following = min(later, key=lambda each: _holds_from(each.memory))
         previous = before[0].memory if before else None
         return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]
@@ -147,7 +149,7 @@ def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit
 
 
 def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, ...]:
-    """What is left of the memories of which the statement ends a sentence."""
+    """The memories that lose a sentence to the statement, each with the rest of its text."""
     if _is_over(statement):
         return ()
     return tuple(
@@ -158,8 +160,8 @@ def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, 
 
 
 def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
-    """What the statement ends: of several memories the nearest. What was over when it was said ends nothing that still
-    holds."""
+    """The memory that the statement ends: the nearest of several. A statement about a past time ("I worked at Acme
+    until May") ends no memory that still holds."""
     over = _is_over(statement)
     ends = [
         each
@@ -181,7 +183,7 @@ def _archived(ended: Sequence[Related]) -> list[Edit]:
 
 
 def _is_over(statement: Statement) -> bool:
-    """Whether it is about a time that was over when it was said."""
+    """Whether the statement is about a time that was past when it was said."""
     return (
         statement.t_invalid is not None and statement.said_at is not None and statement.t_invalid <= statement.said_at
     )

@@ -68,7 +68,8 @@ def _why(listed: Sequence[Any]) -> str:
 
 
 def _in_time(edits: tuple[Edit, ...], statement: Statement) -> tuple[Edit, ...]:
-    """What would end a memory that was said after the statement makes the statement history of that memory."""
+    """Turns an edit that would end a memory that is newer than the statement into one that makes the statement its
+    history."""
     late = [each.target for each in edits if each.target and each.action is not Action.NONE]
     later = next((target for target in late if is_later(target, statement)), None)
     return edits if later is None else (Edit(Action.NONE, later, earlier=True),)
@@ -89,7 +90,7 @@ def _overwrites(operation: Edit, fact: CleanText) -> bool:
 
 
 def _drops(operation: Edit, statement: Statement, shown: Sequence[Neighbour]) -> bool:
-    """Whether a NONE would lose what no memory says."""
+    """Whether a NONE would lose a fact that no memory says."""
     target = operation.target
     if operation.action is not Action.NONE or target is None:
         return False

@@ -43,7 +43,7 @@ def _metered(res: Resources, workspace_id: UUID) -> Llm:
 
 
 def named(res: Resources, task: str) -> str:
-    """Provider and model that a task is given to."""
+    """The provider and model of a task."""
     assert res.llm is not None
     provider, _, usual = res.llm.model.partition(":")
     own = res.settings.llm.extraction_model if task == "extract" else None

@@ -81,10 +81,11 @@ class DayLimitedLlm:
         return reply
 
     async def close(self) -> None:
-        """Nothing: the model belongs to the process."""
+        """Does nothing: the model belongs to the process."""
 
     async def _reserve(self, call: ModelCall, estimate: TokenUsage, deadline_s: float) -> bool:
-        """Whether something was set aside. Raises ModelBudgetSpent."""
+        """Reserves the estimate of a call; False if no limit applies, or the database takes no writes. Raises
+        ModelBudgetSpent."""
         now, background = self.res.clock(), self.res.context.background
         limit = self.res.settings.llm.budget.limit(background=background)
         if limit is None or self.res.db.write_refusal is not None:  # then only reads are served, unmetered

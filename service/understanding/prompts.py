@@ -155,7 +155,7 @@ def decide(statement: Statement, shown: Sequence[Neighbour], *, instruction: str
 
 
 def _said(statement: Statement, shown: Sequence[Neighbour]) -> str:
-    """When each of them was said, as far as is known."""
+    """The time at which each memory was said, as far as is known."""
     moments = [("new fact", statement.said_at), *((f"[{n}]", each.timestamp) for n, each in enumerate(shown, 1))]
     told = ", ".join(f"{name} {at:%Y-%m-%d %H:%M}" for name, at in moments if at)
     return f"\n\nSaid at: {told}" if told else ""

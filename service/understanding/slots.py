@@ -1,4 +1,4 @@
-"""Properties of a person with one value at a time, in plain wording: home and employer."""
+"""Reads what has one value at a time for each person: home ("I live in Oslo") and employer ("I work for Acme")."""
 
 from __future__ import annotations
 

@@ -106,7 +106,7 @@ class SourceTurns:
         return inside or [mention for place, mention in self.mentions if place in places]
 
     def is_agreed(self, sentence: SourceSentence) -> bool:
-        """Whether another speaker takes a sentence up in the turn after it: "Shall we say Friday?" / "ok"."""
+        """Whether another speaker agrees to a sentence in the turn after it: "Shall we say Friday?" / "ok"."""
         after = sentence.place + 1
         if after >= len(self.turns) or self.turns[after].speaker == sentence.said.speaker:
             return False

@@ -44,7 +44,7 @@ def _owner(memory: Memory) -> tuple[str, ...]:
 
 
 async def _archive(scope: Scope, ids: Sequence[UUID], res: Resources, request: WriteContext) -> int:
-    """Under the lock of the scope, so that no store treats one of them as a live duplicate."""
+    """Archives memories under the lock of the scope, so that no store treats one of them as a live duplicate."""
     async with write_transaction(scope, res, request) as session:
         archived = [each for each in ids if await write.archive(session, scope, each, res)]
         if archived:

@@ -84,7 +84,7 @@ async def _memories_of(
 
 
 def _present(section: Section, candidates: Iterable[Candidate], there: Mapping[UUID, Memory]) -> Iterable[Candidate]:
-    """The candidates whose memories have not been deleted meanwhile."""
+    """The candidates whose memories have not been deleted in the meantime."""
     if section in WITHOUT_MEMORIES:
         return candidates
     return [each for each in candidates if {each.id, each.kept_id} - {None} <= there.keys()]

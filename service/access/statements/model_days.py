@@ -101,7 +101,7 @@ async def settle(
 
 
 async def account(session: Session, workspace_id: UUID, now: datetime) -> DayAccount:
-    """What the workspace has spent and reserved on the day of `now`."""
+    """The tokens and costs that the workspace has spent and reserved on the day of `now`."""
     day = now.astimezone(UTC).date()
     row = await direct.first(session, ACCOUNT, {"workspace": workspace_id, "day": day, "now_s": now.timestamp()})
     if row is None:
@@ -110,7 +110,7 @@ async def account(session: Session, workspace_id: UUID, now: datetime) -> DayAcc
 
 
 async def account_everywhere(session: Session, day: date) -> DayAccount:
-    """What all workspaces together have spent; without reservations."""
+    """The tokens and costs that all workspaces together have spent, without reservations."""
     row = await direct.first(session, EVERYWHERE, {"day": day})
     assert row is not None
     return DayAccount(day, row.calls, row.prompt_tokens, row.completion_tokens, row.cost)

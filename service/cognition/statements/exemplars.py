@@ -15,8 +15,8 @@ from service.postgres.engine import Session
 PATTERNS_AT_ONCE, EXAMPLES_OF_EACH = 100, 100
 
 # Of the same owner and channel, with all terms of the pattern except those that only say how often. Uses
-# ix_memory_terms. Only what was added or changed since the last run: an edge that a person removed does not come back.
-# What is always valid is not an example, nor is what begins later.
+# ix_memory_terms. Only memories that were added or changed since the last run: an edge that a person removed does not
+# come back. A memory that is always valid is not an example, nor is one that begins later.
 CANDIDATES = text("""
     WITH pattern AS MATERIALIZED (
         SELECT p.*, ARRAY(SELECT unnest(p.terms) EXCEPT SELECT unnest(CAST(:frequency AS integer[]))) AS core
@@ -79,6 +79,6 @@ async def candidates(
 
 
 async def read_until(session: Session, workspace_id: UUID) -> datetime:
-    """Until when the last run has looked at memories; the beginning of time if there was none."""
+    """The time up to which the last run read memories; the beginning of time if there was none."""
     seconds = await session.scalar(READ_UNTIL, {"workspace": workspace_id})
     return datetime.fromtimestamp(seconds or 0, UTC)

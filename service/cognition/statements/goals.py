@@ -218,7 +218,7 @@ async def tie_memories(session: Session, workspace_id: UUID, goal_id: UUID, ids:
 
 
 async def untie_memory(session: Session, workspace_id: UUID, goal_id: UUID, memory_id: UUID) -> bool:
-    """Whether it was tied."""
+    """Unties a memory from a goal; False if it was not tied."""
     here = (
         GOAL_MEMORY.c.workspace_id == workspace_id,
         GOAL_MEMORY.c.goal_id == goal_id,

@@ -64,7 +64,7 @@ async def page(
 
 
 async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> list[ToolStats]:
-    """By tool, the most used first. A scope without ids means the whole workspace."""
+    """The statistics of each tool, the most used first. A scope without ids means the whole workspace."""
     query: Select[Any] = (
         select(
             TOOL_INVOCATION.c.tool_name,

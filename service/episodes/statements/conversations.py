@@ -126,7 +126,7 @@ async def append_turns(
 
 
 def new_external_id() -> str:
-    """For a conversation that the caller did not name."""
+    """An external id for a conversation that the caller did not name."""
     return str(uuid7())
 
 

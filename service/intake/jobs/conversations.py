@@ -4,7 +4,7 @@
 model was unavailable or the caller wanted it word for word; a scheduled run looks for conversations with unread turns
 and queues a job for each. Both call the verb of a direct request, with the options of that request, under an
 idempotency key of their own: a job that dies after the commit and runs again finds that it is done. Turns that were
-erased meanwhile leave nothing.
+erased in the meantime leave nothing.
 """
 
 from __future__ import annotations

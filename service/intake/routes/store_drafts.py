@@ -1,4 +1,4 @@
-"""From the body of a store request to drafts, and from the result to its response."""
+"""Turns the body of a store request into drafts, and the result into its response."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ ONLY_INFERRED = "{}: requires messages and infer=true."
 async def prepared(
     body: StoreRequest, caller: Caller, res: Resources, warnings: Sequence[str] = (), *, later: bool = False
 ) -> tuple[Draft | ConversationDraft, StoreSerializer]:
-    """What is to be stored, and the serializer of the response. With an Idempotency-Key the response is stored in the
+    """The texts to store, and the serializer of the response. With an Idempotency-Key the response is stored in the
     same transaction, for which the verb gets the serializer. `later`: a single text gets its vector from a job."""
     draft: Draft | ConversationDraft
     if body.messages is None:

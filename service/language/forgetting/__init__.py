@@ -1,1 +1,1 @@
-"""Requests to forget: which messages are some, what they speak of, and which texts they mean."""
+"""Requests to forget: recognises them in messages, parses what they refer to, and finds the texts they mean."""

@@ -1,8 +1,8 @@
-"""Which texts a request to forget means, and which of their sentences; and which only come near.
+"""Finds the texts and sentences that a request to forget means, and those that nearly match.
 
-An identifier or a name is meant where a text has it whole, in any of its forms; a stored statement that two names are
-the same one adds a form. Words mean the texts that say all of them. What matches in part is a near miss. Pure; some
-50 µs per text of a sentence.
+A text matches an identifier or a name if it has all of it, in any of its forms; a stored statement that two names mean
+the same ("Bob is Robert Hill") adds a form. It matches words if it has all of them. A partial match is a near miss.
+Pure; some 50 µs per text of a sentence.
 """
 
 from __future__ import annotations
@@ -80,7 +80,7 @@ class Matches(Generic[Key]):
 
 @dataclass(frozen=True, slots=True)
 class Part:
-    """A sentence of a text, or what it takes up before its own words (`is_context`): a half-open span."""
+    """A half-open span of a text: one of its sentences, or the quotation in front that they refer to (`is_context`)."""
 
     start: int
     end: int
@@ -96,21 +96,21 @@ _TAKES_UP: Final = re.compile(
 _SPEAKER: Final = re.compile(r"[^\W\d_][\w .'\u2019-]{0,60}?: ")
 _ADDED: Final = re.compile(r"\([^()]*\)")
 MOST_CONTEXT: Final = 1_000
-"""Characters in which what a text takes up ends."""
+"""Characters that end the quotation in front of a text."""
 
 BRIEF: Final = 3
-"""Words of a reply that says nothing without what it takes up."""
+"""Words of a reply that means nothing without the quotation in front of it."""
 
 
 def speaker(text: str) -> str:
-    """Who says a kept text; empty where it does not say."""
+    """The speaker in front of a kept text; empty if it names none."""
     taken_up = _TAKES_UP.match(text, 0, MOST_CONTEXT)
     found = _SPEAKER.match(text, taken_up.end() if taken_up else 0)
     return found[0][:-2] if found else ""
 
 
 def parts(text: str) -> list[Part]:
-    """What a kept text takes up, and its own sentences, without who says them."""
+    """The parts of a kept text: the quotation in front, if any, and its own sentences, without the speaker's name."""
     taken_up = _TAKES_UP.match(text, 0, MOST_CONTEXT)
     own = taken_up.end() if taken_up else 0
     lead = _SPEAKER.match(text, own)
@@ -131,8 +131,8 @@ def remaining(text: str, gone: Container[int]) -> str:
 
 
 def meant_parts(query: ForgetQuery, found: Sequence[Part], name_only: Callable[[str], bool]) -> set[int]:
-    """The places of the parts of a text that is meant; all of them where none says it by itself. `name_only`: whether
-    a part has one of the identifiers or names."""
+    """The places of the parts that are meant in a matching text; all of them if no part matches by itself. `name_only`:
+    whether a part has one of the identifiers or names."""
     if query.everything or not query.terms or query.identifiers:
         chosen = {place for place, part in enumerate(found) if name_only(part.text)}
     else:
@@ -143,7 +143,7 @@ def meant_parts(query: ForgetQuery, found: Sequence[Part], name_only: Callable[[
 
 
 def with_dependents(found: Sequence[Part], chosen: set[int]) -> set[int]:
-    """The places with those of the sentences after them that only make sense with them: "He owes me 60 euros." """
+    """The places, with those of following sentences that make no sense without them: "He owes me 60 euros." """
     chosen = set(chosen)
     for place, part in enumerate(found[1:], 1):
         before = found[place - 1]
@@ -156,12 +156,12 @@ def with_dependents(found: Sequence[Part], chosen: set[int]) -> set[int]:
 
 
 def plain(text: str) -> str:
-    """A sentence in a form in which it is equal to itself elsewhere: without dates that were added, case and signs."""
+    """A sentence without added dates, case and punctuation, to compare it with other copies of it."""
     return re.sub(r"\W+", " ", _ADDED.sub("", text)).casefold().strip()
 
 
 def echoes(said: str, reply: str) -> bool:
-    """Whether a reply takes a word of what was said up: "pregnant" and "your pregnancy"."""
+    """Whether a reply repeats a word of what was said: "pregnant" and "your pregnancy"."""
     one, other = ({stem[:STEM] for stem in lexemes.lexemes(text) if len(stem) >= SHORT} for text in (said, reply))
     return bool(one & other)
 
@@ -182,7 +182,7 @@ def names_of(texts: Iterable[ForgetText[Any]]) -> Callable[[str], bool]:
 
 
 def match(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
-    """What the query means among these texts, which stand in the order in which they were stored."""
+    """Finds the texts that the query means. The texts are in the order in which they were stored."""
     if query.identifiers or query.names:
         return _match_forms(query, texts)
     return _match_words(query, texts)
@@ -210,8 +210,9 @@ def _match_forms(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matche
 
 
 def _match_masked(query: ForgetQuery, texts: Sequence[ForgetText[Key]], found: dict[Key, str]) -> Matches[Key]:
-    """What was redacted when it was stored cannot be compared: a text is meant when it says all other words of the
-    query. If these are only words for what was redacted, it must be the only one."""
+    """Matches a query for an identifier that was redacted when the texts were stored, and so cannot be compared: a text
+    is meant when it has all other words of the query. If these only name the kind of data ("phone"), it must be the
+    only one."""
     telling = query.terms - LABELS
     said = {each.key: found[each.key] for each in texts if each.key in found and telling <= each.lexemes}
     meant = said if telling or len(found) == 1 else {}
@@ -222,7 +223,7 @@ def _match_masked(query: ForgetQuery, texts: Sequence[ForgetText[Key]], found: d
 def _narrowed(
     terms: frozenset[str], letters: frozenset[str], texts: Sequence[ForgetText[Key]], found: dict[Key, str]
 ) -> dict[Key, str]:
-    """Of the texts that name what is meant those that say the most of the other words, and at least one of them."""
+    """The texts with the most of the query's other words, and at least one, among those that have its name."""
     shares = {each.key: len(terms & each.lexemes) for each in texts if letters <= each.letters}
     best = max(shares.values(), default=0)
     return {key: found[key] for key, share in shares.items() if share == best > 0}

@@ -1,7 +1,7 @@
-"""What a request to forget speaks of: identifiers, a name with its other forms, and the words that narrow it down.
+"""Parses what a request to forget refers to: identifiers, a name with its other forms, and words that narrow it down.
 
-"phone 202-555-0147" speaks of an identifier, "everything about Wanda" of a name, "Wanda's phone" of a name and a
-word, "garden gate code" of words alone. Pure.
+"phone 202-555-0147" has an identifier, "everything about Wanda" a name, "Wanda's phone" a name and a word, "garden gate
+code" only words. Pure.
 """
 
 from __future__ import annotations
@@ -140,7 +140,7 @@ def _made(run: Sequence[tuple[Word, bool]]) -> Iterator[Phrase]:
 
 
 def _goes_on(text: str, before: Word, word: Word) -> bool:
-    """Only blanks stand between them, and the full stop of an abbreviation ("Dr. Smith")."""
+    """Whether only blanks separate two words, or the full stop of an abbreviation ("Dr. Smith")."""
     between = text[before.end : word.start].strip()
     return not between or (between == "." and len(before.key) <= ABBREVIATION)
 
@@ -183,7 +183,7 @@ def _subject(text: str, phrases: Sequence[Phrase], *, asks_for_all: bool) -> tup
 
 
 def _stands_before(word: Word, subject: Sequence[Phrase], text: str) -> bool:
-    """Whether a word only says what the name is: "client Zoe Marchetti"."""
+    """Whether a word before a name only describes it: "client Zoe Marchetti"."""
     return any(
         word.end <= start and not text[word.end : start].strip() and not _possessive(word) for _, start, _ in subject
     )

@@ -170,7 +170,7 @@ def _read(text: str, start: int, end: int) -> ForgetWish | None:
 
 
 def _ordered(said: str, verb: re.Match[str]) -> tuple[str, Sort] | None:
-    """What a sentence orders with this verb to forget; None where it gives no such order."""
+    """What a sentence orders the service to forget with this verb; None if it gives no such order."""
     before, after = _words(said[: verb.start()]), said[verb.end() :]
     rest = _TAIL.sub("", after)
     if not rest and len(before) > 1:  # "Kannst du bitte meine Adresse löschen?"

@@ -1,4 +1,5 @@
-"""Talk between people and assistants: what of it is worth remembering, quoted so that it can be read alone."""
+"""Talk between people and assistants: finds the passages worth remembering, and quotes them so that they can be read
+alone."""
 
 from __future__ import annotations
 

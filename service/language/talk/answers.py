@@ -1,4 +1,4 @@
-"""What a short message takes up: the question, offer or statement before it that it cannot be understood without."""
+"""Finds what a short message refers to: the earlier question, offer or statement it cannot be understood without."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ _PERSON = re.compile(r"(?i)\b(?:he|she|him|her|his|hers)\b")
 
 
 def is_fragment(message: str) -> bool:
-    """Whether it has few words and does not begin with the speaker."""
+    """Whether a message has few words and does not begin with its speaker ("I", "we")."""
     return 0 < len(_WORD.findall(message)) <= SHORT_WORDS and not _FIRST_PERSON.match(message)
 
 
@@ -56,17 +56,17 @@ def replies(message: str) -> bool:
 
 
 def agrees(message: str) -> bool:
-    """Whether it begins as a yes or a no."""
+    """Whether a message begins as a yes or a no."""
     return _AGREES.match(message) is not None
 
 
 def only_agrees(message: str) -> bool:
-    """Whether it is a yes and nothing else."""
+    """Whether a message is a yes and nothing else."""
     return _YES.fullmatch(message) is not None
 
 
 def names_nobody(message: str) -> bool:
-    """Whether it speaks of a person whom it does not name: "He owes me 60 euros." """
+    """Whether a message speaks of a person whom it does not name: "He owes me 60 euros." """
     found = _PERSON.search(message)
     return found is not None and not values.names(f"x {message[: found.start()]}")
 
@@ -77,7 +77,7 @@ def corrects(message: str) -> bool:
 
 
 def refers(message: str) -> bool:
-    """Whether it begins with a pronoun for somebody or something that it does not name."""
+    """Whether a message begins with a pronoun for somebody or something that it does not name."""
     return _HANGS.match(message) is not None
 
 
@@ -87,8 +87,8 @@ def answers(message: str, before: str) -> bool:
 
 
 def asked_or_said(before: str) -> tuple[int, int]:
-    """The span of `before` that a reply takes up: its last question, with the sentence before where that question names
-    too little, else its beginning."""
+    """The span of `before` that a reply refers to: its last question, with the sentence before where that question
+    names too little, else its beginning."""
     spans = sentences.split(before)
     if not spans:
         return 0, 0
@@ -109,5 +109,5 @@ def asked_or_said(before: str) -> tuple[int, int]:
 
 
 def is_question(text: str) -> bool:
-    """Whether it ends with a question mark."""
+    """Whether a text ends with a question mark."""
     return _QUESTION.search(text) is not None

@@ -1,4 +1,4 @@
-"""Whether a passage tells anything to remember.
+"""Whether a passage has anything worth remembering.
 
 Left out are greetings, thanks, questions and tasks for an assistant, where a passage is nothing else, and orders about
 the memory itself. What is asked to be remembered is kept.
@@ -83,7 +83,7 @@ MIN_SHARED = 2
 
 
 def tells(passage: str, *, answers_something: bool) -> bool:
-    """Whether a passage of a person is kept. `answers_something`: it takes up what was said before it."""
+    """Whether a passage of a person is kept. `answers_something`: it refers to what was said before it."""
     if is_about_the_memory(passage):
         return False
     said = [passage[start:end] for start, end in sentences.split(passage)]
@@ -139,5 +139,5 @@ def content(text: str) -> frozenset[str]:
 
 
 def confidence(passage: str) -> float:
-    """0..1, by the doubt in its words."""
+    """The confidence in a text, 0..1, lower for words of doubt."""
     return UNCERTAIN if _DOUBT.search(passage) else CERTAIN

@@ -1,8 +1,8 @@
-"""What is kept of a conversation without a model: each message as it was said.
+"""Facts of a conversation without a model: each message worth keeping, as it was said.
 
-"Ann: I moved to Lisbon last month (October 2026)." A message that cannot be understood alone stands with what it takes
-up: "Assistant asked: Shall we say Friday? User: ok". Nothing is cut out of a sentence and nothing reworded, so nothing
-can be told wrongly; dates are added in brackets where the words say which day is meant.
+"Ann: I moved to Lisbon last month (October 2026)." A message that cannot be understood alone follows a quotation of
+what it refers to: "Assistant asked: Shall we say Friday? User: ok". Nothing is cut out of a sentence and nothing
+reworded, so nothing is misreported; dates are added in brackets where the words say which day is meant.
 """
 
 from __future__ import annotations
@@ -33,7 +33,7 @@ SAME_TALK = timedelta(minutes=30)
 class Quote:
     """A fact: `text` as readers see it; `message` and the half-open span say where it was said. `confidence` 0..1.
 
-    `correction`: it takes back something said before. `also`: message and span of what it takes up, where that belongs
+    `correction`: it takes back something said before. `also`: message and span of what it refers to, where that belongs
     to the request.
     """
 
@@ -64,7 +64,7 @@ class Said:
 
 @dataclass(frozen=True, slots=True)
 class Antecedent:
-    """A span of an earlier turn, and how it is put before what takes it up."""
+    """A span of an earlier turn, and how it is quoted before the message that refers to it."""
 
     said: Said
     start: int
@@ -73,7 +73,7 @@ class Antecedent:
 
     @classmethod
     def of(cls, before: Sequence[Said], said: Said) -> Antecedent:
-        """What of a turn a reply takes up, after what that cannot do without itself."""
+        """The quotation of a turn that a reply refers to, after the quotation that this turn needs itself."""
         start, end = answers.asked_or_said(said.text)
         text = said.text[start:end]
         place = before.index(said)
@@ -91,7 +91,7 @@ def _told(said: Said, text: str) -> str:
 
 
 def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo) -> list[Quote]:
-    """What is kept of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
+    """The facts of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
     turns = [part for place, each in enumerate((*before, *said)) if not each.is_silent for part in _parts(place, each)]
     found: list[Quote] = []
     kept = set[str]()
@@ -130,7 +130,7 @@ def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *
 
 
 def _taken_up(before: Sequence[Said], each: Said) -> Antecedent | None:
-    """What a message cannot do without: what it corrects, what it answers, or whom it only calls "he" or "she"."""
+    """The earlier passage a message needs: the one it corrects or answers, or that names the "he" or "she" in it."""
     if not before or before[-1].place == each.place:
         return None
     if answers.corrects(each.text):
@@ -159,7 +159,7 @@ def _own(before: Sequence[Said], each: Said) -> list[Said]:
 
 
 def _corrected(before: Sequence[Said], each: Said) -> Antecedent | None:
-    """The last sentence in which stands one value of the kind that the correction gives, without that value."""
+    """The last sentence that has one value of the kind that the correction gives, without that value."""
     given = values.find(each.text) or values.names(each.text)
     for one in (*before[-1:], *_own(before, each)):
         for start, end in sentences.split(one.text):

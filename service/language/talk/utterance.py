@@ -1,4 +1,4 @@
-"""What one speaker said at one time."""
+"""A message: what one speaker said at one time."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ class Utterance:
 
     @property
     def speaker(self) -> str:
-        """The name in front of what is kept."""
+        """The name in front of a kept message."""
         return self.name or (ASSISTANT if self.by_assistant else USER)
 
     @property
@@ -33,5 +33,5 @@ class Utterance:
 
     @property
     def is_silent(self) -> bool:
-        """Whether it comes from a system or a tool: nobody says it."""
+        """Whether the message comes from a system or a tool, so that nobody says it."""
         return self.role.lower() in SILENT_ROLES

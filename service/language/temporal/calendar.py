@@ -24,7 +24,8 @@ _SMALLER = {"hour": (60, "minute"), "day": (24, "hour"), "week": (7, "day"), "ye
 
 
 class Lean(Enum):
-    """Which reading of a date without a year the text calls for."""
+    """The direction in time that the text gives a date without a year: "Friday" is the last one, the next one, or
+    either."""
 
     PAST = -1
     NONE = 0
@@ -93,7 +94,8 @@ def span_months(year: int, month: int, count: int) -> Interval:
 
 
 def full_year(year: int, pivot: int) -> int:
-    """A year, of which only two digits may be given: then one of this century up to 30 years after `pivot`."""
+    """A year from two or four digits; with two, of the century of `pivot`, or of the one before if more than 30 years
+    after it."""
     if year >= 100:
         return year
     year += pivot // 100 * 100

@@ -63,7 +63,7 @@ def _joined(scene: TimeContext, a: TimePiece, b: TimePiece, joins: tuple[Join, .
 
 
 def _lend(scene: TimeContext, pieces: list[TimePiece]) -> None:
-    """What is listed is of one kind: "in 2007 and 2009", "last Thursday and Friday", "May and June 2023"."""
+    """Reads the items of a list as one kind: "in 2007 and 2009", "last Thursday and Friday", "May and June 2023"."""
     for index in reversed(range(1, len(pieces))):
         a, b = pieces[index - 1], pieces[index]
         if not a.begins or not b.begins or not _LISTED.fullmatch(scene.text[a.end : b.start]):

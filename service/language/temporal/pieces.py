@@ -49,7 +49,7 @@ class TimeContext:
         return moment.replace(tzinfo=self.zone).astimezone(UTC)
 
     def before(self, position: int, chars: int = 24) -> str:
-        """What stands left of a position."""
+        """The text left of a position."""
         return self.text[max(0, position - chars) : position]
 
 
@@ -81,7 +81,7 @@ class TimePiece:
 
     @property
     def bounds(self) -> Interval:
-        """Both ends. Raises ValueError where one is open."""
+        """Both ends of the piece. Raises ValueError where one is open."""
         if self.begins is None or self.ends is None:
             raise ValueError("an open end")
         return self.begins, self.ends
@@ -104,11 +104,11 @@ class TimeMatch:
         return self.scene.lean(self.start)
 
     def follows(self, pattern: re.Pattern[str], chars: int = 24) -> bool:
-        """Whether a pattern matches what stands before."""
+        """Whether a pattern matches the text before the match."""
         return pattern.search(self.scene.before(self.start, chars)) is not None
 
     def precedes(self, pattern: re.Pattern[str]) -> bool:
-        """Whether a pattern matches what comes after."""
+        """Whether a pattern matches the text after the match."""
         return pattern.match(self.scene.text, self.end) is not None
 
     @property

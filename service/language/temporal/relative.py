@@ -145,7 +145,8 @@ def _ahead(at: TimeMatch, count: float, unit: str, time: str | None = None) -> T
 
 
 def _looks_back(at: TimeMatch) -> bool:
-    """A question leans back of itself: only its verb makes "in 3 hours" a length."""
+    """Whether "in 3 hours" is a duration ("ran it in 3 hours"). A question is read as about the past anyway, so there
+    only a past verb counts."""
     return at.lean is Lean.PAST and (not at.scene.asked or _has_past_verb(at.scene.text))
 
 

@@ -55,5 +55,5 @@ def _counts(mention: Mention, text: str) -> bool:
 
 
 def _ahead(mention: Mention, reference: datetime) -> bool:
-    """Whether a time is still to come."""
+    """Whether a time is in the future."""
     return mention.begins_at is not None and mention.begins_at > reference

@@ -14,7 +14,7 @@ from functools import cache
 from service.language.temporal import words
 from service.language.temporal.calendar import Lean
 
-# Order matters: the longer construction eats the verb inside it ("will be renewed" is no past tense).
+# Order matters: the longer construction comes first and takes the verb inside it ("will be renewed" is not past tense).
 _VERBS = re.compile(
     r"(?P<past>\b(?:could|would|should|might|must)(?:n't|n['\u2019]t)?\s+have\s+\w+"
     r"|\b(?:was|were|wasn't|weren't)\s+(?:going|supposed|about)\s+to\b|\bused\s+to\b)"
@@ -64,12 +64,13 @@ _HABIT = re.compile(
 
 
 def is_habit(sentence: str) -> bool:
-    """Whether a lower-cased sentence tells what holds again and again: a preference, a routine, a birthday."""
+    """Whether a lower-cased sentence is about something recurring: a preference, a routine, a birthday."""
     return _HABIT.search(sentence) is not None
 
 
 def leaning(sentence: str) -> Callable[[int], Lean]:
-    """As `lean`, for many positions of one sentence: its verbs are looked up once, at the first question."""
+    """Returns a function like `lean` for many positions of one sentence, whose verbs are looked up once, on the first
+    call."""
 
     @cache
     def cues() -> tuple[list[tuple[int, Lean]], Lean]:

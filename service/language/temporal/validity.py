@@ -42,7 +42,8 @@ _BARE_SPAN = re.compile(
 
 
 def may_recur(named: str) -> bool:
-    """Whether a time may be that of every day, week or year, for all that its words say: "Friday", "from 12 to 1"."""
+    """Whether a time may recur every day, week or year, since its words do not exclude that: "Friday", "from 12 to
+    1"."""
     return _BARE_POINT.fullmatch(named) is not None or _BARE_SPAN.fullmatch(named) is not None
 
 
@@ -67,11 +68,9 @@ def validity(
 
 
 def held(text: str, mentions: Sequence[Mention], reference: datetime) -> tuple[datetime | None, datetime] | None:
-    """From when until when a statement of one sentence says that it holds, in UTC: "worked at Netflix from 2016 to
+    """The interval in which a statement of one sentence says that it holds, in UTC: "worked at Netflix from 2016 to
     2020", "on leave until 5 March". A beginning that is still to come is left out: the plan is known before. None for
-    what holds again and again ("works from Monday to Friday"), for hours of a day, and for "not until Monday", which
-    begins then.
-    """
+    what recurs ("works from Monday to Friday"), for hours of a day, and for "not until Monday", which begins then."""
     if len(mentions) != 1 or len(text) > MAX_CHARS or len(_sentences(text)) != 1:
         return None
     (mention,) = mentions
@@ -93,7 +92,7 @@ def _sentences(text: str) -> list[tuple[int, int]]:
 
 
 def _expiry(sentence: str, offset: int, mentions: Sequence[Mention], reference: datetime) -> datetime | None:
-    """When what a sentence says is over; None for a record, a habit or a fact without an end."""
+    """When a sentence stops being true; None for a record, a habit or a fact without an end."""
     lean = tense.leaning(sentence)
     habit = any(m.kind == "set" for m in mentions) or tense.is_habit(sentence)
     # "there Monday to Thursday", "yoga is Tuesday and Thursday": of every week, unless a verb or plan says otherwise

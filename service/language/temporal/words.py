@@ -153,7 +153,7 @@ def slotted(pattern: str) -> str:
 
 
 def values(match: re.Match[str]) -> dict[str, object]:
-    """What the slots of a match stand for, by name; those that are empty are left out."""
+    """The values of the slots of a match, by name; empty slots are left out."""
     found = {}
     for name, text in match.groupdict().items():
         if text is not None:

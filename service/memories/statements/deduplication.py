@@ -77,7 +77,7 @@ async def find_neighbours(
 async def _nearest(
     session: Session, workspace_id: UUID, wanted: NearVectors, similarity: Callable[[float], float]
 ) -> tuple[Neighbour, ...]:
-    """The same for a scope with too many rows to compare them all."""
+    """The neighbours of the draft in a scope with too many rows to compare them all."""
     await use_custom_plans(session)
     cosines = dict(await nearest.find(session, wanted))
     texts = await _texts(session, workspace_id, list(cosines))
@@ -110,8 +110,8 @@ SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHER
 ORDER BY distance
 """
 
-# The same in a scope with more rows: only the nearest by binary distance that meet the conditions are compared exactly,
-# by pk_memory_vector. The count prevents a scope of more than `exact_rows` rows from being read.
+# For a scope with more rows: only the nearest by binary distance that meet the conditions are compared exactly, by
+# pk_memory_vector. The count prevents a scope of more than `exact_rows` rows from being read.
 COMPARE_CLOSE = """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
@@ -167,7 +167,7 @@ def _fill(shape: str, parts: Parts) -> TextClause:
 
 
 def _is_too_large(found: Sequence[DriverRow]) -> bool:
-    """Has the scope more rows than the statement compares?"""
+    """Whether the scope has more rows than the statement compares."""
     return any(row.arm == "large" for row in found)
 
 

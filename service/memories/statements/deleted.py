@@ -78,7 +78,7 @@ def _with_place(row: Any) -> tuple[PageKey, Memory]:
 
 
 async def count(session: Session, source: str, rows: Condition) -> RowCount:
-    """Their number, counted up to COUNTED."""
+    """The number of deleted memories that meet `rows`, counted up to COUNTED."""
     values = {**rows.values, "limit": COUNTED + 1}
     counted = int(await session.scalar(_fill(COUNT, source, rows.sql), values) or 0)
     return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)

@@ -179,5 +179,5 @@ async def _with_followers(session: Session, workspace_id: UUID, ids: Sequence[UU
 
 
 async def deleted_before(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
-    """Those among `ids` whose history has a DELETE."""
+    """The ids among `ids` whose history has a DELETE."""
     return set(await session.scalars(DELETED_BEFORE, {"workspace": workspace_id, "ids": list(ids)}))

@@ -212,7 +212,7 @@ async def neighbours(
 
 
 async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
-    """Those among `ids` whose text has no vector yet, ascending by id."""
+    """The memories among `ids` whose text has no vector yet, ascending by id."""
     rows = await session.execute(UNEMBEDDED, {"workspace": workspace_id, "ids": list(ids)})
     return [MemoryToEnrich(row[0], CleanText(row[1]), *row[2:]) for row in rows]
 

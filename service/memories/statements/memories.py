@@ -401,7 +401,7 @@ async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> R
 
 
 def page_statement(rows: Condition, order: SortOrder, *, behind: bool) -> TextClause:
-    """The whole statement; `behind`: it begins after a row."""
+    """The whole statement; `behind`: the page begins after a row."""
     top = TOP.format(sort=order.sort, direction="ASC" if order.ascending else "DESC")
     return _page(rows.source(SOURCE, top), top, order.sort, behind)
 

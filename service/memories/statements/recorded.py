@@ -1,8 +1,8 @@
 """Memories as they were recorded at a moment: what was known then.
 
 A memory that has not changed since is read from its row; any other from `before` of its first history entry since then,
-unless that entry, or one before it, is the ADD. A purge removes history, too, so purged memories are not found. What is
-not kept in history (summary, use) is shown as it is now. See docs/time.md.
+unless that entry, or one before it, is the ADD. A purge removes history, too, so purged memories are not found. Columns
+that history does not keep (summary, use) are shown as they are now. See docs/time.md.
 
 Takes a look-up in the history for each row of the scope, and reads everything that has changed since.
 """
@@ -135,7 +135,7 @@ async def page(
 
 
 async def count(session: Session, there: RecordedScope) -> RowCount:
-    """Their number, counted up to COUNTED."""
+    """The number of memories of that time, counted up to COUNTED."""
     values = {**there.values, "limit": COUNTED + 1}
     counted = int(await session.scalar(_fill(COUNT, there.recorded, there.rows.sql), values) or 0)
     return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)
@@ -148,7 +148,7 @@ async def most_important(session: Session, there: RecordedScope, *, limit: int) 
 
 
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
-    """Those of the memories that existed then, as they were."""
+    """The memories among `ids` that existed at that time, as they were."""
     if not ids:
         return {}
     rows = "l.workspace_id = :workspace AND l.id = ANY (CAST(:ids AS uuid[]))"
@@ -199,7 +199,7 @@ def _held(memory: Memory, moment: datetime) -> bool:
 async def texts(
     session: Session, there: RecordedScope, vector: Any, tags: Sequence[str], *, generation: int, limit: int
 ) -> Sequence[Any]:
-    """What ranking needs of at most `limit` memories, newest first."""
+    """The columns that ranking needs, of at most `limit` memories, newest first."""
     values = {**there.values, "query_vector": vector, "tags": list(tags), "limit": limit}
     compared = cosine("coalesce(v.embedding, b.before_embedding)")
     parts = {"cosine": compared, "ended": ENDED, "generation": int(generation)}

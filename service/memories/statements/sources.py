@@ -25,7 +25,7 @@ INSERT = text("""
     VALUES (:workspace_id, :memory_id, :turn_id, :start, :end)
 """)
 
-# A memory that merely says the same may be deleted meanwhile by a bulk delete, which takes no scope lock.
+# A memory that merely says the same may be deleted by a concurrent bulk delete, which takes no scope lock.
 LINK = text("""
     INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
     SELECT :workspace, s.memory_id, s.turn_id, s.start, s."end"
@@ -149,8 +149,8 @@ async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> N
 
 
 def new_rows(scope: Scope, links: Sequence[SourceLink]) -> NewRows:
-    """The same as rows to insert, for new turns, which nothing is linked to yet, and memories that are locked until the
-    end of the transaction."""
+    """The rows that `link` would write, to insert in a batch. Only for new turns, to which nothing is linked, and
+    memories that are locked until the end of the transaction."""
     rows = [
         {
             "workspace_id": scope.workspace_id,
@@ -165,7 +165,7 @@ def new_rows(scope: Scope, links: Sequence[SourceLink]) -> NewRows:
 
 
 def _once(links: Sequence[SourceLink]) -> list[SourceLink]:
-    """Each pair of memory and turn once, in the order of the ids."""
+    """The links, each pair of memory and turn once, in the order of the ids."""
     pairs: dict[tuple[UUID, UUID], SourceLink] = {}
     for each in links:
         pairs.setdefault((each.memory_id, each.turn_id), each)

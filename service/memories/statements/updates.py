@@ -86,7 +86,7 @@ async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *,
 
 
 async def expires_before(session: Session, workspace_id: UUID, memory_id: UUID, moment: datetime | None) -> bool:
-    """Whether it expires before `moment` (None: ever)."""
+    """Whether the memory expires before `moment` (None: ever)."""
     expires_at = await session.scalar(select(MEMORY.c.expires_at).where(_is(workspace_id, memory_id)))
     return expires_at is not None and (moment is None or expires_at < moment)
 
@@ -161,8 +161,8 @@ async def _replace_vectors(
 async def copy_to_global(
     session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
 ) -> None:
-    """A second row with the same text in `_global`, its vector and statistics. It is enriched again, because entities
-    belong to a channel. Raises Conflict if `_global` has a live memory with this text."""
+    """Copies a memory to `_global`, with its vector and statistics. The copy is enriched again, because entities belong
+    to a channel. Raises Conflict if `_global` has a live memory with this text."""
     vectors = MEMORY_VECTOR.c.generation == generation
     await _copy_memory(session, workspace_id, memory_id, new_id, {}, vectors, now=now)
 
@@ -170,7 +170,7 @@ async def copy_to_global(
 async def copy_to_everyone(
     session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
 ) -> None:
-    """The same without owner, and without traces of the conversation it comes from or of its use."""
+    """Copies a memory to the whole workspace, without its owner, its conversation and its use."""
     nobody = {"user_id": None, "agent_id": None, "run_id": None}
     unsaid: dict[str, Any] = {
         **dict.fromkeys(("session_id", "role", "speaker", "conversation_id", "turn_index", "context_bm25")),
@@ -256,8 +256,8 @@ def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
 
 
 def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
-    """When two memories become one, the later expiry is used (None: never), so nothing is deleted too early; a memory
-    whose id the caller chose is overwritten."""
+    """The expiry of two memories that become one: the later (None: never), so nothing is deleted too early. A memory
+    whose id the caller chose takes the new one's."""
     if new.draft.given.id == old.id:
         return new.draft.given.expires_at
     if old.expires_at is None or new.draft.given.expires_at is None:
@@ -266,7 +266,7 @@ def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
 
 
 def united_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
-    """Tags, categories and metadata of both, up to the limits of a row: the oldest are dropped first."""
+    """The tags, categories and metadata of both memories, up to the limits of a row: the oldest are dropped first."""
     both = list(dict.fromkeys((*old.tags, *new.tags)))
     kept = tags.newest(both, most=sizes.MAX_TAGS, most_levels=sizes.MAX_TAG_LEVELS)
     return {

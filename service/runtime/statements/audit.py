@@ -33,8 +33,8 @@ class Promotion:
 
 @dataclass(frozen=True, slots=True)
 class AuditEntry:
-    """One operation. `metadata` has ids, counts and thresholds, never memory text. The last four: reads only;
-    `query_text` is redacted."""
+    """An operation in the audit log. `metadata` has ids, counts and thresholds, never memory text. The last four: reads
+    only; `query_text` is redacted."""
 
     operation: Operation
     memory_type: Subject

@@ -1,8 +1,8 @@
 """Candidates of a scope too large to read row by row.
 
 Every arm opens its candidates by an index of its own. Vectors: the binary quantisation of all vectors of a medium
-scope, the HNSW graph of the generation in a larger one; where the conditions leave too few of what that gives, an exact
-scan of the scope after all, which sees rows without a vector too. Terms and tags: SECURITY DEFINER functions over GIN
+scope, the HNSW graph of the generation in a larger one; where the conditions leave too few of those rows, an exact scan
+of the scope after all, which sees rows without a vector too. Terms and tags: SECURITY DEFINER functions over GIN
 (docs/decisions/003-definer-functions.md), whose ids are joined back here under row-level security. Time: the rows on
 both sides of the moment asked for. Entities are found by equality, which row-level security lets use an index
 (entity_arm.py).
@@ -120,8 +120,8 @@ NEWEST: Final = """
 
 TOP: Final = "ORDER BY m.created_at DESC, m.id LIMIT :limit"
 
-# What the query does not ask for, the planner removes: plans are made for the values. Time: ix_memory_timestamp,
-# read in both directions.
+# The planner removes the parts that the query does not ask for: plans are made for the values. Time:
+# ix_memory_timestamp, read in both directions.
 OTHER_ARMS: Final = """
 UNION ALL (SELECT 'text_lexical', m.id, l.place
     FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:text_terms AS integer[]),
@@ -216,7 +216,7 @@ def _idf(frequency: Any, texts: float) -> SparseVector:
 
 
 class ScopeSql(NamedTuple):
-    """The scope in SQL: as conditions on `memory m` and `memory_vector v`, and as what stands behind FROM for each;
+    """The scope in SQL: as conditions on `memory m` and `memory_vector v`, and as the text after FROM for each;
     `newest`: with the conditions and the order of NEWEST."""
 
     scope: str

@@ -159,7 +159,7 @@ UNION ALL (SELECT 'newest', again.id, NULL, 0, 0 FROM ({again}) again
     ORDER BY again.created_at DESC, again.id LIMIT :limit)
 """
 
-# What is read of each row: nothing that ix_memory_user_bm25 and its likes do not hold, but for conditions and tags.
+# The columns read of each row: only those in ix_memory_user_bm25 and its siblings, apart from conditions and tags.
 ROW: Final = """
     SELECT m.id, {rows} AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,

@@ -1,4 +1,4 @@
-"""What was said later about the same thing as each hit, among the candidates of the search."""
+"""Later statements about the same thing as each hit, among the candidates of the search."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What every statement of one search reads, and the candidates that they find."""
+"""The plan that every statement of one search reads, and the candidates that they find."""
 
 from __future__ import annotations
 

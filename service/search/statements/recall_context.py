@@ -1,4 +1,4 @@
-"""What recall reads in addition to its hits: turns around them, entities named in the query, and their relations."""
+"""The rows that recall reads in addition to its hits: turns around them, entities named in the query, and relations."""
 
 from __future__ import annotations
 
@@ -70,7 +70,7 @@ async def turn_windows(
 async def hidden_turns(
     session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]]
 ) -> set[tuple[UUID, int]]:
-    """Returns the places of the turns of which nothing is shown, because their whole text is withdrawn."""
+    """Returns the places of the turns that are hidden because their whole text is withdrawn."""
     wanted = tuple_(TURN.c.conversation_id, TURN.c.turn_index).in_(sorted(places))
     query = select(TURN.c.conversation_id, TURN.c.turn_index).where(
         TURN.c.workspace_id == workspace_id, TURN.c.shown == "", wanted

@@ -89,7 +89,8 @@ FIND_LARGE = text("SELECT workspace_id FROM find_large_workspaces(:minimum)")
 
 @dataclass(frozen=True, slots=True)
 class TermStatistics:
-    """The number of texts, of `texts`, and of contexts in which a term occurs. `texts` 0: nothing was counted yet."""
+    """The number of texts (of `texts` in all), and of contexts, in which a term occurs. `texts` 0: nothing was counted
+    yet."""
 
     texts: int
     text_df: Mapping[int, float]
@@ -133,8 +134,8 @@ def selective_terms(frequency: Mapping[int, float], texts: float) -> list[int]:
 
 
 def companion_terms(frequency: Mapping[int, float], texts: float) -> list[int]:
-    """Returns the terms of which a row must also have one if even the rarest term is too frequent: the next two after
-    the rarest. Terms of equal frequency mostly occur in the same texts (a word and its parts) and narrow nothing."""
+    """Returns the next two terms after the rarest: if even the rarest is too frequent, a row must also have one of
+    them. Terms of equal frequency mostly occur in the same texts (a word and its parts) and narrow nothing."""
     selective = selective_terms(frequency, texts)
     if len(selective) != 1 or frequency[selective[0]] <= MAX_OPENED_ROWS:
         return []

@@ -3,9 +3,9 @@
 One statement reads the newest `exact_rows` turns of the scope, with exact BM25 and exact distances. A turn is often
 found by the question before it, so its context scores combine its own with those of the turns just before it in the
 conversation, by a window over rows that are scored anyway: no second vector is stored, and an erased turn leaves
-nothing in its neighbours (docs/decisions/014-context-columns.md). Where memories are candidates as well, turns of which
-they hold most are left out, and memories without a context take that of their turns. In a larger scope the HNSW index
-of the generation adds older turns.
+nothing in its neighbours (docs/decisions/014-context-columns.md). Where memories are candidates as well, turns that
+they quote for the most part are left out, and memories without a context take that of their turns. In a larger scope
+the HNSW index of the generation adds older turns.
 """
 
 from __future__ import annotations
@@ -178,8 +178,8 @@ async def read(
     beside: Candidates = NO_MEMORIES,
 ) -> tuple[Candidates, Features, list[TurnContext]]:
     """Returns the best `candidate_limit` turns by each score and the `newest` ones, and the features of each. A turn's
-    context scores are together with the turns just before it. `beside`: the memories that are also candidates; turns
-    that they keep are left out, terms are counted in both, and the context scores of their turns are returned, too."""
+    context scores include the turns just before it. `beside`: the memories that are also candidates; turns that they
+    keep are left out, terms are counted in both, and the context scores of their turns are returned, too."""
     values = {
         **wanted.place("t").values,
         "workspace": wanted.scope.workspace_id,
