@@ -814,6 +814,7 @@ class MemorySearchHit(TypedDict):
     similarity: float | None
     answer_probability: float | None
     later: list[LaterStatementItem]
+    turn_index: NotRequired[int]
     explain: NotRequired[ScoreExplanation]
     connected: NotRequired[list[ConnectedMemoryItem]]
 

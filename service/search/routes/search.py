@@ -206,6 +206,8 @@ def _hit(hit: Hit, body: SearchRequest, connected: Connected) -> dict[str, Any]:
         "answer_probability": hit.answer_probability,
         "later": [{"id": each.id, "timestamp": iso(each.timestamp)} for each in hit.later],
     }
+    if hit.memory.source == "turn":
+        shown["turn_index"] = hit.memory.turn_index
     if body.explain:
         shown["explain"] = _explained(hit.terms, hit.factors)
     if connected is not None:

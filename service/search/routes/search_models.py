@@ -192,6 +192,9 @@ class MemorySearchHit(MemoryItem):
     later: list[LaterStatementItem] = Field(
         description="Later memories about the same thing, latest first, at most 3; the hit may still be valid",
     )
+    turn_index: int | SkipJsonSchema[None] = Field(
+        None, description="Place in its conversation; only turns have it, and memories with detail=full"
+    )
     explain: ScoreExplanation | SkipJsonSchema[None] = Field(
         None, description="The terms of the score; only with explain"
     )

@@ -58,6 +58,8 @@ async def test_what_an_assistant_reported_is_found_as_its_turn(client: AsyncClie
     assert (turn["tags"], turn["categories"], turn["later"], turn["shared"]) == ([], [], [], False)
     said_there = (await client.get(f"/v1/conversations/{conversation['id']}")).json()["turns"]
     assert turn["id"] == said_there[1]["id"]
+    lean = {each["source"]: each.get("turn_index") for each in (await found(client))["results"]}
+    assert lean == {"turn": 1, "memory": None}
 
 
 async def test_a_message_that_is_a_memory_is_shown_once(client: AsyncClient) -> None:
