@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from service.access.statements import keys
 from service.domain.access import NO_DEFAULTS, Caller, Right, Wall
 from service.domain.errors import Unauthenticated
-from service.kit.late_imports import load
+from service.kit.lazy_imports import load
 from service.postgres.engine import Database
 
 if TYPE_CHECKING:

@@ -23,8 +23,8 @@ from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.domain.version import Expected
 from service.postgres.engine import Session
-from service.runtime import late_vectors, pii
-from service.runtime.late_vectors import embed_now
+from service.runtime import deferred_vectors, pii
+from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, store_answer
 
@@ -79,7 +79,7 @@ async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalD
         await _check_memories(session, goal, new.memory_ids, res)
         await goals.add(session, goal, vector, generation=res.generation)
         if vector is None:
-            await late_vectors.embed_later(session, workspace_id, late_vectors.GOALS)
+            await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.GOALS)
         await goals.set_edges(session, workspace_id, goal.id, SUBGOAL_OF, parents)
         await goals.set_edges(session, workspace_id, goal.id, BLOCKED_BY, blocked_by)
         await goals.tie_memories(session, workspace_id, goal.id, set(new.memory_ids))
@@ -116,7 +116,7 @@ async def revise_goal(
         if "description" in changed:
             await goals.replace_vector(session, goal, vector, generation=res.generation)
             if vector is None:
-                await late_vectors.embed_later(session, workspace_id, late_vectors.GOALS)
+                await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.GOALS)
         event = GoalEvent.REOPEN if "status" in changed else GoalEvent.UPDATE
         return await _change(session, goal, event, changed, res, request)
 

@@ -27,8 +27,8 @@ from service.episodes.statements import conversations
 from service.memories.decide import CANDIDATES, is_same
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
-from service.runtime import late_vectors, pii
-from service.runtime.late_vectors import embed_now
+from service.runtime import deferred_vectors, pii
+from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, store_answer
 
@@ -119,7 +119,7 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
         if equal is None:
             await strategies.add(session, strategy, vector, generation=res.generation)
             if vector is None:
-                await late_vectors.embed_later(session, workspace_id, late_vectors.STRATEGIES)
+                await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.STRATEGIES)
         elif new.success is not None:
             await strategies.reinforce(session, workspace_id, equal, success=new.success, at=res.clock())
         learned_id = equal or strategy.id
@@ -213,13 +213,13 @@ async def remove(
 ) -> int:
     """Deletes the strategy and returns 1. Raises NotFound or PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:
-        there = await strategies.get(session, workspace_id, strategy_id)
-        if there is None:
+        strategy = await strategies.get(session, workspace_id, strategy_id)
+        if strategy is None:
             raise missing()
-        if expected is not None and not expected.meets(there.version):
+        if expected is not None and not expected.meets(strategy.version):
             raise PreconditionFailed("The strategy has changed since: read it again.", field="If-Match")
         await strategies.remove(session, workspace_id, strategy_id)
-        await append_audit(session, "strategy_delete", there.scope, [strategy_id], request, res, kind="procedural")
+        await append_audit(session, "strategy_delete", strategy.scope, [strategy_id], request, res, kind="procedural")
         await store_answer(session, workspace_id, 1, request)
     return 1
 

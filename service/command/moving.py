@@ -26,7 +26,7 @@ def export(
     import asyncio
 
     from service.command import export
-    from service.launch.owner import login_url
+    from service.launch.database_url import login_url
     from service.postgres.roles import WORKER
 
     with errors_in_a_sentence(), login_url(settings(), WORKER) as url, progress("export") as advance:
@@ -59,7 +59,7 @@ def import_(
     import asyncio
 
     from service.command import importing
-    from service.launch.owner import login_url
+    from service.launch.database_url import login_url
     from service.postgres.roles import WORKER
 
     def announce(made: UUID, key: str) -> None:
@@ -79,11 +79,11 @@ def import_(
 
 
 def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json: bool) -> None:
-    from service.command import foreign_import
-    from service.command.foreign import Owner
+    from service.command import dump_import
+    from service.command.dump_readers import Owner
 
     with calling() as rest, progress(f"from {source}") as advance:
-        done = foreign_import.bring(rest, source, path, Owner(user, agent), advance=advance)
+        done = dump_import.bring(rest, source, path, Owner(user, agent), advance=advance)
     lost, examples = done.report.lost, done.report.examples
     if as_json:
         found = [{"reason": why, "count": count, "ids": examples.get(why, [])} for why, count in lost.items()]

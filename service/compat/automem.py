@@ -16,10 +16,9 @@ from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
 from service.compat import automem_words
-from service.compat.automem_scope import ends_of, find_tagged, is_untouched, one, owner, read
-from service.compat.foreign import (
+from service.compat.adapter_routes import (
     EVERY_METHOD,
-    ForeignRoute,
+    AdapterRoute,
     numbered_page,
     object_of,
     objects_in,
@@ -28,6 +27,7 @@ from service.compat.foreign import (
     refuse_other,
     whole_number,
 )
+from service.compat.automem_scope import ends_of, find_tagged, is_untouched, one, owner, read
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.job import MAX_ATTEMPTS, WORKSPACE_JOBS
@@ -61,7 +61,7 @@ from service.memories.statements import memories
 from service.runtime.resources import Resources
 from service.runtime.transactions import missing, refuse_repeated
 
-router = APIRouter(prefix=AUTOMEM, route_class=ForeignRoute, include_in_schema=False)
+router = APIRouter(prefix=AUTOMEM, route_class=AdapterRoute, include_in_schema=False)
 
 MOST_TAGGED: Final = 200
 MOST_AT_ONCE: Final = 500
@@ -272,13 +272,13 @@ async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadO
 @router.patch("/memory/{id}")
 async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """A new text is found at once; metadata is merged key by key."""
-    there = await one(caller, id, res)
+    memory = await one(caller, id, res)
     change = revision(
         body_of(PatchMemoryRequest, automem_words.patch_body(await object_of(request))), caller, res.clock()
     )
     change = replace(change, embed_now=change.text is not None)
     return send(
-        _answer_update(await revise(caller.workspace_id, there.id, change, res, write.answered_by(_answer_update)))
+        _answer_update(await revise(caller.workspace_id, memory.id, change, res, write.answered_by(_answer_update)))
     )
 
 
@@ -289,8 +289,8 @@ def _answer_update(found: Memory) -> StoredAnswer:
 
 @router.delete("/memory/{id}")
 async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, write: WriteOf) -> Response:
-    there = await one(caller, id, res)
-    gone = await forget(caller.workspace_id, there.id, res, write.answered_by(_answer_delete))
+    memory = await one(caller, id, res)
+    gone = await forget(caller.workspace_id, memory.id, res, write.answered_by(_answer_delete))
     if gone.already_deleted:
         raise missing()
     return send(_answer_delete(gone))

@@ -12,8 +12,8 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 
 from service.compat import automem_words
+from service.compat.adapter_routes import AdapterRoute, numbered_page, whole_number
 from service.compat.automem_scope import find_tagged, owner, read
-from service.compat.foreign import ForeignRoute, numbered_page, whole_number
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
 from service.domain.memory import Hit
@@ -30,7 +30,7 @@ from service.runtime.resources import Resources
 from service.search.routes.search import carried_out
 from service.search.routes.search_models import SearchRequest
 
-router = APIRouter(prefix=AUTOMEM, route_class=ForeignRoute, include_in_schema=False)
+router = APIRouter(prefix=AUTOMEM, route_class=AdapterRoute, include_in_schema=False)
 
 MOST_RECALLED: Final = 100
 MOST_EXPANDED: Final = 500
@@ -245,10 +245,12 @@ async def _expand(
     found = await read(caller, [UUID(each) for each in ways], res)
     items = []
     for far, (result, edge) in ways.items():
-        there = found.get(UUID(far))
-        if there is not None and there.importance.value >= importance:
+        memory = found.get(UUID(far))
+        if memory is not None and memory.importance.value >= importance:
             by = {"type": edge["type"], "strength": edge["strength"], "from": result["id"]}
-            items.append(automem_words.hit_item(Hit(there, result["score"] * edge["strength"], None), "relation", [by]))
+            items.append(
+                automem_words.hit_item(Hit(memory, result["score"] * edge["strength"], None), "relation", [by])
+            )
     return items[:most]
 
 

@@ -8,7 +8,7 @@ from datetime import datetime
 from typing import Any, Final, get_args
 from uuid import UUID
 
-from service.compat.foreign import present
+from service.compat.adapter_routes import present
 from service.domain.errors import InvalidInput
 from service.domain.job import WORKSPACE_JOBS, JobName
 from service.domain.memory import Hit, Memory

@@ -12,9 +12,9 @@ from uuid_utils.compat import uuid7
 
 from service.access.statements import keys
 from service.compat import mem0_words
-from service.compat.foreign import (
+from service.compat.adapter_routes import (
     EVERY_METHOD,
-    ForeignRoute,
+    AdapterRoute,
     numbered_page,
     object_of,
     only,
@@ -57,7 +57,7 @@ from service.search.routes.search import carried_out
 from service.search.routes.search_models import SearchRequest
 from service.tenants.routes.scopes import ScopeItem, list_scopes
 
-router = APIRouter(prefix=MEM0, route_class=ForeignRoute, include_in_schema=False)
+router = APIRouter(prefix=MEM0, route_class=AdapterRoute, include_in_schema=False)
 
 PAGE_SIZE: Final = 100
 MOST_ENTITIES: Final = 10_000

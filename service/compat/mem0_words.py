@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from typing import Any, Final, get_args
 from uuid import UUID
 
-from service.compat.foreign import moment, present, whole_number
+from service.compat.adapter_routes import moment, present, whole_number
 from service.domain import filters
 from service.domain.errors import InvalidInput
 from service.domain.memory import HistoryEntry, Memory

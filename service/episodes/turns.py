@@ -27,7 +27,7 @@ from service.providers.protocols import Vector
 from service.providers.windows import unit
 from service.queue import queue
 from service.runtime import pii
-from service.runtime.late_vectors import embed_now
+from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
 from service.working.statements import working

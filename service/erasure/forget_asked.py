@@ -48,19 +48,19 @@ TOO_MANY = f"forget_unclear: more than {MOST_ASKED} things were to be forgotten;
 
 @dataclass(frozen=True, slots=True)
 class AskedToForget:
-    """A request in the message at this place. `plan`: what is deleted; None: nothing. `here`: the sentences of the same
-    messages that it refers to, as message and span."""
+    """A request in the message at this place. `plan`: what is deleted; None: nothing. `sentences`: those of
+    the same messages that it refers to, as message and span."""
 
     message: int
     wish: ForgetWish
     plan: ForgetPlan | None
     warning: str
-    here: tuple[tuple[int, int, int], ...] = ()
+    sentences: tuple[tuple[int, int, int], ...] = ()
 
     @property
     def spans(self) -> tuple[tuple[int, int, int], ...]:
         """Message and span of the request and of the sentences it refers to, none of which is kept or shown."""
-        return (self.message, self.wish.start, self.wish.end), *self.here
+        return (self.message, self.wish.start, self.wish.end), *self.sentences
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +154,18 @@ def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn | None) -> list[
 
 async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources) -> AskedToForget:
     draft = messages[place]
-    here = await _said_here(place, wish, messages, res)
+    sentences = await _find_sentences(place, wish, messages, res)
     if wish.sort == "said":
-        plan = ForgetPlan("nothing", "") if here else await forget_plan.last_said(_where(scope), draft, res)
+        plan = ForgetPlan("nothing", "") if sentences else await forget_plan.last_said(_where(scope), draft, res)
     else:
         plan = await forget_plan.by_query(_where(scope), wish.query, CleanText(wish.query), res, sort=wish.sort)
     if plan.is_empty:
-        warning = DONE.format(memories=0, sentences=len(here)) if here else _not_clear(plan)
-        return AskedToForget(place, wish, None, warning, here)
+        warning = DONE.format(memories=0, sentences=len(sentences)) if sentences else _not_clear(plan)
+        return AskedToForget(place, wish, None, warning, sentences)
     if not draft.options.may_delete:
-        return AskedToForget(place, wish, None, NO_RIGHT, here)
-    done = DONE.format(memories=len(plan.memories), sentences=len(plan.sentences) + len(here))
-    return AskedToForget(place, wish, plan, done, here)
+        return AskedToForget(place, wish, None, NO_RIGHT, sentences)
+    done = DONE.format(memories=len(plan.memories), sentences=len(plan.sentences) + len(sentences))
+    return AskedToForget(place, wish, plan, done, sentences)
 
 
 def _not_clear(plan: ForgetPlan) -> str:
@@ -175,7 +175,7 @@ def _not_clear(plan: ForgetPlan) -> str:
     return UNCLEAR.format(found="; ".join(found[:SHOWN])) if found else UNKNOWN
 
 
-async def _said_here(
+async def _find_sentences(
     place: int, wish: ForgetWish, messages: Sequence[Draft], res: Resources
 ) -> tuple[tuple[int, int, int], ...]:
     """The sentences before a request, in the user's messages, that it refers to, as message and span."""

@@ -69,8 +69,8 @@ async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
     """The conversation, existing or (by its id) deleted. Raises NotFound."""
     async with res.db.read(owner.workspace_id) as session:
         try:
-            there = await find(session, owner, wanted)
-            return Talk(there.scope, there.id)
+            conversation = await find(session, owner, wanted)
+            return Talk(conversation.scope, conversation.id)
         except NotFound:
             try:
                 conversation_id = UUID(wanted)
@@ -92,8 +92,8 @@ async def delete(
     """Deletes it, once. Raises PreconditionFailed."""
     workspace_id = talk.scope.workspace_id
     async with write_transaction(talk.scope, res, request) as session:
-        there = await _lock(session, talk, expected)
-        ids = await _turn_ids(session, talk) if there else []
+        exists = await _lock(session, talk, expected)
+        ids = await _turn_ids(session, talk) if exists else []
         gone = await turns.records(session, workspace_id, ids)
         if with_facts:
             gone = sorted({*gone, *await turns.resting_on(session, workspace_id, ids)})
@@ -101,7 +101,7 @@ async def delete(
             part = gone[first : first + BATCH]
             await deletion.delete_memories(session, workspace_id, part, generation=res.generation)
         deleted = DeletedTalk(talk.id, already_deleted=True)
-        if there:
+        if exists:
             whole = talk.turn_id is None
             await turns.delete(session, workspace_id, ids, conversation_id=talk.conversation_id, whole=whole)
             deleted = DeletedTalk(talk.id, False, len(ids), len(gone))

@@ -118,12 +118,12 @@ async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> Fo
     """The plan for memories of the scope with these ids."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         extent = Extent(wanted.scope, wanted.channel)
-        there = {each.id: each for each in await targets.by_ids(session, extent, ids, wanted.session_id)}
+        texts = {each.id: each for each in await targets.by_ids(session, extent, ids, wanted.session_id)}
         chosen = [
             ForgetTarget(each.id, each.text, "its id was given", each.version)
-            for each in (there[one] for one in dict.fromkeys(ids) if one in there)
+            for each in (texts[one] for one in dict.fromkeys(ids) if one in texts)
         ]
-        chosen += _past_versions(there.values(), {each.id for each in chosen})
+        chosen += _past_versions(texts.values(), {each.id for each in chosen})
         if not chosen:
             return ForgetPlan("nothing", "No memory of this scope has one of these ids.")
         return await _with_sources(session, wanted, ForgetPlan("ids", EXPLANATIONS["ids"], tuple(chosen)))
@@ -284,11 +284,11 @@ def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> Fo
     return ForgetPlan(matched, EXPLANATIONS[matched], tuple(meant.values()), tuple(said))
 
 
-def _past_versions(there: Iterable[StoredText], meant: set[UUID]) -> list[ForgetTarget]:
+def _past_versions(texts: Iterable[StoredText], meant: set[UUID]) -> list[ForgetTarget]:
     """The past versions of the matching memories."""
     return [
         ForgetTarget(each.id, each.text, f"is a past version of memory {each.version_of}", each.version)
-        for each in there
+        for each in texts
         if each.version_of in meant and each.id not in meant
     ]
 

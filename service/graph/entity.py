@@ -19,7 +19,7 @@ from service.graph.statements.merges import Merge
 from service.language.relation_labels import normalise
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
-from service.runtime import late_vectors, pii
+from service.runtime import deferred_vectors, pii
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, store_answer
@@ -59,7 +59,7 @@ async def upsert(
             await entities.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
         elif embed_later:
             await entities.drop_vector(session, owner.workspace_id, entity_id)
-            await late_vectors.embed_later(session, owner.workspace_id, late_vectors.ENTITIES)
+            await deferred_vectors.embed_later(session, owner.workspace_id, deferred_vectors.ENTITIES)
         found = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert found is not None, "it is locked"
         await append_audit(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
@@ -89,7 +89,7 @@ async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tupl
     if stored is not None and new.description in (None, stored.description):
         return None, False
     name = stored.name if stored else new.name
-    vector = await late_vectors.embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res)
+    vector = await deferred_vectors.embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res)
     return vector, vector is None
 
 
@@ -195,11 +195,11 @@ async def merge(
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
     request = await _with_owner(workspace_id, survivor, res, request)
     async with res.db.read(workspace_id) as session:
-        there = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
-    if survivor not in there:  # without its user there is no lock to wait for
-        raise missing("source_id" if absorbed not in there else "target_id")
+        known = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
+    if survivor not in known:  # without its user there is no lock to wait for
+        raise missing("source_id" if absorbed not in known else "target_id")
     async with plain_transaction(workspace_id, res, request) as session:
-        await merges.lock_merges(session, workspace_id, there[survivor].user_id)
+        await merges.lock_merges(session, workspace_id, known[survivor].user_id)
         await merges.lock_memories(session, workspace_id, absorbed)
         await entities.lock(session, workspace_id, [absorbed, survivor])
         both = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
@@ -234,9 +234,9 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
         if done.undone_at is None:
             if not await merges.undo(session, workspace_id, done, now=res.clock()):
                 raise Conflict("Another entity has this name now: rename or merge it first.", field="id")
-            there = await entities.get(session, EntityScope(workspace_id, None), done.entity_id)
-            assert there is not None, "it is locked"
-            scope = _scope(there, workspace_id)
+            entity = await entities.get(session, EntityScope(workspace_id, None), done.entity_id)
+            assert entity is not None, "it is locked"
+            scope = _scope(entity, workspace_id)
             await append_audit(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
         found = await _merge_outcome(session, workspace_id, merge_id, ids)
         await store_answer(session, workspace_id, found, request)
@@ -246,8 +246,8 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
 async def _merge_outcome(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> MergeOutcome:
     done = await merges.get(session, workspace_id, merge_id)
     assert done is not None, "it was written or read just now"
-    there = await entities.get_many(session, EntityScope(workspace_id, None), ids)
-    return MergeOutcome(done, tuple(there[each] for each in ids if each in there))
+    by_id = await entities.get_many(session, EntityScope(workspace_id, None), ids)
+    return MergeOutcome(done, tuple(by_id[each] for each in ids if each in by_id))
 
 
 def _scope(of: Entity, workspace_id: UUID) -> Scope:
@@ -260,7 +260,7 @@ async def _with_owner(workspace_id: UUID, entity_id: UUID, res: Resources, reque
     if given is None or any(given.owner):
         return request
     async with res.db.read(workspace_id) as session:
-        there = await entities.get(session, EntityScope(workspace_id, None), entity_id)
-    if there is None or there.user_id is None:
+        entity = await entities.get(session, EntityScope(workspace_id, None), entity_id)
+    if entity is None or entity.user_id is None:
         return request
-    return replace(request, idempotency=replace(given, owner=(there.user_id, None, None)))
+    return replace(request, idempotency=replace(given, owner=(entity.user_id, None, None)))

@@ -80,10 +80,10 @@ async def search(
 async def read(seen: EntityScope, ids: Collection[UUID], res: Resources, *, field: str = "id") -> dict[UUID, Entity]:
     """The entities; raises NotFound when one does not exist or is outside the scope."""
     async with res.db.read(seen.workspace_id) as session:
-        there = await entities.get_many(session, seen, ids)
-    if set(ids) - there.keys():
+        found = await entities.get_many(session, seen, ids)
+    if set(ids) - found.keys():
         raise missing(field)
-    return there
+    return found
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,11 +147,11 @@ async def graph(
             raise missing("ids")
         walk = await entity_walks.neighbourhood(session, workspace_id, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
-        there, count = await direct.page_of_ids([each.entity_id for each in walk.reached], get_many)
-        relations = await _named(session, workspace_id, walk.relations, {each.id: each.name for each in there.values()})
+        by_id, count = await direct.page_of_ids([each.entity_id for each in walk.reached], get_many)
+        relations = await _named(session, workspace_id, walk.relations, {each.id: each.name for each in by_id.values()})
         if counts:
             await _count(session, seen, starts, res)
-    nodes = [(each, there[each.entity_id]) for each in walk.reached if each.entity_id in there]
+    nodes = [(each, by_id[each.entity_id]) for each in walk.reached if each.entity_id in by_id]
     return EntityGraph(nodes, relations, walk.truncated or count < len(walk.reached))
 
 

@@ -28,7 +28,7 @@ from service.episodes import turns
 from service.episodes.statements import conversations
 from service.episodes.statements.turns import NewTurn, StoredTurn, term_weights
 from service.erasure import forget_asked
-from service.intake import deferred, reading
+from service.intake import deferred, fact_reading
 from service.intake.record import ConversationDraft
 from service.memories import decide, edits, write
 from service.memories.stages import annotate, size
@@ -43,10 +43,10 @@ from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import store_answer, write_transaction
-from service.understanding import decisions
+from service.understanding import model_or_rules
 from service.understanding.compare import relate
-from service.understanding.decisions import ShownStatement
 from service.understanding.extract import Extracted
+from service.understanding.model_or_rules import ShownStatement
 
 READ_BY_RULES = "read_by_rules: the rules read the messages; they are kept, and the language model reads them later."
 
@@ -70,18 +70,18 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     messages, warnings = await _redacted(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     asked = await forget_asked.read(messages, conversation.scope, res)
-    said = forget_asked.without_requests([reading.source_message(draft) for draft in messages], asked)
+    said = forget_asked.without_requests([fact_reading.source_message(draft) for draft in messages], asked)
     began = time.perf_counter()
     read_again_at = None
     try:
-        found, vectors = await reading.read(said, messages, conversation, res)
+        found, vectors = await fact_reading.read(said, messages, conversation, res)
     except LlmError as exc:
         if conversation.stored is not None:
             raise
         warnings = (*warnings, exc.as_warning(""), *(() if conversation.dry_run else (READ_BY_RULES,)))
         read_again_at = res.clock() + timedelta(seconds=(exc.retry_after_s or 0) if exc.pauses else 0)
         conversation = without_model(conversation)
-        found, vectors = await reading.read(said, messages, conversation, res)
+        found, vectors = await fact_reading.read(said, messages, conversation, res)
     if found.is_cut:
         if conversation.stored is not None:
             raise AnswerCut(f"The answer of {found.source} was cut off.")
@@ -239,7 +239,7 @@ async def _decided(facts: Sequence[Draft], res: Resources) -> list[Draft]:
     began = time.perf_counter()
     drafts = [replace(draft, seen=shown) for draft, shown in zip(facts, seen, strict=True)]
     known = [
-        decide.without_judgement(draft, res.settings) or decisions.said_back(draft.statement, found)
+        decide.without_judgement(draft, res.settings) or model_or_rules.echo_decision(draft.statement, found)
         for draft, found in zip(drafts, recalled, strict=True)
     ]
     asked = [
@@ -247,7 +247,7 @@ async def _decided(facts: Sequence[Draft], res: Resources) -> list[Draft]:
         for draft, decision in zip(drafts, known, strict=True)
         if decision is None
     ]
-    answers = iter(await decisions.decide_open(asked, workspace_id, res, llm=llm) if asked else ())
+    answers = iter(await model_or_rules.decide_open(asked, workspace_id, res, llm=llm) if asked else ())
     spent_ms = {"decide": elapsed_ms(began)}
     ready = [
         _with_decision(timed(draft, spent_ms), decision or next(answers), res)

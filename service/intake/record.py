@@ -31,7 +31,7 @@ from service.memories.store import until_it_holds
 from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.transactions import Stale, store_answer, write_transaction
+from service.runtime.transactions import DecisionOutdated, store_answer, write_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -86,15 +86,15 @@ async def _write(
     res: Resources,
     request: WriteContext,
 ) -> StoreResult:
-    """Writes turns and memories; raises Stale if the first turn would not get the index `expected`."""
+    """Writes turns and memories; raises DecisionOutdated if the first turn would not get the index `expected`."""
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         batch = InsertBatch(session)
         places = await _turns(session, conversation, drafts, res, batch)
         if expected is not None and places[0].index != expected:
-            raise Stale
-        outcomes, news = await _known_and_new(session, scope, drafts, places)
-        await write.add(session, news, res, batch=batch)
+            raise DecisionOutdated
+        outcomes, new_memories = await _known_and_new(session, scope, drafts, places)
+        await write.add(session, new_memories, res, batch=batch)
         batch.add(write.audit_rows(scope, outcomes, request, res))
         await batch.flush()
         for each in outcomes:
@@ -130,19 +130,19 @@ async def _known_and_new(
     """The outcome of each message, and the memories to add. Under the scope lock what is read does not change."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
     known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
-    outcomes, news = [], []
+    outcomes, new_memories = [], []
     for draft, place in zip_longest(drafts, places):
         turn = (place.conversation_id, place.index) if place else (None, None)
-        there = known.get(draft.hash) if draft.options.dedup else None
-        if there is None:
+        stored = known.get(draft.hash) if draft.options.dedup else None
+        if stored is None:
             new = draft.finish(uuid7(), *turn)
-            news.append(new)
-            there = known[draft.hash] = (new.id, new.text)
+            new_memories.append(new)
+            stored = known[draft.hash] = (new.id, new.text)
             event, dedup = Action.ADD, Dedup(DedupAction.STORED_NEW)
         else:
-            event, dedup = Action.NONE, Dedup(DedupAction.DUPLICATE_EXACT, there[0], 1.0)
-        outcomes.append(Outcome(draft, event, dedup, *there, None, *turn))
-    return outcomes, news
+            event, dedup = Action.NONE, Dedup(DedupAction.DUPLICATE_EXACT, stored[0], 1.0)
+        outcomes.append(Outcome(draft, event, dedup, *stored, None, *turn))
+    return outcomes, new_memories
 
 
 def _turn(draft: Draft) -> NewTurn:
@@ -154,8 +154,8 @@ def _turn(draft: Draft) -> NewTurn:
 async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> tuple[Outcome, ...]:
     """The outcomes that storing the messages would have; new ones without an id."""
     async with res.db.read(scope.workspace_id) as session:
-        outcomes, news = await _known_and_new(session, scope, drafts)
-    new = {each.id for each in news}
+        outcomes, new_memories = await _known_and_new(session, scope, drafts)
+    new = {each.id for each in new_memories}
     return tuple(_without_id(each) if each.memory_id in new else each for each in outcomes)
 
 

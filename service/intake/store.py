@@ -20,7 +20,7 @@ from service.intake.record import ConversationDraft, record
 from service.memories.stages.stages import UNDECIDED, run
 from service.memories.store import NewText, rules_decide, store_read, store_text, store_together
 from service.runtime.resources import Resources
-from service.runtime.transactions import Stale, refuse_repeated
+from service.runtime.transactions import DecisionOutdated, refuse_repeated
 
 TOGETHER = 100
 """Texts in one transaction, which holds the scope's lock for some tenths of a second."""
@@ -90,16 +90,16 @@ class _BatchRun:
         drafts = {number: draft for number, draft in zip(numbers, read, strict=True) if draft is not None}
         short = [number for number, draft in drafts.items() if rules_decide(draft, self._res)]
         if len(short) > 1 and all(drafts[each].embedding_status is EmbeddingStatus.STORED for each in short):
-            news = [NewText(drafts[number], self._items[number].request) for number in short]
+            texts = [NewText(drafts[number], self._items[number].request) for number in short]
             try:
                 async with self._shared.until(self._ends) as res:
-                    stored = await store_together(news, res)
+                    stored = await store_together(texts, res)
                 for number, one in zip(short, stored, strict=True):
                     if one is not None:
                         self.answers[number] = self._answer(number, StoreResult((one,)))
             except (StoreUnavailable, OutcomeUnknown) as exc:
                 self.answers |= dict.fromkeys(short, exc)
-            except (Stale, Replay, ServiceError):
+            except (DecisionOutdated, Replay, ServiceError):
                 pass  # another request was faster, or one text cannot be stored: each is stored by itself
         rest = [number for number in numbers if number not in self.answers]
         await asyncio.gather(*(self._alone(number, drafts.get(number)) for number in rest))

@@ -7,7 +7,7 @@ import json
 from collections.abc import Sequence
 
 from service.kit.settings import Settings
-from service.launch.owner import login_url
+from service.launch.database_url import login_url
 from service.postgres import doctor
 from service.postgres.doctor import CheckResult
 from service.postgres.roles import OWNER

@@ -22,8 +22,8 @@ from service.memories.statements.deduplication import Neighbours
 from service.postgres.engine import Session
 from service.runtime.pii import clean
 from service.runtime.resources import Resources
-from service.runtime.transactions import Stale
-from service.understanding import decisions
+from service.runtime.transactions import DecisionOutdated
+from service.understanding import model_or_rules
 from service.understanding.compare import differs
 from service.understanding.judge import judge
 
@@ -48,7 +48,7 @@ async def decide(draft: Draft, res: Resources) -> Draft:
         return draft
     near = draft.seen[0].similarity >= res.settings.memories.dedup_near
     ask, workspace_id = draft.options.use_llm and near, draft.scope.workspace_id
-    judged = await decisions.decide(draft.statement, draft.seen, workspace_id, res, llm=ask)
+    judged = await model_or_rules.decide(draft.statement, draft.seen, workspace_id, res, llm=ask)
     decision = await with_texts(_for_single_text(judged, draft), draft, res)
     failed = tuple(each for each in decision.warnings if each == MERGE_FAILED)
     return replace(draft, decision=decision, warnings=(*draft.warnings, *failed))
@@ -84,7 +84,7 @@ def without_judgement(draft: Draft, limits: Settings) -> Decision | None:
     if not draft.options.dedup:
         return _unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.DEDUP_OFF)
     if equal := _equal(draft, draft.seen):
-        return said_again(draft, equal)
+        return repeat_decision(draft, equal)
     if not draft.seen:
         return None if draft.fact else _unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.NOTHING_NEAR)
     nearest = draft.seen[0]
@@ -98,7 +98,7 @@ def _equal(draft: Draft, seen: Sequence[Neighbour]) -> Neighbour | None:
     return next((each for each in seen if each.hash == draft.hash), None)
 
 
-def said_again(draft: Draft, equal: Neighbour) -> Decision:
+def repeat_decision(draft: Draft, equal: Neighbour) -> Decision:
     """The decision on a text that equals a memory's. It is history if it was said before that memory began."""
     earlier = equal.start is not None and draft.start < equal.start
     return _unjudged(draft, Edit(Action.NONE, equal, earlier=earlier, renewed=not earlier), Reason.SAME_TEXT)
@@ -161,51 +161,49 @@ async def with_texts(decision: Decision, draft: Draft, res: Resources) -> Decisi
 
 
 async def confirm(session: Session, draft: Draft, res: Resources, *, last: bool = False) -> Draft:
-    """The draft, if its decision still holds under the scope lock. If not, raises Stale; with `last` the rules decide
-    instead."""
+    """The draft, if its decision still holds under the scope lock. If not, raises DecisionOutdated; with `last` the
+    rules decide instead."""
     if not draft.options.dedup:
         return draft
-    return holding(draft, await find_neighbours(session, draft, res), res, last=last)
+    return confirm_with(await find_neighbours(session, draft, res), draft, res, last=last)
 
 
-def holding(draft: Draft, found: Neighbours, res: Resources, *, last: bool) -> Draft:
+def confirm_with(found: Neighbours, draft: Draft, res: Resources, *, last: bool) -> Draft:
     """The draft, if its decision still holds with the neighbours `found` under the lock; raises and decides as
     `confirm` does."""
-    try:
-        draft = _still_holds(draft, found, res)
-    except Stale:
-        if not last:
-            raise
-        draft = by_rules(draft, found.neighbours, res.settings)
-    return replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
+    draft = replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
+    confirmed = _confirmed(draft, found.neighbours, res)
+    if confirmed is None and not last:
+        raise DecisionOutdated
+    return confirmed or by_rules(draft, found.neighbours, res.settings)
 
 
-def _still_holds(draft: Draft, found: Neighbours, res: Resources) -> Draft:
-    """The draft, or the draft as a duplicate of an equal row that was added in the meantime.
+def _confirmed(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resources) -> Draft | None:
+    """The draft, or the draft as a duplicate of an equal row that has been added since its decision.
 
-    Raises Stale when a memory that the decision is about has changed or was deleted, or when a new one is near enough
-    to affect it, or about the same thing.
+    None without a decision, when a memory that the decision is about has changed or was deleted, or when a new one is
+    near enough to affect it, or about the same thing.
     """
-    decision, there = draft.decision, found.neighbours
+    decision = draft.decision
     if decision is None:
-        raise Stale
-    if equal := _equal(draft, there):
-        decision = said_again(draft, equal)
+        return None
+    if equal := _equal(draft, neighbours):
+        decision = repeat_decision(draft, equal)
         if decision.edits[0].earlier and draft.kind is None:  # a statement that becomes history is annotated first
-            raise Stale
-        return replace(draft, seen=there, decision=decision)
+            return None
+        return replace(draft, seen=neighbours, decision=decision)
     targets = decision.targets & {each.id for each in draft.seen}
-    if targets - {each.id for each in there}:
-        raise Stale
-    seen = {each.state for each in draft.seen}
-    for each in there:
+    if targets - {each.id for each in neighbours}:
+        return None
+    seen, near = {each.state for each in draft.seen}, res.settings.memories.dedup_near
+    for each in neighbours:
         if each.state not in seen and (
-            each.id in targets or each.similarity >= res.settings.memories.dedup_near or _bears_on(draft, each)
+            each.id in targets or each.similarity >= near or _would_change_decision(draft, each)
         ):
-            raise Stale
+            return None
     return draft
 
 
-def _bears_on(draft: Draft, newcomer: Neighbour) -> bool:
+def _would_change_decision(draft: Draft, newcomer: Neighbour) -> bool:
     """Whether the rules would decide differently because of a memory that is new or has changed."""
     return not judge(draft.statement, (newcomer,)).only_adds

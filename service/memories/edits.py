@@ -20,7 +20,7 @@ from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Outcome
 from service.episodes.statements.turns import StoredTurn
 from service.kit.settings import Settings
-from service.memories import late, write
+from service.memories import backdated, write
 from service.memories.statements import history, promotable, reviews, versions
 from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
@@ -146,18 +146,18 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
 
 
 async def _unchanged(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
-    """The known memory stays; the statement repeats it, or is older news and becomes part of its history."""
+    """The known memory stays; the statement repeats it, or is older and becomes part of its history."""
     session, res, kept_as = context.session, context.res, None
     workspace_id, given = draft.scope.workspace_id, draft.given
     await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
     if edit.earlier:
-        draft, kept_as = await late.keep_as_history(session, draft, edit, res)
+        draft, kept_as = await backdated.keep_as_history(session, draft, edit, res)
     elif context.turn is None:
         await write.prolong(session, draft.scope, target.id, given.expires_at, res)
         if given.session_id is not None:
             await promotable.note_session(session, workspace_id, target.id, given.session_id)
     if edit.renewed:
-        await versions.say_again(session, workspace_id, target.id, draft.timestamp)
+        await versions.note_repetition(session, workspace_id, target.id, draft.timestamp)
     if context.turn is None and kept_as is None:
         draft = _with_unused_fields(draft, target.id)
     return replace(_outcome(context, draft, Action.NONE, edit, text=target.text), kept_as=kept_as)

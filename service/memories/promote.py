@@ -170,15 +170,15 @@ async def _promote(
         return PromotedMemory(known, original.id, is_new=False)
     everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
     twin = await deduplication.with_hash(session, everywhere, original.hash, now=res.clock())
-    there = await memories.get(session, workspace_id, twin.id) if twin else None
-    copy = there or await _copy(session, original, res)
-    if there is not None:
-        is_copy = await promotable.is_copy(session, workspace_id, there.id)
-        tie = Relation(there.id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: is_copy})
+    existing = await memories.get(session, workspace_id, twin.id) if twin else None
+    copy = existing or await _copy(session, original, res)
+    if existing is not None:
+        is_copy = await promotable.is_copy(session, workspace_id, existing.id)
+        tie = Relation(existing.id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: is_copy})
         await edges.put(session, workspace_id, tie)
     await promotable.note_promoted(session, workspace_id, original.id, now=res.clock())
-    await _note(session, original, copy, figures, request, res, copied=there is None, **why)
-    return PromotedMemory(copy, original.id, is_new=there is None)
+    await _note(session, original, copy, figures, request, res, copied=existing is None, **why)
+    return PromotedMemory(copy, original.id, is_new=existing is None)
 
 
 async def _find_copy(session: Session, original: Memory, res: Resources) -> Memory | None:

@@ -94,11 +94,11 @@ async def page(
             found, read = {each.id: each for each in gone}, len(gone)
             total = await deleted.count(session, source, rows) if counted else None
         elif asked.as_of is not None:
-            there = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
-            places = await recorded.page(session, there, order, after=after, limit=limit + 1)
+            recorded_scope = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
+            places = await recorded.page(session, recorded_scope, order, after=after, limit=limit + 1)
             of_then = partial(recorded.get_many, session, workspace_id, moment=asked.as_of)
             found, read = await direct.page_of_ids([each.id for each in places[:limit]], of_then)
-            total = await recorded.count(session, there) if counted else None
+            total = await recorded.count(session, recorded_scope) if counted else None
         else:
             places = await memories.page(session, rows, order, after=after, limit=limit + 1)
             wanted = [each.id for each in places[:limit]]

@@ -52,8 +52,8 @@ class ReviewWithMemories:
     @property
     def version(self) -> int:
         """Differs as soon as any of the memories is changed or deleted; has no other meaning."""
-        there = [self.memory, *self.contradicts] if self.memory else self.contradicts
-        return zlib.crc32(" ".join(f"{each.id}:{each.version}" for each in there).encode())
+        involved = [self.memory, *self.contradicts] if self.memory else self.contradicts
+        return zlib.crc32(" ".join(f"{each.id}:{each.version}" for each in involved).encode())
 
 
 async def pending(
@@ -74,12 +74,12 @@ async def pending(
 async def with_memories(session: Session, workspace_id: UUID, found: list[Review]) -> list[ReviewWithMemories]:
     """The reviews with their memories."""
     ids = {each.memory_id for each in found} | {change.target_id for each in found for change in each.changes}
-    there = await memories.get_many(session, workspace_id, sorted(ids))
+    by_id = await memories.get_many(session, workspace_id, sorted(ids))
     return [
         ReviewWithMemories(
             each,
-            there.get(each.memory_id),
-            tuple(there[change.target_id] for change in each.changes if change.target_id in there),
+            by_id.get(each.memory_id),
+            tuple(by_id[change.target_id] for change in each.changes if change.target_id in by_id),
         )
         for each in found
     ]
@@ -172,10 +172,10 @@ async def _carry_out(session: Session, pending: Memory, review: Review, res: Res
     """Makes the change in place. If the contradicted memory was deleted or archived since, the fact simply becomes
     valid."""
     workspace_id = pending.scope.workspace_id
-    there = await memories.get_many(
+    contradicted = await memories.get_many(
         session, workspace_id, [change.target_id for change in review.changes], alive_at=res.clock()
     )
-    live = {each.id for each in there.values() if not each.archived}
+    live = {each.id for each in contradicted.values() if not each.archived}
     evidence = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
     ruling_id = uuid7()
     for change in review.changes:

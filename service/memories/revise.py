@@ -155,8 +155,8 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
         check_merged("metadata", values["metadata"])
     values |= {name: moment for name, moment in revision.moments.items() if name != "last_accessed"}
     _refuse_empty_interval(values.get("t_valid", old.t_valid), values.get("t_invalid", old.t_invalid))
-    there = _as_it_is(old)
-    return {name: value for name, value in values.items() if name not in there or there[name] != value}
+    current = _as_it_is(old)
+    return {name: value for name, value in values.items() if name not in current or current[name] != value}
 
 
 def _analysed_columns(draft: Draft) -> dict[str, Any]:

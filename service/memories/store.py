@@ -33,7 +33,7 @@ from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements import idempotency
-from service.runtime.transactions import Stale, store_answer, write_transaction
+from service.runtime.transactions import DecisionOutdated, store_answer, write_transaction
 
 R = TypeVar("R")
 
@@ -63,7 +63,7 @@ async def store_read(draft: Draft, res: Resources, request: WriteContext) -> Out
     if rules_decide(draft, res):
         try:
             [outcome] = await store_together([NewText(draft, request)], res)
-        except (Stale, write.Gone):
+        except (DecisionOutdated, write.Gone):
             outcome = None
         if outcome is not None:
             return outcome
@@ -78,7 +78,7 @@ def rules_decide(draft: Draft, res: Resources) -> bool:
 
 async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outcome | None]:
     """Stores texts of one scope in one transaction and returns their outcomes in order; None for one that is too long
-    to be decided under the lock. Raises Stale where several texts cannot be compared in one statement."""
+    to be decided under the lock. Raises DecisionOutdated where several texts cannot be compared in one statement."""
     annotated = await run_all(ANNOTATED, [each.draft for each in texts], res)
     texts = [replace(each, draft=draft) for each, draft in zip(texts, annotated, strict=True)]
     scope, outcomes = texts[0].draft.scope, dict[UUID, Outcome]()
@@ -94,7 +94,7 @@ async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outco
             draft: Draft | None = each.draft
             if outcomes or each.draft.decision is None:
                 await batch.flush()
-                draft = await _decided_again(session, each.draft, res)
+                draft = await _decide_under_lock(session, each.draft, res)
             if draft is not None:
                 first = not outcomes
                 outcomes[each.id] = await _carry_out(session, replace(each, draft=draft), res, batch, first=first)
@@ -110,19 +110,19 @@ async def _decided_together(session: Session, texts: Sequence[NewText], res: Res
     """Decides about the texts by the rules, under the lock. A text stays undecided if its decision may depend on
     another text that is not stored as a new memory, or takes too long."""
     if len(texts) == 1:
-        draft = await _decided_again(session, replace(texts[0].draft, decision=None), res)
+        draft = await _decide_under_lock(session, replace(texts[0].draft, decision=None), res)
         return [replace(texts[0], draft=draft)] if draft else []
     compared = [each for each in texts if each.draft.options.dedup]
     near = await decide.find_neighbours_of_many(session, [each.draft for each in compared], res) if compared else []
     if near is None:
-        raise Stale
-    drafts = _beside_each_other(texts, {each.id: there for each, there in zip(compared, near, strict=True)}, res)
+        raise DecisionOutdated
+    drafts = _with_all_neighbours(texts, {each.id: found for each, found in zip(compared, near, strict=True)}, res)
     parts = [drafts[at : at + JUDGED_AT_ONCE] for at in range(0, len(drafts), JUDGED_AT_ONCE)]
     decided = await asyncio.gather(*(res.rules.run(decide.each_by_rules, part, res.settings) for part in parts))
     return [replace(each, draft=draft) for each, draft in zip(texts, chain(*decided), strict=True)]
 
 
-def _beside_each_other(texts: Sequence[NewText], near: Mapping[UUID, Neighbours], res: Resources) -> list[Draft]:
+def _with_all_neighbours(texts: Sequence[NewText], near: Mapping[UUID, Neighbours], res: Resources) -> list[Draft]:
     """Each draft with its nearest neighbours among the stored memories and the texts before it in the request."""
     vectors = np.stack([each.draft.vector for each in texts if each.draft.vector is not None])
     cosines, limit = vectors @ vectors.T, decide.CANDIDATES
@@ -131,11 +131,11 @@ def _beside_each_other(texts: Sequence[NewText], near: Mapping[UUID, Neighbours]
         if each.id not in near:
             drafts.append(each.draft)
             continue
-        there = near[each.id]
+        stored = near[each.id]
         nearest = np.argsort(-cosines[place, :place], kind="stable")[:limit]
-        mates = [_as_neighbour(texts[at], res.embedder.similarity(float(cosines[place, at]))) for at in nearest]
-        seen = sorted((*there.neighbours, *mates), key=lambda one: -one.similarity)[:limit]
-        possible = there.expired_duplicate_possible
+        earlier_texts = [_as_neighbour(texts[at], res.embedder.similarity(float(cosines[place, at]))) for at in nearest]
+        seen = sorted((*stored.neighbours, *earlier_texts), key=lambda one: -one.similarity)[:limit]
+        possible = stored.expired_duplicate_possible
         drafts.append(replace(each.draft, seen=tuple(seen), expired_duplicate_possible=possible))
     return drafts
 
@@ -168,14 +168,14 @@ def _may_change(draft: Draft) -> frozenset[UUID]:
     return draft.decision.targets if draft.decision else frozenset(each.id for each in draft.seen)
 
 
-async def _decided_again(session: Session, draft: Draft, res: Resources) -> Draft | None:
+async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> Draft | None:
     """Decides about the draft again, under the lock; None if the rules would take too long."""
     began = time.perf_counter()
     found = await decide.find_neighbours(session, draft, res) if draft.options.dedup else Neighbours(())
     compared = time.perf_counter()
     if len(draft.clean) + sum(len(each.text) for each in found.neighbours) > LONG_CHARS:
         return None
-    draft = decide.holding(draft, found, res, last=True)
+    draft = decide.confirm_with(found, draft, res, last=True)
     return timed(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 
@@ -199,12 +199,12 @@ async def _with_chosen_id(session: Session, draft: Draft) -> Draft | None:
     chosen, decision = draft.given.id, draft.decision
     if chosen is None or decision is None or draft.is_duplicate:
         return None
-    there = await memories.get(session, draft.scope.workspace_id, chosen)
-    if there is None:
+    memory = await memories.get(session, draft.scope.workspace_id, chosen)
+    if memory is None:
         return None
-    if there.scope != draft.scope:
+    if memory.scope != draft.scope:
         raise Conflict("A memory with this id exists in another scope.", field="id")
-    target = Neighbour(there.id, there.text, there.hash, there.version, 0.0)
+    target = Neighbour(memory.id, memory.text, memory.hash, memory.version, 0.0)
     return replace(draft, decision=replace(decision, edits=(Edit(Action.UPDATE, target, draft.clean),)))
 
 
@@ -238,6 +238,6 @@ async def until_it_holds(attempt: Attempt[R]) -> R:
     for _ in range(DECISIONS):
         try:
             return await attempt(last=False)
-        except (Stale, write.Gone):
+        except (DecisionOutdated, write.Gone):
             continue
     return await attempt(last=True)

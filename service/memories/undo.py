@@ -120,9 +120,11 @@ async def _restore(
     # the past version that the decision kept has the id of its entry
     await deletion.delete_memories(session, workspace_id, [taken.history_id], generation=res.generation, withdraws=None)
     await reviews.reopen(session, workspace_id, taken.memory_id)
-    there = await memories.get(session, workspace_id, taken.memory_id)
-    assert there is not None, "the row is locked"
-    change = Change(taken.memory_id, Action.UPDATE, there.scope, text_now, then, was.before, was.vector, was.generation)
+    memory = await memories.get(session, workspace_id, taken.memory_id)
+    assert memory is not None, "the row is locked"
+    change = Change(
+        taken.memory_id, Action.UPDATE, memory.scope, text_now, then, was.before, was.vector, was.generation
+    )
     await history.append(session, workspace_id, [change])
     await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, taken.memory_id, res))
     return change.id
@@ -156,10 +158,10 @@ async def _answer(
     found = await decisions.get(session, workspace_id, decision_id)
     assert found is not None, "it is locked"
     ids = [each.memory_id for each in group if each.memory_id is not None]
-    there = await memories.get_many(session, workspace_id, ids)
+    by_id = await memories.get_many(session, workspace_id, ids)
     return UndoneDecision(
         found,
         tuple(each.id for each in group),
-        tuple(there[each] for each in dict.fromkeys(ids) if each in there),
-        tuple(each for each in dict.fromkeys(ids) if each not in there),
+        tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id),
+        tuple(each for each in dict.fromkeys(ids) if each not in by_id),
     )

@@ -54,7 +54,7 @@ class Gone(Conflict):
 
 async def add(
     session: Session,
-    news: Sequence[NewMemory],
+    new_memories: Sequence[NewMemory],
     res: Resources,
     *,
     ruling_id: UUID | None = None,
@@ -65,25 +65,25 @@ async def add(
     `ruling_id` groups the edits of one decision, which are undone together. With `batch` the rows join
     it: the caller flushes it before it reads any of them.
     """
-    if not news:
+    if not new_memories:
         return
     now = res.clock()
-    workspace_id = news[0].draft.scope.workspace_id
+    workspace_id = new_memories[0].draft.scope.workspace_id
     decided = [
         NewDecision(each.id, each.draft.evidence, each.draft.scope, Action.ADD, each.history_id, ruling_id)
-        for each in news
+        for each in new_memories
         if each.draft.evidence
     ]
-    if hashes := [new.hash for new in news if new.expired_duplicate_possible]:
+    if hashes := [new.hash for new in new_memories if new.expired_duplicate_possible]:
         await memories.release_expired(session, workspace_id, hashes, now=now)
     rows = (
-        *memories.new_rows(news, generation=res.generation, now=now),
+        *memories.new_rows(new_memories, generation=res.generation, now=now),
         decisions.new_rows(workspace_id, decided),
-        queue.new_rows(workspace_id, [job for new in news for job in jobs_of(new, new.id)]),
+        queue.new_rows(workspace_id, [job for new in new_memories for job in jobs_of(new, new.id)]),
     )
     reused = [
         Change(each.id, Action.ADD, each.draft.scope, None, each.text, id=each.history_id)
-        for each in news
+        for each in new_memories
         if each.draft.given.id is not None  # in use before, perhaps: entries of its history may still be open
     ]
     if batch is not None and not reused:

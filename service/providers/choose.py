@@ -10,8 +10,8 @@ from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.kit.settings import Settings
 from service.providers.calibration import CalibratedEmbedder
+from service.providers.embedder_process import EmbedderProcess
 from service.providers.endpoints import embedder_endpoint, keys, llm_endpoint, secret
-from service.providers.lent import LentEmbedder
 from service.providers.local import DIMENSION, LocalEmbedder
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
@@ -69,7 +69,7 @@ def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_u
 
 def _open_embedder(settings: Settings, endpoint: Endpoint | None, dimension: int, *, seldom_used: bool) -> Embedder:
     if endpoint is None:
-        open_local = LentEmbedder if seldom_used else LocalEmbedder.load
+        open_local = EmbedderProcess if seldom_used else LocalEmbedder.load
         return open_local(
             Path(settings.embedder.model) if settings.embedder.model else None,
             threads=settings.embedder.threads,

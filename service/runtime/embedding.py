@@ -19,7 +19,7 @@ from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import MissingEmbedder, embedder_dimension, embedder_model, open_embedder_of
-from service.providers.lent import LentEmbedder
+from service.providers.embedder_process import EmbedderProcess
 from service.providers.protocols import Embedder
 from service.runtime.statements import generations
 from service.runtime.statements.caches import VectorTable
@@ -83,7 +83,7 @@ class ActiveEmbedder:
 
     async def end_idle(self, idle_s: float) -> int:
         """Ends processes of embedders that were idle for this long; returns how many."""
-        return sum([await each.end_idle(idle_s) for each in self._opened if isinstance(each, LentEmbedder)])
+        return sum([await each.end_idle(idle_s) for each in self._opened if isinstance(each, EmbedderProcess)])
 
     async def keep_looking(self) -> None:
         """Looks every few seconds until it is cancelled."""

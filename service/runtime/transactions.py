@@ -26,7 +26,7 @@ ANY_SHARED = text("""
 """)
 
 
-class Stale(Exception):
+class DecisionOutdated(Exception):
     """Something that matters to a decision changed since it was made: decide again."""
 
 

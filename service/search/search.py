@@ -124,13 +124,13 @@ async def most_important(query: Query, res: Resources) -> SearchResult:
     """A search without query text: at most `query.limit` hits, the most important first, then the latest; the score is
     the importance."""
     rows = visibility.conditions("m", query, query.as_of or res.clock())
-    here = scopes.matching("m", query.scope, query.channels)
+    in_scope = scopes.matching("m", query.scope, query.channels)
     async with res.db.snapshot(query.scope.workspace_id) as session:
         if query.as_of is not None:
-            there = RecordedScope(query.scope, query.as_of, rows, query.channels)
-            ids = await recorded.most_important(session, there, limit=query.limit)
+            recorded_scope = RecordedScope(query.scope, query.as_of, rows, query.channels)
+            ids = await recorded.most_important(session, recorded_scope, limit=query.limit)
         else:
-            ids = await visibility.most_important(session, here & rows, limit=query.limit)
+            ids = await visibility.most_important(session, in_scope & rows, limit=query.limit)
         ids = ids[query.skip :]
         found, read_on = await _memories(session, query, ids)
     scored = [(found[each], found[each].importance.value) for each in ids if each in found]
@@ -282,8 +282,8 @@ async def _turns(
 async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
     """Candidates and features of memories as recorded at a moment."""
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
-    there = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
-    texts = await past_texts.read(session, there, plan, res)
+    scope = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
+    texts = await past_texts.read(session, scope, plan, res)
     found = texts.candidates(plan)
     stopwatch.lap("candidates")
     stopwatch.lap("entities")

@@ -13,7 +13,7 @@ from datetime import timedelta
 from enum import StrEnum
 
 from service.domain.temporal import Mention
-from service.language import temporal, values
+from service.language import temporal, text_values
 from service.language.lexemes import lexemes
 from service.language.talk import USER, keeping
 from service.language.talk.dates import ADDED, DATED_KINDS
@@ -152,7 +152,7 @@ def _turned_round(fact: str, said: str) -> bool:
 
 
 def _named(text: str) -> list[str]:
-    found = sorted((*values.find(f"x {text}"), *values.names(f"x {text}")), key=lambda each: each.start)
+    found = sorted((*text_values.find(f"x {text}"), *text_values.names(f"x {text}")), key=lambda each: each.start)
     return [each.key for each in found]
 
 
@@ -162,12 +162,12 @@ def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
     undated = _without(text, _mentions(text, sources))
     words = set(re.findall(r"[^\W_]+", told.casefold()))
     known = {word for each in sources.known for word in re.findall(r"[^\W_]+", each.casefold())}
-    for name in values.names(f"x {undated}"):
+    for name in text_values.names(f"x {undated}"):
         parts = [part for part in re.findall(r"[^\W_]{2,}", name.key) if part != USER.casefold()]
         if not all(part in words or part.removesuffix("s") in words or part in known for part in parts):
             return Refusal.NAME
     years = {str(at.astimezone(sources.zone).year) for _, each in sources.mentions if (at := each.begins_at)}
-    if not values.figures(undated) <= values.figures(sources.text) | years:
+    if not text_values.figures(undated) <= text_values.figures(sources.text) | years:
         return Refusal.FIGURE
     return None
 
@@ -226,7 +226,7 @@ def is_borne_out(text: str, fact: str, memory: str) -> bool:
     both = content_words(fact) | content_words(memory)
     if not content_words(text) <= both or not content_words(fact) - OVER_WORDS <= content_words(text):
         return False
-    if not values.figures(text) <= values.figures(fact) | values.figures(memory):
+    if not text_values.figures(text) <= text_values.figures(fact) | text_values.figures(memory):
         return False
     if _turned_round(text, fact) or keeping.is_question(text) != keeping.is_question(fact):
         return False
@@ -238,4 +238,4 @@ def says_it(memory: str, fact: str) -> bool:
     """Whether a memory says all that a fact says: its content words, its figures, and what it denies."""
     if not content_words(fact) <= content_words(memory):
         return False
-    return values.figures(fact) <= values.figures(memory) and _denials(fact) % 2 == _denials(memory) % 2
+    return text_values.figures(fact) <= text_values.figures(memory) and _denials(fact) % 2 == _denials(memory) % 2

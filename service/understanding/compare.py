@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import cached_property, lru_cache
 
 from service.domain.decision import Reason
-from service.language import sentences, values
+from service.language import sentences, text_values
 from service.language.common_words import is_common
 from service.language.lexemes import lexemes
 from service.language.talk import answers
@@ -158,7 +158,7 @@ class Spoken:
         words = frozenset(word for each in self.statements for word in each.words - OVER_WORDS)
         subjects = frozenset(name for each in self.statements for name in each.subjects)
         names = subjects - {"user", (self.speaker or "user").casefold()}
-        return words, subjects, names, {each.kind: each.key for each in values.find(self.own)}
+        return words, subjects, names, {each.kind: each.key for each in text_values.find(self.own)}
 
 
 def relate(
@@ -196,8 +196,8 @@ def differs(one: str, other: str) -> bool:
     """Whether two texts that share their words differ in a figure, a name or a denial."""
     a, b = read(one), read(other)
     return (
-        sorted(each.key for each in values.find(a.own)) != sorted(each.key for each in values.find(b.own))
-        or {each.key for each in values.names(a.own)} != {each.key for each in values.names(b.own)}
+        sorted(each.key for each in text_values.find(a.own)) != sorted(each.key for each in text_values.find(b.own))
+        or {each.key for each in text_values.names(a.own)} != {each.key for each in text_values.names(b.own)}
         or sum(each.denials for each in a.statements) != sum(each.denials for each in b.statements)
     )
 
@@ -228,7 +228,7 @@ def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence
 def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
     """The people a sentence is about: its speaker, and the names in it."""
     bare = _LEAD.sub("", sentence)
-    found = {each.key for each in values.names(bare)}
+    found = {each.key for each in text_values.names(bare)}
     first = _FIRST_NAME.match(bare)
     if first is not None and not is_common(first.group(1)):
         found.add(first.group(1).casefold())
@@ -295,13 +295,13 @@ def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
     """Whether a clause says the same of the same subject as the older sentence, but one of the two denies it."""
     stems = lexemes(clause)
     denials = sum(stem in _NEGATIONS for stem in stems)
-    here, there = frozenset(stems) - _NEGATIONS, frozenset(lexemes(_LEAD.sub("", was.text))) - _NEGATIONS
+    new_stems, old_stems = frozenset(stems) - _NEGATIONS, frozenset(lexemes(_LEAD.sub("", was.text))) - _NEGATIONS
     return (
-        bool(here)
-        and here == there
+        bool(new_stems)
+        and new_stems == old_stems
         and (denials % 2) != (was.denials % 2)
         and _subjects(clause, speaker) == was.subjects
-        and [each.key for each in values.find(clause)] == [each.key for each in values.find(was.text)]
+        and [each.key for each in text_values.find(clause)] == [each.key for each in text_values.find(was.text)]
     )
 
 
@@ -376,10 +376,10 @@ def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
     told, own = ADDED.sub("", was.text), ADDED.sub("", new.own)
     if new.context:
         return _elided(new.context).fullmatch(told) is not None
-    here, there = values.find(own), values.find(told)
-    same = {each.key for each in here} & {each.key for each in there}
-    kinds = {each.kind for each in here if each.key not in same}
-    meant = [each for each in there if each.kind in kinds and each.key not in same]
+    new_values, old_values = text_values.find(own), text_values.find(told)
+    same = {each.key for each in new_values} & {each.key for each in old_values}
+    kinds = {each.kind for each in new_values if each.key not in same}
+    meant = [each for each in old_values if each.kind in kinds and each.key not in same]
     return len(meant) == 1 and bool(frozenset(lexemes(_LEAD.sub("", own))) & was.words)
 
 

@@ -41,10 +41,10 @@ async def report(
     most = COMPARED_AT_ONCE if section == "duplicates" else limit
     async with res.db.read(workspace_id) as session:
         walked = await findings.walk(session, workspace_id, section, after=after, limit=most, now=res.clock())
-        there = await _memories_of(session, workspace_id, section, walked.candidates)
+        by_id = await _memories_of(session, workspace_id, section, walked.candidates)
     if section == "duplicates":
-        return await _duplicates(walked, there, res, limit)
-    shown = tuple(_describe(section, each, there) for each in _present(section, walked.candidates, there))
+        return await _duplicates(walked, by_id, res, limit)
+    shown = tuple(_describe(section, each, by_id) for each in _present(section, walked.candidates, by_id))
     rest = walked.candidates[-1].place if walked.total > len(walked.candidates) else walked.last
     return SectionReport(section, shown, walked.total, walked.last is None, rest)
 
@@ -56,10 +56,10 @@ async def find_chosen(
     ids = ids_of(changes)
     async with res.db.read(workspace_id) as session:
         candidates = await findings.among(session, workspace_id, section, ids, now=res.clock())
-        there = await _memories_of(session, workspace_id, section, candidates)
+        by_id = await _memories_of(session, workspace_id, section, candidates)
     if section == "duplicates":
-        return {each.change: each for each in (await _redundant(candidates, there, res)).values()}
-    described = [_describe(section, each, there) for each in _present(section, candidates, there)]
+        return {each.change: each for each in (await _redundant(candidates, by_id, res)).values()}
+    described = [_describe(section, each, by_id) for each in _present(section, candidates, by_id)]
     return {each.change: each for each in described}
 
 
@@ -83,17 +83,17 @@ async def _memories_of(
     return await memories.get_many(session, workspace_id, sorted(ids))
 
 
-def _present(section: Section, candidates: Iterable[Candidate], there: Mapping[UUID, Memory]) -> Iterable[Candidate]:
+def _present(section: Section, candidates: Iterable[Candidate], by_id: Mapping[UUID, Memory]) -> Iterable[Candidate]:
     """The candidates whose memories have not been deleted in the meantime."""
     if section in WITHOUT_MEMORIES:
         return candidates
-    return [each for each in candidates if {each.id, each.kept_id} - {None} <= there.keys()]
+    return [each for each in candidates if {each.id, each.kept_id} - {None} <= by_id.keys()]
 
 
-async def _duplicates(walked: Walked, there: Mapping[UUID, Memory], res: Resources, limit: int) -> SectionReport:
+async def _duplicates(walked: Walked, by_id: Mapping[UUID, Memory], res: Resources, limit: int) -> SectionReport:
     """The total is exact if all pairs were compared; otherwise it is the number of pairs left."""
-    pairs = _affordable(walked.candidates, there)
-    redundant = await _redundant(pairs, there, res)
+    pairs = _affordable(walked.candidates, by_id)
+    redundant = await _redundant(pairs, by_id, res)
     shown, used = list[CleanupFinding](), set[UUID]()
     for place, pair in enumerate(pairs):
         if len(shown) == limit:
@@ -108,26 +108,26 @@ async def _duplicates(walked: Walked, there: Mapping[UUID, Memory], res: Resourc
     return SectionReport("duplicates", tuple(shown), len(redundant), walked.last is None, walked.last)
 
 
-def _affordable(pairs: Sequence[Candidate], there: Mapping[UUID, Memory]) -> Sequence[Candidate]:
+def _affordable(pairs: Sequence[Candidate], by_id: Mapping[UUID, Memory]) -> Sequence[Candidate]:
     """The first pairs, as many as may be compared, but at least one."""
     chars = 0
     for place, pair in enumerate(pairs):
-        chars += sum(len(each.text) for each in _both(pair, there))
+        chars += sum(len(each.text) for each in _both(pair, by_id))
         if chars > COMPARED_CHARS and place:
             return pairs[:place]
     return pairs
 
 
-def _both(pair: Candidate, there: Mapping[UUID, Memory]) -> list[Memory]:
+def _both(pair: Candidate, by_id: Mapping[UUID, Memory]) -> list[Memory]:
     """The memories of a pair, the one valid earlier first; fewer than two if one is gone."""
-    return sorted((there[each] for each in (pair.id, pair.kept_id) if each in there and each is not None), key=began)
+    return sorted((by_id[each] for each in (pair.id, pair.kept_id) if each in by_id and each is not None), key=began)
 
 
 async def _redundant(
-    pairs: Iterable[Candidate], there: Mapping[UUID, Memory], res: Resources
+    pairs: Iterable[Candidate], by_id: Mapping[UUID, Memory], res: Resources
 ) -> Mapping[WalkPlace, CleanupFinding]:
     """The pairs whose memories say the same, by place."""
-    whole = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, there)) == 2]
+    whole = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, by_id)) == 2]
     texts = [(newer.text, older.text, float(pair.detail["similarity"])) for pair, older, newer in whole]
     links = await res.rules.run(compare.relate_each, texts) if texts else []
     found = {}
@@ -149,7 +149,7 @@ def _start(memory: Memory) -> str:
     return memory.text[:SHOWN_CHARS]
 
 
-def _describe(section: Section, found: Candidate, there: Mapping[UUID, Memory]) -> CleanupFinding:
+def _describe(section: Section, found: Candidate, by_id: Mapping[UUID, Memory]) -> CleanupFinding:
     """A finding other than a duplicate, with its reason."""
     change = CleanupChange(section, found.id, found.version, found.kept_id, found.kept_version)
     detail = found.detail
@@ -160,13 +160,13 @@ def _describe(section: Section, found: Candidate, there: Mapping[UUID, Memory]) 
         over = " Its operation is over: send that request again." if detail["is_over"] else ""
         reason = f"It failed {found.version} times: {detail['last_error'] or 'its worker died'}.{over}"
         return CleanupFinding(change, reason, 1, "jobs", detail["about"], is_applicable=not over)
-    text = _start(there[found.id])
+    text = _start(by_id[found.id])
     if section == "missing_vectors":
         died = f" {detail['deaths']} died, the last of: {detail['last_error']}." if detail["deaths"] else ""
         return CleanupFinding(change, f"No job is going to make its vector.{died}", 1, "vectors", text)
     if section == "contradictions":
         review = UUID(detail["review_id"]) if detail["review_id"] else None
-        kept = _start(there[found.kept_id]) if found.kept_id else None
+        kept = _start(by_id[found.kept_id]) if found.kept_id else None
         reason = CONTRADICTED[detail["type"]]
         return CleanupFinding(change, reason, 1, "memories", text, kept, review, is_applicable=review is None)
     if section == "low_value":

@@ -48,10 +48,10 @@ async def apply(
         orphans = sorted(each.id for each in changes if each.section == "orphan_entities")
         await entities.lock(session, workspace_id, orphans)
         await _check(session, workspace_id, changes, res)
-        there = await memories.get_many(session, workspace_id, of_memories)
+        by_id = await memories.get_many(session, workspace_id, of_memories)
         ruling = uuid7() if any(each.is_undoable for each in changes) else None
         for place, finding in enumerate(confirmed):
-            await _carry_out(session, workspace_id, place, finding, there, ruling, res)
+            await _carry_out(session, workspace_id, place, finding, by_id, ruling, res)
         await entities.remove(session, workspace_id, orphans)
         ids = [each.id for each in changes]
         await append_audit(
@@ -110,7 +110,7 @@ async def _carry_out(
     workspace_id: UUID,
     place: int,
     finding: CleanupFinding,
-    there: Mapping[UUID, Memory],
+    by_id: Mapping[UUID, Memory],
     ruling: UUID | None,
     res: Resources,
 ) -> None:
@@ -118,14 +118,14 @@ async def _carry_out(
     evidence = Evidence("review", "person", change.remedy, finding.reason, tuple(ids_of([change])))
     match change.remedy:
         case "join":
-            await _join(session, there[change.id], change.kept_id, evidence, ruling, res)
+            await _join(session, by_id[change.id], change.kept_id, evidence, ruling, res)
         case "retire":
-            newer = there[change.kept_id] if change.kept_id else there[change.id]
+            newer = by_id[change.kept_id] if change.kept_id else by_id[change.id]
             at = begins(newer.timestamp, newer.t_valid, newer.t_invalid)
-            old = there[change.id]
+            old = by_id[change.id]
             await write.retire(session, old.scope, old.id, evidence, res, at=at, ruling_id=ruling)
         case "archive":
-            await write.archive(session, there[change.id].scope, change.id, res, evidence=evidence, ruling_id=ruling)
+            await write.archive(session, by_id[change.id].scope, change.id, res, evidence=evidence, ruling_id=ruling)
         case "queue_embedding":
             await queue.enqueue(session, workspace_id, write.follow_up(change.id, embed=True, enrich=False))
         case "retry_job":
@@ -152,7 +152,7 @@ async def _join(
         values["expires_at"] = goes.expires_at
     await updates.set_columns(session, workspace_id, stays.id, values, now=res.clock())
     if goes.timestamp > stays.timestamp:
-        await versions.say_again(session, workspace_id, stays.id, goes.timestamp)
+        await versions.note_repetition(session, workspace_id, stays.id, goes.timestamp)
     await sources.copy(session, workspace_id, goes.id, stays.id)
     await write.record(session, stays.scope, stays.id, stays.text, stays.text, was, evidence=evidence, ruling_id=ruling)
     await write.archive(session, goes.scope, goes.id, res, evidence=evidence, ruling_id=ruling)

@@ -19,7 +19,7 @@ from service.feed import webhooks
 from service.intake.jobs import conversations
 from service.memories.jobs import enrich
 from service.runtime.resources import Resources
-from service.upkeep.jobs import ageing, embed, promotion, reembed, upkeep
+from service.upkeep.jobs import ageing, embed, maintenance, promotion, reembed
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
 RunMany = Callable[[Sequence[Job], Resources], Awaitable[Counts | None]]
@@ -67,11 +67,11 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "ingest": Task(conversations.ingest),
         "consolidate": Task(conversations.consolidate, interval_s=LOOK_S),
         "forget_scope": Task(forget_scope.run, timeout_s=HOUR_S),
-        "count_terms": Task(upkeep.count_terms, interval_s=5 * MINUTE_S, at_start=True, timeout_s=HOUR_S),
-        "audit_partitions": Task(upkeep.keep_partitions, interval_s=24 * HOUR_S, at_start=True),
-        "cleanup": Task(upkeep.clean_up, interval_s=24 * HOUR_S),
-        "sweep_working": Task(upkeep.sweep_working_memory, interval_s=5 * MINUTE_S),
-        "vacuum": Task(upkeep.vacuum, timeout_s=HOUR_S),
+        "count_terms": Task(maintenance.count_terms, interval_s=5 * MINUTE_S, at_start=True, timeout_s=HOUR_S),
+        "audit_partitions": Task(maintenance.keep_partitions, interval_s=24 * HOUR_S, at_start=True),
+        "cleanup": Task(maintenance.clean_up, interval_s=24 * HOUR_S),
+        "sweep_working": Task(maintenance.sweep_working_memory, interval_s=5 * MINUTE_S),
+        "vacuum": Task(maintenance.vacuum, timeout_s=HOUR_S),
         "relevance": _in_each("relevance", ageing.relevance),
         "decay": _in_each("decay", ageing.decay),
         "flag_stale": _in_each("flag_stale", ageing.flag_stale),

@@ -44,10 +44,10 @@ async def put(
     _check_size(value, field)
     clean = await pii.clean_json(value, field, res, key=key)
     async with _lock_session(scope, res) as session:
-        there = await working.find(session, scope, kind, key, now=res.clock())
-        _check_version(there, expected)
+        before = await working.find(session, scope, kind, key, now=res.clock())
+        _check_version(before, expected)
         entry = await working.put(session, scope, kind, key, clean, limits_of(kind, res, ttl_s))
-    return entry, there is None
+    return entry, before is None
 
 
 async def push_thought(scope: WorkingScope, thought: str, res: Resources, *, ttl_s: int | None = None) -> WorkingEntry:
@@ -131,10 +131,10 @@ async def remove(
 ) -> None:
     """Raises NotFound if there is no such entry, or PreconditionFailed."""
     async with _lock_session(scope, res) as session:
-        there = await working.find(session, scope, kind, key, now=res.clock())
-        if there is None:
+        entry = await working.find(session, scope, kind, key, now=res.clock())
+        if entry is None:
             raise missing(kind)
-        _check_version(there, expected)
+        _check_version(entry, expected)
         await working.remove(session, scope, kind, key)
 
 
@@ -160,8 +160,8 @@ async def _lock_session(scope: WorkingScope, res: Resources) -> AsyncIterator[Se
         yield session
 
 
-def _check_version(there: WorkingEntry | None, expected: Expected | None) -> None:
-    if expected is not None and (there is None or not expected.meets(there.version)):
+def _check_version(entry: WorkingEntry | None, expected: Expected | None) -> None:
+    if expected is not None and (entry is None or not expected.meets(entry.version)):
         raise PreconditionFailed("It has changed since, or is gone: read it again.", field="If-Match")
 
 

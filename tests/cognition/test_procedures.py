@@ -13,7 +13,7 @@ from httpx2 import AsyncClient
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
 from service.runtime.resources import Resources
-from service.upkeep.jobs import upkeep
+from service.upkeep.jobs import maintenance
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
@@ -186,7 +186,7 @@ async def test_old_partitions_of_the_log_go_and_totals_stay(
         lambda: datetime.now(UTC),
         resources.rules,
     )
-    await upkeep.keep_partitions(Job(NIL_WORKSPACE, uuid4(), "audit_partitions", None, {}, 1, 3, "test"), res)
+    await maintenance.keep_partitions(Job(NIL_WORKSPACE, uuid4(), "audit_partitions", None, {}, 1, 3, "test"), res)
     count = "SELECT count(*) FROM tool_invocation WHERE workspace_id = $1"
     assert await tables.value(count, tenant.workspace_id) == 1
     assert await tables.value("SELECT to_regclass('tool_invocation_202305')") is None

@@ -19,7 +19,7 @@ from service.memories.jobs import enrich
 from service.postgres.engine import Database
 from service.providers.protocols import LlmReply, LlmRequest
 from service.runtime.resources import Resources
-from service.upkeep.jobs import upkeep
+from service.upkeep.jobs import maintenance
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of, with_llm
 from tests.support.calls import listed, opened, results_of, said, store
@@ -294,11 +294,11 @@ async def test_the_worker_cleans_the_files_where_it_may(
     for row in jobs:
         job = Job(tenant.workspace_id, row["id"], "vacuum", None, {}, 1, 3, "t")
         worker = replace(resources, db=worker_database)
-        done = await upkeep.vacuum(job, worker)
+        done = await maintenance.vacuum(job, worker)
         assert done["tables"] > 40
         passed = "SELECT relname FROM pg_stat_user_tables WHERE last_vacuum IS NOT NULL"
         assert {"memory", "memory_vector_p0", "decision"} <= {each[0] for each in await tables.fetch(passed)}
-        assert await upkeep.vacuum(job, worker) == {"tables": 0}
+        assert await maintenance.vacuum(job, worker) == {"tables": 0}
 
 
 class Late(Judge):

@@ -86,7 +86,7 @@ class OneHome:
             return Edit(Action.ADD, None, draft.clean)
         assert current.timestamp is not None
         if current.hash == draft.hash:
-            return decide.said_again(draft, current).edits[0]
+            return decide.repeat_decision(draft, current).edits[0]
         if draft.timestamp < current.timestamp:
             return Edit(Action.NONE, current, earlier=True)
         return Edit(Action.UPDATE, current, draft.clean)

@@ -160,6 +160,6 @@ def test_no_more_requests_at_once_than_are_set(monkeypatch: pytest.MonkeyPatch) 
 
 def test_the_local_model_has_as_many_threads_as_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[tuple[Path | None, int]] = []
-    monkeypatch.setattr(choose, "LentEmbedder", lambda folder, *, threads: given.append((folder, threads)))
+    monkeypatch.setattr(choose, "EmbedderProcess", lambda folder, *, threads: given.append((folder, threads)))
     open_embedder(Settings.of({"embedder_threads": 7, "embedder_model": "/models/own"}), seldom_used=True)
     assert given == [(Path("/models/own"), 7)]

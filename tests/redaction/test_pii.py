@@ -15,7 +15,7 @@ from bench.evals.scoring import read_rows
 from service.domain.errors import PiiRejected
 from service.domain.text import Redaction
 from service.redaction import detection
-from service.redaction.detection import names, values
+from service.redaction.detection import names, value_shapes
 
 LINES = [row["text"] for row in read_rows(Path(__file__).parents[1] / "corpora" / "pii" / "untouched" / "prose.jsonl")]
 
@@ -125,14 +125,14 @@ def test_json_announcement_without_value_is_rejected() -> None:
 
 
 def test_quotes_make_code_a_value() -> None:
-    assert values.stands_for_something("Summer(2024)")
-    assert not values.stands_for_something("Summer(2024)", quoted=True)
+    assert value_shapes.stands_for_something("Summer(2024)")
+    assert not value_shapes.stands_for_something("Summer(2024)", quoted=True)
 
 
 def test_entropy_in_bits() -> None:
-    assert values.entropy_bits("") == 0
-    assert values.entropy_bits("aaaa") == 0
-    assert values.entropy_bits("abcd") == pytest.approx(2)
+    assert value_shapes.entropy_bits("") == 0
+    assert value_shapes.entropy_bits("aaaa") == 0
+    assert value_shapes.entropy_bits("abcd") == pytest.approx(2)
 
 
 ROWS = [

@@ -14,7 +14,7 @@ from service.domain.text import CleanText
 from service.postgres.engine import Database, ShrinkingPool, driver
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
-from service.providers.lent import LentEmbedder
+from service.providers.embedder_process import EmbedderProcess
 from service.providers.local import LocalEmbedder
 from service.runtime import opening
 
@@ -66,7 +66,7 @@ async def test_connections_in_use_stay(pool: Database) -> None:
 
 
 async def test_a_lent_embedder_gives_the_same_vectors() -> None:
-    lent, local = LentEmbedder(None, threads=2), LocalEmbedder.load(None, threads=2)
+    lent, local = EmbedderProcess(None, threads=2), LocalEmbedder.load(None, threads=2)
     text = CleanText("Bob is allergic to peanuts")
     for _ in range(2):
         assert np.array_equal((await lent.embed([text]))[0], (await local.embed([text]))[0])

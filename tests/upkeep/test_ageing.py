@@ -208,13 +208,13 @@ async def test_what_is_said_again_ages_from_then_on(database: Database, res: Res
     assert found.stale_at is not None
     assert found.confidence == pytest.approx(0.7 * 0.95**14)
     async with database.begin(workspace) as session:
-        await versions.say_again(session, workspace, memory_id, START + timedelta(days=100))
+        await versions.note_repetition(session, workspace, memory_id, START + timedelta(days=100))
     found = await aged(107)
     assert found.stale_at is None
     assert found.relevance == found.salience == pytest.approx(0.95**7)
     assert found.confidence == pytest.approx(0.7 * 0.95)
     async with database.begin(workspace) as session:
-        await versions.say_again(session, workspace, memory_id, START + timedelta(days=50))
+        await versions.note_repetition(session, workspace, memory_id, START + timedelta(days=50))
     assert (await aged(107)).confirmed_at == START + timedelta(days=100), "older news confirms nothing later"
 
 

@@ -13,7 +13,7 @@ from sqlalchemy import text
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
-from service.upkeep.jobs import upkeep
+from service.upkeep.jobs import maintenance
 from tests.support.workers import fetch, job_for
 
 NOW = datetime.now(UTC)
@@ -52,12 +52,12 @@ async def left(database: Database, workspace: UUID) -> list[int]:
 async def test_what_has_expired_goes_in_every_workspace(
     database: Database, res: Resources, workspace: UUID, stranger: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(upkeep, "BATCH", 2)
+    monkeypatch.setattr(maintenance, "BATCH", 2)
     for space in (workspace, stranger.workspace_id):
         for number in range(3):
             await fill(database, space, f"old{number}", 1)
         await fill(database, space, "fresh", -1)
-    counts = await upkeep.clean_up(
+    counts = await maintenance.clean_up(
         job_for(NIL_WORKSPACE, None, "cleanup"), replace(res, clock=lambda: datetime.now(UTC))
     )
     others = {"memory", "webhook_delivery"}  # there may be some of other tests' workspaces
@@ -84,5 +84,5 @@ async def test_unfinished_jobs_stay(database: Database, res: Resources, workspac
             ),
             {"workspace": workspace},
         )
-    await upkeep.clean_up(job_for(NIL_WORKSPACE, None, "cleanup"), res)
+    await maintenance.clean_up(job_for(NIL_WORKSPACE, None, "cleanup"), res)
     assert (await left(database, workspace))[4] == 1

@@ -14,13 +14,15 @@ from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database, Session
 from service.queue import schedule
 from service.runtime.resources import Resources
-from service.upkeep.jobs import upkeep
+from service.upkeep.jobs import maintenance
 from tests.support.workers import fetch, job_for
 
 
 async def run(res: Resources, now: datetime) -> dict[str, int]:
     return dict(
-        await upkeep.keep_partitions(job_for(NIL_WORKSPACE, None, "audit_partitions"), replace(res, clock=lambda: now))
+        await maintenance.keep_partitions(
+            job_for(NIL_WORKSPACE, None, "audit_partitions"), replace(res, clock=lambda: now)
+        )
     )
 
 

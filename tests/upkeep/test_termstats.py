@@ -14,7 +14,7 @@ from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from service.search.statements import term_statistics
 from service.search.statements.term_statistics import MIN_WORKSPACES
-from service.upkeep.jobs import upkeep
+from service.upkeep.jobs import maintenance
 from service.worker.registry import TASKS
 from tests.conftest import Tenant, new_tenant
 from tests.support.workers import job_for
@@ -52,7 +52,7 @@ def few_are_many(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 async def _run(res: Resources) -> None:
-    await upkeep.count_terms(job_for(NIL_WORKSPACE, None, "count_terms"), res)
+    await maintenance.count_terms(job_for(NIL_WORKSPACE, None, "count_terms"), res)
 
 
 async def test_the_job_counts_large_workspaces(

@@ -15,7 +15,7 @@ from service.domain.scope import NIL_WORKSPACE
 from service.domain.text import CleanText
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
-from service.upkeep.jobs import upkeep
+from service.upkeep.jobs import maintenance
 from service.working.statements import working
 from service.working.values import WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
 from tests.conftest import SetClock, Tenant
@@ -321,9 +321,9 @@ async def test_the_sweeper_takes_what_is_over_in_every_workspace(
             await put(who, key, 1, ttl_seconds=60)
         await put(who, "kept", 1)
     clock.forward(seconds=61)
-    monkeypatch.setattr(upkeep, "BATCH", 2)
+    monkeypatch.setattr(maintenance, "BATCH", 2)
     working_resources = replace(resources, db=worker_database)
-    done = await upkeep.sweep_working_memory(
+    done = await maintenance.sweep_working_memory(
         Job(NIL_WORKSPACE, uuid4(), "sweep_working", None, {}, 1, 3, "test"), working_resources
     )
     assert done["working_item"] >= 6

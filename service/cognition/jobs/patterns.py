@@ -20,7 +20,7 @@ from service.domain.errors import InvalidInput, NotFound
 from service.domain.job import Counts, Job
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
-from service.language import examples
+from service.language import pattern_examples
 from service.memories.associate import associate
 from service.queue import queue
 from service.runtime.resources import Resources
@@ -75,7 +75,7 @@ async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) 
         async with res.db.read(workspace_id) as session:
             found = await exemplars.candidates(session, workspace_id, after=last, since=since, now=now)
         pairs = [(each.example or "", each.pattern) for each in found]
-        shares = await res.rules.run(examples.shares, pairs) if pairs else []
+        shares = await res.rules.run(pattern_examples.shares, pairs) if pairs else []
         for each, share in zip(found, shares, strict=True):
             if each.example_id is not None and share is not None:
                 drawn += await _draw(workspace_id, each.example_id, each.pattern_id, share, res, context)

@@ -9,7 +9,7 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from service.language.examples import FREQUENCY_TERMS, MIN_WORDS
+from service.language.pattern_examples import FREQUENCY_TERMS, MIN_WORDS
 from service.postgres.engine import Session
 
 PATTERNS_AT_ONCE, EXAMPLES_OF_EACH = 100, 100

@@ -18,11 +18,11 @@ from service.cognition.statements import records
 from service.cognition.values import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.graph.statements.late_vectors import LateVectors
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.tables import GOAL, GOAL_EDGE, GOAL_HISTORY, GOAL_MEMORY, GOAL_VECTOR, MEMORY
 from service.providers.protocols import Vector
+from service.runtime.statements.deferred_vectors import DeferredVectors
 
 SUBGOAL_OF, BLOCKED_BY = "SUBGOAL_OF", "BLOCKED_BY"
 MAX_SHOWN = 100
@@ -254,4 +254,4 @@ def _subgoal_ids(workspace_id: UUID, goal_id: UUID) -> Any:
     return select(GOAL_EDGE.c.source_id).where(*ends_here, GOAL_EDGE.c.rel_type == SUBGOAL_OF)
 
 
-LATE_VECTORS = LateVectors(GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))
+LATE_VECTORS = DeferredVectors(GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))

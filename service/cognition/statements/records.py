@@ -11,11 +11,11 @@ from sqlalchemy import Select, TableClause, delete, tuple_
 from sqlalchemy.dialects.postgresql import insert
 
 from service.domain.scope import Scope
-from service.graph.statements.late_vectors import LateVectors
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.runtime.statements import idempotency
+from service.runtime.statements.deferred_vectors import DeferredVectors
 
 Made = TypeVar("Made")
 
@@ -48,7 +48,13 @@ async def newest(
 
 
 async def put_vector(
-    session: Session, kind: LateVectors, workspace_id: UUID, record_id: UUID, vector: Vector | None, *, generation: int
+    session: Session,
+    kind: DeferredVectors,
+    workspace_id: UUID,
+    record_id: UUID,
+    vector: Vector | None,
+    *,
+    generation: int,
 ) -> None:
     """Stores the vector of a record that has none of this generation; None stores nothing."""
     if vector is not None:

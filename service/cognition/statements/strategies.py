@@ -18,11 +18,11 @@ from sqlalchemy.dialects.postgresql import insert
 from service.cognition.statements import records
 from service.cognition.values import Strategy
 from service.domain.scope import Scope
-from service.graph.statements.late_vectors import LateVectors
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.tables import STRATEGY, STRATEGY_CONVERSATION, STRATEGY_TOOL, STRATEGY_VECTOR
 from service.providers.protocols import Vector
+from service.runtime.statements.deferred_vectors import DeferredVectors
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('strategies:' || CAST(:name AS text), 0))")
 
@@ -196,4 +196,4 @@ async def remove(session: Session, workspace_id: UUID, strategy_id: UUID) -> Non
     await records.remove(session, STRATEGY, workspace_id, strategy_id)
 
 
-LATE_VECTORS = LateVectors(STRATEGY, STRATEGY_VECTOR, "strategy_id", lambda row: _strategy(row).embedded_text)
+LATE_VECTORS = DeferredVectors(STRATEGY, STRATEGY_VECTOR, "strategy_id", lambda row: _strategy(row).embedded_text)

@@ -36,7 +36,7 @@ OF_CONVERSATION = """
 """
 
 # The last conversation of a user or agent, if it has recent turns. Uses ix_turn_user or ix_turn_agent.
-SAID_SINCE = text("""
+OF_RECENT_CONVERSATION = text("""
     WITH newest AS (
         SELECT t.conversation_id FROM turn t
         WHERE t.workspace_id = :workspace AND t.user_id IS NOT DISTINCT FROM :user
@@ -72,13 +72,13 @@ async def of_conversation(session: Session, scope: Scope, external_id: str, *, l
     return await _turns(session, conversations.naming(OF_CONVERSATION, scope), {**ids, **values})
 
 
-async def said_since(
+async def of_recent_conversation(
     session: Session, scope: Scope, since: datetime, until: datetime, *, limit: int
 ) -> list[TurnContent]:
     """The last turns of the newest conversation of exactly this user, agent and channel in which something was said
     between the two moments."""
     values = {"user": scope.user_id, "agent": scope.agent_id, "channel": scope.channel, "since": since, "until": until}
-    return await _turns(session, SAID_SINCE, {"workspace": scope.workspace_id, "limit": limit, **values})
+    return await _turns(session, OF_RECENT_CONVERSATION, {"workspace": scope.workspace_id, "limit": limit, **values})
 
 
 async def _turns(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[TurnContent]:

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from service.feed import manage
+from service.feed import webhook_admin
 from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryState, Webhook, WebhookDelivery
 from service.http import cursors, errors
 from service.http.deps import Admin, ResourcesOf
@@ -183,21 +183,22 @@ async def create_webhook(
     body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> CreateWebhookResponse:
     """It receives the changes of the whole workspace from now on. Only this response shows the secret."""
-    made = await manage.create(caller.workspace_id, dict(body), res, write)
+    made = await webhook_admin.create(caller.workspace_id, dict(body), res, write)
     return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
 
 
 @router.get("", summary="List the webhooks of the workspace", responses=errors.keyed())
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """Without their secrets."""
-    found = await manage.list_all(caller.workspace_id, res)
+    found = await webhook_admin.list_all(caller.workspace_id, res)
     return WebhooksResponse(results=[WebhookItem.describing(each) for each in found])
 
 
 @router.get("/{id}", summary="Get a webhook", responses=errors.keyed(404))
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """Without its secret; `disabled_reason` says why the service disabled it."""
-    return WebhookItem.describing(await manage.read(caller.workspace_id, uuid_of(id, manage.missing), res))
+    wanted = uuid_of(id, webhook_admin.missing)
+    return WebhookItem.describing(await webhook_admin.read(caller.workspace_id, wanted, res))
 
 
 @router.patch("/{id}", summary="Change a webhook, or enable it again", responses=errors.keyed(400, 404))
@@ -207,14 +208,14 @@ async def update_webhook(
     """A new `url` and `enabled: true` reset the failures and retry dead deliveries. Changes that occur while it is
     disabled are sent once it is enabled."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
-    found = await manage.change(caller.workspace_id, uuid_of(id, manage.missing), given, res, write)
+    found = await webhook_admin.change(caller.workspace_id, uuid_of(id, webhook_admin.missing), given, res, write)
     return WebhookItem.describing(found)
 
 
 @router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.keyed(404))
 async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> None:
     """Also deletes its deliveries; waiting ones are not sent."""
-    await manage.remove(caller.workspace_id, uuid_of(id, manage.missing), res, write)
+    await webhook_admin.remove(caller.workspace_id, uuid_of(id, webhook_admin.missing), res, write)
 
 
 @router.post("/{id}/rotate", summary="Rotate the secret of a webhook", responses=errors.keyed(400, 404))
@@ -222,8 +223,8 @@ async def rotate_webhook(
     id: str, body: RotateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
 ) -> RotateWebhookResponse:
     """For `overlap_s` seconds deliveries carry both signatures, so that receivers can be updated one by one."""
-    wanted = uuid_of(id, manage.missing)
-    secret, until = await manage.rotate(caller.workspace_id, wanted, body.overlap_s, res, write)
+    wanted = uuid_of(id, webhook_admin.missing)
+    secret, until = await webhook_admin.rotate(caller.workspace_id, wanted, body.overlap_s, res, write)
     return RotateWebhookResponse(id=wanted, secret=secret, old_secret_until=until)
 
 
@@ -231,7 +232,7 @@ async def rotate_webhook(
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and returns the result. Disabled webhooks can be
     tested too."""
-    answer = await manage.test(caller.workspace_id, uuid_of(id, manage.missing), res)
+    answer = await webhook_admin.test(caller.workspace_id, uuid_of(id, webhook_admin.missing), res)
     return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
 
 
@@ -246,8 +247,10 @@ async def list_webhook_deliveries(
 ) -> DeliveriesPage:
     """Newest first; kept for 7 days after they finish. Dead ones are retried when the webhook is enabled again."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)
-    wanted = uuid_of(id, manage.missing)
-    found = await manage.list_deliveries(caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1)
+    wanted = uuid_of(id, webhook_admin.missing)
+    found = await webhook_admin.list_deliveries(
+        caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1
+    )
     shown, last = cursors.cut(found, limit)
     more = cursors.pack(str(last.id)) if last else None
     return DeliveriesPage(results=[DeliveryItem.describing(each) for each in shown], next_cursor=more)

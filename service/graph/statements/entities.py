@@ -21,12 +21,12 @@ from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.graph.entity_scope import EntityScope
-from service.graph.statements.late_vectors import LateVectors
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, typed
 from service.postgres.tables import ENTITY, ENTITY_VECTOR
 from service.postgres.vectors import Half, cosine, exact_distance
+from service.runtime.statements.deferred_vectors import DeferredVectors
 
 COUNTED = 1_000
 """Mentions are counted up to here: a well-known name has a hundred thousand."""
@@ -388,7 +388,7 @@ async def search(
     ]
 
 
-LATE_VECTORS = LateVectors(
+LATE_VECTORS = DeferredVectors(
     ENTITY,
     ENTITY_VECTOR,
     "entity_id",

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 
-from service.language import sentences, values
+from service.language import sentences, text_values
 
 MAX_CONTEXT_CHARS = 240
 """Maximum length of the text that a message refers to and that is put before it."""
@@ -68,7 +68,7 @@ def only_agrees(message: str) -> bool:
 def names_nobody(message: str) -> bool:
     """Whether a message speaks of a person whom it does not name: "He owes me 60 euros." """
     found = _PERSON.search(message)
-    return found is not None and not values.names(f"x {message[: found.start()]}")
+    return found is not None and not text_values.names(f"x {message[: found.start()]}")
 
 
 def corrects(message: str) -> bool:

@@ -13,7 +13,7 @@ from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 from service.domain.text import CleanText
-from service.language import sentences, values
+from service.language import sentences, text_values
 from service.language.talk import answers, keeping
 from service.language.talk.dates import dated
 from service.language.talk.passages import passages
@@ -147,7 +147,7 @@ def _taken_up(before: Sequence[Said], each: Said) -> Antecedent | None:
     if answers.names_nobody(each.text):
         if other and near:
             return Antecedent.of(before, last)
-        named = next((one for one in _own(before, each) if values.names(f"x {one.text}")), None)
+        named = next((one for one in _own(before, each) if text_values.names(f"x {one.text}")), None)
         return Antecedent.of(before, named) if named is not None else None
     return None
 
@@ -160,10 +160,10 @@ def _own(before: Sequence[Said], each: Said) -> list[Said]:
 
 def _corrected(before: Sequence[Said], each: Said) -> Antecedent | None:
     """The last sentence that has one value of the kind that the correction gives, without that value."""
-    given = values.find(each.text) or values.names(each.text)
+    given = text_values.find(each.text) or text_values.names(each.text)
     for one in (*before[-1:], *_own(before, each)):
         for start, end in sentences.split(one.text):
-            wrong = values.replaced_by(given, one.text[start:end])
+            wrong = text_values.replaced_by(given, one.text[start:end])
             if wrong is not None:
                 text = f"{one.text[start : start + wrong.start]}\u2026{one.text[start + wrong.end : end]}"
                 return Antecedent(one, start, end, _told(one, text))

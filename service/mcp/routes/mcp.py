@@ -19,7 +19,7 @@ from service.http import errors, paths
 from service.http.deps import CallerOf, header_text
 from service.http.request_body import replay
 from service.http.schemas import Channel, Name
-from service.kit.late_imports import load
+from service.kit.lazy_imports import load
 from service.mcp.requests import FixedIds, RestAnswer, RestRequest
 from service.runtime.resources import Resources
 

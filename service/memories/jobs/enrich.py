@@ -124,10 +124,10 @@ async def _read(
     session: Session, workspace_id: UUID, jobs: Mapping[UUID, Job], res: Resources
 ) -> list[EnrichmentInput]:
     settings = res.settings
-    there = await enrichment.inputs(session, workspace_id, list(jobs), window_s=BEFORE_WINDOW_S)
+    subjects = await enrichment.inputs(session, workspace_id, list(jobs), window_s=BEFORE_WINDOW_S)
     found = []
     for memory_id, job in jobs.items():
-        if (subject := there.get(memory_id)) is not None:
+        if (subject := subjects.get(memory_id)) is not None:
             graph = settings.jobs.graph_enabled if subject.graph_enabled is None else subject.graph_enabled
             found.append(EnrichmentInput(job, subject, graph, {}))
     return found
@@ -196,17 +196,17 @@ async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Res
         for extraction in rules
     ]
     async with res.db.begin(workspace_id, generic_plans=True, gives_way=True) as session:
-        there = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
+        hashes = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
         kept = [
             extraction
             for extraction in extractions
-            if there.get(extraction.read.subject.id) == extraction.read.subject.hash
+            if hashes.get(extraction.read.subject.id) == extraction.read.subject.hash
         ]
         if not kept:
             return
         ids = await _write_entities(session, workspace_id, kept)
         await _write_relations(session, workspace_id, kept, ids, res)
-        await _write_associations(session, workspace_id, kept, drawn, set(there))
+        await _write_associations(session, workspace_id, kept, drawn, set(hashes))
 
 
 async def _write_entities(
@@ -239,8 +239,8 @@ async def _write_relations(
         return
     relations = {one: None for extraction in stated for one in _relations_of(extraction, ids)}
     ends = sorted({end for one in relations for end in (one.source_id, one.target_id)})
-    there = await entity_relations.lock_ends(session, workspace_id, ends) if ends else {}
-    kept = [one for one in relations if one.source_id in there and one.target_id in there]
+    existing = await entity_relations.lock_ends(session, workspace_id, ends) if ends else {}
+    kept = [one for one in relations if one.source_id in existing and one.target_id in existing]
     former = {extraction.read.subject.id for extraction in stated if extraction.read.subject.version > 1}
     if former:  # what an earlier text stated may be removed with it
         await entity_relations.lock_evidenced(session, workspace_id, sorted(former))
@@ -272,13 +272,13 @@ async def _write_associations(
     workspace_id: UUID,
     extractions: Sequence[Extraction],
     drawn: Mapping[UUID, Sequence[Relation]],
-    there: set[UUID],
+    existing: set[UUID],
 ) -> None:
     subjects = [
         extraction.read.subject for extraction in extractions if extraction.by == RULES and extraction.read.graph
     ]
     touched = [each.id for each in subjects if drawn[each.id] or each.version > 1]
-    found = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= there]
+    found = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= existing]
     if touched:
         await edges.draw(session, workspace_id, touched, found, extracted_by=RULES)
 

@@ -167,7 +167,7 @@ async def keep(
     return bool(await direct.fetch(session, KEEP, values))
 
 
-async def say_again(session: Session, workspace_id: UUID, memory_id: UUID, at: datetime) -> None:
+async def note_repetition(session: Session, workspace_id: UUID, memory_id: UUID, at: datetime) -> None:
     """Notes that the memory was said at this time, too; `timestamp` is the last time."""
     values = {"workspace": workspace_id, "id": memory_id, "at": at, "most": MAX_SAID_AT}
     await direct.fetch(session, SAY_AGAIN, values)

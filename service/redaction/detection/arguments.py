@@ -1,7 +1,7 @@
 """Secrets in arguments of commands, calls and statements, and in headers.
 
-Most options, parameters and settings have a telling name and are found by places.py. This module covers the others: an
-option of one letter, a position, the second argument of a call, the dialects of SQL and of network devices.
+Most options, parameters and settings have a telling name and are found by secret_contexts.py. This module covers the
+others: an option of one letter, a position, the second argument of a call, the dialects of SQL and of network devices.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from service.redaction.detection import names, prose
 from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
-from service.redaction.detection.values import is_hex, is_plain_word, is_token, stands_for_something
+from service.redaction.detection.value_shapes import is_hex, is_plain_word, is_token, stands_for_something
 
 _ARG = r"(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|([^\s\"'|;&(){}]{2,200}))"
 _QUOTED = r"N?(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})')"

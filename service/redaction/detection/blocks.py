@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from service.redaction.detection.findings import API_KEY, CONNECTION_STRING, PASSWORD, PRIVATE_KEY, Finding
-from service.redaction.detection.values import stands_for_something
+from service.redaction.detection.value_shapes import stands_for_something
 
 _PEM_BEGIN = re.compile(r"-----BEGIN (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")
 _PEM_END = re.compile(r"-----END (?:[A-Z0-9]{1,12} ){0,4}PRIVATE KEY(?: BLOCK)?-----")

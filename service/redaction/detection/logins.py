@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from service.redaction.detection import names, prose
 from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
-from service.redaction.detection.values import (
+from service.redaction.detection.value_shapes import (
     is_hex,
     is_mixed,
     is_plain_word,

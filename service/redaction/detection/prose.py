@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from service.redaction.detection import names
 from service.redaction.detection.findings import PASSWORD, Finding
-from service.redaction.detection.values import is_mixed, is_plain_word, names_a_secret, stands_for_something
+from service.redaction.detection.value_shapes import is_mixed, is_plain_word, names_a_secret, stands_for_something
 
 _CLAUSE = re.compile(
     r"(?:(?! (?:lol|haha|btw|fyi|thx|thanks)\b| [-\u2013\u2014#] | // )[^.!?;,\n\"'`<>()\[\]{}|=:\\]){1,90}+"

@@ -27,11 +27,11 @@ from service.redaction.detection import (
     logins,
     names,
     phones,
-    places,
+    secret_contexts,
     tokens,
 )
 from service.redaction.detection.findings import PASSWORD, Finding, placeholder, settle
-from service.redaction.detection.values import stands_for_something
+from service.redaction.detection.value_shapes import stands_for_something
 
 # Lower-case words contain no secret, and nearly all keys are such words.
 _PLAIN_KEY = re.compile(r"[a-z_]{0,40}")
@@ -56,7 +56,7 @@ def find(text: str) -> tuple[Finding, ...]:
 
 
 def _find(text: str) -> tuple[Finding, ...]:
-    secrets = (blocks, tokens, places, codes, arguments, logins, addresses)
+    secrets = (blocks, tokens, secret_contexts, codes, arguments, logins, addresses)
     found = [item for module in secrets for item in module.find(text)]
     if any(map(str.isdigit, text)):
         numbers = settle(text, [*cards.find(text), *accounts.find(text)])
@@ -193,6 +193,6 @@ class _SecretFoundError(Exception):
 def _looked_through(name: str) -> bool:
     plain, _ = folding.folded(name)
     found = any(True for find in (blocks.find, tokens.find_telling, cards.find) for _ in find(plain))
-    if found or any(each.label == PASSWORD for each in (*places.find(plain), *codes.find(plain))):
+    if found or any(each.label == PASSWORD for each in (*secret_contexts.find(plain), *codes.find(plain))):
         raise _SecretFoundError
     return False

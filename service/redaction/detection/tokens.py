@@ -12,7 +12,7 @@ import re
 from collections.abc import Iterable, Iterator
 
 from service.redaction.detection.findings import API_KEY, Finding
-from service.redaction.detection.values import entropy_bits
+from service.redaction.detection.value_shapes import entropy_bits
 from service.redaction.detection.vendor_keys import COMMON_PREFIXES, PREFIXED, SHAPES, UNMISTAKABLE
 
 # A run of token characters; anything shorter cannot be one of the above.

@@ -1,4 +1,4 @@
-"""Late vectors of memories, turns, contexts, goals, strategies and entities, always of their current text.
+"""Deferred vectors of memories, turns, contexts, goals, strategies and entities, always of their current text.
 
 Up to 20 jobs of a workspace that are due when a worker is free share one call of the embedder; a single job never waits
 for others. No transaction is open during the call. Every 5 minutes a sweep queues memories without a job, so none waits
@@ -20,12 +20,12 @@ from service.episodes import turns
 from service.episodes.statements import contexts
 from service.episodes.statements.turns import TURNS_OF
 from service.graph.statements import entities
-from service.graph.statements.late_vectors import LateVectors
 from service.memories.statements import enrichment
 from service.providers.protocols import Vector
 from service.queue import queue
-from service.runtime.late_vectors import ENTITIES, GOALS, STRATEGIES, WORDS_OF
+from service.runtime.deferred_vectors import ENTITIES, GOALS, STRATEGIES, WORDS_OF
 from service.runtime.resources import Resources
+from service.runtime.statements.deferred_vectors import DeferredVectors
 
 QUIET_S = 300.0  # a memory younger than that has its own job under way
 SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
@@ -34,7 +34,7 @@ SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
 BATCH = 100
 """Goals, strategies or entities per call of the embedder."""
 
-KINDS: Mapping[str, LateVectors] = MappingProxyType(
+KINDS: Mapping[str, DeferredVectors] = MappingProxyType(
     {GOALS: goals.LATE_VECTORS, STRATEGIES: strategies.LATE_VECTORS, ENTITIES: entities.LATE_VECTORS}
 )
 

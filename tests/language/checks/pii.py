@@ -9,7 +9,7 @@ import pytest
 from service.domain.errors import PiiRejected
 from service.domain.text import Redaction
 from service.redaction import detection
-from service.redaction.detection import names, values
+from service.redaction.detection import names, value_shapes
 
 LINEAR_CHARS = 24_000
 MOST_GROWTH = 10
@@ -57,19 +57,19 @@ def check_key_strength(key: str, strength: str | None) -> None:
 
 
 def check_placeholders(value: str) -> None:
-    assert values.stands_for_something(value)
+    assert value_shapes.stands_for_something(value)
 
 
 def check_values(value: str) -> None:
-    assert not values.stands_for_something(value)
+    assert not value_shapes.stands_for_something(value)
 
 
 def check_mixed(value: str, *, mixed: bool) -> None:
-    assert values.is_mixed(value) is mixed
+    assert value_shapes.is_mixed(value) is mixed
 
 
 def check_tokens(value: str, *, token: bool) -> None:
-    assert values.is_token(value, min_chars=8, min_bits=2.8) is token
+    assert value_shapes.is_token(value, min_chars=8, min_bits=2.8) is token
 
 
 def check_linear(unit: str) -> None:

@@ -30,7 +30,7 @@ MOST_PAGED: Final = 10_000
 """The last memory that numbered pages reach, because each page reads all those before it again."""
 
 
-class ForeignRoute(JsonRoute):
+class AdapterRoute(JsonRoute):
     """A route of another system's API. Its clients add query parameters that mean nothing here, so unknown ones are
     ignored; routes that delete by query refuse them (`only`). mem0's clients end every path with a slash."""
 

@@ -11,7 +11,7 @@ from typing import Any, get_args
 
 import pytest
 
-from service.command.foreign import EDGE_TYPES
+from service.command.dump_readers import EDGE_TYPES
 from service.command.output import Advance
 from service.memories.routes.relations import RelationName
 from service.runtime.resources import Resources

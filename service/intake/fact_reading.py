@@ -79,7 +79,7 @@ async def _said_before(session: Session, conversation: ConversationDraft, first:
         found = await last_turns.of_conversation(session, scope, name, limit=LAST_TURNS)
     else:
         since = first.timestamp - SAME_TALK
-        found = await last_turns.said_since(session, scope, since, first.timestamp, limit=LAST_TURNS)
+        found = await last_turns.of_recent_conversation(session, scope, since, first.timestamp, limit=LAST_TURNS)
     return [Utterance(each.role, each.text, each.speaker, each.timestamp) for each in found]
 
 

@@ -27,7 +27,7 @@ SIZE_BYTES = 8
 """Each message is its length and a pickle."""
 
 
-class LentEmbedder(CalibratedEmbedder):
+class EmbedderProcess(CalibratedEmbedder):
     """The embedder of `LocalEmbedder.load`, to which each call is handed over. One call runs at a time."""
 
     model = MODEL

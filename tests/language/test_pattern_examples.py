@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.language.examples import share
+from service.language.pattern_examples import share
 
 PATTERN = "Ann usually runs tests before deploying"
 

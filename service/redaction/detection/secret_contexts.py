@@ -15,7 +15,7 @@ from dataclasses import dataclass
 from service.redaction.detection import names, prose
 from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
 from service.redaction.detection.names import Name, Strength
-from service.redaction.detection.values import (
+from service.redaction.detection.value_shapes import (
     entropy_bits,
     is_attribute,
     is_hex,

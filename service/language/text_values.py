@@ -81,12 +81,12 @@ def names(text: str) -> list[Value]:
 def replaced_by(given: Sequence[Value], text: str) -> Value | None:
     """The one value of a text that stands where one of the given ones should: of its kind, another one, and for names
     one that is spelt almost alike."""
-    here = find(text)
+    values = find(text)
     for value in given:
         if value.kind == "name":
             meant = [each for each in _words(names(text)) if each.key != value.key and _nearly(each.key, value.key)]
         else:
-            meant = [each for each in here if each.kind == value.kind]
+            meant = [each for each in values if each.kind == value.kind]
         if len(meant) == 1 and meant[0].key != value.key:
             return meant[0]
     return None

@@ -32,7 +32,7 @@ KEPT = "kept_as_history: it is older than what is known, so it was kept as what 
 
 
 @dataclass(frozen=True, slots=True)
-class LateNews:
+class BackdatedEdit:
     """The context that all changes because of one statement share."""
 
     session: Session
@@ -63,84 +63,84 @@ async def keep(
     if await history.lock(session, draft.scope.workspace_id, ids) != ids:
         raise write.Gone("A memory that it is about is gone.")
     given, digest = draft.given, draft.merged.hash if draft.merged else draft.hash
-    here = place(line, digest, draft.timestamp, given.t_valid, given.t_invalid)
-    news = LateNews(session, draft.scope, draft.evidence, uuid7(), res)
-    if here.known is not None:
-        await _say_again(news, here, draft.timestamp)
-        return here.known.id
-    await _make_room(news, here, target)
-    added = await _add(news, draft, here, target)
+    position = place(line, digest, draft.timestamp, given.t_valid, given.t_invalid)
+    edit = BackdatedEdit(session, draft.scope, draft.evidence, uuid7(), res)
+    if position.known is not None:
+        await _note_repetition(edit, position, draft.timestamp)
+        return position.known.id
+    await _make_room(edit, position, target)
+    added = await _add(edit, draft, position, target)
     if previous is not None and not any(each.id == previous.id for each in line):
-        await _end(news, previous.id, here.start, added)
+        await _end(edit, previous.id, position.start, added)
     return added
 
 
-async def _say_again(news: LateNews, here: Place, at: datetime) -> None:
+async def _note_repetition(edit: BackdatedEdit, position: Place, at: datetime) -> None:
     """Notes that an equal version was said at this time, too, and lets it begin then if it began later."""
-    known, workspace_id = here.known, news.scope.workspace_id
+    known, workspace_id = position.known, edit.scope.workspace_id
     assert known is not None, "the caller has looked"
-    if known is here.after and known.t_valid == known.said_at[0]:  # it is valid from when it was first said
-        await _set(news, known, {"t_valid": here.t_valid})
-        await _cut(news, here.before, here.start)
-    await versions.say_again(news.session, workspace_id, known.id, at)
+    if known is position.after and known.t_valid == known.said_at[0]:  # it is valid from when it was first said
+        await _set(edit, known, {"t_valid": position.t_valid})
+        await _cut(edit, position.before, position.start)
+    await versions.note_repetition(edit.session, workspace_id, known.id, at)
 
 
-async def _make_room(news: LateNews, here: Place, target: UUID) -> None:
+async def _make_room(edit: BackdatedEdit, position: Place, target: UUID) -> None:
     """Lets the version before end, and the one after begin, where the statement does."""
-    before, after = here.before, here.after
-    if before is not None and here.is_split:
-        await _split(news, before, here.start, target)
+    before, after = position.before, position.after
+    if before is not None and position.is_split:
+        await _split(edit, before, position.start, target)
         return
-    await _cut(news, before, here.start)
+    await _cut(edit, before, position.start)
     if after is not None and after.t_valid is None:
-        await _set(news, after, {"t_valid": write.holds_since(after.start, after.t_invalid, news.res)})
+        await _set(edit, after, {"t_valid": write.holds_since(after.start, after.t_invalid, edit.res)})
 
 
-async def _cut(news: LateNews, before: Version | None, at: datetime) -> None:
+async def _cut(edit: BackdatedEdit, before: Version | None, at: datetime) -> None:
     if before is None or not before.is_past or (before.t_valid is not None and before.t_valid >= at):
         return
     if before.t_invalid is None or before.t_invalid > at:
-        await _set(news, before, {"t_invalid": at})
+        await _set(edit, before, {"t_invalid": at})
 
 
-async def _split(news: LateNews, version: Version, at: datetime, target: UUID) -> None:
+async def _split(edit: BackdatedEdit, version: Version, at: datetime, target: UUID) -> None:
     """Splits a version that was said before and after: a copy is valid until `at`, the version itself from when it was
     said again."""
     first = [moment for moment in version.said_at if moment <= at]
     again = [moment for moment in version.said_at if moment > at]
-    copy, history_id, workspace_id = uuid7(), uuid7(), news.scope.workspace_id
+    copy, history_id, workspace_id = uuid7(), uuid7(), edit.scope.workspace_id
     kept = await versions.keep(
-        news.session,
+        edit.session,
         workspace_id,
         version.id,
         copy,
         version_of=target,
         until=at,
         history_id=history_id,
-        now=news.res.clock(),
+        now=edit.res.clock(),
         said_at=first,
     )
     if kept:
-        await _record_decision(news, copy, history_id)
+        await _record_decision(edit, copy, history_id)
     said_at = again if len(again) > 1 else None
-    await _set(news, version, {"t_valid": again[0], "said_at": said_at})
+    await _set(edit, version, {"t_valid": again[0], "said_at": said_at})
 
 
-async def _set(news: LateNews, version: Version, values: Mapping[str, Any]) -> None:
+async def _set(edit: BackdatedEdit, version: Version, values: Mapping[str, Any]) -> None:
     """Sets columns of a version, with an entry in its history and in the decision."""
-    workspace_id, res = news.scope.workspace_id, news.res
-    was = await history.snapshot(news.session, workspace_id, version.id, generation=res.generation)
+    workspace_id, res = edit.scope.workspace_id, edit.res
+    was = await history.snapshot(edit.session, workspace_id, version.id, generation=res.generation)
     if was is None:
         raise write.Gone("A version of the memory is gone.")
-    await updates.set_columns(news.session, workspace_id, version.id, values, now=res.clock())
-    text, why, ruling_id = version.text, news.evidence, news.ruling_id
-    await write.record(news.session, news.scope, version.id, text, text, was, evidence=why, ruling_id=ruling_id)
+    await updates.set_columns(edit.session, workspace_id, version.id, values, now=res.clock())
+    text, why, ruling_id = version.text, edit.evidence, edit.ruling_id
+    await write.record(edit.session, edit.scope, version.id, text, text, was, evidence=why, ruling_id=ruling_id)
 
 
-async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
+async def _add(edit: BackdatedEdit, draft: Draft, position: Place, target: UUID) -> UUID:
     """Adds the statement as a past version, or as a superseded memory under the policy that keeps those."""
-    session, res, workspace_id = news.session, news.res, news.scope.workspace_id
-    given = replace(draft.given, t_valid=here.t_valid, t_invalid=here.t_invalid)
+    session, res, workspace_id = edit.session, edit.res, edit.scope.workspace_id
+    given = replace(draft.given, t_valid=position.t_valid, t_invalid=position.t_invalid)
     new = replace(draft, given=given, options=replace(draft.options, dedup=False)).finish(uuid7())
     is_memory = res.settings.memories.contradiction_policy == "supersede"
     await direct.insert(
@@ -151,24 +151,28 @@ async def _add(news: LateNews, draft: Draft, here: Place, target: UUID) -> UUID:
     if new.draft.given.id is not None:
         added = history.Change(new.id, Action.ADD, new.draft.scope, None, new.text, id=new.history_id)
         await history.append(session, workspace_id, [added])
-    await _record_decision(news, new.id, new.history_id)
+    await _record_decision(edit, new.id, new.history_id)
     if is_memory:
-        await _tie(news, here, new.id)
+        await _tie(edit, position, new.id)
     else:
         await versions.hide(session, workspace_id, new.id, version_of=target)
     return new.id
 
 
-async def _record_decision(news: LateNews, memory_id: UUID, history_id: UUID) -> None:
-    if news.evidence is not None:
-        added = NewDecision(memory_id, news.evidence, news.scope, Action.ADD, history_id, news.ruling_id)
-        await decisions.append(news.session, news.scope.workspace_id, [added])
+async def _record_decision(edit: BackdatedEdit, memory_id: UUID, history_id: UUID) -> None:
+    if edit.evidence is not None:
+        added = NewDecision(memory_id, edit.evidence, edit.scope, Action.ADD, history_id, edit.ruling_id)
+        await decisions.append(edit.session, edit.scope.workspace_id, [added])
 
 
-async def _tie(news: LateNews, here: Place, new_id: UUID) -> None:
+async def _tie(edit: BackdatedEdit, position: Place, new_id: UUID) -> None:
     """Adds the edges: the next version supersedes the statement, and the statement the previous one."""
-    session, workspace_id, now = news.session, news.scope.workspace_id, news.res.clock()
-    before, after, supersedes = here.before, here.before if here.is_split else here.after, RelationType.SUPERSEDES
+    session, workspace_id, now = edit.session, edit.scope.workspace_id, edit.res.clock()
+    before, after, supersedes = (
+        position.before,
+        position.before if position.is_split else position.after,
+        RelationType.SUPERSEDES,
+    )
     if after is not None:
         await edges.put(session, workspace_id, Relation(after.id, supersedes, new_id, t_valid=now))
     if before is not None and before is not after:
@@ -177,10 +181,10 @@ async def _tie(news: LateNews, here: Place, new_id: UUID) -> None:
             await edges.remove(session, workspace_id, after.id, before.id, supersedes)
 
 
-async def _end(news: LateNews, memory_id: UUID, at: datetime, by: UUID) -> None:
+async def _end(edit: BackdatedEdit, memory_id: UUID, at: datetime, by: UUID) -> None:
     """Ends another memory, which was valid until the statement began."""
-    session, scope, evidence, res = news.session, news.scope, news.evidence, news.res
+    session, scope, evidence, res = edit.session, edit.scope, edit.evidence, edit.res
     if res.settings.memories.contradiction_policy == "supersede":
-        await write.supersede(session, scope, memory_id, by, evidence, res, at=at, ruling_id=news.ruling_id)
+        await write.supersede(session, scope, memory_id, by, evidence, res, at=at, ruling_id=edit.ruling_id)
     else:
-        await write.retire(session, scope, memory_id, evidence, res, at=at, ruling_id=news.ruling_id)
+        await write.retire(session, scope, memory_id, evidence, res, at=at, ruling_id=edit.ruling_id)

@@ -12,8 +12,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any
 
-from service.command import foreign
-from service.command.foreign import Owner, Record
+from service.command import dump_readers
+from service.command.dump_readers import Owner, Record
 from service.command.output import Advance
 from service.command.problems import CommandError
 from service.command.rest import Api
@@ -26,7 +26,7 @@ class Brought:
     """The numbers of records that were stored or existed already, and those that could not be imported."""
 
     stored: Counter[str] = field(default_factory=Counter)
-    report: foreign.Report = field(default_factory=foreign.Report)
+    report: dump_readers.Report = field(default_factory=dump_readers.Report)
 
 
 @dataclass(slots=True)
@@ -72,8 +72,8 @@ def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance)
     found = Brought()
     sender = _Sender(rest, found)
     rest.get("/v1/whoami")  # a wrong key is one error, not one for each record
-    total = sum(1 for _ in foreign.read(source, path, owner, foreign.Report()))
-    for number, record in enumerate(foreign.read(source, path, owner, found.report), 1):
+    total = sum(1 for _ in dump_readers.read(source, path, owner, dump_readers.Report()))
+    for number, record in enumerate(dump_readers.read(source, path, owner, found.report), 1):
         sender.send(record)
         advance("records", number, total)
     sender.flush()

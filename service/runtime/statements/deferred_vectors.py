@@ -19,7 +19,7 @@ from service.providers.protocols import Vector
 
 
 @dataclass(frozen=True, slots=True)
-class LateVectors:
+class DeferredVectors:
     """`owner`: the column of `vectors` that refers to a row of `table`. `text_of`: the text to embed for a row.
     `wanted`: which rows have a vector at all."""
 

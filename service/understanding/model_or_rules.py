@@ -106,7 +106,7 @@ async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -
     return replace(decision, warnings=(*decision.warnings, *cut))
 
 
-def said_back(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:
+def echo_decision(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:
     """NONE for a statement in which an assistant only repeats recalled memories; None if it says more, or none were
     recalled."""
     same = next((each for each in recalled if checks.says_it(each.text, statement.text)), None)
