@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from service.language import temporal
+from service.language.temporal import sentences
 from tests.language.checks.temporal import (
     BERLIN,
     NEW_YORK,
@@ -44,9 +45,10 @@ def test_tonight_after_midnight_is_the_night_that_runs(query: str, begins: str) 
 
 @pytest.mark.parametrize(
     ("week", "begins", "ends"),
-    [("week 53", "2020-12-28", "2021-01-04"), ("last week", "2020-12-21", "2020-12-28")],
+    [("week 53", "2020-12-28", "2021-01-04"), ("the same week last year", "2019-12-23", "2019-12-30")],
 )
 def test_a_week_53(week: str, begins: str, ends: str) -> None:
+    """2020 has one, 2019 has none: its last stands in."""
     found = temporal.window(week, datetime(2020, 12, 30, 12, tzinfo=BERLIN), BERLIN)
     assert found is not None
     assert (local(found[0], BERLIN), local(found[1], BERLIN)) == (begins, ends)
@@ -84,6 +86,11 @@ def test_a_month_behind_since_is_past(text: str, begins: str) -> None:
     assert local(the_only(text).begins_at, UTC_ZONE) == begins
 
 
+@pytest.mark.parametrize("text", ["It was cold, the longest frost in 20 years", "I won, first time in six years"])
+def test_a_record_looks_back(text: str) -> None:
+    assert all(mention.kind == "duration" for mention in temporal.find(text, WEDNESDAY, UTC_ZONE))
+
+
 def test_several_times_keep_their_places() -> None:
     text = "Yesterday we met; on Friday at 3pm we will meet again. By March 3, all is done."
     found = temporal.find(text, WEDNESDAY, UTC_ZONE)
@@ -113,6 +120,14 @@ def test_a_megabyte_stays_bounded() -> None:
     text = ("We met on Monday and talked. " * 40_000)[:1_000_000]
     assert 0 < len(temporal.find(text, WEDNESDAY, UTC_ZONE)) <= 200
     assert not temporal.may_have_time("lorem ipsum dolor " * 50_000)
+
+
+def test_sentences_end_where_sentences_end() -> None:
+    text = "See you at 3 p.m. on Monday. Dr. Who came on Oct. 5 too. Nothing here."
+    assert [text[a:b] for a, b in sentences.with_time(text)] == [
+        "See you at 3 p.m. on Monday.",
+        "Dr. Who came on Oct. 5 too.",
+    ]
 
 
 PIECES = (
@@ -148,6 +163,12 @@ def test_documents_do_not_expire() -> None:
 def test_the_zone_counts() -> None:
     found = temporal.window("yesterday", WEDNESDAY, ZoneInfo("Asia/Kolkata"))
     assert found == (datetime(2026, 11, 9, 18, 30, tzinfo=UTC), datetime(2026, 11, 10, 18, 30, tzinfo=UTC))
+
+
+def test_a_day_of_a_month_is_local() -> None:
+    """Clocks went forward on 31 March 2024, the last Sunday."""
+    found = temporal.window("the last Sunday of March 2024", WEDNESDAY, ZoneInfo("Europe/Berlin"))
+    assert found == (datetime(2024, 3, 30, 23, tzinfo=UTC), datetime(2024, 3, 31, 22, tzinfo=UTC))
 
 
 @pytest.mark.parametrize(

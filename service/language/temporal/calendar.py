@@ -13,7 +13,6 @@ from enum import Enum
 Interval = tuple[datetime, datetime]
 
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
-THURSDAY = 3
 FIXED_DAYS = {"day": 1, "week": 7, "fortnight": 14, "weekend": 7}
 """Days from one to the next."""
 
@@ -134,6 +133,17 @@ def on_weekday(now: datetime, weekday: int, lean: Lean) -> Interval:
     """A bare weekday: the latest one before today, or the next one (today included)."""
     ahead = (weekday - now.weekday()) % 7
     return day(now + (ahead - 7 if lean is Lean.PAST else ahead) * DAY)
+
+
+def nth_weekday(interval: Interval, weekday: int, nth: int) -> datetime:
+    """The first, second ... weekday of that name in an interval, its last for -1. Raises ValueError for a fifth that
+    it has not."""
+    begins, ends = interval
+    first = begins + (weekday - begins.weekday()) % 7 * DAY
+    place = (ends - DAY - first) // WEEK if nth < 0 else nth - 1
+    if first + place * WEEK >= ends:
+        raise ValueError("no such day")
+    return first + place * WEEK
 
 
 def part(interval: Interval, which: str, unit: str) -> Interval:

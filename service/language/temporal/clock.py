@@ -1,6 +1,6 @@
 """Times of day.
 
-"3pm", "15:30", "at 9", "noon", "this morning", "last night", "tomorrow evening" (with its day).
+"3pm", "15:30", "at 9", "noon", "half past 3", "this morning", "last night", "tomorrow evening" (with its day).
 A bare hour is weak: it needs a day or a range next to it. Without am or pm, 1 to 6 o'clock is the afternoon and
 7 to 12 the morning, unless the part of the day says otherwise.
 """
@@ -22,6 +22,8 @@ _OPENER = re.compile(
 )
 _BARE_OPENER = re.compile(r"(?:\b(?:at|from|and|to|between|before|after|by|until|around)\s|[-–@])$")
 _DOTTED_OPENER, _AT = re.compile(r"\b(?:at|from|between)\s$"), re.compile(r"\bat\s$")
+_TO_HALF = re.compile(r"\s?(?:-|–|to)\s?\d\d?(?::\d\d)?\s?[ap]\.?m\b")  # "3" of "3-5pm"
+_EVENING = re.compile(r"\b(?:dinner|supper|drinks|party|concert|movies?|pub|bedtime|tonight)\b")  # dinner is at 19
 
 
 def afternoon(hour: int, minute: int, part: str | None = None) -> tuple[int, int]:
@@ -35,11 +37,13 @@ def afternoon(hour: int, minute: int, part: str | None = None) -> tuple[int, int
     return (hour + 12 if 1 <= hour <= 6 else hour), minute
 
 
-def sharp(piece: TimePiece, part: str | None) -> tuple[int, int]:
+def sharp(scene: TimeContext, piece: TimePiece, part: str | None) -> tuple[int, int]:
     """The hour and minute that a piece with a clock means in a part of the day."""
     hour, minute = piece.clock or (0, 0)
     if piece.meridiem:
         return hour, minute
+    if part is None and 5 <= hour <= 11 and _EVENING.search(scene.text):
+        part = "evening"
     return afternoon(hour, minute, part)
 
 
@@ -71,14 +75,22 @@ def _digits(at: TimeMatch, digits: int, mark: str, minute: int) -> TimePiece | N
 
 
 def _bare(at: TimeMatch, digits: int) -> TimePiece | None:
-    """ "at 9", "from 9": weak until a day comes with it."""
-    if not 1 <= digits <= 24 or not at.follows(_BARE_OPENER):
+    """ "at 9", "from 9", "3-5pm": weak until a day comes with it."""
+    if not 1 <= digits <= 24 or not (at.follows(_BARE_OPENER) or at.precedes(_TO_HALF)):
         return None
     return _time(at, digits, 0, meridiem=digits > 12, weak=True)
 
 
 def _oclock(at: TimeMatch, hour: int) -> TimePiece:
     return _time(at, hour, 0, meridiem=False)
+
+
+def _past(at: TimeMatch, minutes: str, side: str, hour: int) -> TimePiece:
+    """ "half past 3", "quarter to six"."""
+    minute = {"half": 30, "quarter": 15, "twenty-five": 25}.get(minutes) or words.NUMBERS[minutes]
+    if side == "to":
+        hour, minute = hour - 1 or 12, 60 - minute
+    return _time(at, hour, minute, meridiem=False)
 
 
 def _named(at: TimeMatch, name: str) -> TimePiece:
@@ -113,6 +125,7 @@ RULES = (
         r"(?:(?P<when>this|last) <part>|(?P<when_>(?:tonight|tonite)\b|over\s?night(?=[?.!]*\s*$)))",
         _this_part,
     ),
+    Rule(r"(?P<minutes>half|quarter|five|ten|twenty|twenty-five) (?P<side>past|to) <hour>\b", _past),
     Rule(r"(?<![\d:.,$€£#])<hour>(?:[:.]<minute>(?::\d\d)?)?\s?(?P<half>[ap]\.?m\b\.?|[ap]\b)", _halved),
     Rule(r"(?<![\d:.,$€£#])<digits>(?P<mark>[:.])<minute>(?::\d\d)?\b(?![:.]\d|%|\s*percent)", _digits),
     Rule(r"<hour>\s*o['\u2019]?clock\b", _oclock),

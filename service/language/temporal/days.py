@@ -1,8 +1,8 @@
-"""Days, weeks, months, quarters, seasons and years by name and by number.
+"""Days, weeks, months, quarters, seasons, years and decades by name and by number.
 
 "March 5, 2024", "June 3-5", "2024-03-05", "3/4/2024" (month first, as en-US; day first when the first number is above
-12 or the separator is a dot), "last March", "Q3 2024", "summer of 2019", "KW 12", "in 2021". Weeks are
-numbered as in ISO 8601. Digits are more often no date: rules say what must stand before them.
+12 or the separator is a dot), "last March", "Q3 2024", "summer of 2019", "the 1990s", "KW 12", "in 2021". Weeks are
+numbered as in ISO 8601. Digits are more often no date: each rule says what must stand around them.
 """
 
 from __future__ import annotations
@@ -11,7 +11,7 @@ import re
 from dataclasses import replace
 from datetime import UTC, datetime
 
-from service.language.temporal import calendar
+from service.language.temporal import calendar, words
 from service.language.temporal.calendar import DAY, WEEK, Lean
 from service.language.temporal.pieces import Rule, TimeMatch, TimePiece
 from service.language.temporal.words import YEAR
@@ -25,9 +25,12 @@ _MONTH_OPENER = re.compile(
 _SEASON_OPENER = re.compile(
     r"\byear['\u2019]s\s+$|\b(?:in|during|over|by|since|until|till|before|after|of|late|early)\s+(?:the\s+)?$"
 )
+_OF_YEAR = re.compile(r"\s+(?:of\s+)?(?:last|this|next)\s+year\b")
+_OF_SOMETHING = re.compile(r"\s+of\s+(?!(?:the\s+)?(?:this|last|next)\b)")
 _ON = re.compile(r"\b(?:week\s+of|commencing|w/[cb]|on|by|until|till|since|before|after|from|to)\s+(?:the\s+)?$")
 _BETWEEN = re.compile(r"\bbetween\s+(?:the\s+)?$")
 _MODAL = re.compile(r"\s+(?:\d|(?:not|be|have|i|we|you|they|he|she|it|also|take|need|get|or\s+may\s+not)\b)")
+_DECADES = words.listed("twenties thirties forties fifties sixties seventies eighties nineties")
 
 
 def _month_day(at: TimeMatch, month: int, day: int, year: int | None = None) -> TimePiece:
@@ -86,9 +89,12 @@ def _share(at: TimeMatch, nth: int, share: str, year: int | None = None, which: 
 def _season(at: TimeMatch, season: int, which: int | None = None, year: int | None = None) -> TimePiece | None:
     """ "summer of 2019", "last winter", "in spring", "spring break 2023"; bare "spring" and "fall" are verbs."""
     if year:
-        return at.months(year, season, "quarter")
+        is_past = "'" in at.text and year > at.scene.now.year + 1  # nobody plans "the summer of '52"
+        return at.months(year - 100 * is_past, season, "quarter")
+    if at.precedes(_OF_SOMETHING):
+        return None  # "the summer of that year", "of my first year"
     if which is None:
-        return at.yearless(season, None, "quarter") if at.follows(_SEASON_OPENER) else None
+        return at.yearless(season, None, "quarter") if at.follows(_SEASON_OPENER) or at.precedes(_OF_YEAR) else None
     now = at.scene.now
     begins, _ = calendar.yearless(now, season, None, Lean.FUTURE, 3)
     running = begins <= now
@@ -97,6 +103,13 @@ def _season(at: TimeMatch, season: int, which: int | None = None, year: int | No
     elif which > 0 and running:
         begins = calendar.add_months(begins, 12)
     return at.whole((begins, calendar.add_months(begins, 3)), "quarter")
+
+
+def _decade(at: TimeMatch, full: str | None = None, tens: str | None = None, name: str | None = None) -> TimePiece:
+    """ "the 90s", "the 1980s", "the nineties": in "her 30s" is an age, so two digits need "the" or an apostrophe."""
+    if full:
+        return at.months(int(full) * 10, 1, "decade")
+    return at.months(1900 + 10 * (int(tens) if tens else _DECADES.index(name or "") + 2), 1, "decade")
 
 
 _TO, _IN = r"\s*(?:-|–|to|through|thru|until|till|and)\s*(?:the )?", r"(?:of |in )?"
@@ -120,6 +133,12 @@ BY_NAME = (
         rf"(?:(?: |\s*,\s*){_IN}<year>)?",
         _season,
     ),
+    Rule(
+        r"(?:(?:the )?\b(?P<full>(?:1[89]|20)\d)0['\u2019]?s"
+        r"|(?:the ['\u2019]?|['\u2019]|(?<=early\s)|(?<=late\s)|(?<=mid[\s-]))(?P<tens>[2-9])0['\u2019]?s"
+        rf"|(?:the |(?<=early\s)|(?<=late\s)|(?<=mid[\s-]))(?P<name>{words.any_of(_DECADES)}))\b",
+        _decade,
+    ),
 )
 BARE_MONTH = Rule(r"(?:<which> )?<month>", _bare_month)
 
@@ -134,6 +153,14 @@ _YEAR_OPENER = re.compile(
     r"\b(?:in|by|of|from|since|until|till|through|thru|before|after|during|between|around|circa|early|late|mid"
     r"|starting|beginning|year|as\s+of|up\s+to|back\s+in|than|prior\s+to|(?<!\w\s)for|class\s+of)[\s-]\s*(?:the\s+)?(?:year\s+)?$"
 )
+_COUNTED = re.compile(
+    r"\s*(?:%|°|[.,:/]\d|-?(?:k|m|px|ms|mb|gb|kb|tb|kg|g|lbs?|km|cm|mm|mph|usd|eur|dollars?|euros?|pounds?|bucks?|x)\b)"
+    r"|\s+(?!was\b|is\b|its\b|as\b|us\b|this\b|has\b|his\b|does\b)(?:[a-z]{2,}\s+)?(?:people|men|women|children|feet|miles"
+    r"|times|rows|users|items|files|tokens|words|lines|steps|calories|cases|points|meters|requests|customers|hours"
+    r"|minutes|seconds|days|weeks|months|years|records|entries|tickets|copies|units|pieces|employees|students)\b"
+)
+_VERSION = re.compile(r"\b(?:version|v\.?)\s*$")
+_SHARE_OF = re.compile(r"\s*(?:of\b|cup|full\b|inch|\"|the\b|done\b|an?\b|majority)")
 LATE, EARLY = 40, 12
 """From one of the late weeks to one of the early ones is into the next year."""
 
@@ -148,7 +175,15 @@ def _iso(
     return at.instant(at.scene.local(moment.astimezone(UTC)) if zoned else moment)
 
 
+def _iso_range(at: TimeMatch, first: str, last: str) -> TimePiece | None:
+    """ "2024-01-01..2024-01-31", "2024-01-01/2024-01-31": both days belong to it."""
+    begins, ends = datetime.fromisoformat(first), datetime.fromisoformat(last)
+    return at.span(begins, ends + DAY, "days") if begins <= ends else None
+
+
 def _numeric(at: TimeMatch, m: str, mark: str, d: str, y: str) -> TimePiece | None:
+    if mark == "." and at.follows(_VERSION):
+        return None
     month, day = (int(d), int(m)) if int(m) > 12 or mark == "." else (int(m), int(d))
     year = calendar.full_year(int(y), at.scene.now.year)
     return at.day(calendar.date(year, month, day)) if 1900 <= year < 2100 else None
@@ -160,7 +195,7 @@ def _numeric_month(at: TimeMatch, m: str, y: str) -> TimePiece:
 
 def _fraction(at: TimeMatch, m: str, d: str) -> TimePiece | None:
     """ "on 6/4": a date only after a preposition, or alone; "3/4 of the cake" and "24/7" are none."""
-    if at.text in ("24/7", "9/11") or not (at.is_alone or at.follows(_OPENER)):
+    if at.text in ("24/7", "9/11") or not (at.is_alone or at.follows(_OPENER)) or at.precedes(_SHARE_OF):
         return None
     month, day = int(m), int(d)
     return at.yearless(day, month) if month > 12 else at.yearless(month, day)
@@ -173,10 +208,16 @@ def _years(at: TimeMatch, year: int, year2: int) -> TimePiece | None:
 
 
 def _year(at: TimeMatch, spoken: int, said: str | None = None) -> TimePiece | None:
-    """ "in 2021", "in nineteen ninety three": a year only after a preposition."""
-    if not 1500 <= spoken < 2100:
+    """ "in 2021", "in nineteen ninety three": a year only after a preposition and before no counted thing."""
+    if at.precedes(_COUNTED) or not 1500 <= spoken < 2100:
         return None
     return replace(at.months(spoken, 1, "year"), weak=not (said or at.follows(_YEAR_OPENER)))
+
+
+def _week_day(at: TimeMatch, year: int, week: int, nth: int | None = None) -> TimePiece:
+    """ "2024-W12" and "2024-W12-3", its Wednesday."""
+    begins = calendar.monday(year, week)
+    return at.day(begins + (nth - 1) * DAY) if nth else at.whole((begins, begins + WEEK), "week")
 
 
 def _weeks(
@@ -193,15 +234,18 @@ def _weeks(
 
 
 _SEPARATED = r"(?<![\d./-])(?:{})(?![\d/]|-\d|\.\d)"
+_ISO_DAY = r"\d{4}-\d\d-\d\d"
 _OF = r"(?:(?:(?: (?:of|in)|\s*[,/]|-)?\s*<year>)| (?:of )?(?:the )?<which> year\b)"
 _WEEKS = r"<week>(?:(?:\s*(?:-|–|to|through|until|till|bis)\s*| and (?=week|kw))(?:week |kw\s*)?<week2>)?"
 _NO_WEEK_OF = rf"(?! of (?!{YEAR}|the year|this|last|next))"
 BY_NUMBER = (
+    Rule(r"(?P<year>(?:19|20)\d\d)-?w<week>(?:-?(?P<nth>[1-7]))?\b", _week_day),
     Rule(
         r"(?:<year_>[\s,/-]+(?:week|kw)\s*|(?:the )?(?:calendar[\s-]+)?weeks? (?:#|no\.?\s*|nr\.?\s*|number )?"
         rf"|(?<!\d\s)(?:kw|cw|wk)\.?\s?){_WEEKS}{_NO_WEEK_OF}{_OF}?",
         _weeks,
     ),
+    Rule(rf"(?<![\d./-])(?P<first>{_ISO_DAY})\s?(?:\.{{2,3}}|/|--)\s?(?P<last>{_ISO_DAY})(?![\d/-])", _iso_range),
     Rule(
         _SEPARATED.format(
             r"(?P<y>\d{4})(?P<mark>[-/])(?P<m>\d\d)(?P=mark)(?P<d>\d\d)"

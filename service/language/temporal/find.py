@@ -12,6 +12,7 @@ from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
 from service.language.temporal import (
+    calendar,
     clock,
     days,
     holidays,
@@ -56,6 +57,10 @@ _LOOKS_BACK = re.compile(
     r"\bsince\s+(?:the\s+)?(?:\w+\s+of\s+)?(?:the\s+)?$"
     r"|\bsince\s+(?:(?!(?:i|you|we|they|he|she|it|there|this|that|is|are|will|can|has|have)\b|\w+ing\b|\w+['\u2019](?!s\b))"
     r"[\w'\u2019-]+\s+){1,5}(?:in|on|at|around|during)\s+(?:the\s+)?(?:(?:early|mid|late)[\s-]+)?$"
+)
+_COUNTS_ON = re.compile(r"\b(?:day|week|fortnight|month|year)s?\s+from\s+(?:the\s+)?$")  # "two weeks from Friday"
+_LOOKS_AHEAD = re.compile(
+    r"\b(?:until|till|by|through|thru|starting|due|before|expires)\s+(?:on\s+)?(?:the\s+)?(?:\w+\s+of\s+)?$"
 )
 
 Leaning = Callable[[str], Callable[[int], Lean]]
@@ -117,6 +122,9 @@ def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
             continue
         values = words.values(match)
         try:
+            for name in ("year", "year2"):
+                if isinstance(year := values.get(name), int):
+                    values[name] = calendar.full_year(year, scene.now.year)
             piece = rule.read(TimeMatch(scene, *match.span()), **values)
         except (ValueError, OverflowError):  # February 30, the year 12000
             return None
@@ -126,12 +134,17 @@ def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
 
 
 def _guided(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]:
-    """ "since" looks back ("since my operation in")."""
+    """ "since" looks back ("since my operation in"); "until", "by", "due" look ahead unless a verb says otherwise."""
 
     @cache
     def at(position: int) -> Lean:
         before = sentence[max(0, position - 64) : position]
-        return Lean.PAST if _LOOKS_BACK.search(before) else lean(position)
+        if _LOOKS_BACK.search(before):
+            return Lean.PAST
+        if _COUNTS_ON.search(before):
+            return Lean.FUTURE
+        direction = lean(position)
+        return Lean.FUTURE if direction is Lean.NONE and _LOOKS_AHEAD.search(before) else direction
 
     return at
 

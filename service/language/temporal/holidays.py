@@ -1,7 +1,8 @@
 """Dates of holidays.
 
-Easter by the Gregorian computus (Butcher's algorithm). A bare name counts only after a preposition or "last", "next",
-"this", or with a year: a Christmas tree is not a date.
+The holidays a US-English note-taker names, Easter by the Gregorian computus (Butcher's algorithm). A bare name counts
+only after a preposition or "last", "next", "this", or with a year: a Christmas tree is not a date. "Easter weekend" and
+"the Christmas holidays" are the days around it, wherever they stand.
 """
 
 from __future__ import annotations
@@ -16,20 +17,33 @@ from service.language.temporal.pieces import Rule, TimeMatch, TimePiece
 _FIXED = {
     "christmas eve": (12, 24),
     "christmas(?: day)?|xmas": (12, 25),
+    "boxing day": (12, 26),
     "new year['\u2019]?s? eve": (12, 31),
     "new year['\u2019]?s?(?: day)?": (1, 1),
     "halloween": (10, 31),
     "valentine['\u2019]?s? day": (2, 14),
     "independence day": (7, 4),
+    "earth day": (4, 22),
+    "st\\.? patrick['\u2019]?s? day": (3, 17),
+    "veterans['\u2019]? day": (11, 11),
+    "labour day": (5, 1),
+}
+_NTH = {  # month, weekday, which one (-1: the last), days to add
+    "thanksgiving(?: day)?": (11, 3, 4, 0),
+    "black friday": (11, 3, 4, 1),
+    "labor day": (9, 0, 1, 0),
+    "memorial day": (5, 0, -1, 0),
+    "mother['\u2019]?s['\u2019]? day": (5, 6, 2, 0),
+    "father['\u2019]?s['\u2019]? day": (6, 6, 3, 0),
 }
 _EASTER = {"good friday": -2, "easter monday": 1, "easter(?: sunday)?": 0}
-_THANKSGIVING = "thanksgiving(?: day)?"
-_ALL = (*_FIXED, *_EASTER, _THANKSGIVING)
-_NAMED = rf"(?P<name>{'|'.join(_ALL)})\b"
+_ALL = (*_FIXED, *_NTH, *_EASTER)
+_NAMED = rf"(?P<name>{'|'.join(_ALL)})\b(?: (?P<around>weekend|week|holidays?|break|vacation|season)\b)?"
 _NAME = re.compile(_NAMED.replace(" ", r"\s+"))
 _OPENED = re.compile(
     r"\b(?:in|on|by|at|for|from|since|until|till|through|before|after|during|over|between|around|of|and|to|is|was)\s+$|^\W*$"
 )
+_TUESDAY, _SATURDAY = 1, 5
 
 
 def _easter(year: int) -> datetime:
@@ -48,19 +62,40 @@ def date_of(name: str, year: int) -> datetime:
         return _easter(year) + _EASTER[pattern] * DAY
     if pattern in _FIXED:
         return calendar.date(year, *_FIXED[pattern])
-    return calendar.date(year, 11, 22) + (calendar.THURSDAY - calendar.date(year, 11, 22).weekday()) % 7 * DAY
+    month, weekday, nth, more = _NTH[pattern]
+    return calendar.nth_weekday(calendar.span_months(year, month, 1), weekday, nth) + more * DAY
 
 
 def in_year(text: str, year: int) -> Interval | None:
-    """The day of the holiday that a match of ours names, in that year."""
+    """The days of the holiday that a match of ours names, in that year."""
     name = _NAME.search(text)
-    return calendar.day(date_of(name["name"], year)) if name else None
+    return _days(name["name"], name["around"], year) if name else None
 
 
-def _holiday(at: TimeMatch, name: str, which: int | None = None, year: int | None = None) -> TimePiece | None:
+def _days(name: str, around: str | None, year: int) -> Interval:
+    """The day, or from the first to the last of those `around` it: its week, its weekend with the days between, Good
+    Friday to Easter Monday, 24 December to 1 January."""
+    day = date_of(name, year)
+    if around is None:
+        return calendar.day(day)
+    if around == "week":
+        return calendar.period(day, "week")
+    if "easter" in name or name.startswith("good"):
+        return _easter(year) - 2 * DAY, _easter(year) + 2 * DAY
+    if name in ("christmas", "xmas") and around != "weekend":
+        return calendar.date(year, 12, 24), calendar.date(year + 1, 1, 2)
+    index = day.weekday()
+    saturday = day + (_SATURDAY - index if index > _TUESDAY else -2 - index) * DAY
+    return min(day, saturday), max(day, saturday + DAY) + DAY
+
+
+def _holiday(
+    at: TimeMatch, name: str, which: int | None = None, around: str | None = None, year: int | None = None
+) -> TimePiece | None:
+    unit = "week" if around else "day"
     if year:
-        return at.day(date_of(name, year))
-    if which is None and not at.follows(_OPENED):
+        return at.whole(_days(name, around, year), unit)
+    if which is None and not around and not at.follows(_OPENED):
         return None
     lean = at.lean if which is None else Lean.PAST if which < 0 else Lean.FUTURE
     days = [date_of(name, year) for year in range(at.scene.now.year - 1, at.scene.now.year + 2)]
@@ -68,7 +103,7 @@ def _holiday(at: TimeMatch, name: str, which: int | None = None, year: int | Non
         day = [each for each in days if each < at.scene.today][-1]
     else:
         day = next(each for each in days if each >= at.scene.today)
-    return at.day(day, sort="holiday")
+    return at.whole(_days(name, around, day.year), unit, sort="holiday")
 
 
 RULES = (

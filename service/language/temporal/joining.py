@@ -1,8 +1,8 @@
 """Joins neighbouring pieces into one expression.
 
 "Tue" + "May 9" + "at" + "3pm" is one moment, "from May" + "to June 2020" one range, whose ends lend each other the
-year, the week, am or pm; the last unit belongs to it. "A week" + "from" + "Friday" is a day.
-Each pass goes over the pieces once and joins two neighbours by the first of its rules that fits.
+year, the week, am or pm; the last unit belongs to it. "A week" + "from" + "Friday" is a day, "the week" + "after" +
+"Easter" seven days. Each pass goes over the pieces once and joins two neighbours by the first of its rules that fits.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from service.language.temporal import calendar, clock, holidays
+from service.language.temporal import calendar, clock, holidays, words
 from service.language.temporal.calendar import DAY, SECONDS_OF, WEEK, Interval, Lean
 from service.language.temporal.pieces import TimeContext, TimePiece
 
@@ -26,11 +26,13 @@ _IN_YEAR = re.compile(r"\s*,?\s*(?:in|of)?\s*")
 _OFFSET = re.compile(r"\s*(from|after|before)\s+")
 _LASTING = re.compile(r"\s*,?\s*(?:for|lasting)\s+(?:about\s+|the\s+)?")
 _STARTING = re.compile(r"\s*(?:starting|beginning|commencing)\s+(?:from\s+|on\s+)?")
+_BESIDE = re.compile(r"\s+(?:(?P<after>after|following)|before|preceding|prior\s+to)\s+(?:the\s+)?")
 _TO = re.compile(
     r"\s*(?:-|–|—|~|\b(?:up\s+to|to|until|till?|through|thru|and)\b)\s*(?:the\s+)?(?:end\s+of\s+)?(?:the\s+)?"
 )
 _FROM = re.compile(r"\b(?:from|between)\s+(?:the\s+)?$")
 _CLOSED = re.compile(r"\s*(?:$|[.,;:!?)]|(?:on|in\s+the|every|today|tomorrow|tonight|this|each|with|for|and)\b)")
+_SOME = {"days": (7, "day"), "weeks": (4, "week"), "months": (3, "month")}  # "the days before Easter"
 _HALF_A_DAY = timedelta(hours=12)
 
 Join = Callable[[TimeContext, TimePiece, TimePiece, str], "TimePiece | None"]
@@ -138,7 +140,7 @@ def _hours(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiec
         return None
     if b.unit == "part" and not b.begins and a.clock:  # "at 7 in the evening", also "yesterday at 7 in the evening"
         if a.kind == "time":
-            return replace(a, end=b.end, clock=clock.sharp(a, b.daypart), meridiem=True, weak=False)
+            return replace(a, end=b.end, clock=clock.sharp(scene, a, b.daypart), meridiem=True, weak=False)
         hour, minute = clock.afternoon(a.clock[0] % 12 or 12, a.clock[1], b.daypart)
         moment = a.bounds[0].replace(hour=hour, minute=minute)
         return None if a.meridiem else replace(a, end=b.end, begins=moment, ends=moment, meridiem=True)
@@ -156,7 +158,7 @@ def _at(scene: TimeContext, day: TimePiece, time: TimePiece, start: int, end: in
     if time.clock is None:
         begins, ends = clock.hours(scene, date, time.daypart or "morning")
         return TimePiece(start, end, "range", begins, ends, unit="part", daypart=time.daypart)
-    hour, minute = clock.sharp(time, day.daypart)
+    hour, minute = clock.sharp(scene, time, day.daypart)
     moment = date.replace(hour=hour, minute=minute)
     if hour < clock.NIGHT_RUNS_TO and day.daypart not in (None, "morning"):  # "tonight at 12", "last night at 2"
         moment += DAY
@@ -210,6 +212,32 @@ def _add(scene: TimeContext, moment: datetime, amount: tuple[float, str], direct
     return calendar.shift(moment, direction * count, unit)
 
 
+def _beside(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
+    """ "the week" + "after" + "Easter": seven days from the next day on; a day, night or weekday is the nearest one."""
+    step = _BESIDE.fullmatch(gap) if a.sort == "beside" else None
+    if not step or not b.begins or not b.ends or b.weak or b.unit == "none":
+        return None
+    there = calendar.midnight(b.begins), calendar.day(b.begins)[1] if b.begins == b.ends else b.ends
+    name, after = scene.text[a.start : a.end].split()[-1], step["after"] is not None
+    day = there[1] if after else there[0] - DAY
+    if name == "day":
+        return TimePiece(a.start, b.end, "date", *calendar.day(day))
+    if name in words.WEEKDAYS:
+        days = words.weekday(name) - day.weekday()
+        return TimePiece(a.start, b.end, "date", *calendar.day(day + (days % 7 if after else -(-days % 7)) * DAY))
+    if name in words.DAYPARTS:
+        interval = clock.hours(scene, calendar.midnight(day), name)
+    elif name == "weekend":
+        begins, ends = calendar.period(day, name)
+        beyond = begins < there[1] if after else ends > there[0]
+        interval = calendar.period(day, name, 1 if after else -1) if beyond else (begins, ends)
+    else:
+        count, unit = _SOME.get(name, (1, name))
+        far = calendar.shift(there[1] if after else there[0], count if after else -count, unit)
+        interval = (there[1], far) if after else (far, there[0])
+    return TimePiece(a.start, b.end, "range", *interval, unit="span")
+
+
 # -- ranges ------------------------------------------------------------------------------------------------------------
 
 
@@ -237,7 +265,7 @@ def _clock_range(scene: TimeContext, a: TimePiece, b: TimePiece, start: int) -> 
     dated = bool(a.begins or b.begins)
     if a.weak and b.weak and not dated and (start == a.start or not _CLOSED.match(scene.text, b.end)):
         return None
-    first, last = clock.sharp(a, None), clock.sharp(b, None)
+    first, last = clock.sharp(scene, a, None), clock.sharp(scene, b, None)
     if a.clock and not a.meridiem and b.meridiem:
         hour, minute = a.clock
         first = max((t for t in ((hour % 12, minute), (hour % 12 + 12, minute)) if t < last), default=first)
@@ -279,5 +307,5 @@ def _agree(scene: TimeContext, a: TimePiece, b: TimePiece) -> Interval:
 _PASSES: tuple[tuple[Join, ...], ...] = (
     (_dates, _hours, _sets),
     (_between, _year),
-    (_hours, _lengths, _year, _dates),
+    (_hours, _lengths, _beside, _year, _dates),
 )

@@ -29,13 +29,14 @@ _RELATION = re.compile(
     r"\b(?:(?P<since>(?:ever\s+)?since|as\s+of|starting(?:\s+(?:from|on|in))?|beginning(?:\s+(?:on|in))?"
     r"|effective|on\s+or\s+after|no\s+earlier\s+than|not\s+before)"
     r"|(?P<origin>from)"
-    r"|(?P<after>after|later\s+than|following|past)"
-    r"|(?P<before>before|prior\s+to|earlier\s+than|ahead\s+of)"
+    r"|(?P<after>after|later\s+than|following|past|greater\s+than)"
+    r"|(?P<before>before|prior\s+to|earlier\s+than|ahead\s+of|less\s+than)"
     r"|(?P<until>(?:up\s+)?until|till?|'til|(?<!came\s)(?<!come\s)(?<!went\s)(?<!got\s)(?:through|thru)|up\s+to|by"
     r"|no\s+later\s+than|on\s+or\s+before|not\s+later\s+than))\s+(?:the\s+)?$"
 )
 _NTH = re.compile(rf"(?:the\s+)?\b(?P<nth>{words.NTH})\s+(?P<unit>day|week|weekend|month)\s+(?:of|in)\s+(?:the\s+)?$")
 _CLOSED = re.compile(r"\s*(?:$|[.,;:!?)]|(?:with|for|and|to|in)\b)")
+_ONWARDS = re.compile(r"\s*,?\s*(?:onwards?\b|and\s+(?:later|onwards?|greater|after)\b|or\s+later\b|on\b(?!\s+\w))")
 
 
 def apply(scene: TimeContext, piece: TimePiece, day: datetime | None) -> TimePiece | None:
@@ -102,6 +103,9 @@ def _part_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
 def _related(scene: TimeContext, piece: TimePiece) -> TimePiece:
     front = _front(scene, piece, _RELATION)
     relation, start = (front.lastgroup, piece.start - len(front[0])) if front else (None, piece.start)
+    onwards = _ONWARDS.match(scene.text, piece.end)
+    if onwards and piece.begins and relation in (None, "origin"):
+        return replace(piece, start=start, end=onwards.end(), kind="range", ends=None)
     if piece.begins is None or relation is None:
         return piece
     opened, relative = replace(piece, start=start, kind="range"), scene.text[piece.start : piece.end]
@@ -134,7 +138,7 @@ def _undated(scene: TimeContext, piece: TimePiece, day: datetime | None) -> Time
         at = scene.before(piece.start).endswith("at ") and _CLOSED.match(scene.text, piece.end)
         if not at or (day is None and lean is not Lean.FUTURE):
             return None
-    hour, minute = clock.sharp(piece, None)
+    hour, minute = clock.sharp(scene, piece, None)
     if day:
         moment = day.replace(hour=hour, minute=minute)
         return _related(scene, replace(piece, kind="datetime", begins=moment, ends=moment))

@@ -1,9 +1,10 @@
 """Days and periods that count from now, recurring times and durations.
 
-"tomorrow", "last week", "2 weeks ago", "in half an hour", "within a month", "the next three days", "on the 5th". Weeks
-start on Monday; "last Friday" is the Friday of the week before, "next Friday" that of the week to come. Days and
-longer units are counted on the local calendar, hours and minutes in real time. Sets ("every Monday") and durations
-("for two weeks") name no point in time: their pieces have no bounds.
+"tomorrow", "last week", "the week after next", "2 weeks ago", "in half an hour", "within a month", "the next three
+days", "two Fridays ago", "the same week last year", "on the 5th". Weeks start on Monday; "last Friday" is the Friday of
+the week before, "next Friday" that of the week to come. Days and longer units are counted on the local calendar, hours
+and minutes in real time. Sets ("every Monday") and durations ("for two weeks") name no point in time: their pieces have
+no bounds.
 """
 
 from __future__ import annotations
@@ -13,12 +14,16 @@ from dataclasses import replace
 from functools import lru_cache
 
 from service.language.temporal import calendar, clock, tense, words
-from service.language.temporal.calendar import DAY, SECONDS_OF, Lean
+from service.language.temporal.calendar import DAY, SECONDS_OF, WEEK, Lean
 from service.language.temporal.pieces import Rule, TimeMatch, TimePiece
-from service.language.temporal.words import MONTH, NUMBER, WEEKDAY
+from service.language.temporal.words import LAST, MONTH, NEXT, NUMBER, WEEKDAY, YEAR
 
-_NAMED = {"today": 0, "yesterday": -1, "before yesterday": -2, "after tomorrow": 2}  # all others mean tomorrow
+_NAMED = {"today": 0, "yesterday": -1}  # every other spelling is one of tomorrow
 _PERIOD = r"(?:week|month|quarter|year)"
+_LAST_OF = re.compile(
+    rf"\s+(?:of|in)\s+(?:the\s+)?(?:{MONTH}|{YEAR}|(?:(?:{LAST}|{NEXT}|this)\s+)?(?:month|quarter|year)\b)"
+)
+_IDLE = re.compile(r"(?:\b(?:a|an|at the)|-)\s*$")
 _OF = re.compile(r"\s+of\s")
 _FOR, _FOR_OR_IN = re.compile(r"\bfor\s+$"), re.compile(r"\b(?:for|in)\s+$")
 _WEEKDAY_OPENER = re.compile(
@@ -28,14 +33,37 @@ _WEEKDAY_OPENER = re.compile(
 _ORDINAL_OPENER = re.compile(
     r"\b(?:on|by|since|until|till|through|before|after|from|week\s+of|due|starting|between|and|to)\s+$"
 )
+_CLAUSE = 80
+"""Characters in which the verb of a clause stands."""
 
+_RECORD = re.compile(
+    r"\b(?:(?:first|second|third|only|last)\s+time|(?:best|worst|most|least)(?:\s+\w+){1,3}"
+    r"|the\s+(?!(?:guest|interest|forest|request|contest|protest|harvest)\b)\w{2,}est(?:\s+\w+){1,3})\s+$"
+)
+"""Of "the longest winter in 20 years": the years are those before."""
 
 _COUNTING = re.compile(r"\s+(?:from|before|after|starting|beginning)\b")
 _LENGTH = re.compile(r"\b(?:for|in|takes?|took|lasts?|lasted|within|about|only|spent|over|another)\s+$")
+_ABOUT = WEEK
+""" "This time last year" begins and ends that long from the start of that day."""
+
+_GRAINS = ("time", "day", "week", "weekend", "month", "quarter", "year")
 
 
 def _named_day(at: TimeMatch, name: str) -> TimePiece:
-    return at.day(at.scene.today + _NAMED.get(" ".join(name.split()), 1) * DAY, sort="near")
+    return at.day(at.scene.today + _NAMED.get(name, 1) * DAY, sort="near")
+
+
+def _beyond(
+    at: TimeMatch, side: str, unit: str | None = None, weekday: int | None = None, part: str | None = None
+) -> TimePiece:
+    """ "the week after next", "the Sunday before last", "the night before last"."""
+    offset = 2 if side.startswith("after") else -2
+    if part:
+        return at.span(*clock.hours(at.scene, at.scene.today + offset * DAY, part), "part", daypart=part)
+    if unit:
+        return at.whole(calendar.period(at.scene.now, unit, offset), unit)
+    return _on(at, weekday or 0, offset)
 
 
 def _on(at: TimeMatch, weekday: int, week: int, sort: str = "") -> TimePiece:
@@ -46,6 +74,19 @@ def _weekday_of_week(at: TimeMatch, weekday: int, which: int, part: str | None =
     """ "Friday of next week", "next week Wednesday", "Saturday night last week"."""
     piece = _on(at, weekday, which, "of week")
     return at.span(*clock.hours(at.scene, piece.bounds[0], part), "part", daypart=part) if part else piece
+
+
+def _nth_weekday(
+    at: TimeMatch, nth: int, weekday: int, which: int | None = None, month: int | None = None, year: int | None = None
+) -> TimePiece:
+    """ "the last Friday of this month", "first Monday of March 2027"."""
+    if month is None:
+        inside = calendar.period(at.scene.today, "month", which or 0)
+    elif year:
+        inside = calendar.span_months(year, month, 1)
+    else:
+        inside = calendar.yearless(at.scene.now, month, None, at.lean)
+    return at.day(calendar.nth_weekday(inside, weekday, nth), sort="fixed weekday")
 
 
 def _day_of_month(at: TimeMatch, day: int, which: int) -> TimePiece:
@@ -81,8 +122,10 @@ def _run(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
 def _period(at: TimeMatch, which: int, unit: str) -> TimePiece | None:
     """ "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
     scene, text = at.scene, at.text.removeprefix("the ")
-    if unit in SECONDS_OF:
-        return _run(at, which, 1, unit) if which and unit == "hour" else None  # not "a last minute change"
+    if text.startswith("last") and unit in ("week", "weekend", "month") and at.precedes(_LAST_OF):
+        return None  # "the last week of 2023"
+    if unit in SECONDS_OF:  # "a last minute change", "the next second of it"
+        return None if which == 0 or (unit != "hour" and at.follows(_IDLE)) else _run(at, which, 1, unit)
     if scene.asked and re.match(r"(?:this\s+)?past", text) and unit != "weekend":
         return _run(at, -1, 1, unit)
     if which and text.endswith("s") and unit != "weekend":
@@ -103,6 +146,10 @@ def _the_period(at: TimeMatch, unit: str) -> TimePiece | None:
         begins, ends = calendar.period(at.scene.now, unit, -1)
     weak = unit != "weekend" and not at.follows(_FOR_OR_IN if unit == "year" else _FOR)
     return at.whole((begins, ends), unit, weak=weak)
+
+
+def _to_date(at: TimeMatch, unit: str) -> TimePiece:
+    return at.span(calendar.period(at.scene.now, unit)[0], at.scene.today)
 
 
 def _now(at: TimeMatch) -> TimePiece:
@@ -137,10 +184,30 @@ def _ago(at: TimeMatch, count: float, unit: str, way: str, half: str = "", name:
     return replace(piece, begins=piece.begins + days, ends=piece.ends + days)
 
 
+def _some_ago(at: TimeMatch, count: float, count2: float, unit: str) -> TimePiece:
+    """ "3 to 5 days ago", "between two and three weeks ago"."""
+    first, last = _away(at, -1, max(count, count2), unit), _away(at, -1, min(count, count2), unit)
+    assert first.begins
+    assert last.ends
+    return at.span(first.begins, last.ends)
+
+
+def _named_ago(at: TimeMatch, count: float, weekday: int | None = None, part: str | None = None) -> TimePiece:
+    """ "two nights ago"; "two Fridays ago" is the second last Friday before today."""
+    if part:
+        return at.span(*clock.hours(at.scene, at.scene.today - int(count) * DAY, part), "part", daypart=part)
+    begins, _ = calendar.on_weekday(at.scene.today, weekday or 0, Lean.PAST)
+    return at.day(begins - (int(count) - 1) * WEEK)
+
+
 def _ahead(at: TimeMatch, count: float, unit: str, time: str | None = None) -> TimePiece | None:
-    """ "in half an hour", "in three days' time"."""
+    """ "in half an hour", "in three days' time"; not what somebody does in 52 minutes: that is how long it takes."""
     if _looks_back(at) and not time:
         return None  # "ran it in 3 hours"
+    before = at.scene.before(at.start, chars=_CLAUSE)
+    timed = not at.scene.asked and unit in SECONDS_OF
+    if _RECORD.search(before) or (timed and tense.says_how_long(before, at.lean)):
+        return None
     return _away(at, 1, count, unit)
 
 
@@ -194,6 +261,29 @@ def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
     return None
 
 
+def _same(
+    at: TimeMatch, unit: str, grain: str = "day", which: int | None = None, count: float | None = None
+) -> TimePiece | None:
+    """ "the same week last year", "this time two years ago", "today last month", "last year at this time"."""
+    if which == 0 or _GRAINS.index(unit) <= _GRAINS.index(grain):
+        return None
+    away = which or -int(count or 1)
+    there = calendar.shift(at.scene.today, away, unit)
+    if grain == "time" and unit == "year":
+        return at.whole((there - _ABOUT, there + _ABOUT), "week")
+    if grain in ("time", "day"):
+        return at.day(there)
+    if grain in ("week", "weekend") and unit == "year":  # the week of the same number
+        year, week, _ = at.scene.now.isocalendar()
+        there = calendar.monday(year + there.year - at.scene.now.year, min(week, 52))
+    return at.whole(calendar.period(there, grain), grain)
+
+
+def _opening(at: TimeMatch) -> TimePiece:
+    """ "the week" of "the week after Easter": nothing without what follows."""
+    return TimePiece(at.start, at.end, "duration", unit="none", sort="beside", weak=True)
+
+
 def _set(at: TimeMatch) -> TimePiece:
     return TimePiece(at.start, at.end, "set", unit="none")
 
@@ -224,12 +314,39 @@ SETS = (
 )
 RULES = (
     Rule(
-        r"(?:(?:the )?day (?P<name>before yesterday|after tomorrow)|(?P<name_>today|tomm?orr?ow|yesterday|tmrw|tmr))\b",
-        _named_day,
+        r"(?:(?:(?:the )?same|this) (?P<grain>time|day|week|weekend|month|quarter)|today) (?:of |in )?(?:the )?"
+        rf"(?:<which> (?P<unit>{_PERIOD})\b|<count> (?P<unit_>{_PERIOD})s? ago\b)",
+        _same,
     ),
+    Rule(
+        rf"(?:<count> (?P<unit>{_PERIOD})s? ago(?: at)?|<which> (?P<unit_>{_PERIOD})\s*,? (?:at|around|about|on|in)) "
+        r"(?:this|(?:the )?same) (?P<grain>time|day|week|weekend|month|quarter)\b",
+        _same,
+    ),
+    Rule(
+        r"(?:the )?(?:<weekday>|(?P<unit>(?:week|month|year|quarter|weekend)\b)|(?P<part>night|evening))"
+        r" (?P<side>after next|before last)\b",
+        _beyond,
+    ),
+    Rule(
+        rf"<count> (?:(?P<part>{words.any_of(words.DAYPARTS)})|(?P<weekday>{words.any_of(words.WEEKDAYS)}))s? ago\b",
+        _named_ago,
+    ),
+    Rule(
+        r"(?:(?:the )?(?:day|week|weekend|month|quarter|year)"
+        rf"|the (?:days|weeks|months|night|evening|morning|afternoon|{words.FULL_WEEKDAY}))\b"
+        r"(?= (?:(?:after|following) (?!next\b|that\b)"
+        rf"|(?:before|preceding|prior to) (?!that\b|last\b(?! (?:{MONTH}|christmas|easter|thanksgiving)))))",
+        _opening,
+    ),
+    Rule(r"(?P<name>today|tomm?orr?ow|yesterday|tmrw|tmr|2moro)\b", _named_day),
     Rule(
         r"(?:(?:on )?<weekday>(?: <part>)?\s*,? (?:of )?<which> week|<which_> week\s*,? (?:on )?<weekday_>)\b",
         _weekday_of_week,
+    ),
+    Rule(
+        r"(?:the )?<nth> <weekday> (?:of|in) (?:the )?(?:<which> month\b|<month>(?:\s*,? (?:of )?<year>)?)",
+        _nth_weekday,
     ),
     Rule(r"(?:the )?<day>(?: day)? of (?:the )?<which> month\b|<which_> month\s*,? (?:on )?the <day_>", _day_of_month),
     Rule(
@@ -239,11 +356,13 @@ RULES = (
     Rule(r"(?:the )?<which> <count>\s*<unit>", _counted),
     Rule(r"(?:the )?<count> <which> <unit>(?<=s)", _counted),
     Rule(r"(?:the )?<which> <unit>", _period),
+    Rule(rf"(?:the )?(?P<unit>{_PERIOD}) to date\b", _to_date),
     Rule(
         rf"{_DURATION}(?P<half> and a half)? (?P<way>ago|back|earlier|later|hence|from now|from today)\b"
         r"(?: (?P<name>today|tomorrow|yesterday|to the day)\b)?",
         _ago,
     ),
+    Rule(r"(?:between )?<count>(?:\s*[-–]\s*| (?:to|or|and) )<count2>\s*<unit> ago\b", _some_ago),
     Rule(
         rf"in (?:about |around |another )?{_DURATION}(?P<time>['\u2019]?s?['\u2019]? time\b)?(?! of\s)",
         _ahead,

@@ -9,7 +9,6 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from service.language import sentences
 from service.language.temporal import words
 
 MAX_CHARS = 400  # the longest stretch that is read as one sentence
@@ -21,6 +20,10 @@ _SHAPE = re.compile(
     re.IGNORECASE,
 )
 _LEAD = re.compile(r"(?:\b[qh]|\b(?:at|from|between)\s|['\u2019])$", re.IGNORECASE)
+_BREAK = re.compile(r"\n+|(?<=[.!?])[^\S\n]+")
+_ABBREVIATION = re.compile(
+    r"(?:\b[ap]\.m|\b[A-Z]|\b(?:Mr|Mrs|Dr|Ms|St|No|vs|Jan|Feb|Mar|Apr|Jun|Jul|Aug|Sep|Sept|Oct|Nov|Dec))\.$"
+)
 
 
 def may_have_time(text: str) -> bool:
@@ -35,9 +38,25 @@ def may_have_time(text: str) -> bool:
     return False
 
 
+def split(text: str) -> Iterator[tuple[int, int]]:
+    """Spans of all sentences; ascending. One ends at a full stop before a capital, unless that belongs to "3 p.m.",
+    "Oct. 5" or "Dr. Who"."""
+    position = 0
+    for gap in _BREAK.finditer(text):
+        start, end = gap.span()
+        if text[start] != "\n" and text[start - 1] == ".":
+            follows = text[end : end + 1]
+            capital = follows.isupper() or follows in "\"'\u201c("
+            if not capital or _ABBREVIATION.search(text[max(0, start - 6) : start]):
+                continue
+        yield position, start
+        position = end
+    yield position, len(text)
+
+
 def with_time(text: str) -> Iterator[tuple[int, int]]:
     """Spans of the sentences that may have a time, cut at blanks where they are longer than MAX_CHARS; ascending."""
-    for start, end in sentences.split(text):
+    for start, end in split(text):
         while start < end:
             blank = text.rfind(" ", start, start + MAX_CHARS) if end - start > MAX_CHARS else end
             cut = blank if blank > start else min(start + MAX_CHARS, end)

@@ -9,6 +9,7 @@ from datetime import datetime
 from service.domain.temporal import Mention, TemporalTag
 from service.language.temporal import tense
 from service.language.temporal.calendar import Lean
+from service.language.temporal.words import NUMBER
 
 MAX_CHARS = 2000  # the tense of a long text is that of its opening
 
@@ -20,10 +21,20 @@ _AHEAD = re.compile(
     r"\b(?:will|won['\u2019]t|shall|gonna|going\s+to|(?:plan|plans|planning|intend|intends|hope|hopes|about)\s+to"
     r"|(?<!not\s)(?<!n't\s)(?<!n\u2019t\s)wants?\s+to|upcoming|in\s+the\s+future|soon|someday|one\s+day)\b|['\u2019]ll\b"
 )
+_ROLLING = re.compile(rf"(?:for\s+)?(?:the\s+)?(?:next|coming)\s+{NUMBER}")
 # Verbs whose past tense says how things have stood ever since: "moved to Berlin", "started at the bank".
 _LASTING = re.compile(
     r"\b(?:born|named|called|moved|started|joined|became|switched|adopted|learned|learnt|decided|married|bought"
     r"|chose|signed\s+up|settled|agreed|has|have|['\u2019]ve|since|is|are|am|['\u2019]m|['\u2019]re|lives?|works?|likes?|prefers?)\b"
+)
+# "I use a phone with a cracked screen": who does something now speaks of now, whatever participle comes after it. Not
+# where the verb opens another sentence ("I think he left"), nor where its past looks the same ("I put it away").
+_NOW = re.compile(
+    r"^\W*(?:(?:i|we|you|they)\s+(?:(?:do\s+not|don['\u2019]t|can\s*not|can['\u2019]t|never|always|only|also|just|still|\w+ly)\s+)*"
+    r"(?!(?:think|know|guess|believe|hear|remember|say|suppose|will|would|shall|should|could|might|must"
+    r"|put|cut|set|let|hit|cost|hurt|quit|read|shut|beat)\b)(?P<base>[a-z]+)"
+    r"|(?:user|he|she)\s+(?:(?:never|always|only|also|still|\w+ly)\s+)*(?!(?:was|thinks|knows|says)\b)[a-z]+(?<!s)s"
+    r"|[a-z]+(?<!s)s\s+(?:a|an|the|his|her|their|its))\b(?!['\u2019])"  # "Drives a Skoda": the user's
 )
 
 
@@ -37,14 +48,20 @@ def tag(text: str, mentions: Sequence[Mention], reference: datetime) -> Temporal
     if times and all(_ahead(m, reference) for m in times) and not tense.is_habit(lowered):
         return TemporalTag.FUTURE
     if times and all(m.ends_at is not None and m.ends_at <= reference for m in times):
-        lasts = not is_past and _LASTING.search(lowered)
+        lasts = not is_past and (_LASTING.search(lowered) or _acts_now(lowered))
         return TemporalTag.CURRENT if lasts or re.search(r"\bborn\b", lowered) else TemporalTag.PAST
     if _AHEAD.search(lowered) and not is_past:
         return TemporalTag.FUTURE
     running = any(m.ends_at is None or m.ends_at > reference for m in times)
-    if is_past and not running and not _LASTING.search(lowered):
+    if is_past and not running and not _LASTING.search(lowered) and not (_acts_now(lowered) and not times):
         return TemporalTag.PAST
     return TemporalTag.CURRENT
+
+
+def _acts_now(text: str) -> bool:
+    """Whether the first verb of a lower-cased text is a plain present."""
+    found = _NOW.match(text)
+    return found is not None and (found["base"] is None or Lean.PAST not in tense.verbs(found["base"]))
 
 
 def _counts(mention: Mention, text: str) -> bool:
@@ -55,5 +72,6 @@ def _counts(mention: Mention, text: str) -> bool:
 
 
 def _ahead(mention: Mention, reference: datetime) -> bool:
-    """Whether a time is in the future."""
-    return mention.begins_at is not None and mention.begins_at > reference
+    """Whether a time is still to come; "the next two weeks" have begun."""
+    rolling = _ROLLING.match(mention.text.lower())
+    return mention.begins_at is not None and mention.begins_at > reference and not rolling

@@ -68,6 +68,20 @@ def is_habit(sentence: str) -> bool:
     return _HABIT.search(sentence) is not None
 
 
+_TAKES = re.compile(r"\b(?:can|could|able\s+to|takes?)\b")
+_DOES = re.compile(r"\b[a-z]{2,}(?<!s)s\b")
+
+
+def says_how_long(before: str, lean: Lean) -> bool:
+    """Whether "in 52 minutes" after these lower-cased words is how long something takes: somebody does it, or can do
+    it, and nothing speaks of a plan."""
+    return _TAKES.search(before) is not None or (lean is Lean.NONE and _DOES.search(before) is not None)
+
+
+_CLAUSE = re.compile(r"\W*(?:\w[\w'\u2019-]*\W+){3}")  # words enough for one with a verb that is no cue ("goes up")
+_CLAUSE_ENDS = re.compile(r"[,;]")
+
+
 def leaning(sentence: str) -> Callable[[int], Lean]:
     """Returns a function like `lean` for many positions of one sentence, whose verbs are looked up once, on the first
     call."""
@@ -86,7 +100,9 @@ def leaning(sentence: str) -> Callable[[int], Lean]:
             return before[-1]
         if not found:
             return plan
-        return found[0][1]
+        first, cue = found[0]
+        another_clause = _CLAUSE.match(sentence, 0, position) and _CLAUSE_ENDS.search(sentence, position, first)
+        return plan if another_clause else cue
 
     return at
 

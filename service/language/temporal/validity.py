@@ -13,8 +13,7 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention, TemporalType
-from service.language import sentences
-from service.language.temporal import tense, words
+from service.language.temporal import calendar, sentences, tense, words
 from service.language.temporal.calendar import Lean
 
 MAX_CHARS = 2000  # a longer text is a document, and documents do not expire
@@ -26,6 +25,13 @@ _PLAN = re.compile(
     r"|pick\s+up|meet|sync|review|presentation|conference|game|match|show|class|lesson|date\s+with|coffee\s+with)\b"
 )
 _LIMIT = re.compile(r"(?:up\s+)?(?:until|till?|through|thru|to|by|no\s+later\s+than|on\s+or\s+before|before)\b")
+_STATE = r"\b(?:available|closed|open|away|out|on\s+(?:leave|vacation|holiday)|on-?call|unavailable|suspended|paused)\b"
+_PASSING_STATE = re.compile(_STATE)
+_HOLDING = re.compile(  # what holds "for two weeks" holds from now on
+    rf"(?:{_STATE}|\b(?:valid|good|free|off|trial|blocked|banned|frozen|be|stay(?:ing)?)\b)[^.]{{0,24}}"
+    r"\bfor\s+(?:about\s+|another\s+|up\s+to\s+|the\s+)?$"
+)
+_DURATION = re.compile(words.slotted(r"<count>\s*<unit>"))
 _LINK = re.compile(r"(?:-|–|—|~|\b(?:to|until|till?|through|thru|and)\b)")
 _UNTIL = re.compile(r"(?:up\s+)?(?:until|till?|through|thru)\b")
 _STILL = re.compile(r"\b(?:now|today|present|date|currently|but|since|then)\b")
@@ -98,13 +104,16 @@ def _expiry(sentence: str, offset: int, mentions: Sequence[Mention], reference: 
     # "there Monday to Thursday", "yoga is Tuesday and Thursday": of every week, unless a verb or plan says otherwise
     bare = {m.text.lower() for m in mentions if may_recur(m.text) and lean(m.start - offset) is Lean.NONE}
     several = len(bare) > 1 or any(_BARE_SPAN.fullmatch(named) for named in bare)
-    habit = habit or several
+    habit = habit or (several and not _PASSING_STATE.search(sentence))
     ends = []
     for mention in mentions:
+        before, governed = sentence[: mention.start - offset], lean(mention.start - offset)
+        if mention.kind == "duration" and not habit and governed is not Lean.PAST and _HOLDING.search(before):
+            ends += _lasting(mention.text.lower(), reference)
         if mention.ends_at is None or mention.kind in ("set", "duration") or mention.ends_at < reference:
             continue
         limit = mention.begins_at is None and _LIMIT.match(mention.text.lower())
-        past = lean(mention.start - offset) is Lean.PAST  # "finished it this week", "was out until Friday"
+        past = governed is Lean.PAST  # "finished it this week", "was out until Friday"
         if limit and past:
             continue
         if limit or not (
@@ -116,3 +125,16 @@ def _expiry(sentence: str, offset: int, mentions: Sequence[Mention], reference: 
             is_appointment = instant and mention.ends_at.second == 0  # a deadline ends where it says
             ends.append(mention.ends_at + APPOINTMENT if is_appointment else mention.ends_at)
     return max((end for end in ends if end > reference), default=None)
+
+
+def _lasting(duration: str, reference: datetime) -> list[datetime]:
+    """The end of "away for two weeks", "valid for 90 days", counted from `reference` (aware, local)."""
+    if (match := _DURATION.fullmatch(duration)) is None:
+        return []
+    try:
+        count, unit = calendar.in_whole_units(words.number(match["count"]), words.unit(match["unit"]))
+        if unit in calendar.SECONDS_OF:
+            return [reference.astimezone(UTC) + timedelta(seconds=count * calendar.SECONDS_OF[unit])]
+        return [calendar.shift(reference, count, unit)]
+    except (ValueError, OverflowError):
+        return []

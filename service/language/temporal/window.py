@@ -29,13 +29,20 @@ _ROLLING = re.compile(
     rf"(?:the\s+)?(?:(?:last|past|previous)\s+{NUMBER}|past\s+(?!weekend|{WEEKDAY}|{MONTH})|\w+\s+to\s+date)"
 )
 _YEAR = re.compile(r"(?:19|20)\d\d")
+_SINCE = re.compile(r"\b(?:(?:less|fewer|no(?:t)?\s+more)\s+than|under|within|at\s+most)\s*$")
+_BEYOND = re.compile(r"\b(?:(?:more|longer)\s+than|over|at\s+least)\s*$")
+WORDS_BEFORE_CHARS = 40
+"""What bounds a time ("no more than") stands that near before it."""
+_INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
+_NEAREST, _FARTHEST = timedelta(minutes=5), timedelta(minutes=30)
+_AND = re.compile(r"[\s,]*(?:and)?\s*")
+_EXACTLY = re.compile(r"\b(?:exactly|precisely)\s+$")
+_HOURS_AWAY = re.compile(r"\b(?:hour|hr|minute|min|sec|second)s?\b")
 _HALF = r"(?:\s+and\s+a\s+half)?"
 _MONTHS_AWAY = re.compile(
     rf"(?:in\s+)?(?:about\s+|around\s+|another\s+)?{NUMBER}{_HALF}\s*(?P<unit>month|year|decade)s?{_HALF}['\u2019]?"
     r"(?:\s+(?:ago|back|earlier|later|hence|from\s+now|from\s+today|time))?"
 )
-_INSTANT = timedelta(hours=1)  # "at 3pm yesterday" asks for the hour
-_AND = re.compile(r"[\s,]*(?:and)?\s*")
 
 
 def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
@@ -47,7 +54,7 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     if not may_have_time(query):
         return None
     named = [m for m in find(query, reference, zone, _leaning, asked=True) if m.begins_at or m.ends_at]
-    found = [_bounds(m, reference, zone) for m in named]
+    found = [_bounds(m, query[max(0, m.start - WORDS_BEFORE_CHARS) : m.start].lower(), reference, zone) for m in named]
     if not found:
         return None
     starts, ends = [b for b, _ in found if b], [e for _, e in found if e]
@@ -74,17 +81,34 @@ def _leaning(sentence: str) -> Callable[[int], Lean]:
     return at
 
 
-def _bounds(mention: Mention, reference: datetime, zone: ZoneInfo) -> Window:
+def _bounds(mention: Mention, before: str, reference: datetime, zone: ZoneInfo) -> Window:
     begins, ends, text = mention.begins_at, mention.ends_at, mention.text.lower()
-    if begins and (away := _MONTHS_AWAY.fullmatch(text)):  # "a year ago": nobody counts the days
-        unit = "month" if "half" in text or away["unit"] == "month" else "year"
-        try:
-            whole = calendar.period(begins.astimezone(zone).replace(tzinfo=None), unit)
-            begins, ends = (each.replace(tzinfo=zone).astimezone(UTC) for each in whole)
-        except (ValueError, OverflowError):  # at the edges of the calendar
-            pass
+    if text.endswith("ago"):  # "less than a week ago" starts there, "more than a week ago" ends there
+        if text.startswith("less than") or _SINCE.search(before):
+            return begins or ends, None
+        if _BEYOND.search(before):
+            return None, begins or ends
+    try:
+        around = _around(text, begins, ends, reference, zone) if begins and not _EXACTLY.search(before) else None
+    except (ValueError, OverflowError):  # at the edges of the calendar
+        around = None
+    if around:
+        return around
     if begins and begins == ends:
         return begins, begins + _INSTANT
     if ends and ends <= reference and _ROLLING.match(text):
         ends = reference  # "the last three days" run up to now
     return begins, ends
+
+
+def _around(text: str, there: datetime, ends: datetime | None, reference: datetime, zone: ZoneInfo) -> Window | None:
+    """What "two hours ago" or "in three months" takes in around the moment they name: nobody counts the minutes or
+    days. None for any other expression."""
+    if away := _MONTHS_AWAY.fullmatch(text):
+        unit = "month" if "half" in text or away["unit"] == "month" else "year"
+        begins, finish = calendar.period(there.astimezone(zone).replace(tzinfo=None), unit)
+        return begins.replace(tzinfo=zone).astimezone(UTC), finish.replace(tzinfo=zone).astimezone(UTC)
+    if ends != there or not _HOURS_AWAY.search(text):
+        return None
+    about = min(max(abs(there - reference) / 4, _NEAREST), _FARTHEST)
+    return there - about, there + about

@@ -114,9 +114,9 @@ def nth(word: str) -> int:
 
 
 def _year(word: str) -> int:
-    """A year in digits or words."""
+    """A year in digits or words; one of two digits ("'19") stays below 100."""
     if word[-1].isdigit():
-        return int(word)
+        return int(word.lstrip("'\u2019"))
     said = [each for each in re.split(r"[\s-]+", word) if each not in ("and", "hundred")]
     century = 2000 if said[:2] == ["two", "thousand"] else 100 * NUMBERS[said[0]]
     return century + sum(NUMBERS[each] for each in said[2 if century == 2000 and said[0] == "two" else 1 :])
@@ -128,7 +128,7 @@ _SLOTS: dict[str, tuple[str, Callable[[str], object]]] = {
     "day": (DAY, day),
     "ordinal": (_ORDINAL, day),
     "nth": (NTH, nth),
-    "year": (YEAR, _year),
+    "year": (rf"(?:{YEAR}|['\u2019]\d\d\b)", _year),
     "spoken": (rf"(?:{YEAR}|{SPOKEN_YEAR})", _year),
     "count": (rf"(?:{NUMBER}(?:\s+and\s+a\s+half\b)?|half\s+an?\b)", number),
     "unit": (UNIT, unit),
@@ -184,6 +184,9 @@ STARTS = CUES | {
     *(word.split()[0] for word in _DAY_WORDS),
     *listed("the couple few half last past previous prior next coming upcoming following this same current in within"),
     *listed("every each once twice several on early late earlier later rest remainder at close q h w bi fy over"),
-    *listed("new valentine valentines independence present date good weekdays weeknights calendar between day"),
+    *listed("boxing new valentine valentines independence earth st veterans groundhog april black cyber labor labour"),
+    *listed(
+        "present date memorial mother mothers father fathers women womens good weekdays weeknights calendar between"
+    ),
 }
 """Words that a time may begin with: no rule is tried at any other."""

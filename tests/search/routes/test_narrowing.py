@@ -204,6 +204,8 @@ ASKED: list[tuple[dict[str, Any], str]] = [
     ({"time_query": "May 2023"}, "2023-05-14"),
     ({"time_query": "yesterday"}, "2026-03-01T22:59 2026-03-01T23:01"),
     ({"time_query": "the 28th"}, "2026-02-28"),
+    ({"time_query": "more than a week ago"}, "2023-05-14 2026-02-20"),
+    ({"time_query": "less than a week ago"}, "2026-02-24 2026-02-28 2026-03-01T22:59 2026-03-01T23:01"),
     ({"time_query": "before 2024"}, "2023-05-14"),
     ({"time_query": "since 24 February"}, "2026-02-24 2026-02-28 2026-03-01T22:59 2026-03-01T23:01"),
     ({"start": "2026-02-24", "end": "2026-03-01T22:59:00Z"}, "2026-02-24 2026-02-28"),
