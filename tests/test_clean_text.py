@@ -28,7 +28,7 @@ MADE_OF_CLEAN_TEXTS = {
     "memories/undo.py": 1,
     "memories/stages/size.py": 1,
     "search/past_texts.py": 1,
-    "search/search.py": 2,
+    "search/preparation.py": 2,
     "search/techniques.py": 3,
     "conversations/transcript.py": 1,
 }

@@ -15,7 +15,7 @@ from service.runtime.embedding import cached
 from service.runtime.resources import Resources
 from tests.conftest import Tenant, open_as
 from tests.fakes.embedder import AngleEmbedder
-from tests.fakes.postgres_proxy import SNAPSHOT, Moment, PostgresProxy, postgres_proxy
+from tests.fakes.postgres_proxy import READ, SNAPSHOT, Moment, PostgresProxy, postgres_proxy
 from tests.support.application import Tables, client_of, serving
 
 NOTE = {"content": "Repairs the kiln in May", "user_id": "iris"}
@@ -88,7 +88,7 @@ async def test_lost_at_the_end_of_a_read(proxy: PostgresProxy, behind_proxy: Asy
     kept = (await stored(behind_proxy)).json()["results"][0]["id"]
     search = {"query": "kiln", "user_id": "iris"}
     proxy.cut_at, proxy.moment = b"COMMIT\x00", moment
-    proxy.begun_by = SNAPSHOT
+    proxy.begun_by = READ
     lost = await behind_proxy.get(f"/v1/memories/{kept}")
     assert (lost.status_code, lost.json()["code"]) == (503, "store_unavailable")
     assert lost.headers["Retry-After"] == "1"
