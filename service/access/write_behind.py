@@ -42,7 +42,7 @@ class WriteBehind(ABC):
     _buffer: Buffered
 
     what: ClassVar[str]
-    """Its name in the log."""
+    """The name of the buffer in the log."""
 
     def __init__(self, database: Database, *, pause_s: float = USES_PAUSE_S) -> None:
         self._database = database
@@ -191,7 +191,7 @@ class KeyUses(WriteBehind):
         self._pending.set()
 
     async def write(self) -> None:
-        """A transaction per workspace."""
+        """Writes the buffered uses, one transaction per workspace."""
         while self._buffer:
             workspace_id = next(iter(self._buffer))[0]
             taken = {key: self._buffer.pop(key) for key in list(self._buffer) if key[0] == workspace_id}

@@ -44,8 +44,8 @@ from service.upkeep.routes import optimization
 from service.worker.scrape import Scrape
 from service.working.routes import working
 
-# search, tags and bulk stand before memories, or "search" would be taken for an id; so does
-# entity_graph before entities; automem takes what is left under its address
+# search, tags and bulk come before memories, or "search" would be taken for an id; so does entity_graph before
+# entities; automem takes the remaining paths under its address
 PARTS = (
     health,
     search,
@@ -89,7 +89,7 @@ PARTS = (
 )
 
 NO_TELEMETRY: TelemetryConfig = {"tracing": False, "metrics": False, "logs": False, "auto_configure": False}
-"""FastAPI's own would record bodies and the messages of exceptions; ours is service/observability/tracing.py."""
+"""FastAPI's own tracing would record bodies and messages of exceptions; ours is service/observability/tracing.py."""
 
 Opener = Callable[[Settings], AbstractAsyncContextManager[Resources]]
 

@@ -38,7 +38,7 @@ START_DELAY_MAX_S = 2.0
 """How long a start waits for them."""
 
 QUERY_TEXT = CleanText("Which book did Ada lend to her brother?")
-"""It names a person, so that names are looked up too."""
+"""A query that names a person, so that names are looked up too."""
 
 
 @asynccontextmanager
@@ -86,8 +86,8 @@ async def connections(res: Resources, count: int) -> None:
 
 
 def routes(app: FastAPI) -> None:
-    """Lets all routes work out what they take: else each does so when the first request comes by it, some 5 ms, and
-    the first request to the last route held up all others for half a second."""
+    """Lets all routes analyse their parameters. Otherwise each does so on the first request that passes it, in some 5
+    ms, and the first request to the last route held up all others for half a second."""
     nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
     for route in app.routes:
         route.matches(nowhere)

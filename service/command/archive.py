@@ -25,7 +25,7 @@ FORMAT, VERSION = "loxodon-export", 1
 MANIFEST = "manifest.json"
 SUFFIX = ".jsonl.gz"
 LEVEL = 3
-"""Of gzip: a fifth larger than 9 and five times as fast; vectors are most of an export and hardly shrink."""
+"""The level of gzip: a fifth larger than 9 and five times as fast; vectors are most of an export and hardly shrink."""
 
 
 @dataclass(frozen=True, slots=True)

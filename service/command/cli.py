@@ -1,7 +1,7 @@
 """Commands of `loxodon`.
 
 `run` is for one machine and does everything. `api`, `worker` and `migrate` are its parts, for containers: they expect
-DATABASE_URL. Imports stand inside the commands: the supervisor must start at once and stay small.
+DATABASE_URL. Imports are inside the commands: the supervisor must start at once and stay small.
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""`loxodon import --from`: sends what another memory service gave out through the REST API, as anyone would store it.
+"""`loxodon import --from`: sends the dump of another memory service through the REST API, like any other client.
 
 Ids of the source are kept, so a second import finds what the first one stored and adds nothing.
 """

@@ -1,4 +1,4 @@
-"""`loxodon jobs`: what the worker has to do, over the REST API."""
+"""`loxodon jobs`: the jobs of the worker, over the REST API."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""`loxodon keys`: the API keys of a workspace, over the REST API, which audits what is done with them."""
+"""`loxodon keys`: the API keys of a workspace, over the REST API, which audits every change of them."""
 
 from __future__ import annotations
 

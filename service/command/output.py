@@ -23,7 +23,7 @@ AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for programs."
 
 
 class Advance(Protocol):
-    """Says how far something is: what is being worked on, and how many are done of how many (None: not known)."""
+    """Reports progress: what is being worked on, and how many are done of how many (None: not known)."""
 
     def __call__(self, what: str, done: int, total: int | None = None) -> None: ...
 

@@ -58,7 +58,7 @@ GIVEN = frozenset({"workspace_id", "generation", "before_generation", "position"
 """Columns that the target fills in. A position in the change feed, for example, is one of its transaction numbers."""
 
 OWN = {"memory": ("version_of",)}
-"""Columns that lead to a row of the same table, which has to be there before."""
+"""Columns that refer to a row of the same table, which has to be written first."""
 
 NUMBERED = {"memory_history": "seq", "tool_invocation": "id", "working_item": "seq"}
 """Columns that a sequence numbers; its name is the table's with `_seq`."""

@@ -147,7 +147,7 @@ class Evidence:
 
 
 UNJUDGED = Evidence("rules", "hash", "", "", ())
-"""For a single text that was not compared, because it is new or known verbatim; it is not stored."""
+"""The evidence for a single text that was not compared, because it is new or known verbatim. It is not stored."""
 
 
 @dataclass(frozen=True, slots=True)

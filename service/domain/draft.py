@@ -28,7 +28,7 @@ from service.domain.version import begins
 
 
 class EmbeddingStatus(StrEnum):
-    """State of a memory's vector: stored, queued for a job, or a stand-in while the provider is down."""
+    """State of a memory's vector: stored, queued for a job, or replaced by a placeholder while the provider is down."""
 
     STORED = "stored"
     QUEUED = "queued"

@@ -98,7 +98,7 @@ CHOICES: Final[Mapping[str, tuple[str, ...]]] = {
     "classification_source": tuple(ClassificationSource),
     "temporal_type": tuple(TemporalType),
     "temporal_tag": tuple(TemporalTag),
-    "embedding": ("stored", "queued", "placeholder"),  # EmbeddingStatus, which stands above
+    "embedding": ("stored", "queued", "placeholder"),  # those of EmbeddingStatus, whose module imports this one
 }
 """Fields with a fixed set of values. eq, ne, in and nin accept only these, because others could only be
 misspellings."""

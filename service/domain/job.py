@@ -91,8 +91,8 @@ Counts = Mapping[str, int]
 
 MAX_ATTEMPTS = 3
 LONG_MAX_ATTEMPTS = 150
-"""For work of hours, during which the worker may be replaced or the model be unavailable: with the longest wait of
-service/worker/recorder.py, 10 minutes, about a day."""
+"""Attempts for work of hours, during which the worker may be replaced or the model be unavailable: with the longest
+wait of service/worker/recorder.py, 10 minutes, about a day."""
 NOTHING: Payload = MappingProxyType({})
 
 

@@ -128,7 +128,7 @@ def count(value: Any) -> int:
 
 
 def _levels(value: Any) -> Iterator[list[Any]]:
-    """The value, what is in it, what is in that, and so on."""
+    """The levels of a value: the value itself, its members, their members, and so on."""
     level = [value]
     while level:
         yield level

@@ -55,7 +55,7 @@ class IncomingTurn:
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
-    """The stored turn, whether it is new, what was redacted, and warnings about what could not be done at once."""
+    """The stored turn, whether it is new, what was redacted, and warnings about work that was put off."""
 
     turn: Turn
     is_new: bool

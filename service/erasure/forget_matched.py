@@ -36,7 +36,7 @@ CHANGED = "changed: memory {id} has changed since it was chosen, and stays."
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The plan as it was carried out: what it still names was removed. `receipt`: of a purge."""
+    """The plan as it was carried out: everything that it still names was removed. `receipt`: of a purge."""
 
     plan: ForgetPlan
     carried_out: bool = False

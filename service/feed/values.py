@@ -21,7 +21,7 @@ ChangeKind = Literal[
     "memory.deleted",
     "memory.erased",
 ]
-"""What happened. `ended`: it is not valid from some moment on; `erased`: gone with its history."""
+"""What happened to a memory. `ended`: it is not valid from some moment on; `erased`: it is gone with its history."""
 
 
 @dataclass(frozen=True, slots=True, order=True)
@@ -105,7 +105,7 @@ DeliveryState = Literal["waiting", "delivered", "dead", "dropped"]
 
 TEST_EVENT = "webhook.test"
 MAX_WEBHOOKS = 20
-"""Per workspace."""
+"""The most webhooks of a workspace."""
 
 
 @dataclass(frozen=True, slots=True)

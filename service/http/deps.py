@@ -341,7 +341,7 @@ async def _read_scope(
 
 
 ReadScopeOf = Annotated[Scope, Depends(_read_scope)]
-"""Of lists."""
+"""The scope of a list; see `list_scope`."""
 
 MAX_SESSION_CHARS = 255
 

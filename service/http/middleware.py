@@ -62,7 +62,7 @@ BODY_TIMEOUT_S = 20.0
 """A body that takes longer is refused with 408: the largest, 4 MB, needs 200 kB/s."""
 
 BODY_BYTES_PER_S = 10_000
-"""What a body must bring each second after the first five; a phone on a bad network does."""
+"""Bytes of a body that must arrive each second after the first five; a phone on a bad network manages that."""
 
 
 def is_open(path: str) -> bool:

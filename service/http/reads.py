@@ -40,7 +40,7 @@ def send_json(content: Mapping[str, Any], headers: Mapping[str, str] | None = No
 
 
 DEADLINE_S = 15.0
-"""A whole search or recall, models included; then 503."""
+"""The longest that a whole search or recall may take, models included; then 503."""
 
 DISCONNECT_CHECK_S = 0.25
 """When a search starts to check whether its client is still connected; quick searches skip the check."""

@@ -1,4 +1,4 @@
-"""Conversations that are accepted now and stored later, and what a job needs to curate stored turns.
+"""Conversations that are accepted now and stored later, and the payload of jobs that curate stored turns.
 
 `Prefer: respond-async`: the messages are redacted at once, then they are safe in an `operation` row with its job, and
 the caller gets its id. The job runs the same verb as a direct request under the idempotency key `operation:<id>`, so a

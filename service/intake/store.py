@@ -63,8 +63,8 @@ class _BatchRun:
         self._slots = asyncio.Semaphore(AT_ONCE)
 
     async def run(self) -> None:
-        """Stores the texts of a scope together, TOGETHER at a time, in order, so that each group sees what the ones
-        before wrote."""
+        """Stores the texts of a scope together, TOGETHER at a time, in order, so that each group sees the memories of
+        those before it."""
         scopes: dict[Scope, list[int]] = {}
         for number, item in self._items.items():
             if isinstance(item.draft, Draft) and self._may_share(item.draft):

@@ -23,8 +23,8 @@ class Deadline:
         self._limit = limit
 
     def lift(self) -> float | None:
-        """Lets it run to its end, and returns the moment that held until now. Raises DeadlineExceeded when the moment
-        is over."""
+        """Lets the request run to its end, and returns the moment that was its deadline. Raises DeadlineExceeded when
+        that has passed."""
         if self._limit is None:
             return None
         if self._limit.expired():  # another task of the request, about to be cancelled

@@ -20,10 +20,10 @@ Waiter = asyncio.Future[None]
 RETRY_AFTER_S = 1.0
 
 RECENT_S = 1.0
-"""For so long after one tenant came others have half of the places at most: what they run slows it down, too."""
+"""For this long after a tenant's request, others have at most half of the places: their work slows it down, too."""
 
 REMEMBERED = 100
-"""Tenants whose coming is remembered; a few would do."""
+"""The number of tenants whose last request is remembered; a few would do."""
 
 
 class FairGate:
@@ -222,7 +222,7 @@ def inside(place: RequestPlace) -> Iterator[None]:
 
 
 def leave() -> None:
-    """The running request gives its place up for good: what is still to come is mostly waiting."""
+    """Gives up the place of the running request for good: from here on it mostly waits."""
     place = _place.get()
     if place is not None:
         place.end()

@@ -12,10 +12,10 @@ from service.domain.errors import ServiceError
 
 SERVICE = Path(__file__).parents[1]
 MOST_FRAMES = 12
-"""The innermost ones; those of the framework around them say nothing."""
+"""The number of innermost frames that are kept; those of the framework around them say nothing."""
 
 DIAGNOSTICS = ("sqlstate", "schema_name", "table_name", "column_name", "constraint_name")
-"""What a database error says without quoting a value."""
+"""The fields of a database error that quote no value."""
 
 
 def is_unexpected(error: BaseException) -> bool:

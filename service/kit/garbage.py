@@ -10,11 +10,12 @@ import ctypes
 import gc
 
 THRESHOLDS = 20_000, 20, 20
-"""Objects made before the youngest are collected, and collections before the older ones are; Python has 700, 10, 10."""
+"""The thresholds of gc: new objects before the youngest are collected, and collections before the two older generations
+are. Python has 700, 10, 10."""
 
 
 def collect_rarely() -> None:
-    """Call once everything is imported: what is loaded by then is never collected."""
+    """Makes collections rare. Call it once everything is imported: objects loaded by then are never collected."""
     gc.freeze()
     gc.set_threshold(*THRESHOLDS)
 

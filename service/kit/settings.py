@@ -190,7 +190,7 @@ class ClientSettings(_Group):
 
 
 class DatabaseSettings(_Group):
-    """Postgres. `tls` and `ca_file` stand before the URLs, whose validation reads them."""
+    """Postgres. `tls` and `ca_file` come before the URLs, whose validation reads them."""
 
     tls: postgres_url.LeastTls = Field(
         default="prefer", alias="database_tls"
@@ -276,7 +276,7 @@ class SearchSettings(_Group):
 
 
 class HistorySettings(_Group):
-    """What is recorded, and how long records are kept."""
+    """The audit log and the history: their extent, and how long entries are kept."""
 
     audit_level: Literal["off", "writes", "reads", "verbose"] = "writes"  # what the audit log records
     audit_retention_days: int = Field(default=365, ge=1)  # older partitions are dropped

@@ -14,7 +14,7 @@ from service.language.lexemes import lexemes
 
 MAX_CATEGORIES = 5
 _MAX_PHRASES = 2
-_CHARS_READ = 4_000  # what a text is about stands at its beginning; keeps long ones cheap
+_CHARS_READ = 4_000  # a text says at its beginning what it is about; this keeps long ones cheap
 _PLACEHOLDER = re.compile(r"\[REDACTED[^\]]*\]")
 _LED = re.compile(
     r"\b(?:an?|the|my|your|his|her|our|their|its|this|that|some|any|every|each) ([^\W\d_]\w*(?: [^\W\d_]\w*)?)"

@@ -17,10 +17,11 @@ from service.language import sentences
 from service.language.lexemes import lexemes
 
 PRECEDING: Final = 2
-"""Turns before a turn that its context reads. Two found more than one, three or the following turn (measured)."""
+"""The number of turns before a turn that its context includes. Two found more than one, three or the following turn
+(measured)."""
 
 MAX_ASKED: Final = 2
-"""Questions of the turn before that the vector of a turn reads."""
+"""The number of questions of the turn before that the vector of a turn includes."""
 
 QUESTION_MARKS: Final = ("?", "\uff1f", "\u061f")
 
@@ -58,7 +59,7 @@ def affected(turn_index: int) -> range:
 
 
 def question_share(text: str) -> float:
-    """Returns which share of a text's terms stands in questions, 0..1; 0 for a text without terms.
+    """Returns the share of a text's terms that are in questions, 0..1; 0 for a text without terms.
 
     A question shares its words with a question asked of memory, but answers nothing.
     """

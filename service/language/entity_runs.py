@@ -116,7 +116,7 @@ def _connects(sentence: list[Token], index: int) -> bool:
 
 
 def _cleaned(sentence: list[Token], start: int, end: int, *, headline: bool) -> Iterator[tuple[int, int]]:
-    """The run without what is capitalised for another reason; nothing when that leaves nothing."""
+    """Yields the run without words that are capitalised for another reason, unless no word is left."""
     while start < end and _strip_first(sentence, start, end):
         start += 1
     while start < end and _is_plain(sentence[end - 1]):

@@ -55,7 +55,7 @@ def _inside(run: list[Token]) -> str | None:
 
 
 def _beside(run: list[Token], before: str, after: str) -> str | None:
-    """The noun or verb next to the name; the nearest word speaks first."""
+    """The type by the noun or verb next to the name; the nearest word decides."""
     tail = before.split()
     last = tail[-1] if tail else ""
     if last in entity_words.NAMING and len(tail) > 1:

@@ -45,7 +45,7 @@ NAMES = _names(_ANY_CASE)
 """Lower-case name to its usual spelling and type."""
 
 CAPITAL_NAMES = _names(_CAPITAL_ONLY)
-"""As above, for names that are ordinary words without their capital."""
+"""Lower-case name to its usual spelling and type, for names that are ordinary words without their capital."""
 
 # Capitalised by spelling rule, not because they name a thing; and roles that a transcript starts its lines with.
 PLAIN_CAPITALS = word_set("""

@@ -12,12 +12,12 @@ from typing import Final
 from service.language.lexemes import lexemes, term_id
 
 MIN_WORDS: Final = 3
-"""Content words that a pattern must have: of fewer anything would be an example."""
+"""The least number of content words of a pattern: with fewer, any sentence would be an example."""
 
 FREQUENCY: Final = frozenset(
     lexemes("usually typically tend tends often consistently generally commonly frequently normally")
 )
-"""What says that something is usual; an example need not repeat it."""
+"""Words that say that something is usual; an example need not repeat them."""
 
 DENIALS: Final = frozenset({"not", "never", "no", "without", "nor", "neither"})
 

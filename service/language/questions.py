@@ -1,4 +1,4 @@
-"""What a question asks for. Cue lists for English, no parser; some microseconds each.
+"""Recognises what a question asks for. Cue lists for English, no parser; some microseconds each.
 
 - `kind` and `holds`: a name or a figure, and whether a text has one. Only these: nearly every text holds a place or a
   reason, and a day may be the one on which it was said.

@@ -79,8 +79,8 @@ def names(text: str) -> list[Value]:
 
 
 def replaced_by(given: Sequence[Value], text: str) -> Value | None:
-    """The one value of a text that stands where one of the given ones should: of its kind, another one, and for names
-    one that is spelt almost alike."""
+    """The one value of a text that replaces one of the given ones: a different one of its kind, and for names one that
+    is spelt almost alike."""
     values = find(text)
     for value in given:
         if value.kind == "name":

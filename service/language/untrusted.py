@@ -25,7 +25,8 @@ STEERING = re.compile(
     r"|!\[|</?(?:img|image|picture|video|audio|source|iframe|object|embed|link|svg|script|style|base|meta)\b",
     re.IGNORECASE,
 )
-"""Marks of chat templates, and what is fetched when a client shows Markdown or HTML. A space takes their meaning."""
+"""Marks of chat templates, and links that a client would fetch when it shows Markdown or HTML. A space inside makes
+them harmless."""
 
 
 def harmless(text: str) -> str:

@@ -31,7 +31,7 @@ class Account:
     gid: int = -1
 
     def give(self, path: Path) -> None:
-        """Makes the account the owner of `path`, which was just made; of a link, not of what it leads to."""
+        """Makes the account the owner of `path`, which was just made; of a link itself, not of its target."""
         if self.uid >= 0:
             os.chown(path, self.uid, self.gid, follow_symlinks=False)
 

@@ -35,7 +35,7 @@ NOT_EMBEDDED = (
 
 
 Advance = Callable[[str, int, int], None]
-"""Is called with what is done, and how much of how much of it."""
+"""Called with the current step, and how much of how much of it is done."""
 
 
 def backup(settings: Settings, folder: Path, advance: Advance = lambda *_: None) -> int:

@@ -43,7 +43,7 @@ def prepare(data_dir: Path) -> None:
 
 @contextlib.contextmanager
 def removed_on_failure(*folders: Path) -> Iterator[None]:
-    """Removes what the block has made so far when it fails, or is interrupted."""
+    """Removes the files that the block has made when it fails, or is interrupted."""
     try:
         yield
     except BaseException:

@@ -22,7 +22,8 @@ from service.domain.errors import Unavailable
 from service.http import errors
 
 HEAD_S = 10.0
-"""From the opening of a connection, or the first byte of a later request on it, to the end of the head."""
+"""The longest time from the opening of a connection, or the first byte of a later request on it, to the end of the
+head."""
 
 HEAD_BYTES = 64 * 1024
 WAITING = 4
@@ -45,7 +46,7 @@ class BoundedHttp(HttpToolsProtocol):
     """A connection that is closed when the head of a request takes too long, and answered 400 when it is too large."""
 
     _waiting: ClassVar[dict[str, dict[BoundedHttp, None]]] = {}
-    """Those of this process that wait for a head and have shown no good key, by address, the oldest first."""
+    """The connections of this process that wait for a head and have shown no good key, by address, the oldest first."""
 
     _head_bytes = 0
     _in_head = False
@@ -90,7 +91,7 @@ class BoundedHttp(HttpToolsProtocol):
         self.app = app
 
     def send_400_response(self, msg: str) -> None:
-        """Answers what is not a request with the body that every error has, and closes the connection."""
+        """Answers bytes that are no HTTP request with the body that every error has, and closes the connection."""
         answer = errors.reply(None, 400, code="invalid_input", detail=msg, headers={"Connection": "close"})
         headers = [*self.server_state.default_headers, *answer.raw_headers]
         lines = b"".join(b"%s: %s\r\n" % header for header in headers)

@@ -110,8 +110,8 @@ async def _by_policy(policy: Policy, context: EditContext, draft: Draft, edits: 
 
 
 def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
-    """The policy for the memories that these edits contradict; a correction is always accepted. What begins in the
-    future does not replace what is valid until then."""
+    """The policy for the memories that these edits contradict; a correction is always accepted. A statement that begins
+    in the future does not replace one that is valid until then."""
     if not any(each.action in CONTRADICTS and each.target for each in edits):
         return "in_place"
     if draft.fact is not None and draft.fact.correction:
@@ -186,7 +186,7 @@ def _follows(draft: Draft, target: Neighbour) -> bool:
 
 
 async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
-    """The new text is a new memory; what it contradicts stays, is valid until now, and is linked to it."""
+    """Stores the text as a new memory. The memories that it contradicts stay, end now, and are linked to it."""
     outcomes, retired = [], []
     for edit, draft in ready:
         if edit.target is not None and edit.action in CONTRADICTS:
@@ -230,7 +230,7 @@ async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) 
 
 
 async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
-    """Stores the contradicting text hidden until a person accepts it; what it contradicts stays as it is."""
+    """Stores the contradicting text hidden until a person accepts it; the memory it contradicts stays as it is."""
     deletes = [
         reviews.ProposedChange("DELETE", each.target.id)
         for each, _ in ready

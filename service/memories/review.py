@@ -96,7 +96,7 @@ async def accept(
 async def reject(
     workspace_id: UUID, review_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> ReviewWithMemories:
-    """Removes the flagged memory; what it contradicts stays. Raises NotFound, Conflict when it was accepted, or
+    """Removes the flagged memory; the memory it contradicts stays. Raises NotFound, Conflict when it was accepted, or
     PreconditionFailed."""
     return await _resolve(workspace_id, review_id, "rejected", res, request, expected)
 

@@ -55,7 +55,7 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
         await undo.lock(session, workspace_id, decision_id, found.ruling_id)
         group = await decisions.of_ruling(session, workspace_id, found)
         if not group:
-            raise missing()  # purged meanwhile
+            raise missing()  # purged in the meantime
         ours = [each for each in group if each.history_id is not None and each.memory_id is not None]
         open_ones = [each for each in ours if each.undone_at is None]
         if open_ones:

@@ -302,8 +302,8 @@ async def record(
     ruling_id: UUID | None = None,
     entry: UUID | None = None,
 ) -> UUID:
-    """Appends a change to history, and the evidence of the decision behind it; returns the id of the history entry,
-    which is `entry` where one is given."""
+    """Appends a change to history, and the evidence of the decision that caused it; returns the id of the history
+    entry, which is `entry` where one is given."""
     change = Change(memory_id, action, scope, old, new, was.before, was.vector, was.generation, entry or uuid7())
     await history.append(session, scope.workspace_id, [change])
     if evidence is not None:
@@ -313,7 +313,7 @@ async def record(
 
 
 async def rewrite_contexts(session: Session, changed: Memory) -> None:
-    """The text of a turn also stands in the context of the turns after it."""
+    """Rewrites the contexts of the turns after a changed turn, because they include its text."""
     if changed.turn_index is not None:
         workspace_id = changed.scope.workspace_id
         places = await contexts.places(session, workspace_id, [changed.id])

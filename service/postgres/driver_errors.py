@@ -13,7 +13,7 @@ from service.domain.errors import Conflict, Forbidden, LockedOut, ServiceError, 
 from service.observability.metrics import DATABASE_ERRORS
 
 DRIVER = "driver"
-"""Where the information of a connection has its driver's."""
+"""The key under which a connection's information has the driver's connection."""
 
 LOCK_TIMEOUT, QUERY_CANCELLED, DEADLOCK = "55P03", "57014", "40P01"
 LOST = (
@@ -27,10 +27,11 @@ LOST = (
     sqlalchemy.exc.PendingRollbackError,
     sqlalchemy.exc.ResourceClosedError,
 )
-"""What the driver and SQLAlchemy raise when a connection is gone or could not be made."""
+"""The errors that the driver and SQLAlchemy raise when a connection is gone or could not be made."""
 
 PASSING_CLASSES = ("40", "53", "57", "58")
-"""SQLSTATE classes of what may succeed later: transaction rollback, resources, operator intervention, system error."""
+"""SQLSTATE classes of errors after which a retry may succeed: transaction rollback, resources, operator intervention,
+system error."""
 
 RETRY_AFTER_S = 1.0
 

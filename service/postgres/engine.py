@@ -47,7 +47,7 @@ and a wrong call is one that nobody thought of."""
 
 USED_AT, WALLED = "used_at", "walled"
 BEGIN, LOCKED, COMMIT = "begin", "begin.locked", "commit"
-"""What they are called among the timed statements."""
+"""The name of these transactions among the timed statements."""
 
 MAX_PREPARED_S = 60
 """Seconds until a prepared statement is prepared and planned again, so that a plan made while a table was empty does
@@ -90,7 +90,7 @@ class Access:
 
 
 class ShrinkingPool(AsyncAdaptedQueuePool):
-    """The usual pool of an asynchronous engine, which can also close what it does not need."""
+    """The usual pool of an asynchronous engine, which can also close connections that it does not need."""
 
     def close_idle(self, idle_s: float, keep: int) -> int:
         """Closes connections idle for `idle_s`, except the `keep` used last; returns how many."""
@@ -263,7 +263,7 @@ class Database:
             raise
         finally:
             _open.reset(depth)
-            with suppress(Exception):  # it is over: committed, or its error is on the way
+            with suppress(Exception):  # the transaction has ended: committed, or its error is on the way
                 await connection.close()
 
     async def _connect(self, opening: str, *, locks: bool) -> Session:

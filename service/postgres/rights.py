@@ -136,7 +136,7 @@ NEEDED = (
         "The role loxodon_walled may not use the schema public: GRANT USAGE ON SCHEMA public TO loxodon_walled;",
     ),
 )
-"""What migrations need, in this order, and the sentence where it is missing."""
+"""The rights that migrations need, in this order, and the sentence where one is missing."""
 
 
 async def find_access(url: str, *, wanted_role: str, pooled: bool) -> Access:

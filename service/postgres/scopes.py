@@ -41,10 +41,10 @@ TYPES: Mapping[str, TypeEngine[Any]] = {
     "stored_by": DateTime(timezone=True),
     "workspace": Uuid(),
 }
-"""Where the driver would guess wrong from the value: a bare datetime would be taken without its zone."""
+"""Types of values that the driver would guess wrong: a bare datetime would be taken without its zone."""
 
 NUMBERED_TIMES = re.compile(r":((?:filter|bound)_time_\w+)\b")
-"""The times of a filter and of bounds: as many as there are."""
+"""The names of time parameters of a filter and of bounds, however many there are."""
 
 
 @dataclass(frozen=True, slots=True)

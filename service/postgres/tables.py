@@ -1,6 +1,6 @@
 """The tables for SQLAlchemy's expressions: names and types of the columns, read from each room's tables.sql.
 
-Statements need no more. Keys, constraints, defaults and indexes stand in the SQL files alone; columns that Postgres
+Statements need no more. Keys, constraints, defaults and indexes are in the SQL files only; columns that Postgres
 generates are left out, since nobody writes them. Every tenant table starts its primary key with `workspace_id` and is
 under forced row-level security.
 """
@@ -86,7 +86,7 @@ def _type(kind: str, length: str, *, is_array: bool) -> TypeEngine[Any]:
 
 
 DEFINITIONS = {name: text for file in schema.TABLES for name, text in TABLE.findall(file.read_text())}
-"""What stands between the parentheses of CREATE TABLE, by the name of the table, parents before their children."""
+"""The text between the parentheses of CREATE TABLE, by the name of the table, parents before their children."""
 
 TABLES = {name: _table(name, text) for name, text in DEFINITIONS.items()}
 

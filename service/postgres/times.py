@@ -1,4 +1,4 @@
-"""The codec for times on a connection, none of which is infinite."""
+"""The codec for times on a connection; no time is infinite."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import asyncpg  # type: ignore[import-untyped]
 from service.domain import moments
 
 EPOCH: Final = datetime(2000, 1, 1, tzinfo=UTC)
-"""That of Postgres, which counts microseconds."""
+"""The epoch of Postgres, which counts microseconds."""
 
 MICROSECOND: Final = timedelta(microseconds=1)
 LEAST, MOST = (moments.FIRST - EPOCH) // MICROSECOND, (moments.END - EPOCH) // MICROSECOND - 1

@@ -24,7 +24,7 @@ from service.providers.retry import RetryPolicy
 LOCAL_MODEL = "local:snowflake-arctic-embed-s-int8"
 
 EMBEDDER_TIMEOUT_S = 10.0
-"""One batch of a hosted embedder, retries included."""
+"""The longest time for one batch of a hosted embedder, retries included."""
 
 LLM_ATTEMPT_S = 12.0
 """One attempt at a request to the language model: after one that hangs there is time for another."""
@@ -108,7 +108,7 @@ def open_reranker(settings: Settings) -> Reranker | None:
 
 @dataclass(frozen=True, slots=True)
 class MissingEmbedder(CalibratedEmbedder):
-    """Fails every call, as an embedder that is unavailable does: searches go by words, and vectors are made later.
+    """Fails every call, as an embedder that is unavailable does: searches use words only, and vectors are made later.
     Implements `protocols.Embedder`. `reason`: what the settings lack."""
 
     model: str

@@ -141,7 +141,7 @@ class _Scan:
     safe: tuple[int, str] | None = None  # how many parts could be kept if the text ended here, and what closes them
 
     def take(self, between: str, symbol: str) -> bool:
-        """Adds what stands before the token and the token; False when the block is cut off or broken there."""
+        """Adds the text before the token and the token; False when the block is cut off or broken there."""
         self.parts.append(between)
         if between.strip():
             self.comma = None

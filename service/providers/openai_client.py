@@ -41,7 +41,8 @@ FILTER_CODE = "content_filter"  # Azure's word for a prompt that it does not pas
 MESSAGE_CHARS = 300  # of the server's own sentence
 SECRET_CHARS = 6  # shorter ones stand for "no key", and are parts of words
 TOO_LONG = re.compile(r"context (length|size|window)|prompt is too long", re.IGNORECASE)
-"""What servers say of a prompt that their model has no room for: vLLM, llama.cpp and others have no code for it."""
+"""Messages of servers about a prompt that is too long for their model: vLLM, llama.cpp and others have no code for
+it."""
 
 RENAMED: Mapping[str, str] = {"max_tokens": "max_completion_tokens", "max_completion_tokens": "max_tokens"}
 OPTIONAL = frozenset(

@@ -142,7 +142,7 @@ LOCAL = frozenset({"local"})
 ALIASES: Mapping[str, str] = MappingProxyType(
     {"claude": "anthropic", "gemini": "google", "azure": "azure_openai", "hf": "huggingface"}
 )
-"""What people call a provider."""
+"""Other names that people use for a provider."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ if TYPE_CHECKING:
     import httpx2
 
 RERANK_TIMEOUT_S = 5.0
-"""Then the order of the search stands."""
+"""The longest time for a reranker; after that the order of the search is kept."""
 
 MAX_CHARS = 4_000
 """Characters of one text: the models read some 512 to 8,192 word pieces and cut the rest off themselves."""

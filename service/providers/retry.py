@@ -35,7 +35,7 @@ class FailureReason(StrEnum):
 
 
 LASTING = frozenset({FailureReason.REFUSED, FailureReason.TOO_LONG})
-"""What the same request meets again."""
+"""Failures that the same request would meet again."""
 
 UNTIL_CHANGED = frozenset({FailureReason.REFUSED, FailureReason.UNAUTHORISED, FailureReason.QUOTA})
 """Failures that persist until somebody changes a key, a model or a limit."""

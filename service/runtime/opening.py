@@ -105,8 +105,8 @@ log = structlog.get_logger(__name__)
 
 # -- what a process gives back while nobody asks for anything ----------------------------------------------------------
 
-# After a burst each of ten connections holds 7 to 15 MB of Postgres. What is closed here comes again with the next one,
-# in milliseconds.
+# After a burst each of ten connections holds 7 to 15 MB of Postgres. A connection that is closed here is opened again
+# with the next burst, in milliseconds.
 IDLE_S = 30.0
 """How long something must be unused before it is released."""
 

@@ -40,17 +40,18 @@ from service.search.signals import QueryContext
 from service.search.statements.features import Features
 
 Flags = NDArray[np.bool_]
-"""Whether something holds, for each candidate."""
+"""A flag for each candidate."""
 
 ROUNDING: Final = 1e-9
 
 ASKS, ABOUT, WORDS = -0.3, 0.2, 0.1
-"""What counts beside the cosine in how well a text fits a question: how much of it asks, how much it speaks
-of the person asked about, and the BM25 score of it and the turns before it as a share of a full match."""
+"""The weights, in addition to the cosine, of how well a text fits a question: how much of it asks, how much it is about
+the person asked about, and the BM25 score of it and the turns before it as a share of a full match."""
 
 INTERCEPT: Final = -4.22
 COEFFICIENTS: Final = (6.44, -13.26, 1.84, -1.34, -28.68, 2.32)
-"""Of nearness, said by others, said, unsaid, lacking and standing out; bench/answers.py fits them on our own texts."""
+"""The coefficients of nearness, said by others, said, unsaid, lacking and standing out; bench/answers.py fits them on
+our own texts."""
 
 MAX_LACKING, MAX_READ, NEXT = 0.15, 30, 5
 """Maximum deduction for a text without anything that is asked for; number of texts read for it; and of the next."""

@@ -12,7 +12,8 @@ from service.domain.memory import LeanMemory
 from service.search.fusion import Ranked
 
 LOOKAHEAD: Final = 10
-"""Hits that are ranked beyond the wanted ones: what is current may rank a little below what it replaced."""
+"""The number of hits that are ranked beyond the wanted ones: a current memory may rank a little below the one it
+replaced."""
 
 FACTOR: Final = "currency"
 

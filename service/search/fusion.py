@@ -43,7 +43,7 @@ NAMES: Final = (
     "entity",
     "goal",
 )
-"""Of the signals, in weights and explanations."""
+"""The names of the signals, in weights and explanations."""
 
 DEFAULT: Final = Weights()
 

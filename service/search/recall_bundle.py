@@ -25,10 +25,10 @@ LONG_CHARS = 1_000
 """A longer message is shown by its passages that are memories, if there are any."""
 
 PASSES = 3
-"""What is in a block makes some of its lines shorter or unnecessary: it is packed again, with room for more."""
+"""The number of times a block is packed: its lines make others shorter or unnecessary, which leaves room for more."""
 
 QUOTED_CHARS = 160
-"""Shown of a later statement that is nowhere else in the block."""
+"""Characters shown of a later statement that is nowhere else in the block."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -157,7 +157,7 @@ class _Lines:
         )
 
     def of_fact(self, hit: Hit, topic: tuple[object, ...], score: float) -> PromptPiece:
-        """A fact with its day; those about one topic stand together."""
+        """A fact with its day; facts about one topic are next to each other."""
         memory = hit.memory
         return prompt_block.fact(memory, score, self.day(memory.timestamp), self.marks(hit), topic)
 

@@ -54,8 +54,8 @@ from service.search.statements.turn_candidates import TurnContext, TurnQuery
 LeanMemories = Mapping[UUID, LeanMemory]
 
 MAX_WIDENED: Final = 64
-"""Candidates are searched again, four times as many, if the page is short because messages gave way to their facts; up
-to this multiple of the wanted hits."""
+"""If the page is short because messages were dropped for their facts, four times as many candidates are searched, up to
+this multiple of the wanted hits."""
 
 DIVERSITY_OVERFETCH: Final = 4
 """With diversity, this multiple of the wanted hits is considered."""
@@ -379,7 +379,7 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
 
 
 def _shown(prepared: PreparedSearch, ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:
-    """The hits of the answer, each text once; what is current comes first, unless the query looks back."""
+    """The hits of the answer, each text once; current memories come first, unless the query looks back."""
     query, parsed = prepared.query, prepared.text.parsed
     if not (parsed.looks_back or parsed.time):
         ranked = current_first(ranked, currency.newer(found))

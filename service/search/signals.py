@@ -39,7 +39,7 @@ MAX_FEW_MATCHES = 3
 rare terms must match exactly."""
 
 HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
-"""What the technique `hybrid` adds to vectors."""
+"""The signals that the technique `hybrid` adds to vectors."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,7 +164,7 @@ def goal_pull(cosine: float | None, similarity: Callable[[float], float], *, is_
 
 
 def weights(ranking: Ranking) -> Weights:
-    """The weights in force: without hybrid search only vectors and what a memory is count."""
+    """The weights in force: without hybrid search only vectors and properties of the memory count."""
     if ranking.techniques.hybrid:
         return ranking.weights
     return ranking.weights.model_copy(update=dict.fromkeys(HYBRID_WEIGHTS, 0.0))

@@ -45,7 +45,7 @@ TIMEOUT_S = 5.0
 
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000
-"""What a model adds is cut to this length before it is embedded; a longer query does not count as a request."""
+"""A model's addition is cut to this length before it is embedded; a longer query does not count as a request."""
 
 _NO_MODEL = "skipped: there is no language model"
 _FAILED = "the language model did not answer"

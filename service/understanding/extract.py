@@ -70,7 +70,7 @@ def _read(text: str, sources: SourceTurns) -> ReadOut | None:
 
 
 def _reply_warnings(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
-    """What is wrong with an answer that can be used nevertheless."""
+    """The warnings about an answer that can be used nevertheless."""
     warnings = []
     if reply.truncated:
         warnings.append("llm_truncated: the model's answer was cut off; it reads the messages again in parts.")

@@ -1,7 +1,7 @@
 """The language model under the day's budget of a workspace.
 
-What a call may use is set aside before it and replaced by what it used after it, each in a short transaction of its own
-(docs/decisions/064-model-budget.md). Without limits nothing is set aside, and what is used is counted all the same.
+The most that a call may use is reserved before it and replaced by its actual use after it, each in a separate short
+transaction (docs/decisions/064-model-budget.md). Without limits nothing is reserved, but the use is still counted.
 """
 
 from __future__ import annotations

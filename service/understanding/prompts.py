@@ -1,7 +1,7 @@
 """The prompts for the language model.
 
-Versioned with the code. Texts from users stand between fences and are said to be material: an instruction inside them
-is part of what is judged, never followed. Everything here has passed the PII stage.
+Versioned with the code. Texts from users are between fences and declared as material: instructions inside them are
+judged, never followed. Everything here has passed the PII stage.
 """
 
 from __future__ import annotations

@@ -107,7 +107,7 @@ async def unread(
     batch: int,
 ) -> list[UnreadConversation]:
     """The next finished conversations that used tools and were not learned from. `ids`: user_id, agent_id and run_id,
-    each None or what the conversation must have."""
+    each None or the value that the conversation must have."""
     values = {"workspace": workspace_id, "after": after, "quiet_since": quiet_since, "batch": batch, **ids}
     rows = await session.execute(UNREAD, values)
     return [

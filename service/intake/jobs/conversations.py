@@ -45,7 +45,8 @@ AT_ONCE = 100
 """Conversations read in one transaction."""
 
 UNUSABLE_ATTEMPTS = 3
-"""From this attempt on the rules read what the model gives no usable answer to, because each attempt costs money."""
+"""From this attempt on the rules read turns for which the model gives no usable answer, because each attempt costs
+money."""
 
 REMEMBERED_S = 30 * 86_400.0
 """How long finished jobs are remembered: longer than they can be retried."""

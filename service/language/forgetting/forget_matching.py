@@ -27,11 +27,11 @@ Forms = tuple[Sequence[Labelled], Sequence[Name]]
 NEAR_MISSES: Final = 10
 ALIAS_ROUNDS: Final = 3
 LABEL_DISTANCE: Final = 3
-"""Words before a short number among which its noun must stand."""
+"""The number of words before a short number among which its noun must be."""
 
 _LABELS: Final = "phone telephone mobile cell fax number no email mail address contact card account password key"
 LABELS: Final = frozenset(lexemes.lexemes(_LABELS))
-"""Words for what is redacted."""
+"""Words for kinds of data that are redacted."""
 
 _ANOTHER_NAME: Final = re.compile(
     r"\b(?:is|are|was)\s+(?:also\s+known\s+as|aka|the\s+same\s+(?:[\w-]+\s+){0,2}as|an?\s+alias\s+(?:of|for)|"
@@ -167,7 +167,7 @@ def echoes(said: str, reply: str) -> bool:
 
 
 SHORT, STEM = 4, 6
-"""Letters of a word that tells something, and those that two words of one family share."""
+"""The least letters of a word worth comparing, and those that two words of one family share."""
 
 
 def names_of(texts: Iterable[ForgetText[Any]]) -> Callable[[str], bool]:
@@ -289,7 +289,7 @@ def _is_unspaced(word: str) -> bool:
 
 
 _BETWEEN: Final = frozenset({"and", "or", "no", "nr", "number", "num", "id", "is", "was", "to", "through"})
-"""What may stand between a noun and its number: "order no. 17", "orders 16 and 17"."""
+"""The text that may be between a noun and its number: "order no. 17", "orders 16 and 17"."""
 
 _DETERMINERS: Final = _NO_NAME_BEFORE | {"some", "any", "every", "each", "no", "these", "those"}
 

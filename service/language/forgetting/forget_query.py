@@ -20,7 +20,7 @@ Name = tuple[str, ...]
 """The keys of the words of a name, in order."""
 
 SHORT_NUMBER: Final = 5
-"""Digits below which a bare number tells little: its noun must stand before it in the text as well."""
+"""A bare number with fewer digits is too common: its noun must be in front of it in the text as well."""
 
 ABBREVIATION: Final = 3
 """Letters of a word that may have a full stop inside of a name."""
@@ -39,7 +39,7 @@ GENERIC: Final = word_set("""
     fact facts stuff thing things memory memories note notes file files item items anything everything all about
     related regarding concerning mention mentions mentioning known stored user users
 """)
-"""Words that say what is to be done, or that it is a record, and nothing of what it says."""
+"""Words that name the action or the record ("delete", "note"), but nothing in it."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,9 +52,9 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class ForgetQuery:
-    """`names`: forms of one name, or several names that were joined by "and"; `everything`: all that names them, else
-    `terms` (lexemes) narrow it down. `letters`: capitals that stand alone ("Building A"), which a text must have, too.
-    `text`: as it was asked."""
+    """`names`: forms of one name, or several names that were joined by "and"; `everything`: all texts with these names
+    are meant, else `terms` (lexemes) narrow them down. `letters`: single capitals ("Building A"), which a text must
+    have, too. `text`: the query as it was sent."""
 
     text: str
     identifiers: tuple[Labelled, ...]

@@ -130,7 +130,7 @@ MOST_CHARS: Final = 500
 """A longer sentence states something and is not an order."""
 
 _GAP: Final = 20
-"""Characters before a sentence in which a quote or a colon would stand."""
+"""The number of characters before a sentence that are searched for a quotation mark or a colon."""
 
 
 def find(text: str) -> list[ForgetWish]:
@@ -211,7 +211,7 @@ def _words(text: str) -> list[str]:
 
 
 def _object(wanted: str, *, polite: bool) -> tuple[str, Sort] | None:
-    """What is to be forgotten; None when it is left to guess."""
+    """The object of an order to forget; None if one would have to guess it."""
     plain = _TAIL.sub("", _WHY.sub("", wanted))
     if _SAID.match(plain):
         return ("", "said") if polite or plain.casefold().startswith("wha") else None

@@ -18,7 +18,7 @@ ABSOLUTE = re.compile(
     r"|(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)\w*\.? \d)",
     re.IGNORECASE,
 )
-"""A year, or a day of a month: the expression is its own date, and which year a birthday is in nobody says."""
+"""A year, or a day of a month: the expression is a date itself, and nobody says the year of a birthday."""
 
 
 VAGUE = re.compile(
@@ -27,7 +27,7 @@ VAGUE = re.compile(
     r"|^(?!.*\b(?:last|next|this)\b).*\b(?:spring|summer|autumn|fall|winter)s?\b",
     re.IGNORECASE,
 )
-"""What names no date ("a few years ago", "in winter"), or only a part of a time."""
+"""Expressions that name no date ("a few years ago", "in winter"), or only a part of a time."""
 
 
 RELATIVE_UNIT = re.compile(r"(?=in |.*\bago$).*?\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
@@ -35,7 +35,7 @@ ADDED = re.compile(
     r" \((?:around )?(?:\d{1,2}(?:\u2013\d{1,2})? )?(?:[A-Z][a-z]+ )?\d{4}"
     r"(?: to (?:\d{1,2} )?(?:[A-Z][a-z]+ )?\d{4})?\)"
 )
-"""What `dated` adds."""
+"""The dates in brackets that `dated` adds."""
 
 DATED_KINDS = frozenset({"date", "datetime", "range"})
 DAY = timedelta(days=1)
@@ -44,8 +44,8 @@ DAY = timedelta(days=1)
 def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     """The text with a date in brackets after each expression that does not name one.
 
-    Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" get none, nor
-    does what may come again where no verb or plan says which one is meant ("I'm there Monday to Thursday").
+    Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" get none, nor do
+    recurring times where no verb or plan says which one is meant ("I'm there Monday to Thursday").
     """
     if not temporal.may_have_time(text):
         return text

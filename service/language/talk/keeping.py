@@ -1,7 +1,7 @@
 """Whether a passage has anything worth remembering.
 
-Left out are greetings, thanks, questions and tasks for an assistant, where a passage is nothing else, and orders about
-the memory itself. What is asked to be remembered is kept.
+Passages that are only greetings, thanks, questions or tasks for an assistant are left out, and so are orders about the
+memory itself. Passages that somebody asks to remember are kept.
 """
 
 from __future__ import annotations
@@ -21,7 +21,7 @@ _EMPTY = FUNCTION_WORDS | word_set("""
     got it fun interesting true absolutely definitely totally course poor thing way hallo danke bitte bonjour
     merci salut hola gracias ciao grazie believe won't really done luck care take day weekend anyway question wonder
 """)
-"""Words that a sentence of nothing else tells nothing by."""
+"""Words such that a sentence of only these says nothing."""
 
 _ASKS = re.compile(
     r"(?i)^\W*(?:(?:so|and|but|ok|okay|btw|by the way|well|hey|hi|also)[\s,]+)*(?:"
@@ -55,7 +55,7 @@ _THANKS = re.compile(
     r"|good|nice|perfect))\b"
 )
 MAX_THANKS = 8
-"""Words of a sentence of thanks or praise that says nothing else."""
+"""The most words of a sentence of thanks or praise that says nothing else."""
 
 _DOUBT = re.compile(
     r"(?i)\b(?:maybe|perhaps|might|could be|probably|possibly|i (?:think|guess|suppose|hope)|not sure|considering"
@@ -63,7 +63,7 @@ _DOUBT = re.compile(
     r"|thinking (?:of|about))\b"
 )
 CERTAIN, UNCERTAIN = 0.95, 0.5
-"""Confidence of what was said outright, and of what was said with a doubt."""
+"""The confidence in statements made outright, and in those made with a doubt."""
 
 _ADVICE = re.compile(
     r"(?i)\?|\b(?:you (?:could|should|can|might|may want)|i(?:['\u2019]d| would)? (?:recommend|suggest|advise)"
@@ -79,7 +79,7 @@ MAX_REPORT_CHARS = 300
 """A longer text of an assistant is an answer, which search finds as a turn."""
 
 MIN_SHARED = 2
-"""Words that an assistant's report has in common with what was kept of the talk."""
+"""The least number of words that an assistant's report shares with the kept part of the talk."""
 
 
 def tells(passage: str, *, answers_something: bool) -> bool:
@@ -121,7 +121,7 @@ def is_question(sentence: str) -> bool:
 
 def reports(passage: str, kept: Set[str]) -> bool:
     """Whether an assistant says what it did or will do, or gives a name or figure of something that was talked about.
-    `kept`: the content words of what was kept of the talk, which it only repeats."""
+    `kept`: the content words of the kept part of the talk; names and figures among them are not new."""
     if len(passage) > MAX_REPORT_CHARS or _ADVICE.search(passage):
         return False
     if not _CONCRETE.search(passage):

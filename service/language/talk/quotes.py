@@ -20,13 +20,13 @@ from service.language.talk.passages import passages
 from service.language.talk.utterance import Utterance
 
 OWN_TURNS = 6
-"""Turns that are looked back to for what the speaker said last."""
+"""The number of turns in which the speaker's last statements are looked for."""
 
 OWN_PARTS = 50
 """Parts of those turns, at most: a pasted message may have thousands."""
 
 SAME_TALK = timedelta(minutes=30)
-"""How long after another turn a message may still take it up."""
+"""How long after another turn a message may still refer to it."""
 
 
 @dataclass(frozen=True, slots=True)

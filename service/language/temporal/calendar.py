@@ -14,7 +14,7 @@ Interval = tuple[datetime, datetime]
 
 DAY, WEEK = timedelta(days=1), timedelta(days=7)
 FIXED_DAYS = {"day": 1, "week": 7, "fortnight": 14, "weekend": 7}
-"""Days from one to the next."""
+"""Days from the beginning of a unit to that of the next one."""
 
 MONTHS_OF = {"month": 1, "quarter": 3, "half": 6, "year": 12, "decade": 120}
 SECONDS_OF = {"second": 1, "minute": 60, "hour": 3600}

@@ -162,7 +162,7 @@ _COUNTED = re.compile(
 _VERSION = re.compile(r"\b(?:version|v\.?)\s*$")
 _SHARE_OF = re.compile(r"\s*(?:of\b|cup|full\b|inch|\"|the\b|done\b|an?\b|majority)")
 LATE, EARLY = 40, 12
-"""From one of the late weeks to one of the early ones is into the next year."""
+"""A span from one of the late weeks to one of the early ones ends in the next year."""
 
 
 def _iso(

@@ -95,7 +95,7 @@ def _day_of_month(at: TimeMatch, day: int, which: int) -> TimePiece:
 
 
 def _part_of_period(at: TimeMatch, edge: str, unit: str) -> TimePiece:
-    """ "later this week" and "the rest of the week" from today on, "earlier this year" what has passed."""
+    """ "later this week" and "the rest of the week" begin today; "earlier this year" is the part that has passed."""
     unit = "day" if unit == "today" else unit
     begins, ends = calendar.period(at.scene.now, unit)
     border = at.scene.now if unit == "day" else at.scene.today

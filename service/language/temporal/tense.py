@@ -35,7 +35,7 @@ _VERBS = re.compile(
     r"|\bremind\b|\bdon['\u2019]t\s+forget\b|\bsee\s+you\b|\bdue\b)"
     r"|(?P<none>\b(?:is|are|am|be|been|being|['\u2019]m|['\u2019]re)\s+(?:\w+ly\s+)?\w+ed\b"
     r"|\b(?:i|we|you|they)\s+(?:use|need)\b)"
-    # what is so, or takes place by a plan, after a verb that only reports it: "He told me the shop opens in March"
+    # a present state or a plan after a verb that only reports it: "He told me the shop opens in March"
     r"|(?P<present>\b(?:is|are|comes|goes|sends|closes|opens|arrives|leaves|starts|begins|ends|runs|moves|returns)\b"
     r"|(?<=it|he)['\u2019]s\b)"
     r"|(?P<verb>\b(?:was|were|wasn['\u2019]t|weren['\u2019]t|had|did|didn['\u2019]t|went|came|saw|met|got|took|made|gave|bought|ate"

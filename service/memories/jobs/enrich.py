@@ -319,8 +319,8 @@ def find_by_rules(text: str, known: Mapping[str, NamedEntity]) -> Findings:
 
 
 def find_by_model(payload: Mapping[str, object]) -> Findings:
-    """What a model found in the text, its names redacted; speakers, and relations of what it did not name, are left
-    out."""
+    """What a model found in the text, its names redacted; speakers, and relations of entities that it did not name, are
+    left out."""
     if "entities" not in payload:
         return Findings()
     clean, _ = detection.redact_json({"entities": payload.get("entities"), "relations": payload.get("relations")})

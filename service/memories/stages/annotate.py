@@ -29,7 +29,7 @@ from service.understanding import model_calls, prompts
 MAX_CATEGORIES = 5
 MAX_CATEGORY_CHARS = 60
 KIND_CONFIDENCE = 0.7
-"""For a type that came with a fact but without a confidence of its own."""
+"""The confidence in a type that came with a fact but without one."""
 
 
 class AnnotationReply(BaseModel):

@@ -1,4 +1,4 @@
-"""What jobs read from memories and add to them: vectors, and summaries with entities.
+"""Reads memories for jobs, and adds what these make: vectors, and summaries with entities.
 
 Both writes check under the row lock that the text still has the hash it had when it was read, so a changed text never
 gets what was made from the old one. Neither changes `version`: an If-Match from before stays valid.

@@ -23,12 +23,12 @@ from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, TERM_DIMENSIONS
 
 DERIVED = frozenset({"terms", "bm25", "context_terms", "context_bm25"})
-"""Derived from the text, so not in the snapshot."""
+"""Columns derived from the text, so not in the snapshot."""
 
 UNCHANGED = frozenset({"workspace_id", "id", "version", "updated_at"})
 
 ENRICHMENT = frozenset({"summary", "enriched_at", "enrichment_attempts", "embedding_status"})
-"""What jobs found in a text. It stays while the text is the same: the decision did not remove it."""
+"""Columns that jobs filled from the text. They stay while the text is the same: the decision did not remove them."""
 
 STORED = frozenset(column.name for column in MEMORY.c) - DERIVED
 

@@ -18,7 +18,7 @@ from service.postgres.scopes import Condition, typed
 
 
 def conditions(alias: str, query: Query, now: datetime) -> Condition:
-    """All conditions except the scope. A given window includes what is not valid now."""
+    """All conditions except the scope. A given window includes memories that are not valid now."""
     found = not_expired_nor_in_review(alias, now) & present(
         alias, include_archived=query.include_archived, valid_at=query.narrow.valid_at
     )
@@ -28,8 +28,8 @@ def conditions(alias: str, query: Query, now: datetime) -> Condition:
 
 
 def valid(alias: str, validity: Validity, now: datetime) -> Condition:
-    """Validity [t_valid, t_invalid): `demote` also includes what is no longer valid, `ignore` also what is not yet
-    valid. A text that names its own end is still true after it ("worked there from 2016 to 2020") and is not left
+    """Validity [t_valid, t_invalid): `demote` also includes memories that are no longer valid, `ignore` also those not
+    yet valid. A text that names its own end is still true after it ("worked there from 2016 to 2020") and is not left
     out."""
     if validity == "ignore":
         return Condition("true")
@@ -119,7 +119,7 @@ def comparable(alias: str) -> Condition:
 
 # -- look-ups by these conditions --------------------------------------------------------------------------------------
 
-# The scope's btree cuts; the rest is a filter and a sort of what is left.
+# The scope's btree finds the rows; the other conditions filter them, and the result is sorted.
 MOST_IMPORTANT = """
 SELECT m.id FROM {source} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :wanted
 """
@@ -175,4 +175,4 @@ def _check(scope: str, rows: str, narrow: str) -> TextClause:
 
 ENDED = """CASE WHEN m.t_invalid = m.valid_until AND m.t_invalid <= m."timestamp" THEN NULL
             ELSE least(m.valid_until, m.t_invalid) END"""
-"""When a memory was over; NULL for one that speaks of a time that was over when it was said."""
+"""When a memory stopped being true; NULL for one about a time that was already past when it was said."""

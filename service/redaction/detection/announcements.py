@@ -78,7 +78,7 @@ def _is_a_question(tail: str, start: int) -> bool:
 
 
 def _is_prompt(tail: str, found: re.Match[str]) -> bool:
-    """ "Enter password:" is what a program asks."""
+    """Whether the words are the prompt of a program: "Enter password:"."""
     return re.search(r"(?i)\b(?:enter|type|retype|confirm)\b[^\n]{0,24}$", tail[: found.start()]) is not None
 
 

@@ -17,7 +17,7 @@ _ARG = r"(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|([^\s\"'|;&(){}]{2,200}))"
 _QUOTED = r"N?(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})')"
 _STRING = r"b?[\"'][^\"'\n]{1,80}[\"']"
 _TOKEN = r"([A-Za-z0-9_+/=-]{16,200})"  # noqa: S105 - a pattern
-# What stands between a command and its option is on the same line.
+# The text between a command and its option is on the same line.
 _LINE = r"\b[^\n|;]{0,200}?\s"
 _OPTIONS = (
     rf"(?:mysql\w*|mariadb\S*|7z){_LINE}-p|mongo\w*{_LINE}-p[ =]|redis-cli{_LINE}-a\s|ldap\w+{_LINE}-w\s?|sshpass -p\s?"

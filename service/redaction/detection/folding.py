@@ -1,4 +1,4 @@
-"""Look-alikes folded to what they look like: digits of any script, a Cyrillic letter in a key.
+"""Folds look-alikes to the characters they look like: digits of any script, a Cyrillic letter in a key.
 
 Characters are judged by their Unicode properties; only letters of other alphabets that look Latin are listed. Folding
 is only for detection: findings are cut out of the original text, and a text without findings is unchanged.

@@ -50,7 +50,7 @@ class Redacted:
 
 def find(text: str) -> tuple[Finding, ...]:
     """Spans that must not be stored, ascending, without overlap; placeholders are never part of one. Look-alikes count
-    as what they look like."""
+    as the characters they look like."""
     plain, places = folding.folded(text)
     return folding.unfolded(text, _find(plain), places)
 

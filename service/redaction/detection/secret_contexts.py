@@ -217,7 +217,7 @@ def _value(text: str, start: int, name: Name, sign: str | None) -> _Value | None
 
 
 def _grown(text: str, value: _Value, end: int) -> int:
-    """The end of an accepted value of which only the beginning was judged."""
+    """The end of an accepted value, only whose beginning was judged."""
     most = 200 if value.quoted else 80
     if end - value.start < most or end != value.end:
         return end

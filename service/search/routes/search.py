@@ -46,7 +46,7 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
 NOTHING_ASKED = "nothing_asked: the request has nothing but a time_query that was not understood."
 
 Connected = Mapping[UUID, list[ConnectedMemoryItem]] | None
-"""By hit; None unless requested."""
+"""The connected memories of each hit; None unless requested."""
 
 RESPONSES = errors.keyed(400, 413, 422, 429)
 

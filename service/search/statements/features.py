@@ -152,11 +152,12 @@ def of_columns(found: Mapping[str, Sequence[Any]]) -> Features:
 
 
 UNKNOWN: Mapping[str, object] = {"dated": False, "tagged": False, "importance": 0.5}
-"""What a turn has where memories have something that none has; else None."""
+"""The value of turns for features that only memories have; else None."""
 
 
 def joined(memories: Features, more: Features, wanted: frozenset[str]) -> Features:
-    """The features of memories, then those of more candidates, such as turns. `wanted`: what was read for memories."""
+    """The features of memories, then those of more candidates, such as turns. `wanted`: the features read for
+    memories."""
     found: dict[str, Any] = {name: np.concatenate([getattr(memories, name), getattr(more, name)]) for name in NUMBERS}
     for name in (ALWAYS.keys() | wanted) - {*NUMBERS, SHORT_TEXTS}:
         others = getattr(more, name) or [UNKNOWN.get(name)] * len(more.ids)

@@ -38,7 +38,8 @@ COMMON_SHARE: Final = 0.02
 """Terms in more than this share of the texts are common: they score, but open no candidates."""
 
 MAX_OPENED_ROWS: Final = 10_000
-"""Nor do the more frequent of the others once the rarer ones open this many rows in total: some 20 ms of work."""
+"""The more frequent of the other terms open none either, once the rarer ones open this many rows in total: some 20 ms
+of work."""
 
 MAX_COMPANION_TERMS: Final = 2
 """If only a common term is left, a row must also contain one of this many next rarest terms. With five, half as many

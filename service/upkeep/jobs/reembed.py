@@ -1,5 +1,5 @@
-"""Re-embedding: makes the vectors of the generation that is being built, cuts over to it, then adds what was written
-meanwhile.
+"""Re-embedding: makes the vectors of the generation that is being built, cuts over to it, then adds the texts written
+in the meantime.
 
 Nothing is embedded with a transaction open, and searches keep using the active generation. Safe to run twice, by two
 workers, and to kill: existing vectors are not made again.
@@ -58,8 +58,8 @@ class Progress:
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
-    """Fills the generation that is being built and cuts over to it, or adds what the active one lacks; repeats if
-    another generation has been started."""
+    """Fills the generation that is being built and cuts over to it, or adds the vectors that the active one lacks;
+    repeats if another generation has been started."""
     total: Counter[str] = Counter()
     found = await generations.read_all(res.db)
     while len(found) > 1:

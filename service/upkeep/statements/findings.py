@@ -94,7 +94,7 @@ STAT_PART = """
     SELECT e.memory_id AS first, CAST(:nil AS uuid) AS second, e.* FROM memory_stat e
     WHERE e.workspace_id = :workspace AND {which} ORDER BY e.memory_id LIMIT :most
 """
-# A memory that was used after it was flagged is no longer stale, unless its end has passed.
+# A memory that was used after it was flagged is not stale any more, unless its end has passed.
 STALE = f"""
     SELECT e.first, e.second, m.id, m.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
            jsonb_build_object('valid_until', m.valid_until, 'last_accessed', e.last_accessed) AS detail
