@@ -146,7 +146,7 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
 
 
 async def _unchanged(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
-    """The known memory stays; the statement repeats it, or is older and becomes part of its history."""
+    """Keeps the known memory: the statement repeats it, or is older and becomes part of its history."""
     session, res, kept_as = context.session, context.res, None
     workspace_id, given = draft.scope.workspace_id, draft.given
     await write.keep_evidence(session, draft.scope, target.id, draft.evidence)

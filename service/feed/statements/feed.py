@@ -24,8 +24,7 @@ COLUMNS = (
     "tags", "categories", "metadata", "timestamp", "t_valid", "t_invalid", "expires_at", "archived", "version",
     "created_at", "updated_at",
 )  # fmt: skip
-"""Columns of a memory in a change: those that a caller wrote or decided. Effects of use, ageing and jobs are not
-changes."""
+"""Columns of a memory in a change: those that a caller sets. Effects of use, ageing and jobs are not changes."""
 
 SENT_AS = {"content": "memory"}
 """A field of the answers with another name than its column."""
