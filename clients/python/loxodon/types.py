@@ -332,7 +332,7 @@ class DeletedTalkResponse(TypedDict):
 
 
 EmbeddingStatus: TypeAlias = Literal["stored", "queued", "placeholder"]
-"""State of a memory's vector: stored, queued for a job, or a stand-in while the provider is down.."""
+"""State of a memory's vector: stored, queued for a job, or replaced by a placeholder while the provider is down.."""
 
 
 class EntityPage(TypedDict):
