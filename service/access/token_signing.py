@@ -58,7 +58,7 @@ class Claims(BaseModel):
 
 
 def looks_like_token(secret: str) -> bool:
-    """Whether it is a token rather than a key: it has three parts and begins with a JSON object in base64."""
+    """Whether a credential is a token rather than a key: it has three parts and begins with a JSON object in base64."""
     return secret.startswith("eyJ") and secret.count(".") == 2
 
 

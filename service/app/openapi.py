@@ -123,7 +123,7 @@ CLOSED_SETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
 
 
 def install(app: FastAPI, *, key_in_query: bool) -> None:
-    """`key_in_query`: whether ?api_key= is accepted and documented."""
+    """Installs the OpenAPI document. `key_in_query`: whether ?api_key= is accepted and documented."""
     original = app.openapi
 
     def document() -> dict[str, Any]:

@@ -92,7 +92,7 @@ class NewStrategy:
 
 @dataclass(frozen=True, slots=True)
 class LearnedStrategy:
-    """`is_new`: it was stored; otherwise an equal one was known and was reinforced."""
+    """A strategy after learning. `is_new`: it was stored; otherwise an equal one was known and was reinforced."""
 
     strategy: Strategy
     is_new: bool

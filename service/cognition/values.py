@@ -123,7 +123,7 @@ class ToolTotals:
 
     @property
     def success_rate(self) -> float | None:
-        """0..1; None if it was never used."""
+        """The share of uses that succeeded, 0..1; None if the tool was never used."""
         return self.success_count / self.usage_count if self.usage_count else None
 
 
@@ -170,7 +170,7 @@ class Strategy:
 
     @property
     def success_rate(self) -> float | None:
-        """0..1; None if it was never tried."""
+        """The share of tries that succeeded, 0..1; None if the strategy was never tried."""
         tried = self.success_count + self.failure_count
         return self.success_count / tried if tried else None
 

@@ -29,7 +29,8 @@ HEADINGS = {"memories": "## What is known", "turns": "## The conversation so far
 
 @dataclass(frozen=True, slots=True)
 class ConversationContext:
-    """`turns` in their order, `memories` best first; `text` has both as one block, `tokens` is its estimated size."""
+    """The context of a conversation: `turns` in their order, `memories` best first; `text`: both as one block;
+    `tokens`: its estimated size."""
 
     turns: tuple[Turn, ...]
     memories: tuple[Hit, ...]

@@ -177,7 +177,7 @@ class Decision:
 
     @property
     def only_adds(self) -> bool:
-        """Whether it only adds its text."""
+        """Whether the decision only adds its text."""
         return not self.touches_older and all(each.action is Action.ADD for each in self.edits)
 
 

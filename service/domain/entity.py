@@ -77,7 +77,8 @@ class NamedEntity:
 
 @dataclass(frozen=True, slots=True)
 class Entity:
-    """`salience` 0..1. `mentions`: memories that name it, counted up to a thousand."""
+    """A person, place or thing that memories name. `salience` 0..1. `mentions`: the memories that name it, counted up
+    to a thousand."""
 
     id: UUID
     user_id: str | None

@@ -65,7 +65,8 @@ of Postgres."""
 
 @dataclass(frozen=True, slots=True)
 class JsonLimits:
-    """`values`: everything under a key or in a list, at any depth. `key_chars`: of one key. `size`: bytes as JSON."""
+    """The limits of a JSON object. `values`: everything under a key or in a list, at any depth. `key_chars`: of one
+    key. `size`: bytes as JSON."""
 
     values: int
     key_chars: int
@@ -142,7 +143,7 @@ def _levels(value: Any) -> Iterator[list[Any]]:
 
 
 def united(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
-    """Both objects merged, for an automatic update that must not fail: only the new one if both are too large
+    """Merges two objects for an automatic update that must not fail: only the new one if both are too large
     together."""
     both = {**old, **new}
     return both if excess(both, KEPT) is None else dict(new)

@@ -41,7 +41,7 @@ RESET_BATCH = 2_000  # a row costs a fifth without writing history
 
 @dataclass(frozen=True, slots=True)
 class ForgottenScope:
-    """`deleted`: number of memories; `operation_id`: set if the work has only begun."""
+    """A forgotten scope. `deleted`: number of memories; `operation_id`: set if the work has only begun."""
 
     deleted: int = 0
     operation_id: UUID | None = None

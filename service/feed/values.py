@@ -101,7 +101,7 @@ def kind_of(before: MemoryState | None, after: MemoryState | None) -> ChangeKind
 
 
 DeliveryState = Literal["waiting", "delivered", "dead", "dropped"]
-"""`dead`: given up, until the webhook is enabled again; `dropped`: its change has been erased."""
+"""States of a delivery. `dead`: given up until the webhook is enabled again; `dropped`: its change was erased."""
 
 TEST_EVENT = "webhook.test"
 MAX_WEBHOOKS = 20

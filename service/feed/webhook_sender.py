@@ -42,7 +42,7 @@ NO_HTTPS = "Plain http is for addresses in LOXODON_WEBHOOK_NETWORKS; use https."
 
 @dataclass(frozen=True, slots=True)
 class WebhookAnswer:
-    """`status` None: no answer, and `error` says why. `took_ms`: from the name look-up to the head of the answer."""
+    """A receiver's answer. `status` None: none came, `error` says why. `took_ms`: from the name look-up to its head."""
 
     status: int | None
     error: str | None

@@ -15,7 +15,7 @@ PAGE = "/docs/errors"
 
 @dataclass(frozen=True, slots=True)
 class ErrorHelp:
-    """`status`: of the response; `when`: its cause; `then`: what a client should do."""
+    """Help on an error. `status`: of the response; `when`: its cause; `then`: what a client should do."""
 
     status: str
     when: str

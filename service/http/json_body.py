@@ -42,7 +42,7 @@ async def read(raw: bytes) -> Any:
 
 
 def parse(raw: bytes, parameter: str = "") -> Any:
-    """`read` without a thread, for a body or the named parameter."""
+    """Parses a body, or the named parameter, without a thread."""
     called = parameter or "body"
     subject = f"{parameter}:" if parameter else "The body"
     text = text_of(raw, called)

@@ -157,7 +157,7 @@ class _Answer:
         self.status = 500
 
     def sender(self, limit: Deadline) -> Send:
-        """`send` for a response that is not cut off once it has begun."""
+        """Wraps `send` for a response that is not cut off once it has begun."""
 
         async def send(message: Message) -> None:
             if message["type"] == "http.response.start":

@@ -188,7 +188,7 @@ class NarrowingFields(ReadScopeFields):
 
     @property
     def is_narrow_without_time_query(self) -> bool:
-        """Whether it has conditions other than `time_query`, which may not be understood."""
+        """Whether the request has conditions other than `time_query`, which may not be understood."""
         words = (self.tags, self.exclude_tags, self.categories, self.types)
         given = (self.filters, self.min_confidence, self.start, self.end, self.valid_at, self.as_of)
         return any(words) or any(each is not None for each in given)

@@ -120,7 +120,7 @@ class _BatchRun:
             return None
 
     async def _alone(self, number: int, read: Draft | None = None) -> None:
-        """`read`: the draft after the stages it passed with the others, if any."""
+        """Stores a text by itself. `read`: the draft after the stages it passed with the others, if any."""
         item = self._items[number]
         try:
             async with self._slots, (self._shared if read else self._res).until(self._ends) as res:

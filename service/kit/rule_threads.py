@@ -22,8 +22,8 @@ LONG_CHARS = 1_000
 
 
 class RuleThreads:
-    """`threads` calls run at once, all but one of them of one workspace. `waiting` others may wait; more are refused
-    with Unavailable or TooManyRequests."""
+    """Threads for rules that take long. `threads` calls run at once, at most all but one of them of one workspace.
+    `waiting` others may wait; more are refused with Unavailable or TooManyRequests."""
 
     def __init__(self, threads: int = 2, waiting: int = 128) -> None:
         self._threads = ThreadPoolExecutor(threads, thread_name_prefix="rules")

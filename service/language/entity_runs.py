@@ -39,7 +39,7 @@ class Token:
 
     @property
     def capital(self) -> bool:
-        """Whether it is spelled like a name: Berlin, FastAPI, iPhone, .NET."""
+        """Whether a word is spelled like a name: Berlin, FastAPI, iPhone, .NET."""
         first = self.text[0]
         return first.isupper() or first == "." or (first.islower() and self.text[1:2].isupper() and len(self.text) > 3)
 

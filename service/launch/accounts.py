@@ -24,7 +24,8 @@ NAMESPACE = ("unshare", "--user", "--map-user=1000", "--map-group=1000")
 
 @dataclass(frozen=True, slots=True)
 class Account:
-    """`prefix` goes before every Postgres command; `uid`, `gid` are -1 for the current user."""
+    """The system account that runs Postgres. `prefix` goes before every Postgres command; `uid`, `gid` are -1 for the
+    current user."""
 
     prefix: tuple[str, ...] = ()
     uid: int = -1

@@ -16,7 +16,7 @@ from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest
 from service.observability import logs
 
 TIMEOUT_S = 60.0
-"""Longer than any request takes: the service ends those that do, and says so."""
+"""A time-out longer than any request takes: the service ends longer ones itself, and says so."""
 
 NO_KEY = (
     "The command mcp needs the key of a service: set LOXODON_API_KEY, and LOXODON_URL for one that does not run on "

@@ -70,9 +70,9 @@ Shown = Callable[[Any], dict[str, Any]]
 
 @dataclass(frozen=True, slots=True)
 class AgentTool:
-    """`also`: fields of each request unless an argument replaces them; `implied`: fields that come with an argument.
-    `repeatable`: repeating it changes nothing. `is_scoped`: it looks in a scope, or at a record by id, which must be in
-    the fixed scope. `shown` turns the body of the answer into the fields of `answer`."""
+    """A tool for agents. `also`: fields of each request unless an argument replaces them; `implied`: fields that come
+    with an argument. `repeatable`: repeating it changes nothing. `is_scoped`: it looks in a scope, or at a record by
+    id, which must be in the fixed scope. `shown` turns the body of the answer into the fields of `answer`."""
 
     name: str
     description: str

@@ -181,7 +181,7 @@ def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
 
 
 def _follows(draft: Draft, target: Neighbour) -> bool:
-    """Whether it is newer than the target; two statements of the same moment have no order."""
+    """Whether the draft is newer than the target; two statements of the same moment have no order."""
     return target.start is not None and draft.start > target.start
 
 
@@ -300,7 +300,7 @@ def dedup_of(edit: Edit) -> Dedup:
 def _outcome(
     context: EditContext, draft: Draft, event: Action, edit: Edit, *, text: str | None, old: str | None = None
 ) -> Outcome:
-    """`memory_id` is the edit's target. A new row counts as new, also where it replaces one."""
+    """The outcome of an edit. `memory_id` is the edit's target. A new row counts as new, also where it replaces one."""
     target = edit.target.id if edit.target else None
     dedup = _as_new(draft) if event is Action.ADD else dedup_of(edit)
     return Outcome(draft, event, dedup, target, text, old, context.turn.conversation_id if context.turn else None)

@@ -45,7 +45,8 @@ OPERATION: Mapping[Action, Operation] = {
 }
 
 EMBED_PRIORITY = -10
-"""Lower runs sooner: a memory is embedded, and so found by its meaning, before it is enriched."""
+"""The priority of a job "embed"; lower runs sooner: a memory is embedded, and so found by its meaning, before it is
+enriched."""
 
 
 class Gone(Conflict):
@@ -175,8 +176,8 @@ async def keep_past(
 
 
 def holds_since(start: datetime, until: datetime | None, res: Resources) -> datetime | None:
-    """`t_valid` of a statement that follows another one and does not say since when it holds. None for one of the
-    future, which counts now, and for one that was over when it was said."""
+    """The `t_valid` of a statement that follows another one without saying since when it holds. None for one about the
+    future, which counts now, and for one about a time that was past when it was said."""
     return start if start <= res.clock() and (until is None or start < until) else None
 
 

@@ -24,10 +24,10 @@ STATEMENTS_IN = frozenset({"statements", "postgres", "queue"})
 """Folders whose functions send statements."""
 
 SENDERS = frozenset({"direct.py", "engine.py", "measured.py"})
-"""They send statements for others."""
+"""Files that send statements for others."""
 
 _names: dict[int, tuple[str | None, CodeType]] = {}
-"""By the id of a code object, which is kept so that its id is not reused."""
+"""Names by the id of a code object, which is kept so that its id is not reused."""
 
 
 class Timed:

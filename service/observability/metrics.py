@@ -110,7 +110,7 @@ STAGES = Timings("loxodon_stage_seconds", "Stages that a text passes before it i
 
 
 def request_answered(method: str, route: str, status: int, seconds: float) -> None:
-    """`route`: the template, never the path."""
+    """Counts and times an answered request. `route`: the template, never the path."""
     answered, took = _of_route(method if method in METHODS else OTHER, route, status)
     answered.inc()
     took.observe(seconds)
@@ -122,7 +122,7 @@ def _of_route(method: str, route: str, status: int) -> tuple[Counter, Histogram]
 
 
 def looked_up(cache: str, *, hits: int = 0, misses: int = 0) -> None:
-    """`cache`: embedding, model_answer, scope, working_memory."""
+    """Counts a look-up in a cache. `cache`: embedding, model_answer, scope, working_memory."""
     if hits:
         _cache(cache, "hit").inc(hits)
     if misses:

@@ -54,7 +54,7 @@ class BrokenRow:
 
 @dataclass(frozen=True, slots=True)
 class CheckResult:
-    """`broken`: how many rows break the rule; `examples`: some of them; `took_s`: seconds."""
+    """The result of a check. `broken`: how many rows break the rule; `examples`: some of them; `took_s`: seconds."""
 
     check: Invariant
     broken: int

@@ -54,8 +54,8 @@ MAX_PREPARED_S = 60
 not live on."""
 
 MAX_PREPARED_CHARS = 64 * 1024
-"""Longer statements are not prepared. The driver's default of 15 kB is less than a search of many words with a filter
-has, which would be parsed each time."""
+"""The size above which statements are not prepared. The driver's default of 15 kB is less than a search of many words
+with a filter has, which would be parsed each time."""
 
 WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
 
@@ -340,12 +340,12 @@ def is_walled(session: Session) -> bool:
 
 
 async def use_custom_plans(session: Session) -> None:
-    """From here on the transaction's statements are planned for their values (plans.CUSTOM)."""
+    """Lets the following statements of the transaction be planned for their values (plans.CUSTOM)."""
     await (await driver(session)).execute(plans.CUSTOM)
 
 
 async def use_steady_plans(session: Session) -> None:
-    """From here on the transaction's statements keep plans that no statistics change (plans.STEADY)."""
+    """Lets the following statements of the transaction keep plans that no statistics change (plans.STEADY)."""
     await (await driver(session)).execute(plans.STEADY)
 
 

@@ -70,7 +70,8 @@ LOCK_LOOK_S = 0.2
 
 
 def render(sql: str, settings: Settings) -> str:
-    """`sql` with its psql variables: `:dimension` of generation 1's vectors, `:partitions` by hash of the workspace."""
+    """Fills in the psql variables of `sql`: `:dimension` of generation 1's vectors, `:partitions` by hash of the
+    workspace."""
     values = {"dimension": settings.embedder.dim, "partitions": settings.database.vector_partitions}
     return re.sub(r"(?<![\w:]):(dimension|partitions)\b", lambda variable: str(values[variable[1]]), sql)
 
@@ -159,8 +160,8 @@ WEBHOOKS_TO_END = text("UPDATE webhook SET position = 0, seq = (SELECT last_valu
 
 
 def renumber_feed(connection: Connection) -> int:
-    """After a restore of a dump into another server, whose transaction ids start again: moves all of history to the
-    start of the change feed, in the order written. Returns how many entries; 0 if none is ahead of the server's
+    """Moves all of history to the start of the change feed, in the order written: after a restore of a dump into
+    another server, whose transaction ids start again. Returns how many entries; 0 if none is ahead of the server's
     transaction ids. Webhooks continue with what is written afterwards."""
     count = connection.execute(RENUMBER_FEED).rowcount
     if count:

@@ -11,7 +11,7 @@ SERVICE = Path(__file__).resolve().parents[1]
 SQL = SERVICE / "postgres" / "sql"
 
 ROOMS = ("access", "runtime", "memories", "episodes", "graph", "cognition", "working", "queue", "feed")
-"""Those with tables, in the order of their foreign keys."""
+"""The rooms with tables, in the order of their foreign keys."""
 
 TABLES = (*(SERVICE / room / "tables.sql" for room in ROOMS), SQL / "migrations.sql")
 FUNCTIONS = tuple(

@@ -49,8 +49,8 @@ NUMBERED_TIMES = re.compile(r":((?:filter|bound)_time_\w+)\b")
 
 @dataclass(frozen=True, slots=True)
 class Condition:
-    """`sql` with named parameters, and their values. `parts`: the same divided, so that each row meets one of them;
-    empty for a condition that is no union."""
+    """A piece of a WHERE clause: `sql` with named parameters, and their values. `parts`: the condition divided, so that
+    each row meets one of them; empty for a condition that is no union."""
 
     sql: str
     values: Mapping[str, Any] = field(default_factory=dict)

@@ -49,7 +49,8 @@ class Curve:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """`documents` compares two stored texts, `queries` a query with a stored text."""
+    """The curves from cosine to similarity: `documents` for two stored texts, `queries` for a query and a stored
+    text."""
 
     documents: Curve
     queries: Curve

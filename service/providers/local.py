@@ -53,7 +53,7 @@ MAX_WINDOWS: Final = 16
 """About 3,000 words, 1 to 3 s of one core. A longer text is read in this many windows spread evenly over it."""
 
 MAX_QUERY_WINDOWS: Final = 4
-"""Of a query: beyond 700 words their mean says less and less, and a caller waits for it."""
+"""Windows of a query: beyond 700 words their mean says less and less, and a caller waits for it."""
 
 MAX_CHARS: Final = 100_000
 """Characters of a text that are tokenised at all: a megabyte would take 1 to 4.5 s."""

@@ -55,7 +55,8 @@ OPTIONAL_NAME = re.compile(rf"\b(?:{'|'.join(sorted(OPTIONAL))})\b")
 
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
-    """`timeout_s` bounds one attempt, a caller's deadline all of them; `concurrency`: requests in flight."""
+    """The options of a client. `timeout_s` bounds one attempt, a caller's deadline all of them; `concurrency`: requests
+    in flight."""
 
     timeout_s: float = 20.0
     concurrency: int = 8

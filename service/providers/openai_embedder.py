@@ -150,7 +150,7 @@ def _unpack(packed: str) -> np.ndarray[tuple[int, ...], np.dtype[np.float32]]:
 
 
 def _unusable(what: str) -> EmbeddingError:
-    """Not retryable: the same model will answer the same way."""
+    """The error for an unusable answer. Not retryable: the same model will answer the same way."""
     error = EmbeddingError(f"The embedder's answer cannot be used: {what}.")
     error.retryable = False
     return error

@@ -164,7 +164,7 @@ PREFIXES: Mapping[str, Prefixes] = MappingProxyType(
         "bge-large-en": Prefixes("Represent this sentence for searching relevant passages: "),
     }
 )
-"""By a part of the model's name, from the models' cards."""
+"""Prefixes by a part of the model's name, from the models' cards."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -33,7 +33,8 @@ class Reranker(Protocol):
     """Rates texts by how well they answer a query."""
 
     async def relevance(self, query: str, texts: Sequence[str]) -> list[float | None]:
-        """0..1 for each text, in their order; None for one without a score. Raises RerankError."""
+        """The relevance of each text to the query, 0..1, in their order; None for one without a score. Raises
+        RerankError."""
         ...
 
     async def close(self) -> None: ...
@@ -59,7 +60,7 @@ class HttpReranker:
 
     @tracing.traced("rerank")
     async def relevance(self, query: str, texts: Sequence[str]) -> list[float | None]:
-        """0..1 for each text, in their order. Raises RerankError."""
+        """The relevance of each text to the query, 0..1, in their order. Raises RerankError."""
         import httpx2
 
         body = request(self._api, self._model, query, [text[:MAX_CHARS] for text in texts])

@@ -70,7 +70,7 @@ class CallFailed(Exception):
 
 @dataclass(frozen=True, slots=True)
 class RetryPolicy:
-    """`max_retries` after the first attempt; `base_delay_s` doubles with each."""
+    """When to retry: up to `max_retries` times after the first attempt; `base_delay_s` doubles with each."""
 
     max_retries: int = 3
     base_delay_s: float = 1.0

@@ -21,8 +21,8 @@ OperationState = Literal["queued", "running", "done", "failed"]
 
 @dataclass(frozen=True, slots=True)
 class OperationRecord:
-    """`progress` (done and total) while it runs, if it is known; `result` once done, `error` (code and detail)
-    once failed."""
+    """An operation. `progress` (done and total) while it runs, if it is known; `result` once done, `error` (code and
+    detail) once failed."""
 
     id: UUID
     kind: str

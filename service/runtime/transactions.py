@@ -142,7 +142,7 @@ def check_share(scope: Scope, request: WriteContext) -> None:
 
 
 async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUID], request: WriteContext) -> None:
-    """`check_share` for memories by their ids."""
+    """Checks as `check_share` does, for memories by their ids."""
     if not request.may_share and await session.scalar(ANY_SHARED, {"workspace": workspace_id, "ids": list(ids)}):
         check_share(Scope(workspace_id), request)
 

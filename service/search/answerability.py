@@ -80,8 +80,9 @@ class Statements:
 
 @dataclass(frozen=True, slots=True)
 class Answerability:
-    """`probability` 0..1: that what was searched has the answer. `less_fit`: by how much each candidate fits less than
-    the best one; one without a vector is left out. `measures`: the values that COEFFICIENTS weigh."""
+    """How likely there is an answer. `probability` 0..1: that the memories and turns searched have it. `less_fit`: by
+    how much each candidate fits less than the best one; one without a vector is left out. `measures`: the values that
+    COEFFICIENTS weigh."""
 
     probability: float
     less_fit: Mapping[Hashable, float]

@@ -306,7 +306,7 @@ def factors(found: Features, context: QueryContext) -> dict[str, Column]:
 
 
 def _centred(strength: float, value: Column) -> Column:
-    """1 for a value of 0.5, 1 - strength for 0 and 1 + strength for 1."""
+    """The factor for a value 0..1: 1 for a value of 0.5, 1 - strength for 0 and 1 + strength for 1."""
     return 1 + strength * (2 * np.clip(value, 0.0, 1.0) - 1)
 
 

@@ -21,7 +21,7 @@ from service.domain.text import CleanText
 
 PartName = Literal["turns", "facts", "entities", "strategies", "goals", "user_context"]
 PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "strategies", "turns")
-"""In the order of the prompt: the last part is closest to the query."""
+"""The parts in the order of the prompt: the last one is closest to the query."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,7 +99,8 @@ class BundleRelation:
 
 @dataclass(frozen=True, slots=True)
 class PartMetrics:
-    """`found`: candidates of the part; `kept`: those in the bundle; `tokens`: of their text; `ms`: to read them."""
+    """The figures of a part. `found`: its candidates; `kept`: those in the bundle; `tokens`: of their text; `ms`: to
+    read them."""
 
     found: int
     kept: int

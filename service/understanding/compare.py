@@ -29,7 +29,7 @@ NEAR = 0.70
 
 
 COMPARABLE_CHARS = 4_000
-"""Longer texts are only compared as a whole."""
+"""The length above which texts are only compared as a whole."""
 
 MOST_STATEMENTS = 2
 """Maximum number of sentences of a text that is marked by probability: longer ones mean other things too often."""

@@ -38,8 +38,9 @@ class SourceSentence:
 
 @dataclass(frozen=True)
 class SourceTurns:
-    """`messages`: what facts are taken from. `before`: the last turns of the conversation, oldest first. `known`:
-    memories near the messages. Relative dates are read on the wall clock of `zone`."""
+    """The turns that facts are checked against. `messages`: those that facts are taken from. `before`: the last turns
+    of the conversation, oldest first. `known`: memories near the messages. Relative dates are read on the wall clock of
+    `zone`."""
 
     messages: Sequence[Utterance]
     before: Sequence[Utterance] = ()

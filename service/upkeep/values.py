@@ -82,8 +82,8 @@ START: Final = WalkPlace(UUID(int=0), UUID(int=0))
 
 @dataclass(frozen=True, slots=True)
 class SectionReport:
-    """`total`: the number of findings from this page on. If not exact, it counts only the part that was examined: there
-    may be more after it, or, of duplicates whose texts were not all compared, fewer."""
+    """One section of the report. `total`: the number of findings from this page on. If not exact, it counts only the
+    part that was examined: there may be more after it, or, of duplicates whose texts were not all compared, fewer."""
 
     section: Section
     findings: tuple[CleanupFinding, ...]
@@ -106,7 +106,7 @@ class TableSize:
 
 @dataclass(frozen=True, slots=True)
 class IndexSize:
-    """`scans`: number of uses since statistics were last reset."""
+    """The size and use of an index. `scans`: number of uses since statistics were last reset."""
 
     name: str
     table: str

@@ -33,7 +33,8 @@ EMBED_BATCH = 20
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """`interval_s`: it recurs, and with `at_start` also runs whenever a worker starts.
+    """The task of a job, and how it runs. `interval_s`: it recurs, and with `at_start` also runs whenever a worker
+    starts.
 
     `together` runs several first attempts in one call, at most `max_batch` (None: EMBED_BATCH); retries go to `run`
     alone, so that one bad job does not fail the others. `retry_alone`: after a batch failed, each of its jobs runs

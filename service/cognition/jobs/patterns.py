@@ -87,7 +87,7 @@ async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) 
 async def _draw(
     workspace_id: UUID, example: UUID, pattern: UUID, share: float, res: Resources, context: WriteContext
 ) -> int:
-    """1, or 0 if either no longer exists."""
+    """Draws the edge from an example to its pattern; 0 if either no longer exists."""
     edge = Relation(example, RelationType.EXEMPLIFIES, pattern, round(share, 4), {"extracted_by": "rules"})
     try:
         _, is_new = await associate(workspace_id, edge, res, context)

@@ -52,9 +52,9 @@ class Labelled:
 
 @dataclass(frozen=True, slots=True)
 class ForgetQuery:
-    """`names`: forms of one name, or several names that were joined by "and"; `everything`: all texts with these names
-    are meant, else `terms` (lexemes) narrow them down. `letters`: single capitals ("Building A"), which a text must
-    have, too. `text`: the query as it was sent."""
+    """A parsed query. `names`: forms of one name, or several names that were joined by "and"; `everything`: all texts
+    with these names are meant, else `terms` (lexemes) narrow them down. `letters`: single capitals ("Building A"),
+    which a text must have, too. `text`: the query as it was sent."""
 
     text: str
     identifiers: tuple[Labelled, ...]

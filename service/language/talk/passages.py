@@ -15,7 +15,7 @@ from service.language.common_words import FUNCTION_WORDS
 Span = tuple[int, int]
 
 MAX_CHARS = 600
-"""Longer messages are divided."""
+"""The length of a message above which it is divided."""
 
 ENGLISH_SHARE, TELLING_WORDS = 0.15, 8
 """Share of English function words from which the sentence splitter may be asked."""

@@ -87,7 +87,7 @@ def period(moment: datetime, unit: str, offset: int = 0) -> Interval:
 
 
 def span_months(year: int, month: int, count: int) -> Interval:
-    """`count` months from the first of that month on."""
+    """The interval of `count` months from the first of that month on."""
     start = date(year, month)
     return start, add_months(start, count)
 

@@ -72,12 +72,12 @@ DAY = rf"(?=[\dtfsen])(?:(?:3[01]|[12]\d|0?[1-9])(?:st|nd|rd|th)?|{any_of(_DAY_W
 
 
 def month(word: str) -> int:
-    """1..12 for a month name or its abbreviation."""
+    """The number of a month, 1..12, by its name or abbreviation."""
     return next(i for i, name in enumerate(MONTHS, 1) if name.startswith(word[:3]))
 
 
 def weekday(word: str) -> int:
-    """0 (Monday) .. 6 for a weekday or its abbreviation."""
+    """The number of a weekday, 0 (Monday) to 6, by its name or abbreviation."""
     return next(i for i, name in enumerate(WEEKDAYS) if name.startswith(word[:3]))
 
 

@@ -14,7 +14,7 @@ from service.runtime.resources import Resources
 from service.understanding import model_calls, prompts
 
 LONG_CHARS = 10_000
-"""Above it one vector no longer represents the whole text; a second warning says so."""
+"""The length of a text above which one vector no longer represents all of it; a second warning says so."""
 
 
 async def check(draft: Draft, res: Resources) -> Draft:

@@ -83,7 +83,7 @@ PRECEDING = f"""
     WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 """  # noqa: S608 - our own parts
 PRECEDING_BY_OWNER = {owner: text(PRECEDING.format(owner=owner)) for owner in ("user_id", "agent_id", "run_id")}
-"""By the first of user, agent and run that the memory has."""
+"""The statements by the first of user, agent and run that the memory has."""
 
 TEXT_VECTOR = text("""
     SELECT embedding FROM memory_vector

@@ -93,13 +93,14 @@ async def get_many(
 async def get_lean(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
 ) -> dict[UUID, LeanMemory]:
-    """`get_many` with fewer fields."""
+    """The memories with these ids, with fewer fields than `get_many` reads."""
     rows = await _rows(session, LEAN_BY_IDS, workspace_id, ids, alive_at)
     return {row.id: LeanMemory(**_lean_values(row)) for row in rows}
 
 
 async def get_page(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> tuple[dict[UUID, Memory], int]:
-    """`get_many` for the first ids that fit a page of a response, and how many ids were read."""
+    """The memories of the first ids that fit a page of a response, as `get_many` reads them, and how many ids were
+    read."""
     return await direct.page_of_ids(ids, partial(get_many, session, workspace_id))
 
 

@@ -41,8 +41,8 @@ def valid(alias: str, validity: Validity, now: datetime) -> Condition:
 
 
 def filtered(alias: str, narrow: Narrow, window: Window, found: Condition, *, recorded: bool = False) -> Condition:
-    """`found` and the caller's filters. Array operators are checked row by row: under the policy no index serves them.
-    `recorded`: the rows are those of an earlier moment, whose decay is not known."""
+    """The conditions `found` and the caller's filters. Array operators are checked row by row: under the policy no
+    index serves them. `recorded`: the rows are those of an earlier moment, whose decay is not known."""
     if window.start is not None:
         found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": window.start})
     if window.end is not None:

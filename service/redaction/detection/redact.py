@@ -90,7 +90,7 @@ def _redact(text: str, *, bare: bool, context: str = "") -> Redacted:
 
 
 def _cut(text: str, context: str, counts: Counter[str]) -> str:
-    """`context` precedes the text during the search and is never part of the result."""
+    """Cuts the secrets out of a text. `context` precedes it during the search and is never part of the result."""
     for _ in range(_MAX_ROUNDS):
         found = _after(len(context), find(context + text))
         if not found:

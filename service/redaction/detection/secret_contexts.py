@@ -314,8 +314,8 @@ def _is_field(text: str, name: Name) -> bool:
 
 
 def _is_after_short(text: str, name: Name, place: _Place, value: _Value) -> bool:
-    """After "pw" or "pass", which have other meanings, the value must look like a password or be in the place of a
-    login."""
+    """Whether a value may be a password even after "pw" or "pass". These have other meanings, so it must look like a
+    password or be in the place of a login."""
     if name.end - name.start > len(name.word) or text[name.start - 1 : name.start] in {"_", ".", "-", "$"}:
         return True
     if place.kind == "blank":
@@ -411,7 +411,7 @@ def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compou
 
 
 def _is_weak_key(text: str, name: Name, place: _Place, value: _Value, *, compound: bool) -> bool:
-    """After a bare "key" a hash or a path is not a secret: the value must look generated."""
+    """Whether a value is a secret even after a bare "key": it must look generated; a hash or a path does not count."""
     body = value.body
     if any(map(str.isspace, body)):
         return False

@@ -54,7 +54,7 @@ def find(text: str) -> Iterator[Finding]:
 
 
 def find_telling(name: str) -> Iterator[Finding]:
-    """Only keys with a unique prefix or shape."""
+    """Finds only keys with a unique prefix or shape."""
     yield from _shaped(name, _TELLING)
 
 
@@ -67,7 +67,7 @@ def _shaped(text: str, pattern: re.Pattern[str]) -> Iterator[Finding]:
 
 
 def _is_within_base64(text: str, start: int) -> bool:
-    """Whether it continues Base64: in a long image every short prefix occurs by chance."""
+    """Whether a match continues Base64: in a long image every short prefix occurs by chance."""
     before = text[max(0, start - 40) : start]
     if len(before) < 40 or not (before[-1] in "+/" or before[-1].isalnum()):
         return False

@@ -20,8 +20,8 @@ from service.providers.protocols import Vector
 
 @dataclass(frozen=True, slots=True)
 class DeferredVectors:
-    """`owner`: the column of `vectors` that refers to a row of `table`. `text_of`: the text to embed for a row.
-    `wanted`: which rows have a vector at all."""
+    """A table whose vectors jobs make. `owner`: the column of `vectors` that refers to a row of `table`. `text_of`: the
+    text to embed for a row. `wanted`: which rows have a vector at all."""
 
     table: TableClause
     vectors: TableClause

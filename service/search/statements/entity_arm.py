@@ -75,10 +75,10 @@ VALID = "(f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.
 
 @dataclass(frozen=True, slots=True)
 class EntityMatches:
-    """`memories`: the entities (by their identity) that each memory names, best first. `text_counts`: how many memories
-    of the scope name an entity. `named_as`: of each entity of the query the words that named it, casefolded.
-    `next_strength`: of each entity one step away the strength (0..1) of the relation. `ids`: of the entities of the
-    query."""
+    """The entities that the query names. `memories`: those (by their identity) that each memory names, best first.
+    `text_counts`: how many memories of the scope name an entity. `named_as`: of each entity of the query the words that
+    named it, casefolded. `next_strength`: of each entity one step away the strength (0..1) of the relation. `ids`: of
+    the entities of the query."""
 
     memories: Mapping[UUID, frozenset[str]] = field(default_factory=dict)
     text_counts: Mapping[str, float] = field(default_factory=dict)

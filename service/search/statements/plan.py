@@ -71,9 +71,9 @@ class SearchPlan:
 
 @dataclass(frozen=True, slots=True)
 class Candidates:
-    """`arms`: ids by arm, best first. `text_count`: how many memories the search may see; in a large scope about how
-    many the workspace has. `text_df`, `context_df`: in how many texts, and in how many contexts, a term occurs.
-    `path`: how vectors were searched."""
+    """The candidates of a search. `arms`: ids by arm, best first. `text_count`: how many memories the search may see;
+    in a large scope about how many the workspace has. `text_df`, `context_df`: in how many texts, and in how many
+    contexts, a term occurs. `path`: how vectors were searched."""
 
     text_count: int
     text_df: Mapping[int, float]

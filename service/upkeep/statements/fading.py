@@ -160,7 +160,7 @@ COUNT_ENTITIES = text("SELECT count(*) FROM entity WHERE workspace_id = :workspa
 
 @dataclass(frozen=True, slots=True)
 class AgedBatch:
-    """`last`: the id after which the next batch continues, None at the end. `changed`: number of written rows."""
+    """One batch of ageing. `last`: the id to continue after, None at the end. `changed`: number of written rows."""
 
     seen: int
     last: UUID | None
