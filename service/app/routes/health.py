@@ -160,8 +160,8 @@ async def health_details(res: ResourcesOf, caller: Annotated[Caller, Depends(nee
     responses=errors.documented(401, 403),
 )
 async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
-    """In the Prometheus text format, without workspaces or users as labels. Figures from the database are a few seconds
-    old, and older while it is down."""
+    """Metrics in the Prometheus text format, without workspaces or users as labels. Figures from the database are a few
+    seconds old, and older while it is down."""
     scrape: Scrape = request.app.state.scrape
     HTTP_WAITING.set(request.app.state.admission.waiting)
     return Response(await scrape.text(), media_type=CONTENT_TYPE)

@@ -98,7 +98,7 @@ async def list_goals(
     dependencies=IN_SCOPE,
 )
 async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
-    """At most 100 subgoals and memories. The ETag is for If-Match."""
+    """Returns the goal with at most 100 subgoals and memories. The ETag is for If-Match."""
     return send(_details(await goals.read_goal(caller.workspace_id, uuid_of(id, missing), res), now=res.clock()))
 
 

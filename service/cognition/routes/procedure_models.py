@@ -97,7 +97,7 @@ class ToolInvocationResponse(_Use):
 
 
 class ToolInvocationPage(ResponseModel):
-    """By time of recording, newest first; pass `next_cursor` as `cursor` for the next page."""
+    """Uses of tools by time of recording, newest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[ToolInvocationResponse] = Field(description="At most `limit` uses")
     next_cursor: NextCursor = None
@@ -115,7 +115,7 @@ class ToolResponse(ResponseModel):
 
 
 class ToolPage(ResponseModel):
-    """By name; pass `next_cursor` as `cursor` for the next page."""
+    """Tools by name; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[ToolResponse] = Field(description="At most `limit` tools")
     next_cursor: NextCursor = None

@@ -115,7 +115,7 @@ async def find_strategies(
     dependencies=IN_SCOPE,
 )
 async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
-    """At most 100 conversations. The ETag is for If-Match."""
+    """Returns the strategy with at most 100 conversations. The ETag is for If-Match."""
     return send(_details(await procedures.read_strategy(caller.workspace_id, uuid_of(id, missing), res)))
 
 

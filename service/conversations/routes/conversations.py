@@ -135,7 +135,8 @@ async def get_conversation(
     limit: PageLimit = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ConversationDetailsResponse:
-    """By id or name; a name that several users have needs `user_id` or `agent_id`. The ETag is for If-Match."""
+    """The conversation is found by id or name; a name that several users have needs `user_id` or `agent_id`. The ETag
+    is for If-Match."""
     after = None if cursor is None else cursors.unpack(cursor, _index)
     found, turn_count, shown, last = await reading.details(owner, id, res, after=after, limit=limit)
     response.headers["ETag"] = etag(found.version)

@@ -189,14 +189,14 @@ async def create_webhook(
 
 @router.get("", summary="List the webhooks of the workspace", responses=errors.keyed())
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
-    """Without their secrets."""
+    """The webhooks are returned without their secrets."""
     found = await webhook_admin.list_all(caller.workspace_id, res)
     return WebhooksResponse(results=[WebhookItem.describing(each) for each in found])
 
 
 @router.get("/{id}", summary="Get a webhook", responses=errors.keyed(404))
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
-    """Without its secret; `disabled_reason` says why the service disabled it."""
+    """The webhook is returned without its secret; `disabled_reason` says why the service disabled it."""
     wanted = uuid_of(id, webhook_admin.missing)
     return WebhookItem.describing(await webhook_admin.read(caller.workspace_id, wanted, res))
 

@@ -57,7 +57,7 @@ async def _visibility(
     run_id: RunId = None,
     channel: ChannelName = None,
 ) -> EntityScope:
-    """By id, an entity is found in any channel; only the given ids restrict it."""
+    """The scope of a request by id: an entity is found in any channel; only the given ids restrict it."""
     if not any((user_id, agent_id, run_id)):
         return EntityScope(caller.workspace_id, None)
     scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
@@ -85,8 +85,8 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
 
 @router.post("", summary="List the entities of a scope", responses=errors.keyed(400, 404))
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
-    """By name. agent_id and run_id select entities that memories of that agent or run mention, conversation_id those
-    that memories extracted from its turns mention."""
+    """Entities are listed by name. agent_id and run_id select entities that memories of that agent or run mention,
+    conversation_id those that memories extracted from its turns mention."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     scope = list_scope(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None

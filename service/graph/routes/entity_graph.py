@@ -75,7 +75,8 @@ async def list_entity_relations(
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> EntityRelationPage:
-    """In both directions, strongest first. Without scope ids, of every entity with this name in the workspace."""
+    """Relations in both directions, strongest first. Without scope ids, those of every entity with this name in the
+    workspace."""
     after = cursors.unpack(cursor, _place) if cursor else None
     named, found = await reading.relations_of(seen, name, edges, res, after=after, limit=limit + 1, counts=counts)
     page, last = cursors.cut(found, limit)

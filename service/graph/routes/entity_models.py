@@ -133,7 +133,7 @@ class EntityResponse(ResponseModel):
 
 
 class EntityPage(ResponseModel):
-    """By name; pass `next_cursor` as `cursor` for the next page."""
+    """Entities by name; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[EntityResponse] = Field(description="At most `limit` entities")
     next_cursor: NextCursor = None
@@ -193,7 +193,7 @@ class EntityGraphNode(EntityResponse):
 
 
 class EntityGraphResponse(ResponseModel):
-    """By depth, then by the strength of the edge that leads to the entity."""
+    """Entities by depth, then by the strength of the edge that leads to each."""
 
     nodes: list[EntityGraphNode] = Field(description="Each node once, including the starts")
     relations: list[EntityRelationResponse] = Field(description="Relations between these nodes")

@@ -89,7 +89,8 @@ class OperationResponse(ResponseModel):
 
 @router.get("/{id}", summary="Get the progress of an operation", responses=errors.keyed(404))
 async def get_operation(id: str, caller: Reader, res: ResourcesOf) -> OperationResponse:
-    """For requests that returned 202. Finished operations are kept as long as finished jobs, 7 days by default."""
+    """The state of a request that returned 202. Finished operations are kept as long as finished jobs, 7 days by
+    default."""
     found = await progress(caller.workspace_id, uuid_of(id, missing), res)
     done = OperationProgress(**found.progress) if found.progress else None
     return OperationResponse.of(found, status=found.state, progress=done, result=found.result or None)

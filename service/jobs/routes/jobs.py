@@ -199,15 +199,15 @@ async def retry_jobs(
     ] = None,
     name: Annotated[JobName | None, Query(description="Only jobs with this name")] = None,
 ) -> RetriedJobs:
-    """Like `retry_job`, skipping jobs whose operation is finished. Needs the right `admin`; with `system`,
-    `operator`."""
+    """Retries jobs in the given states, except those whose operation is finished. Needs the right `admin`; with
+    `system`, `operator`."""
     return RetriedJobs(retried=await jobs.retry_some(of, state or ["dead"], res, write, name=name))
 
 
 @router.post("/{id}/retry", summary="Retry a job now", responses=errors.keyed(400, 404, 409))
 async def retry_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedOf) -> JobItem:
-    """For dead, cancelled and waiting jobs; grants at least three more attempts. 409 if it is running or done, or its
-    operation is finished: then repeat that request. Needs the right `admin`; with `system`, `operator`."""
+    """Retries a dead, cancelled or waiting job; it gets at least three more attempts. 409 if it is running or done, or
+    its operation is finished: then repeat that request. Needs the right `admin`; with `system`, `operator`."""
     return JobItem.describing(await jobs.retry(of, uuid_of(id, jobs.missing), res, write))
 
 

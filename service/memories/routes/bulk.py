@@ -84,7 +84,7 @@ async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesO
     responses=errors.keyed(400, 413),
 )
 async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
-    """In one transaction. An unknown id gets status 404 and does not stop the others."""
+    """Deletes all in one transaction. An unknown id gets status 404 and does not stop the others."""
     known = _uuids(body.ids)
     shown = partial(deleted, ids=body.ids, known=known)
     unique = list(dict.fromkeys(known.values()))

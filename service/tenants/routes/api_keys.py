@@ -32,7 +32,7 @@ router = APIRouter(prefix="/v1", tags=["API keys"], route_class=JsonRoute)
 
 @router.get("/whoami", summary="Get the key or token of this request", responses=errors.documented(401, 503))
 async def whoami(caller: CallerOf) -> WhoAmIResponse:
-    """Its workspace, rights, restrictions and default scope."""
+    """Returns the workspace, rights, restrictions and default scope of the key."""
     return WhoAmIResponse.describing(caller)
 
 
@@ -56,7 +56,7 @@ async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
 
 @router.get("/api-keys/{id}", summary="Get an API key", responses=errors.keyed(404))
 async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
-    """Without its secret."""
+    """The key is returned without its secret."""
     return ApiKeyItem.describing(await keys.read(uuid_of(id, keys.missing), caller, res))
 
 

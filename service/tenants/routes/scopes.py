@@ -52,7 +52,7 @@ class ChannelItem(ResponseModel):
 
 
 class ChannelPage(ResponseModel):
-    """By name; pass `next_cursor` as `cursor` for the next page."""
+    """Channels by name; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[ChannelItem] = Field(description="At most `limit` channels")
     next_cursor: NextCursor = None

@@ -69,7 +69,7 @@ async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: 
 
 @router.get("/workspaces/current", summary="Get the key's workspace", responses=errors.keyed())
 async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
-    """Its name and own settings, without the service's."""
+    """Returns the name and settings of the workspace, without the service's settings."""
     return WorkspaceResponse.of(await workspaces.read(caller.workspace_id, res))
 
 
