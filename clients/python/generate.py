@@ -167,7 +167,8 @@ def types(called: list[str]) -> str:
         schema = SCHEMAS[name]
         told = " ".join(schema.get("description", "").split("\n\n")[0].split())
         if "enum" in schema:
-            lines += [f"{name}: TypeAlias = Literal[{', '.join(map(repr, schema['enum']))}]", f'"""{told}."""', ""]
+            values = ", ".join(map(repr, schema["enum"]))
+            lines += [f"{name}: TypeAlias = Literal[{values}]", f'"""{told.removesuffix(".")}."""', ""]
         elif schema.get("properties"):
             needed = set(schema.get("required", ())) if name in sent else _always_there(schema)
             lines += ["", "", f"class {name}(TypedDict):", f'    """{told or name}"""', ""]

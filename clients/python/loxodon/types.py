@@ -27,7 +27,7 @@ class AcceptedResponse(TypedDict):
 
 
 Action: TypeAlias = Literal["ADD", "UPDATE", "DELETE", "NONE"]
-"""What happens to a memory. A curator's DELETE archives it, NONE changes nothing.."""
+"""What happens to a memory. A curator's DELETE archives it, NONE changes nothing."""
 
 
 class BatchItemError(TypedDict):
@@ -108,7 +108,7 @@ class ChangesPage(TypedDict):
 
 
 ClassificationSource: TypeAlias = Literal["explicit", "regex", "llm", "rules", "default"]
-"""How a type was determined: by the caller, patterns, a model, a guess of the rules, or not at all.."""
+"""How a type was determined: by the caller, patterns, a model, a guess of the rules, or not at all."""
 
 
 class CompleteGoalRequest(TypedDict):
@@ -288,7 +288,7 @@ class DecisionResponse(TypedDict):
 
 
 DedupAction: TypeAlias = Literal["duplicate_exact", "updated_existing", "stored_new"]
-"""The outcome of deduplication.."""
+"""The outcome of deduplication."""
 
 
 class DedupOutcome(TypedDict):
@@ -332,11 +332,11 @@ class DeletedTalkResponse(TypedDict):
 
 
 EmbeddingStatus: TypeAlias = Literal["stored", "queued", "placeholder"]
-"""State of a memory's vector: stored, queued for a job, or replaced by a placeholder while the provider is down.."""
+"""State of a memory's vector: stored, queued for a job, or replaced by a placeholder while the provider is down."""
 
 
 class EntityPage(TypedDict):
-    """By name; pass `next_cursor` as `cursor` for the next page."""
+    """Entities by name; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[EntityResponse]
     next_cursor: str | None
@@ -838,7 +838,7 @@ MemoryState: TypeAlias = Literal["live", "deleted"]
 """Whether to list existing or deleted memories."""
 
 MemoryType: TypeAlias = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
-"""The seven types, case-sensitive.."""
+"""The seven types, case-sensitive."""
 
 
 class MemoryVersionItem(TypedDict):
@@ -1159,7 +1159,7 @@ RelationType: TypeAlias = Literal[
     "PART_OF",
     "MAY_OUTDATE",
 ]
-"""Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one, or MAY_OUTDATE it, if that is not certain.."""
+"""Read from source to target: the copy PROMOTED_FROM the original, the new fact SUPERSEDES the old one, or MAY_OUTDATE it, if that is not certain."""
 
 
 class ScopeDefaultsResponse(TypedDict):
@@ -1492,10 +1492,10 @@ class TemporalDetails(TypedDict):
 
 
 TemporalTag: TypeAlias = Literal["current", "past", "future"]
-"""Whether a fact is about the present, the past or the future.."""
+"""Whether a fact is about the present, the past or the future."""
 
 TemporalType: TypeAlias = Literal["persistent", "temporal"]
-"""Persistent facts have no expiry, temporal ones do.."""
+"""Persistent facts have no expiry, temporal ones do."""
 
 
 class TimeInterval(TypedDict):
