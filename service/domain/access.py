@@ -147,8 +147,8 @@ class Caller:
     def check_ids(self, user_id: str | None, agent_id: str | None, run_id: str | None) -> None:
         """Raises Forbidden for an id outside the wall."""
         for name, given in (("user_id", user_id), ("agent_id", agent_id), ("run_id", run_id)):
-            here = getattr(self.wall, name)
-            if given is not None and here is not None and given != here:
+            allowed = getattr(self.wall, name)
+            if given is not None and allowed is not None and given != allowed:
                 raise Forbidden(f"{name}: this key is restricted to another one.", field=name)
 
     def check_right(self, given: Right) -> None:

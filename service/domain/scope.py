@@ -67,7 +67,7 @@ class Scope:
     def has_ids(self, *, user_id: str | None, agent_id: str | None, run_id: str | None) -> bool:
         """Whether every given id (not None) is that of this scope; shared memories belong to everyone."""
         pairs = ((user_id, self.user_id), (agent_id, self.agent_id), (run_id, self.run_id))
-        return self.is_shared or all(given is None or given == here for given, here in pairs)
+        return self.is_shared or all(given is None or given == own for given, own in pairs)
 
     def may_link_to(self, other: Scope) -> bool:
         """Whether records of the two scopes may be linked: never across two users, nor across two agents."""

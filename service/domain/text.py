@@ -35,3 +35,8 @@ _UNSEEN = frozenset({"Cc", "Cf", "Zs", "Zl", "Zp"})
 def content_hash(text: str) -> str:
     """MD5 of the UTF-8 text in hexadecimal, as its identity, not for security."""
     return hashlib.md5(text.encode(), usedforsecurity=False).hexdigest()
+
+
+def sha256(text: str) -> str:
+    """SHA-256 of the UTF-8 text, 64 hexadecimal characters."""
+    return hashlib.sha256(text.encode()).hexdigest()

@@ -18,9 +18,10 @@ from service.domain.conversation import Conversation, Turn
 from service.domain.errors import Conflict, NotFound
 from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.request import WriteContext
-from service.domain.text import CleanText, Redaction
+from service.domain.text import CleanText, Redaction, sha256
 from service.episodes.statements import conversations, turns
 from service.episodes.statements.turns import TURNS_OF, NewTurn, StoredTurn
+from service.language import lexemes
 from service.language.tokens import estimate
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
@@ -69,7 +70,7 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
     metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
     redactions = pii.add_up((*in_text, *in_metadata))
     vector, warnings = await _vector(conversation, text, given, res)
-    weights = await res.rules.run_if_long(len(text), turns.term_weights, text)
+    weights = await res.rules.run_if_long(len(text), lexemes.weights, text)
     new = NewTurn(
         given.role,
         given.speaker,
@@ -113,9 +114,9 @@ async def _copy_to_working_memory(
 ) -> None:
     """This takes the last lock of the transaction."""
     scope = conversation.scope
-    here = WorkingScope(scope.workspace_id, str(conversation.id), scope.user_id, scope.agent_id, scope.channel)
+    working_scope = WorkingScope(scope.workspace_id, str(conversation.id), scope.user_id, scope.agent_id, scope.channel)
     copy = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, stored.id, stored.index)
-    await working.copy_turns(session, here, [copy], limits_of(WorkingKind.TURN, res))
+    await working.copy_turns(session, working_scope, [copy], limits_of(WorkingKind.TURN, res))
 
 
 async def _repeated(session: Session, conversation: Conversation, new: NewTurn, given: IncomingTurn) -> Turn | None:
@@ -132,7 +133,7 @@ async def _repeated(session: Session, conversation: Conversation, new: NewTurn, 
 
 
 def _is_equal(stored: Turn, new: NewTurn) -> bool:
-    return (stored.role, stored.speaker, stored.hash) == (new.role, new.speaker, turns.digest(new.text))
+    return (stored.role, stored.speaker, stored.hash) == (new.role, new.speaker, sha256(new.text))
 
 
 async def _vector(

@@ -31,17 +31,17 @@ class EntityScope:
         """The condition on `entity e`, served by uq_entity_… if a user is given. Entities belong to users: an agent or
         a run sees those that its memories name and, without a user, those that callers created without one. Shared
         memories show the entities that they name."""
-        here = Condition("e.workspace_id = :workspace", {"workspace": self.workspace_id})
+        condition = Condition("e.workspace_id = :workspace", {"workspace": self.workspace_id})
         scope = self.scope
         if scope is None:
-            return here
-        here &= scopes.seen_channels("e", scope, self.channels)
+            return condition
+        condition &= scopes.seen_channels("e", scope, self.channels)
         owned = self._match_ids(scope)
         if not scope.include_shared:
-            return here & owned
+            return condition & owned
         shared = f"(e.user_id IS NULL AND {NAMED_BY.format(memories=scopes.SHARED.format(alias='m'))})"
         either = f"{owned.sql} OR {shared}" if scope.has_owner else shared
-        return here & Condition(f"({either})", owned.values)
+        return condition & Condition(f"({either})", owned.values)
 
     @staticmethod
     def _match_ids(scope: Scope) -> Condition:

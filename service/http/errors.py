@@ -224,8 +224,8 @@ def first_message(found: Sequence[Any], place: Callable[[Sequence[int | str]], s
             where = f"{around}.{name}" if around else str(name)
         return where, "is not a field of this request"
     if first["type"] in JSON_TYPES:  # each member of a union is an error of its own
-        here = [each["type"] for each in found if place(each["loc"]) == where]
-        return where, "must be " + " or ".join(dict.fromkeys(JSON_TYPES[each] for each in here if each in JSON_TYPES))
+        types = [each["type"] for each in found if place(each["loc"]) == where]
+        return where, "must be " + " or ".join(dict.fromkeys(JSON_TYPES[each] for each in types if each in JSON_TYPES))
     named = FIELD_AND_MESSAGE.fullmatch(message)
     if named is None or named["field"] == where:
         return where, message

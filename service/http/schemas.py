@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from datetime import UTC, datetime, timedelta
-from typing import Annotated, Any, Literal, Self, TypeVar
+from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
 import numpy as np
@@ -21,7 +21,7 @@ from pydantic import (
 )
 from pydantic.annotated_handlers import GetJsonSchemaHandler
 from pydantic.config import JsonDict
-from pydantic.json_schema import JsonSchemaValue, SkipJsonSchema
+from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
 from service.domain import moments, sizes
@@ -187,10 +187,6 @@ def _few_tags(given: list[str] | str) -> list[str] | str:
 
 
 # -- what the OpenAPI document omits: code generators drop a whole body over a union of forms --------------------------
-
-Value = TypeVar("Value")
-Unlisted = Annotated[Value, SkipJsonSchema()]
-"""A field that is accepted but not documented, such as an alias."""
 
 
 class _OneForm:

@@ -30,13 +30,13 @@ def of_name(name: str, known: Iterable[str]) -> str:
 def of_field(model: Any, where: Sequence[int | str]) -> str:
     """A suggestion for a field of a body. `model`: the type of the body; `where`: the path, ending in the name."""
     *outside, name = where
-    here = _models(model)
+    models = _models(model)
     for part in outside:
-        inner = [field.annotation for each in here for key, field in each.model_fields.items() if key == part]
-        here = {found for annotation in inner for found in _models(annotation)} or here
-    known = [key for each in sorted(here, key=lambda each: each.__name__) for key in each.model_fields]
+        inner = [field.annotation for each in models for key, field in each.model_fields.items() if key == part]
+        models = {found for annotation in inner for found in _models(annotation)} or models
+    known = [key for each in sorted(models, key=lambda each: each.__name__) for key in each.model_fields]
     hint = of_name(str(name), dict.fromkeys(known))
-    if FilterInput in here and "known are" in hint:
+    if FilterInput in models and "known are" in hint:
         hint += f' A condition is {{"field": "{name}", "operator": "eq", "value": ...}}.'
     return hint
 

@@ -26,10 +26,11 @@ from service.domain.request import WriteContext
 from service.domain.text import CleanText
 from service.episodes import turns
 from service.episodes.statements import conversations
-from service.episodes.statements.turns import NewTurn, StoredTurn, term_weights
+from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.erasure import forget_asked
 from service.intake import deferred, fact_reading
 from service.intake.record import ConversationDraft
+from service.language import lexemes
 from service.memories import decide, edits, write
 from service.memories.stages import annotate, size
 from service.memories.stages.stages import FACT, run_all, timed
@@ -155,7 +156,7 @@ async def _new_turns(
             draft.clean,
             draft.timestamp,
             vector=vector,
-            weights=await res.rules.run_if_long(len(draft.clean), term_weights, draft.clean),
+            weights=await res.rules.run_if_long(len(draft.clean), lexemes.weights, draft.clean),
         )
         for draft, vector in zip(messages, each_vector, strict=True)
     ]

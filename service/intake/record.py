@@ -24,7 +24,7 @@ from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.language.context import PRECEDING
 from service.memories import write
 from service.memories.stages.embed import surround
-from service.memories.stages.stages import RECORD, run_all
+from service.memories.stages.stages import UNCOMPARED, run_all
 from service.memories.statements import deduplication, sources
 from service.memories.statements.sources import SourceLink
 from service.memories.store import until_it_holds
@@ -58,7 +58,7 @@ async def record(conversation: ConversationDraft, res: Resources, request: Write
     """Stores messages as they are and returns one outcome for each, in order; a dry run stores nothing and returns no
     ids."""
     res = res.with_deferred_caches()
-    drafts = await run_all(RECORD, conversation.drafts, res)
+    drafts = await run_all(UNCOMPARED, conversation.drafts, res)
     if conversation.dry_run:
         return StoreResult(await _previews(conversation.scope, drafts, res))
 

@@ -54,13 +54,13 @@ class ListQuery:
 
     def rows(self, now: datetime) -> Condition:
         """The condition on `memory m`."""
-        here = scopes.matching("m", self.scope, self.channels)
+        condition = scopes.matching("m", self.scope, self.channels)
         if self.state == "deleted":
-            here &= visibility.current("m") & visibility.not_in_review("m")
-            return visibility.filtered("m", self.narrow, self.window, replace(here, parts=()))
-        here &= visibility.not_expired_nor_in_review("m", self.as_of or now)
-        here &= visibility.present("m", include_archived=self.include_archived, valid_at=self.narrow.valid_at)
-        return visibility.filtered("m", self.narrow, self.window, here, recorded=self.as_of is not None)
+            condition &= visibility.current("m") & visibility.not_in_review("m")
+            return visibility.filtered("m", self.narrow, self.window, replace(condition, parts=()))
+        condition &= visibility.not_expired_nor_in_review("m", self.as_of or now)
+        condition &= visibility.present("m", include_archived=self.include_archived, valid_at=self.narrow.valid_at)
+        return visibility.filtered("m", self.narrow, self.window, condition, recorded=self.as_of is not None)
 
 
 class MemoryList(NamedTuple):
@@ -169,15 +169,15 @@ async def tagged(
 ) -> TaggedList:
     """The memories that match `narrow` after the first `skip`, most important first."""
     now = res.clock()
-    here = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
-    here &= visibility.present("m", include_archived=include_archived, valid_at=None)
-    rows = visibility.filtered("m", narrow, EVER, here & visibility.valid("m", validity, now))
+    condition = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
+    condition &= visibility.present("m", include_archived=include_archived, valid_at=None)
+    rows = visibility.filtered("m", narrow, EVER, condition & visibility.valid("m", validity, now))
     async with res.db.snapshot(scope.workspace_id) as session:
         ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
         found, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
         has_more, ids = len(ids) > count, ids[:count]
         limit_each = res.settings.search.relation_limit
-        steps = await edges.connected(session, scope.workspace_id, ids, here, each=limit_each, now=now)
+        steps = await edges.connected(session, scope.workspace_id, ids, condition, each=limit_each, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
         others, _ = await memories.get_items(session, scope.workspace_id, list(ends - set(ids)), "lean")
     return TaggedList([found[each] for each in ids], steps, {**found, **others}, has_more)
@@ -297,11 +297,11 @@ async def origin(
     """Where a memory comes from, each list after the first `skip`. Raises NotFound for an id that never existed."""
     async with res.db.snapshot(workspace_id) as session:
         await _refuse_unknown(session, workspace_id, memory_id)
-        here = (session, workspace_id, memory_id)
-        quotes = await sources.quotes(*here, skip=skip[0], limit=limit)
-        decided = await decisions.of_memory(*here, skip=skip[1], limit=limit)
-        entries = await history.of_memory(*here, skip=skip[2], limit=limit)
-        memory = await memories.get(*here, alive_at=res.clock())
+        memory_key = (session, workspace_id, memory_id)
+        quotes = await sources.quotes(*memory_key, skip=skip[0], limit=limit)
+        decided = await decisions.of_memory(*memory_key, skip=skip[1], limit=limit)
+        entries = await history.of_memory(*memory_key, skip=skip[2], limit=limit)
+        memory = await memories.get(*memory_key, alive_at=res.clock())
     return Origin(memory.text if memory else None, quotes, decided, entries)
 
 

@@ -21,7 +21,7 @@ from service.domain.version import Expected, Revision
 from service.episodes.statements import withdrawn
 from service.language import kinds
 from service.memories import write
-from service.memories.stages.stages import REVISED, run
+from service.memories.stages.stages import UNCOMPARED, run
 from service.memories.statements import history, memories, updates
 from service.memories.statements.updates import VectorKind
 from service.postgres.engine import Session
@@ -124,7 +124,7 @@ async def _prepare(memory: Memory, revision: Revision, res: Resources) -> Draft:
         ),
         received_at=res.clock(),
     )
-    return await run(REVISED if revision.text is not None else (pii.redact,), draft, res)
+    return await run(UNCOMPARED if revision.text is not None else (pii.redact,), draft, res)
 
 
 def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:

@@ -128,12 +128,12 @@ class _Writer:
 
     def _words(self, check: Check) -> str:
         column = self._named(check.field)
-        here = self._among(column, check)
+        in_column = self._among(column, check)
         key = IN_METADATA.get(check.field.name)
         if key is None:
-            return here
-        there = self._metadata(Check(Field("metadata", "any", (key,)), check.operator, check.value), (key,))
-        return f"({here} {'AND' if check.value is None else 'OR'} {there})"
+            return in_column
+        in_metadata = self._metadata(Check(Field("metadata", "any", (key,)), check.operator, check.value), (key,))
+        return f"({in_column} {'AND' if check.value is None else 'OR'} {in_metadata})"
 
     def _among(self, column: str, check: Check) -> str:
         """The condition on the words of the column, in the form in which they are stored."""

@@ -156,25 +156,25 @@ def seen_channels(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Con
 
 def exactly(alias: str, scope: Scope) -> Condition:
     """Rows of just this scope and channel: a missing id means NULL."""
-    here = _workspace(alias, scope)
+    rows = _workspace(alias, scope)
     for name in ("user_id", "agent_id", "run_id"):
         value = getattr(scope, name)
         column = f"{alias}.{name}"
-        here &= Condition(f"{column} IS NULL") if value is None else Condition(f"{column} = :{name}", {name: value})
-    return here & Condition(f"{alias}.channel = :channel", {"channel": scope.channel})
+        rows &= Condition(f"{column} IS NULL") if value is None else Condition(f"{column} = :{name}", {name: value})
+    return rows & Condition(f"{alias}.channel = :channel", {"channel": scope.channel})
 
 
 def owned(alias: str, scope: Scope, channel: str | None) -> Condition:
     """Everything that belongs to a scope and nothing else, for deleting: given ids equal (without any id: shared rows),
     just the given channel, or every channel when none is given."""
-    here = having(alias, scope, channel)
-    return here if scope.has_owner else here & Condition(SHARED.format(alias=alias))
+    rows = having(alias, scope, channel)
+    return rows if scope.has_owner else rows & Condition(SHARED.format(alias=alias))
 
 
 def having(alias: str, scope: Scope, channel: str | None) -> Condition:
     """Rows that have every given id, and the channel if one is given; of the whole workspace when none is."""
-    here = _workspace(alias, scope) & _given(alias, scope)
-    return here & Condition(f"{alias}.channel = :channel", {"channel": channel}) if channel is not None else here
+    rows = _workspace(alias, scope) & _given(alias, scope)
+    return rows & Condition(f"{alias}.channel = :channel", {"channel": channel}) if channel is not None else rows
 
 
 def _workspace(alias: str, scope: Scope) -> Condition:

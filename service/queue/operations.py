@@ -42,16 +42,16 @@ async def add(session: Session, workspace_id: UUID, operation_id: UUID, kind: st
 
 async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> OperationRecord | None:
     columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
-    here = OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id
-    row = (await session.execute(select(*columns).where(*here))).one_or_none()
+    conditions = OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id
+    row = (await session.execute(select(*columns).where(*conditions))).one_or_none()
     return OperationRecord(*row) if row else None
 
 
 async def newest(session: Session, workspace_id: UUID, *, limit: int) -> list[OperationRecord]:
     """Newest first, by id, since ids begin with their time."""
     columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
-    here = select(*columns).where(OPERATION.c.workspace_id == workspace_id)
-    rows = await session.execute(here.order_by(OPERATION.c.id.desc()).limit(limit))
+    query = select(*columns).where(OPERATION.c.workspace_id == workspace_id)
+    rows = await session.execute(query.order_by(OPERATION.c.id.desc()).limit(limit))
     return [OperationRecord(*row) for row in rows]
 
 

@@ -7,8 +7,6 @@ from contextlib import AsyncExitStack, asynccontextmanager
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
-
 from service.domain.access import Right
 from service.domain.errors import Forbidden, NotFound, PreconditionFailed
 from service.domain.request import Operation, Replay, Subject, WriteContext
@@ -17,13 +15,8 @@ from service.domain.version import Expected
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.statements import audit, idempotency
+from service.runtime.statements import audit, idempotency, sharing
 from service.runtime.statements.audit import AuditEntry, Promotion
-
-ANY_SHARED = text("""
-    SELECT EXISTS (SELECT FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
-                   AND m.user_id IS NULL AND m.agent_id IS NULL AND m.run_id IS NULL)
-""")
 
 
 class DecisionOutdated(Exception):
@@ -143,7 +136,7 @@ def check_share(scope: Scope, request: WriteContext) -> None:
 
 async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUID], request: WriteContext) -> None:
     """Checks as `check_share` does, for memories by their ids."""
-    if not request.may_share and await session.scalar(ANY_SHARED, {"workspace": workspace_id, "ids": list(ids)}):
+    if not request.may_share and await sharing.any_shared(session, workspace_id, ids):
         check_share(Scope(workspace_id), request)
 
 

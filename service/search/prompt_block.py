@@ -77,8 +77,8 @@ class PromptBlock:
         cost = sum(_size(line.text) for line in new.values())
         if not known:
             cost += _size(self.headings[piece.part]) + (1 if self.size else 0)
-        there = {line.heading for _, line in known.values()}
-        cost += sum(_size(each) for each in {line.heading for line in new.values()} - there if each is not None)
+        headings = {line.heading for _, line in known.values()}
+        cost += sum(_size(each) for each in {line.heading for line in new.values()} - headings if each is not None)
         if of_bytes(self.size + cost) > self.max_tokens:
             return False
         self.size += cost

@@ -101,7 +101,7 @@ def bundle(
         pieces = [*passages, *facts, *others]
         first = pack([each for each in pieces if each.keys in taken], block)
         taken = {each.keys for each in (*first, *pack(pieces, block))}
-        lines = replace(lines, there=block.lines)
+        lines = replace(lines, known=block.lines)
     kept = {part: block.lines.get(part, {}) for part in PARTS}
     known = _fact_items(results, scoring, block)
     return Bundle(
@@ -123,12 +123,12 @@ def bundle(
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """How turns and facts are written. `there`: the known lines of the block by part."""
+    """How turns and facts are written. `known`: the lines that are in the block, by part."""
 
     results: RecallResults
     zone: ZoneInfo
     now: datetime
-    there: Mapping[str, Mapping[Hashable, object]] = field(default_factory=dict)
+    known: Mapping[str, Mapping[Hashable, object]] = field(default_factory=dict)
 
     def day(self, at: datetime) -> date:
         return at.astimezone(self.zone).date()
@@ -149,7 +149,7 @@ class _Lines:
 
     def _is_above(self, turn: Turn, words: str) -> bool:
         """Whether an earlier turn of the same day and conversation says this in the block."""
-        said, day = self.there.get("turns", {}), self.day(turn.timestamp)
+        said, day = self.known.get("turns", {}), self.day(turn.timestamp)
         return any(
             each.index < turn.index and self.day(each.timestamp) == day and plain(words) in plain(each.text)
             for place, each in self.results.turns.items()
@@ -177,9 +177,9 @@ class _Lines:
 
     def _word(self, hit: Hit) -> str:
         """The day of a statement that is in the block, else its words."""
-        day, there = self.day(hit.memory.timestamp), self.there
+        day, known = self.day(hit.memory.timestamp), self.known
         places = (place for place, kept in self.results.messages.items() if hit in (each.hit for each in kept))
-        if hit.memory.id in there.get("facts", {}) or any(place in there.get("turns", {}) for place in places):
+        if hit.memory.id in known.get("facts", {}) or any(place in known.get("turns", {}) for place in places):
             return f"{day}"
         return f"\u201c{summary.shortened(one_line(hit.memory.text), QUOTED_CHARS)}\u201d, {day}"
 
@@ -203,7 +203,7 @@ def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lin
 def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
     """Facts that are not messages and whose turn is not in the block."""
     said = {each.hit.memory.id for kept in results.messages.values() for each in kept}
-    said |= {key for key, place in results.read_from.items() if place in lines.there.get("turns", {})}
+    said |= {key for key, place in results.read_from.items() if place in lines.known.get("turns", {})}
     first: dict[UUID, datetime] = {}
     for hit in results.facts:
         topic = results.later.get(hit.memory.id, hit).memory.id

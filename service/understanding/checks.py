@@ -146,9 +146,9 @@ def _says_whose(fact: str, source: SourceSentence) -> bool:
 def _turned_round(fact: str, said: str) -> bool:
     """Whether names and values that both have are in a different order: "from Oslo to Bergen", "from Bergen to
     Oslo"."""
-    here, there = _named(fact), _named(said)
-    shared = [each for each in here if there.count(each) == 1 and here.count(each) == 1]
-    return len(shared) > 1 and shared != [each for each in there if each in shared]
+    in_fact, in_said = _named(fact), _named(said)
+    shared = [each for each in in_fact if in_said.count(each) == 1 and in_fact.count(each) == 1]
+    return len(shared) > 1 and shared != [each for each in in_said if each in shared]
 
 
 def _named(text: str) -> list[str]:

@@ -163,8 +163,8 @@ async def get(session: Session, workspace_id: UUID, key_id: UUID) -> KeyInfo | N
 async def change(session: Session, workspace_id: UUID, key_id: UUID, key: NewKey) -> None:
     """Replaces name, rights, wall, defaults and expiry of a key. Its secret stays."""
     values = {"name": key.name, "rights": [str(right) for right in key.rights], "expires_at": key.expires_at}
-    here = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
-    await session.execute(update(API_KEY).where(*here).values(**values, **_columns(key.wall, key.defaults)))
+    conditions = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
+    await session.execute(update(API_KEY).where(*conditions).values(**values, **_columns(key.wall, key.defaults)))
 
 
 async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: datetime | None) -> str:
@@ -178,8 +178,8 @@ async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: 
         "old_key_hash": API_KEY.c.key_hash if old_until is not None else None,
         "old_key_until": old_until,
     }
-    here = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
-    await session.execute(update(API_KEY).where(*here).values(**values))
+    conditions = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
+    await session.execute(update(API_KEY).where(*conditions).values(**values))
     return secret
 
 

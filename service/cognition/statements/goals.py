@@ -82,14 +82,14 @@ async def get_many(session: Session, workspace_id: UUID, ids: Collection[UUID]) 
     """The goals that exist among the ids."""
     if not ids:
         return {}
-    here = GOAL.c.workspace_id == workspace_id, GOAL.c.id.in_(ids)
-    return {row.id: _goal(row) for row in await session.execute(GOALS.where(*here))}
+    conditions = GOAL.c.workspace_id == workspace_id, GOAL.c.id.in_(ids)
+    return {row.id: _goal(row) for row in await session.execute(GOALS.where(*conditions))}
 
 
 async def lock(session: Session, workspace_id: UUID, goal_id: UUID) -> Goal | None:
     """The goal, locked against changes until the transaction ends."""
-    here = GOAL.c.workspace_id == workspace_id, GOAL.c.id == goal_id
-    if (await session.scalar(select(GOAL.c.id).where(*here).with_for_update())) is None:
+    conditions = GOAL.c.workspace_id == workspace_id, GOAL.c.id == goal_id
+    if (await session.scalar(select(GOAL.c.id).where(*conditions).with_for_update())) is None:
         return None
     return await get(session, workspace_id, goal_id)
 
@@ -117,21 +117,21 @@ async def page(
     session: Session, scope: Scope, wanted: GoalFilter, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[Goal]:
     """Goals of the scope, newest first. Uses ix_goal_user, _agent or _run."""
-    here: list[Any] = [scopes.matching("goal", scope.private).clause]
+    conditions: list[Any] = [scopes.matching("goal", scope.private).clause]
     if wanted.status is not None:
-        here.append(GOAL.c.status == str(wanted.status))
+        conditions.append(GOAL.c.status == str(wanted.status))
     if wanted.due_before is not None:
-        here.append(and_(GOAL.c.deadline.is_not(None), GOAL.c.deadline < wanted.due_before))
+        conditions.append(and_(GOAL.c.deadline.is_not(None), GOAL.c.deadline < wanted.due_before))
     if wanted.parent_id is not None:
-        here.append(GOAL.c.id.in_(_subgoal_ids(scope.workspace_id, wanted.parent_id)))
-    return await records.newest(session, GOALS.where(*here), GOAL, _goal, after=after, limit=limit)
+        conditions.append(GOAL.c.id.in_(_subgoal_ids(scope.workspace_id, wanted.parent_id)))
+    return await records.newest(session, GOALS.where(*conditions), GOAL, _goal, after=after, limit=limit)
 
 
 async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:
     """The active goals of a scope: by priority, then by deadline, then the newest."""
-    here = scopes.matching("goal", scope.private).clause, GOAL.c.status == str(GoalStatus.ACTIVE)
+    conditions = scopes.matching("goal", scope.private).clause, GOAL.c.status == str(GoalStatus.ACTIVE)
     order = GOAL.c.priority.desc(), GOAL.c.deadline.asc().nulls_last(), GOAL.c.created_at.desc(), GOAL.c.id
-    return [_goal(row) for row in await session.execute(GOALS.where(*here).order_by(*order).limit(limit))]
+    return [_goal(row) for row in await session.execute(GOALS.where(*conditions).order_by(*order).limit(limit))]
 
 
 async def add(session: Session, goal: Goal, vector: Vector | None, *, generation: int) -> None:
@@ -152,16 +152,16 @@ async def add(session: Session, goal: Goal, vector: Vector | None, *, generation
 
 async def change(session: Session, goal: Goal, values: Mapping[str, Any], *, now: datetime) -> None:
     """Sets columns and increments the version."""
-    here = GOAL.c.workspace_id == goal.scope.workspace_id, GOAL.c.id == goal.id
+    conditions = GOAL.c.workspace_id == goal.scope.workspace_id, GOAL.c.id == goal.id
     counted = {"version": GOAL.c.version + 1, "updated_at": now}
-    await session.execute(update(GOAL).where(*here).values(**values, **counted))
+    await session.execute(update(GOAL).where(*conditions).values(**values, **counted))
 
 
 async def replace_vector(session: Session, goal: Goal, vector: Vector | None, *, generation: int) -> None:
     """Replaces the vector after a new description; None (no embedder) removes the outdated one."""
     workspace_id = goal.scope.workspace_id
-    here = GOAL_VECTOR.c.workspace_id == workspace_id, GOAL_VECTOR.c.goal_id == goal.id
-    await session.execute(delete(GOAL_VECTOR).where(*here))
+    conditions = GOAL_VECTOR.c.workspace_id == workspace_id, GOAL_VECTOR.c.goal_id == goal.id
+    await session.execute(delete(GOAL_VECTOR).where(*conditions))
     await records.put_vector(session, LATE_VECTORS, workspace_id, goal.id, vector, generation=generation)
 
 
@@ -186,8 +186,8 @@ async def _lock_scopes(
         return {}
     c = table.c
     columns = c.id, c.workspace_id, c.user_id, c.agent_id, c.run_id, c.channel
-    here = select(*columns).where(c.workspace_id == workspace_id, c.id.in_(ids), *conditions).order_by(c.id)
-    rows = await session.execute(here.with_for_update(key_share=True, read=True))
+    query = select(*columns).where(c.workspace_id == workspace_id, c.id.in_(ids), *conditions).order_by(c.id)
+    rows = await session.execute(query.with_for_update(key_share=True, read=True))
     return {row.id: records.scope_of(row) for row in rows}
 
 
@@ -203,8 +203,12 @@ async def set_edges(
     session: Session, workspace_id: UUID, goal_id: UUID, rel_type: str, targets: Collection[UUID]
 ) -> None:
     """Replaces the goal's edges of this kind by edges to the targets."""
-    here = GOAL_EDGE.c.workspace_id == workspace_id, GOAL_EDGE.c.source_id == goal_id, GOAL_EDGE.c.rel_type == rel_type
-    await session.execute(delete(GOAL_EDGE).where(*here, GOAL_EDGE.c.target_id.not_in(targets)))
+    conditions = (
+        GOAL_EDGE.c.workspace_id == workspace_id,
+        GOAL_EDGE.c.source_id == goal_id,
+        GOAL_EDGE.c.rel_type == rel_type,
+    )
+    await session.execute(delete(GOAL_EDGE).where(*conditions, GOAL_EDGE.c.target_id.not_in(targets)))
     if targets:
         start = {"workspace_id": workspace_id, "source_id": goal_id, "rel_type": rel_type}
         rows = [{**start, "target_id": each} for each in sorted(targets)]
@@ -219,12 +223,12 @@ async def tie_memories(session: Session, workspace_id: UUID, goal_id: UUID, ids:
 
 async def untie_memory(session: Session, workspace_id: UUID, goal_id: UUID, memory_id: UUID) -> bool:
     """Unties a memory from a goal; False if it was not tied."""
-    here = (
+    conditions = (
         GOAL_MEMORY.c.workspace_id == workspace_id,
         GOAL_MEMORY.c.goal_id == goal_id,
         GOAL_MEMORY.c.memory_id == memory_id,
     )
-    return bool((await session.execute(delete(GOAL_MEMORY).where(*here))).rowcount)
+    return bool((await session.execute(delete(GOAL_MEMORY).where(*conditions))).rowcount)
 
 
 async def append_history(
@@ -237,9 +241,9 @@ async def append_history(
 
 async def history(session: Session, workspace_id: UUID, goal_id: UUID, *, skip: int, limit: int) -> list[GoalChange]:
     """The changes after the first `skip`, oldest first."""
-    here = GOAL_HISTORY.c.workspace_id == workspace_id, GOAL_HISTORY.c.goal_id == goal_id
+    conditions = GOAL_HISTORY.c.workspace_id == workspace_id, GOAL_HISTORY.c.goal_id == goal_id
     columns = GOAL_HISTORY.c.version, GOAL_HISTORY.c.event, GOAL_HISTORY.c.changes, GOAL_HISTORY.c.recorded_at
-    query = select(*columns).where(*here).order_by(GOAL_HISTORY.c.version).offset(skip).limit(limit)
+    query = select(*columns).where(*conditions).order_by(GOAL_HISTORY.c.version).offset(skip).limit(limit)
     change = direct.reader(GoalChange, event=lambda row: GoalEvent(row.event))
     return await direct.page(session, query, None, change)
 

@@ -98,14 +98,14 @@ async def tools(session: Session, workspace_id: UUID, *, after: str | None, limi
 
 async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> int | None:
     """The turn's index in the conversation; None when it is not one of its turns."""
-    here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.id == turn_id
-    return await session.scalar(select(TURN.c.turn_index).where(*here))
+    conditions = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.id == turn_id
+    return await session.scalar(select(TURN.c.turn_index).where(*conditions))
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     """Deletes the invocations with every given id (and the channel, if given); returns how many. The totals stay."""
-    here = scopes.owned("tool_invocation", scope, channel).clause
-    return (await session.execute(delete(TOOL_INVOCATION).where(here))).rowcount
+    owned = scopes.owned("tool_invocation", scope, channel).clause
+    return (await session.execute(delete(TOOL_INVOCATION).where(owned))).rowcount
 
 
 async def erase_of_deleted_turns(session: Session, workspace_id: UUID) -> int:
@@ -122,13 +122,13 @@ async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, ba
         .where(TOOL_INVOCATION.c.workspace_id == workspace_id, TOOL_INVOCATION.c.recorded_at <= until)
         .limit(batch)
     )
-    here = TOOL_INVOCATION.c.workspace_id == workspace_id, tuple_(*key).in_(old)
-    return (await session.execute(delete(TOOL_INVOCATION).where(*here))).rowcount
+    conditions = TOOL_INVOCATION.c.workspace_id == workspace_id, tuple_(*key).in_(old)
+    return (await session.execute(delete(TOOL_INVOCATION).where(*conditions))).rowcount
 
 
 def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
-    here = scopes.having("tool_invocation", scope, wanted.channel)
-    conditions: list[ColumnElement[bool] | TextClause] = [here.clause]
+    in_scope = scopes.having("tool_invocation", scope, wanted.channel)
+    conditions: list[ColumnElement[bool] | TextClause] = [in_scope.clause]
     if wanted.task_type is not None:
         conditions.append(TOOL_INVOCATION.c.task_type == wanted.task_type)
     if wanted.tool_name is not None:

@@ -43,8 +43,8 @@ async def lock(session: Session, scope: Scope) -> None:
 
 async def get(session: Session, workspace_id: UUID, strategy_id: UUID) -> Strategy | None:
     """The strategy with at most 100 of the conversations it was used in."""
-    here = STRATEGY.c.workspace_id == workspace_id, STRATEGY.c.id == strategy_id
-    row = (await session.execute(select(*STRATEGY.c).where(*here))).one_or_none()
+    conditions = STRATEGY.c.workspace_id == workspace_id, STRATEGY.c.id == strategy_id
+    row = (await session.execute(select(*STRATEGY.c).where(*conditions))).one_or_none()
     if row is None:
         return None
     used = select(STRATEGY_CONVERSATION.c.conversation_id, STRATEGY_CONVERSATION.c.success).where(

@@ -8,7 +8,7 @@ from pydantic import Field, model_validator
 
 from service.conversations.transcript import TranscriptTurn
 from service.domain.conversation import Conversation
-from service.episodes.turn_models import TurnListItem, TurnResponse, WithdrawnSpanItem, turn_fields
+from service.episodes.routes.turn_models import TurnListItem, TurnResponse, WithdrawnSpanItem, turn_fields
 from service.http.free_json import JsonObject
 from service.http.schemas import (
     Filled,

@@ -28,7 +28,7 @@ from service.conversations.routes.conversation_models import (
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
-from service.episodes.turn_models import turn_fields, turn_item
+from service.episodes.routes.turn_models import turn_fields, turn_item
 from service.episodes.turns import IncomingTurn, TurnOutcome, store
 from service.http import cursors, errors
 from service.http.deps import (

@@ -140,11 +140,11 @@ async def places(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> l
     return [(row.conversation_id, row.turn_index) for row in rows]
 
 
-async def dependents(session: Session, workspace_id: UUID, there: Sequence[TurnPlace]) -> list[UUID]:
+async def dependents(session: Session, workspace_id: UUID, places: Sequence[TurnPlace]) -> list[UUID]:
     """Ids, ascending, of the memories whose context contains these turns, which includes the turns' own memories."""
-    if not there:
+    if not places:
         return []
-    values = {"conversations": [place[0] for place in there], "indexes": [place[1] for place in there]}
+    values = {"conversations": [place[0] for place in places], "indexes": [place[1] for place in places]}
     return list(await session.scalars(DEPENDENTS, {"workspace": workspace_id, **values}))
 
 
@@ -200,9 +200,9 @@ async def store(
 ) -> None:
     """Stores contexts with their vectors, unless the texts have changed."""
     await session.execute(LOCK, {"workspace": workspace_id, "ids": list(made)})
-    there = await texts_of(session, workspace_id, list(made))
+    current = await texts_of(session, workspace_id, list(made))
     for memory_id, (texts, vector) in made.items():
-        if there.get(memory_id) != texts:
+        if current.get(memory_id) != texts:
             continue
         await _columns(session, workspace_id, memory_id, texts)
         values = {"workspace": workspace_id, "id": memory_id, "generation": generation, "embedding": vector}

@@ -235,8 +235,8 @@ async def turn_contents(
 ) -> tuple[Scope, list[TurnContent]] | None:
     """The scope (without a run) and the turns with indexes `first` to `last`, in order; None if there are none."""
     owner = select(CONVERSATION.c.user_id, CONVERSATION.c.agent_id, CONVERSATION.c.channel)
-    here = owner.where(CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id)
-    row = (await session.execute(here)).one_or_none()
+    query = owner.where(CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id)
+    row = (await session.execute(query)).one_or_none()
     if row is None:
         return None
     said = func.coalesce(TURN.c.shown, TURN.c.content)
@@ -282,8 +282,8 @@ async def create(
 
 
 async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
-    here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
-    row = (await session.execute(select(*COLUMNS).where(*here))).one_or_none()
+    conditions = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
+    row = (await session.execute(select(*COLUMNS).where(*conditions))).one_or_none()
     return None if row is None else _conversation(row)
 
 
@@ -351,8 +351,8 @@ async def page(
 
 async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
     """Locks the row of a conversation until the transaction ends."""
-    here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
-    row = (await session.execute(select(*COLUMNS).where(*here).with_for_update())).one_or_none()
+    conditions = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
+    row = (await session.execute(select(*COLUMNS).where(*conditions).with_for_update())).one_or_none()
     return None if row is None else _conversation(row)
 
 
@@ -360,9 +360,9 @@ async def change(
     session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
 ) -> Conversation:
     """Sets columns and increments the version."""
-    here = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
+    conditions = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
     changed = {**values, "version": CONVERSATION.c.version + 1, "updated_at": now}
-    row = (await session.execute(update(CONVERSATION).where(*here).values(changed).returning(*COLUMNS))).one()
+    row = (await session.execute(update(CONVERSATION).where(*conditions).values(changed).returning(*COLUMNS))).one()
     return _conversation(row)
 
 

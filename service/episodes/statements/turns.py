@@ -5,7 +5,6 @@ A turn is written with its BM25 terms, its vector (if there is one yet) and a ro
 
 from __future__ import annotations
 
-import hashlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
@@ -19,7 +18,7 @@ from uuid_utils.compat import uuid7
 
 from service.domain.conversation import Turn
 from service.domain.scope import Scope
-from service.domain.text import CleanText
+from service.domain.text import CleanText, sha256
 from service.language import lexemes
 from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
@@ -90,16 +89,6 @@ class TurnFilter:
         return found
 
 
-def digest(text: str) -> str:
-    """SHA-256 of the UTF-8 text, 64 hexadecimal characters."""
-    return hashlib.sha256(text.encode()).hexdigest()
-
-
-def term_weights(text: CleanText) -> Mapping[int, float]:
-    """BM25 weights of a turn by term id; takes milliseconds for a long text."""
-    return lexemes.weights(text)
-
-
 INSERT = insert_into("turn", by_default=("archived", "created_at", "shown"))
 INSERT_VECTOR = insert_into("turn_vector", by_default=("created_at",), turn_id="id")
 INSERT_LOG = insert_into("conversation_log", by_default=("recorded_at",), id="log_id", turn_id="id")
@@ -145,8 +134,12 @@ async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: 
 
 async def at_index(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:
     """The turn at this index, if there is one."""
-    here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.turn_index == index
-    row = (await session.execute(_select().where(*here))).one_or_none()
+    conditions = (
+        TURN.c.workspace_id == workspace_id,
+        TURN.c.conversation_id == conversation_id,
+        TURN.c.turn_index == index,
+    )
+    row = (await session.execute(_select().where(*conditions))).one_or_none()
     return None if row is None else _turn(row)
 
 
@@ -166,9 +159,9 @@ async def unembedded(
     session: Session, workspace_id: UUID, conversation_id: UUID, *, generation: int, limit: int
 ) -> list[Turn]:
     """Turns of a conversation that have no vector of this generation, in their order."""
-    here = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id
+    conditions = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id
     wanted = ~_has_vector(generation), TURN.c.shown.is_distinct_from("")
-    query = _select(generation).where(*here, *wanted).order_by(TURN.c.turn_index).limit(limit)
+    query = _select(generation).where(*conditions, *wanted).order_by(TURN.c.turn_index).limit(limit)
     return [_turn(row) for row in await session.execute(query)]
 
 
@@ -178,8 +171,8 @@ async def store_vectors(
     """Stores vectors, each with the text it was computed from; returns how many were stored. Turns that were deleted,
     show another text or already have a vector get none."""
     locked = select(TURN.c.id).where(TURN.c.workspace_id == workspace_id, TURN.c.id.in_(vectors)).order_by(TURN.c.id)
-    there = list(await session.scalars(locked.with_for_update(key_share=True)))
-    kept = await get_many(session, workspace_id, there)
+    locked_ids = list(await session.scalars(locked.with_for_update(key_share=True)))
+    kept = await get_many(session, workspace_id, locked_ids)
     made = [
         _vector(turn.scope, turn.id, vector, generation)
         for turn in kept.values()
@@ -231,7 +224,7 @@ def _has_vector(generation: int | None) -> Any:
 
 
 def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
-    weights = term_weights(new.text) if new.weights is None else new.weights
+    weights = lexemes.weights(new.text) if new.weights is None else new.weights
     return {
         "workspace_id": scope.workspace_id,
         "id": place.id,
@@ -244,7 +237,7 @@ def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
         "role": new.role,
         "speaker": new.speaker,
         "content": new.text,
-        "content_hash": digest(new.text),
+        "content_hash": sha256(new.text),
         "token_count": new.token_count,
         "model": new.model,
         "metadata": dict(new.metadata),

@@ -141,12 +141,12 @@ async def add(
 
 async def add_to_present(session: Session, workspace_id: UUID, spans: Sequence[WithdrawnSpan]) -> None:
     """Adds spans, skipping turns that have been deleted."""
-    here = {"workspace": workspace_id, "turns": sorted({each.turn_id for each in spans})}
-    there = {row.id: len(row.content) for row in await direct.fetch(session, LOCK, here)}
+    values = {"workspace": workspace_id, "turns": sorted({each.turn_id for each in spans})}
+    lengths = {row.id: len(row.content) for row in await direct.fetch(session, LOCK, values)}
     await add(
         session,
         workspace_id,
-        [replace(each, end=min(each.end, there[each.turn_id])) for each in spans if each.turn_id in there],
+        [replace(each, end=min(each.end, lengths[each.turn_id])) for each in spans if each.turn_id in lengths],
     )
 
 

@@ -87,8 +87,8 @@ async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
 async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:
     """The scope of an existing or deleted memory, and its version if it exists; None for an unknown id."""
     columns = MEMORY.c.user_id, MEMORY.c.agent_id, MEMORY.c.run_id
-    here = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
-    row = (await session.execute(select(*columns, MEMORY.c.version).where(*here))).one_or_none()
+    conditions = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
+    row = (await session.execute(select(*columns, MEMORY.c.version).where(*conditions))).one_or_none()
     if row is not None:
         return Scope(workspace_id, row[0], row[1], row[2]), row.version
     history = select(MEMORY_HISTORY.c.user_id, MEMORY_HISTORY.c.agent_id, MEMORY_HISTORY.c.run_id).where(

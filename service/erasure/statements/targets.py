@@ -17,8 +17,8 @@ from sqlalchemy import TextClause, text
 
 from service.domain.conversation import WithdrawnSpan
 from service.domain.scope import Extent
+from service.domain.text import sha256
 from service.episodes.statements import withdrawn
-from service.episodes.statements.turns import digest
 from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.postgres import direct, scopes
@@ -174,13 +174,13 @@ async def spans(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> li
 async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, removed: Sequence[Span]) -> None:
     """Cuts spans out of a turn and its row in the log, and moves the other spans. The caller refreshes the turn."""
     content = withdrawal.cut(turn.text, removed)
-    await session.execute(REWRITE, {"id": turn.id, "content": content, "hash": digest(content)})
-    here = {"workspace": workspace_id, "turn": turn.id}
+    await session.execute(REWRITE, {"id": turn.id, "content": content, "hash": sha256(content)})
+    values = {"workspace": workspace_id, "turn": turn.id}
     spans = (await withdrawn.of_turns(session, workspace_id, [turn.id])).get(turn.id, [])
-    await session.execute(FORGET_SPANS, here)
+    await session.execute(FORGET_SPANS, values)
     places = [replace(each, start=start, end=end) for each in spans for start, end in [shift(each, removed)]]
     await withdrawn.add(session, workspace_id, [each for each in places if each.start < each.end])
-    for row in await direct.fetch(session, SOURCES_OF_TURN, here):
+    for row in await direct.fetch(session, SOURCES_OF_TURN, values):
         start, end = withdrawal.moved((row.start, row.end), removed)
         place = {"workspace": workspace_id, "memory_id": row.memory_id, "turn_id": turn.id}
         await session.execute(MOVE_SOURCES, {**place, "start": start, "end": end})

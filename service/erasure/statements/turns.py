@@ -90,8 +90,8 @@ async def of_conversation(session: Session, workspace_id: UUID, conversation_id:
 async def ever_of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> list[UUID]:
     """Including deleted ones, as far as the log goes back."""
     values = {"workspace": workspace_id, "conversation": conversation_id}
-    there = await session.scalars(OF_CONVERSATION, values)
-    return sorted({*there, *await session.scalars(LOGGED, values)})
+    current = await session.scalars(OF_CONVERSATION, values)
+    return sorted({*current, *await session.scalars(LOGGED, values)})
 
 
 async def find_logged(session: Session, workspace_id: UUID, wanted: UUID) -> LoggedTurn | None:
@@ -122,11 +122,11 @@ async def delete(
 ) -> int:
     """Deletes turns with the uses of tools in them; returns how many. `whole`: they are all of the conversation, which
     is deleted with its working memory and its jobs."""
-    here = {"workspace": workspace_id, "turns": list(turns), "conversation": conversation_id}
-    await session.execute(DELETE_USES, here if whole else {**here, "conversation": None})
+    values = {"workspace": workspace_id, "turns": list(turns), "conversation": conversation_id}
+    await session.execute(DELETE_USES, values if whole else {**values, "conversation": None})
     if whole:
         await working.erase_of_conversation(session, workspace_id, conversation_id)
-    deleted = len((await session.execute(DELETE, here)).all())
+    deleted = len((await session.execute(DELETE, values)).all())
     await session.execute(
         DELETE_CONVERSATION if whole else COUNT_UP, {"workspace": workspace_id, "conversation": conversation_id}
     )

@@ -69,8 +69,8 @@ async def add(session: Session, workspace_id: UUID, values: Mapping[str, Any], a
 
 
 async def count(session: Session, workspace_id: UUID) -> int:
-    here = select(func.count()).select_from(WEBHOOK).where(WEBHOOK.c.workspace_id == workspace_id)
-    return int(await session.scalar(here) or 0)
+    query = select(func.count()).select_from(WEBHOOK).where(WEBHOOK.c.workspace_id == workspace_id)
+    return int(await session.scalar(query) or 0)
 
 
 async def listing(session: Session, workspace_id: UUID) -> list[Webhook]:
@@ -166,5 +166,5 @@ async def deliveries(
 
 async def note(session: Session, workspace_id: UUID, delivery_id: UUID, values: Mapping[str, Any]) -> None:
     """Records how an attempt ended."""
-    here = WEBHOOK_DELIVERY.c.workspace_id == workspace_id, WEBHOOK_DELIVERY.c.id == delivery_id
-    await session.execute(update(WEBHOOK_DELIVERY).where(*here).values(**values))
+    conditions = WEBHOOK_DELIVERY.c.workspace_id == workspace_id, WEBHOOK_DELIVERY.c.id == delivery_id
+    await session.execute(update(WEBHOOK_DELIVERY).where(*conditions).values(**values))

@@ -180,14 +180,14 @@ async def remove(
     session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: RelationType | None
 ) -> int:
     """Removes edges from source to target, of all types if `kind` is None; returns how many."""
-    here = delete(MEMORY_EDGE).where(
+    statement = delete(MEMORY_EDGE).where(
         MEMORY_EDGE.c.workspace_id == workspace_id,
         MEMORY_EDGE.c.source_id == source_id,
         MEMORY_EDGE.c.target_id == target_id,
     )
     if kind is not None:
-        here = here.where(MEMORY_EDGE.c.rel_type == str(kind))
-    return (await session.execute(here)).rowcount
+        statement = statement.where(MEMORY_EDGE.c.rel_type == str(kind))
+    return (await session.execute(statement)).rowcount
 
 
 async def of_memory(
@@ -195,9 +195,12 @@ async def of_memory(
 ) -> list[Relation]:
     """The edges from and to a memory after the first `skip`, strongest first."""
     columns = MEMORY_EDGE.c
-    here = columns.workspace_id == workspace_id, or_(columns.source_id == memory_id, columns.target_id == memory_id)
+    conditions = (
+        columns.workspace_id == workspace_id,
+        or_(columns.source_id == memory_id, columns.target_id == memory_id),
+    )
     order = columns.strength.desc(), columns.source_id, columns.rel_type, columns.target_id
-    query = select(*COLUMNS).where(*here).order_by(*order).offset(skip).limit(limit)
+    query = select(*COLUMNS).where(*conditions).order_by(*order).offset(skip).limit(limit)
     return await direct.page(session, query, None, _relation)
 
 

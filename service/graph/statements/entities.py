@@ -160,9 +160,9 @@ async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> 
     if seen.scope is None:
         rows = await session.execute(BY_IDS, {"workspace": seen.workspace_id, "ids": wanted})
     else:
-        here = seen.rows
-        query = f"SELECT {ROW} FROM entity e WHERE {here.sql} AND e.id = ANY (CAST(:ids AS uuid[]))"  # noqa: S608
-        rows = await session.execute(_columns(query), {**here.values, "ids": wanted})
+        visible = seen.rows
+        query = f"SELECT {ROW} FROM entity e WHERE {visible.sql} AND e.id = ANY (CAST(:ids AS uuid[]))"  # noqa: S608
+        rows = await session.execute(_columns(query), {**visible.values, "ids": wanted})
     return {row.id: entity_of(row) for row in rows}
 
 
@@ -173,11 +173,11 @@ async def names(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> di
 
 async def by_name(session: Session, seen: EntityScope, name: str) -> list[Entity]:
     """The entities with this name or alias, ignoring case: of the active channel and `_global`, or of every user."""
-    here = seen.rows
-    query = f"""SELECT {ROW} FROM entity e WHERE {here.sql} AND (e.name_key = :key OR e.id IN (
+    visible = seen.rows
+    query = f"""SELECT {ROW} FROM entity e WHERE {visible.sql} AND (e.name_key = :key OR e.id IN (
         SELECT a.entity_id FROM entity_alias a WHERE a.workspace_id = :workspace AND a.alias_key = :key))
         ORDER BY e.id LIMIT 100"""  # noqa: S608 - our own parts
-    return [entity_of(row) for row in await session.execute(_columns(query), {**here.values, "key": key(name)})]
+    return [entity_of(row) for row in await session.execute(_columns(query), {**visible.values, "key": key(name)})]
 
 
 async def page(
@@ -190,17 +190,17 @@ async def page(
     limit: int,
 ) -> list[tuple[str, Entity]]:
     """The next entities by name, each with the key that the next page starts after."""
-    here = seen.rows
+    visible = seen.rows
     if conversation_id is not None:
         mentions = MENTIONS.format(wanted="me.entity_id", given="t.conversation_id = :conversation")
-        here &= Condition(f"e.id IN ({mentions})", {"conversation": conversation_id})
+        visible &= Condition(f"e.id IN ({mentions})", {"conversation": conversation_id})
     if kind is not None:
-        here &= Condition("e.type = :type", {"type": kind})
+        visible &= Condition("e.type = :type", {"type": kind})
     if after is not None:
         behind = {"after_key": after[0], "after_id": after[1]}
-        here &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", behind)
-    query = f"SELECT {ROW} FROM entity e WHERE {here.sql} ORDER BY e.name_key, e.id LIMIT :limit"  # noqa: S608
-    values = {**here.values, "limit": limit}
+        visible &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", behind)
+    query = f"SELECT {ROW} FROM entity e WHERE {visible.sql} ORDER BY e.name_key, e.id LIMIT :limit"  # noqa: S608
+    values = {**visible.values, "limit": limit}
     return await direct.page(session, _columns(query), values, lambda row: (row.name_key, entity_of(row)))
 
 

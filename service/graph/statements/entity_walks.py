@@ -165,16 +165,18 @@ async def shortest_path(
     two searches looks at no more than `max_nodes` entities."""
     if start == goal:
         return EntityPath((start,), (), truncated=False)
-    here, there = _Search.begin(start), _Search.begin(goal)
+    from_start, from_goal = _Search.begin(start), _Search.begin(goal)
     truncated = False
-    while here.depth + there.depth < max_edges and here.frontier and there.frontier:
-        if len(here.frontier) * len(there.frontier) <= PAIRS:
-            connecting = await _connecting(session, workspace_id, here.frontier, there.frontier, edges)
+    while from_start.depth + from_goal.depth < max_edges and from_start.frontier and from_goal.frontier:
+        if len(from_start.frontier) * len(from_goal.frontier) <= PAIRS:
+            connecting = await _connecting(session, workspace_id, from_start.frontier, from_goal.frontier, edges)
             if connecting is not None:
-                return _join(here, there, *connecting, truncated=truncated)
-            if here.depth + there.depth + 1 == max_edges:
+                return _join(from_start, from_goal, *connecting, truncated=truncated)
+            if from_start.depth + from_goal.depth + 1 == max_edges:
                 break
-        side, other = (here, there) if len(here.frontier) <= len(there.frontier) else (there, here)
+        side, other = (
+            (from_start, from_goal) if len(from_start.frontier) <= len(from_goal.frontier) else (from_goal, from_start)
+        )
         room = max_nodes - len(side.found)
         fresh, cut = await _advance(session, workspace_id, side.frontier, list(side.found), edges, room=max(room, 0))
         truncated |= cut or len(fresh) >= room
@@ -184,7 +186,7 @@ async def shortest_path(
         side.depth += 1
         if met is not None:
             meeting = met[0]
-            ends = here.path_to_start(meeting), there.path_to_start(meeting)
+            ends = from_start.path_to_start(meeting), from_goal.path_to_start(meeting)
             return _path(meeting, *ends, truncated=truncated)
     return EntityPath((), (), truncated=truncated)
 
@@ -197,8 +199,10 @@ async def _connecting(
     return None if row is None else (row.near, row.far, relation_of(row))
 
 
-def _join(here: _Search, there: _Search, near: UUID, far: UUID, by: EntityRelation, *, truncated: bool) -> EntityPath:
-    return _path(near, here.path_to_start(near), [(far, by), *there.path_to_start(far)], truncated=truncated)
+def _join(
+    from_start: _Search, from_goal: _Search, near: UUID, far: UUID, by: EntityRelation, *, truncated: bool
+) -> EntityPath:
+    return _path(near, from_start.path_to_start(near), [(far, by), *from_goal.path_to_start(far)], truncated=truncated)
 
 
 def _path(

@@ -31,8 +31,6 @@ from service.runtime.resources import Resources
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
-BATCH_AT_ONCE = 4
-
 Prefer = Annotated[str | None, Header(max_length=sizes.MAX_HEADER, include_in_schema=False)]
 """`respond-async`: respond before the slow work is done. The OpenAPI document has POST /v1/operations instead: with a
 second form of response here, every user of a generated client would have to tell the two apart."""

@@ -264,14 +264,14 @@ def _place_of(name: Name, text: ForgetText[Key]) -> int | None:
     beginning of a text where it makes sense as a word ("Mark the date")."""
     words = text.words
     for at in range(len(words) - len(name) + 1):
-        here = words[at : at + len(name)]
-        if tuple(word.key for word in here) != name:
+        part = words[at : at + len(name)]
+        if tuple(word.key for word in part) != name:
             continue
-        if len(name) == 1 and not here[0].is_capital and at and words[at - 1].key in _DETERMINERS:
+        if len(name) == 1 and not part[0].is_capital and at and words[at - 1].key in _DETERMINERS:
             continue  # "a falcon" is not Falcon
-        if len(name) == 1 and is_common(name[0]) and here[0].raw.upper() != here[0].raw.lower():
+        if len(name) == 1 and is_common(name[0]) and part[0].raw.upper() != part[0].raw.lower():
             following = words[at + 1].key if at + 1 < len(words) else ""
-            if not here[0].is_capital or (at == 0 and following in _NO_NAME_BEFORE):
+            if not part[0].is_capital or (at == 0 and following in _NO_NAME_BEFORE):
                 continue
         return at
     if len(name) == 1 and _is_unspaced(name[0]):

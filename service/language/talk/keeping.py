@@ -128,8 +128,8 @@ def reports(passage: str, kept: Set[str]) -> bool:
         return False
     if _OWN_ACT.search(passage):
         return True
-    news = {word.casefold() for word in _NAMED.findall(passage)} - kept
-    return bool(news) and len(content(passage) & kept) >= MIN_SHARED
+    new_names = {word.casefold() for word in _NAMED.findall(passage)} - kept
+    return bool(new_names) and len(content(passage) & kept) >= MIN_SHARED
 
 
 def content(text: str) -> frozenset[str]:

@@ -60,8 +60,8 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
     end = skip + count
     note("batch/get", Scope(caller.workspace_id), list(found.values()), ids=len(body.ids))
     asked = {each: known.get(each) for each in body.ids}
-    here = {*unique[skip:end], *(() if skip else (None,))} - found.keys()
-    missing = [written for written, each in asked.items() if each in here]
+    unread = {*unique[skip:end], *(() if skip else (None,))} - found.keys()
+    missing = [written for written, each in asked.items() if each in unread]
     more = cursors.after_counts(end) if end < len(unique) else None
     results = [memory_item(found[each], body.detail) for each in unique[skip:end] if each in found]
     return send_json({"results": results, "missing": missing, "next_cursor": more})

@@ -44,15 +44,15 @@ DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(decide.compare) :]
 ANNOTATED: tuple[Stage, ...] = CONTENT[CONTENT.index(annotate.ask_model) :]
 """The stages that `run` skips for a duplicate, for the case that the duplicate is deleted before the write."""
 
-RECORD: tuple[Stage, ...] = (
+UNCOMPARED: tuple[Stage, ...] = (
     size.check,
     pii.redact,
     embed.embed,
     annotate.find_times,
     annotate.annotate,
 )
-"""A message stored as it is: no model except the embedder, and the write itself looks for an equal text. `find_times`
-finds the times it mentions, but no end of its validity."""
+"""A message stored as it is, or a new text for an existing memory, whose importance stays; not compared with other
+memories. `find_times` finds the times it mentions, but no end of its validity."""
 
 FACT: tuple[Stage, ...] = (
     embed.embed,
@@ -60,15 +60,6 @@ FACT: tuple[Stage, ...] = (
     annotate.annotate,
 )
 """A fact of a conversation, already redacted; it is compared and decided on afterwards."""
-
-REVISED: tuple[Stage, ...] = (
-    size.check,
-    pii.redact,
-    embed.embed,
-    annotate.find_times,
-    annotate.annotate,
-)
-"""A new text for an existing memory: its importance stays, and it is not compared with other memories."""
 
 TIMED_AS: Mapping[Stage, str] = {
     size.check: "size",

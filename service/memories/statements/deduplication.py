@@ -55,10 +55,10 @@ async def find_neighbours(
     rows = live("m", now)
     rows = rows & filters.compiled("m", draft.given.compare) if draft.given.compare else rows
     vectors = scopes.exactly("v", draft.scope)
-    here = scopes.exactly("m", draft.scope) & visibility.not_archived("m")
-    parts = Parts(vectors.sql, here.sql, rows.sql, visibility.not_expired_nor_in_review("m", now).sql, generation)
+    in_scope = scopes.exactly("m", draft.scope) & visibility.not_archived("m")
+    parts = Parts(vectors.sql, in_scope.sql, rows.sql, visibility.not_expired_nor_in_review("m", now).sql, generation)
     close = max(MAX_CLOSE, limit * MIN_CLOSE)
-    values = {**here.values, **vectors.values, **rows.values, "hash": draft.hash, "query_vector": draft.vector}
+    values = {**in_scope.values, **vectors.values, **rows.values, "hash": draft.hash, "query_vector": draft.vector}
     values |= {"limit": limit, "max_close": close, "exact_rows": exact_rows}
     found = await direct.fetch(session, compare_all(parts), values | {"exact_rows": min(close, exact_rows)})
     equals = [row for row in found if row.arm == "equal"]
@@ -95,7 +95,7 @@ WITH counted AS (
 )
 (SELECT CASE WHEN {alive} THEN 'equal' ELSE 'expired' END AS arm, m.id, m.content, m.hash, m.version,
         m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance
- FROM memory m WHERE m.hash >= :hash AND m.hash <= :hash AND m.dedup_key = :hash AND {here} ORDER BY m.hash LIMIT 1)
+ FROM memory m WHERE m.hash >= :hash AND m.hash <= :hash AND m.dedup_key = :hash AND {in_scope} ORDER BY m.hash LIMIT 1)
 UNION ALL
 (SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, {distance}
  FROM memory_vector v CROSS JOIN LATERAL (
@@ -135,7 +135,7 @@ class Parts(NamedTuple):
     expired; and the generation of the vectors."""
 
     scope: str
-    here: str
+    in_scope: str
     rows: str
     alive: str
     generation: int
@@ -157,7 +157,7 @@ def _fill(shape: str, parts: Parts) -> TextClause:
     filled = shape.format(
         vectors=vectors,
         of_kind=of_kind,
-        here=parts.here,
+        in_scope=parts.in_scope,
         rows=parts.rows,
         alive=parts.alive,
         distance=exact_distance(),
@@ -179,25 +179,25 @@ def neighbour(row: DriverRow, similarity: float) -> Neighbour:
 
 async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetime) -> Neighbour | None:
     """The live row with this hash that takes part in deduplication. Uses ix_memory_hash."""
-    here = scopes.exactly("m", scope) & live("m", now)
-    row = await direct.first(session, _with_hash(here.sql), {**here.values, "hash": wanted})
+    in_scope = scopes.exactly("m", scope) & live("m", now)
+    row = await direct.first(session, _with_hash(in_scope.sql), {**in_scope.values, "hash": wanted})
     return neighbour(row, 1.0) if row else None
 
 
 @lru_cache(maxsize=64)
-def _with_hash(here: str) -> TextClause:
+def _with_hash(in_scope: str) -> TextClause:
     found = "SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m"
-    return typed(text(f"{found} WHERE m.hash = :hash AND m.dedup_key = :hash AND {here} LIMIT 1"))
+    return typed(text(f"{found} WHERE m.hash = :hash AND m.dedup_key = :hash AND {in_scope} LIMIT 1"))
 
 
 async def with_hashes(
     session: Session, scope: Scope, wanted: Sequence[str], *, now: datetime
 ) -> dict[str, tuple[UUID, str]]:
     """Id and text of the live rows among these hashes, for a whole conversation at once."""
-    here = scopes.exactly("memory", scope) & live("memory", now)
+    in_scope = scopes.exactly("memory", scope) & live("memory", now)
     rows = await session.execute(
         select(MEMORY.c.hash, MEMORY.c.id, MEMORY.c.content).where(
-            here.clause, MEMORY.c.hash.in_(wanted), MEMORY.c.dedup_key == MEMORY.c.hash
+            in_scope.clause, MEMORY.c.hash.in_(wanted), MEMORY.c.dedup_key == MEMORY.c.hash
         )
     )
     return {row.hash: (row.id, row.content) for row in rows}

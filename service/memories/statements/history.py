@@ -170,10 +170,10 @@ async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]
 
 async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | None:
     """The newest entry of a memory. Uses ix_memory_history_memory."""
-    here = MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id
+    conditions = MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id
     newest = (
         select(MEMORY_HISTORY.c.id)
-        .where(*here)
+        .where(*conditions)
         .order_by(MEMORY_HISTORY.c.recorded_at.desc(), MEMORY_HISTORY.c.seq.desc())
         .limit(1)
     )

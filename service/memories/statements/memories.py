@@ -241,10 +241,10 @@ async def release_expired(session: Session, workspace_id: UUID, hashes: Sequence
     await direct.fetch(session, RELEASE_EXPIRED, values)
 
 
-def new_rows(news: Sequence[NewMemory], *, generation: int, now: datetime) -> tuple[NewRows, ...]:
+def new_rows(new_memories: Sequence[NewMemory], *, generation: int, now: datetime) -> tuple[NewRows, ...]:
     """The rows of new memories. Writing them raises Conflict for an id that another scope has taken (scopes do not
     wait for each other), or for an equal live row, which the scope lock makes rare."""
-    memories = [(each, _values(each, now)) for each in news]
+    memories = [(each, _values(each, now)) for each in new_memories]
     vectors = [
         {**values, "generation": generation, "kind": kind, "embedding": vector}
         for each, values in memories

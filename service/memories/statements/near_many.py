@@ -27,7 +27,7 @@ from service.postgres.scopes import typed
 # As one value each, which costs nothing per row. Uses ix_memory_user, _agent or _run, and ix_memory_vector_user, _agent
 # or _run: whatever the statistics say, no row is looked up by the key of another one.
 VECTORS = """
-SELECT (SELECT string_agg(uuid_send(m.id), '') FROM memory m WHERE {here} AND {alive}) AS alive,
+SELECT (SELECT string_agg(uuid_send(m.id), '') FROM memory m WHERE {in_scope} AND {alive}) AS alive,
        (SELECT string_agg(uuid_send(few.memory_id) || halfvec_send(few.embedding), '') FROM (
             SELECT v.memory_id, v.embedding FROM memory_vector v
             WHERE {vectors} AND v.generation = :generation AND v.kind = 'text' LIMIT :exact_rows + 1
@@ -41,7 +41,7 @@ WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 UNION ALL
 SELECT CASE WHEN {not_expired} THEN 'equal' ELSE 'expired' END,
        m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
-WHERE m.hash = ANY (CAST(:hashes AS text[])) AND m.dedup_key = m.hash AND NOT m.archived AND {here}
+WHERE m.hash = ANY (CAST(:hashes AS text[])) AND m.dedup_key = m.hash AND NOT m.archived AND {in_scope}
 """
 
 HEADER_BYTES = 4
@@ -61,11 +61,11 @@ async def find_neighbours_of_many(
     vector. None where the scope has more than `exact_rows` rows."""
     scope, now = drafts[0].scope, drafts[0].received_at
     wanted = np.stack([each.vector for each in drafts if each.vector is not None])
-    here, vectors = scopes.exactly("m", scope), scopes.exactly("v", scope)
+    in_scope, vectors = scopes.exactly("m", scope), scopes.exactly("v", scope)
     unexpired = visibility.not_expired_nor_in_review("m", now)
     alive = live("m", now)
-    values = {**here.values, **vectors.values, **alive.values, "generation": generation, "exact_rows": exact_rows}
-    row = await direct.first(session, _vectors(here.sql, alive.sql, vectors.sql), values)
+    values = {**in_scope.values, **vectors.values, **alive.values, "generation": generation, "exact_rows": exact_rows}
+    row = await direct.first(session, _vectors(in_scope.sql, alive.sql, vectors.sql), values)
     assert row is not None, "an aggregate has a row"
     size = 16 + HEADER_BYTES + 2 * wanted.shape[1]
     if len(row.vectors or b"") // size > exact_rows:
@@ -74,7 +74,7 @@ async def find_neighbours_of_many(
     ids = list({each for one in near for each, _ in one})
     hashes = [each.hash for each in drafts]
     texts = await direct.fetch(
-        session, _texts(here.sql, unexpired.sql), {**here.values, "now": now, "ids": ids, "hashes": hashes}
+        session, _texts(in_scope.sql, unexpired.sql), {**in_scope.values, "now": now, "ids": ids, "hashes": hashes}
     )
     return _put_together(drafts, near, texts, similarity)
 
@@ -107,9 +107,9 @@ def _nearest(alive: bytes, vectors: bytes, wanted: NDArray[np.float32], limit: i
     places = [place for place, each in enumerate(ids) if each in live]
     if not places:
         return [[] for _ in wanted]
-    there = stored["vector"][places].astype(np.float32)
-    there /= np.linalg.norm(there, axis=1, keepdims=True)
-    cosines = wanted @ there.T
+    vectors_alive = stored["vector"][places].astype(np.float32)
+    vectors_alive /= np.linalg.norm(vectors_alive, axis=1, keepdims=True)
+    cosines = wanted @ vectors_alive.T
     nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :limit]
     return [
         [(UUID(bytes=ids[places[at]]), float(of_one[at])) for at in order]
@@ -118,10 +118,10 @@ def _nearest(alive: bytes, vectors: bytes, wanted: NDArray[np.float32], limit: i
 
 
 @lru_cache(maxsize=64)
-def _vectors(here: str, alive: str, vectors: str) -> TextClause:
-    return typed(text(VECTORS.format(here=here, alive=alive, vectors=vectors)))
+def _vectors(in_scope: str, alive: str, vectors: str) -> TextClause:
+    return typed(text(VECTORS.format(in_scope=in_scope, alive=alive, vectors=vectors)))
 
 
 @lru_cache(maxsize=64)
-def _texts(here: str, not_expired: str) -> TextClause:
-    return typed(text(TEXTS.format(here=here, not_expired=not_expired)))
+def _texts(in_scope: str, not_expired: str) -> TextClause:
+    return typed(text(TEXTS.format(in_scope=in_scope, not_expired=not_expired)))

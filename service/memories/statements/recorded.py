@@ -115,36 +115,36 @@ class RecordedScope:
 
     @property
     def values(self) -> dict[str, Any]:
-        here = scopes.matching("m", self.scope, self.channels)
-        return {**here.values, **self.rows.values, "as_of": self.moment}
+        in_scope = scopes.matching("m", self.scope, self.channels)
+        return {**in_scope.values, **self.rows.values, "as_of": self.moment}
 
 
 async def page(
-    session: Session, there: RecordedScope, order: SortOrder, *, after: PageKey | None, limit: int
+    session: Session, scope: RecordedScope, order: SortOrder, *, after: PageKey | None, limit: int
 ) -> Sequence[PageKey]:
     """At most `limit` of the memories of that time after `after`, in order."""
-    rows, values = there.rows.sql, {**there.values, "limit": limit}
+    rows, values = scope.rows.sql, {**scope.values, "limit": limit}
     if after is not None:
         rows += f' AND (m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
         values |= {"last_key": after.key, "last_id": after.id}
     direction = "ASC" if order.ascending else "DESC"
-    statement = _fill(PAGE, there.recorded, rows, sort=order.sort, direction=direction)
+    statement = _fill(PAGE, scope.recorded, rows, sort=order.sort, direction=direction)
     if after is not None:
         statement = statement.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort]))
     return [PageKey(row.key, row.id) for row in await session.execute(statement, values)]
 
 
-async def count(session: Session, there: RecordedScope) -> RowCount:
+async def count(session: Session, scope: RecordedScope) -> RowCount:
     """The number of memories of that time, counted up to COUNTED."""
-    values = {**there.values, "limit": COUNTED + 1}
-    counted = int(await session.scalar(_fill(COUNT, there.recorded, there.rows.sql), values) or 0)
+    values = {**scope.values, "limit": COUNTED + 1}
+    counted = int(await session.scalar(_fill(COUNT, scope.recorded, scope.rows.sql), values) or 0)
     return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)
 
 
-async def most_important(session: Session, there: RecordedScope, *, limit: int) -> Sequence[UUID]:
+async def most_important(session: Session, scope: RecordedScope, *, limit: int) -> Sequence[UUID]:
     """At most `limit` of the memories, most important first, then latest."""
-    statement = _fill(MOST_IMPORTANT, there.recorded, there.rows.sql)
-    return (await session.scalars(statement, {**there.values, "limit": limit})).all()
+    statement = _fill(MOST_IMPORTANT, scope.recorded, scope.rows.sql)
+    return (await session.scalars(statement, {**scope.values, "limit": limit})).all()
 
 
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
@@ -197,13 +197,13 @@ def _held(memory: Memory, moment: datetime) -> bool:
 
 
 async def texts(
-    session: Session, there: RecordedScope, vector: Any, tags: Sequence[str], *, generation: int, limit: int
+    session: Session, scope: RecordedScope, vector: Any, tags: Sequence[str], *, generation: int, limit: int
 ) -> Sequence[Any]:
     """The columns that ranking needs, of at most `limit` memories, newest first."""
-    values = {**there.values, "query_vector": vector, "tags": list(tags), "limit": limit}
+    values = {**scope.values, "query_vector": vector, "tags": list(tags), "limit": limit}
     compared = cosine("coalesce(v.embedding, b.before_embedding)")
     parts = {"cosine": compared, "ended": ENDED, "generation": int(generation)}
-    statement = _fill(TEXTS, there.recorded, there.rows.sql, **parts)
+    statement = _fill(TEXTS, scope.recorded, scope.rows.sql, **parts)
     return await direct.fetch(session, statement.bindparams(bindparam("query_vector", type_=Half())), values)
 
 

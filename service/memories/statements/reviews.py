@@ -44,8 +44,8 @@ class Review:
 
 async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: Sequence[ProposedChange]) -> UUID:
     """Archives and flags a new memory; returns the id of its review."""
-    here = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
-    await session.execute(update(MEMORY).where(*here).values(archived=True, review_status="flagged"))
+    conditions = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
+    await session.execute(update(MEMORY).where(*conditions).values(archived=True, review_status="flagged"))
     review_id: UUID = uuid7()
     row = {
         "workspace_id": workspace_id,
@@ -59,9 +59,9 @@ async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: S
 
 async def flagged_with(session: Session, scope: Scope, text_hash: str) -> UUID | None:
     """The flagged memory of exactly this scope with this hash. Uses ix_memory_hash."""
-    here = scopes.exactly("memory", scope).clause
+    in_scope = scopes.exactly("memory", scope).clause
     found: UUID | None = await session.scalar(
-        select(MEMORY.c.id).where(here, MEMORY.c.hash == text_hash, MEMORY.c.review_status == "flagged").limit(1)
+        select(MEMORY.c.id).where(in_scope, MEMORY.c.hash == text_hash, MEMORY.c.review_status == "flagged").limit(1)
     )
     return found
 
@@ -90,8 +90,8 @@ async def get(session: Session, workspace_id: UUID, review_id: UUID, *, lock: bo
 
 
 async def resolve(session: Session, workspace_id: UUID, review_id: UUID, state: ReviewState, *, now: datetime) -> None:
-    here = REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id
-    await session.execute(update(REVIEW).where(*here).values(state=state, resolved_at=now))
+    conditions = REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id
+    await session.execute(update(REVIEW).where(*conditions).values(state=state, resolved_at=now))
 
 
 REOPEN = text("""

@@ -232,10 +232,10 @@ async def restore(
         weights = lexemes.weights(text_then)
         bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
         await _restore_row(session, RESTORE_ROW, {**values, "now": now, "terms": sorted(weights), "bm25": bm25})
-        here = {"workspace": workspace_id, "id": memory_id}
-        await session.execute(REMOVE_VECTOR, here)
+        of_memory = {"workspace": workspace_id, "id": memory_id}
+        await session.execute(REMOVE_VECTOR, of_memory)
         await session.execute(RESTORE_VECTOR, {**values, "generation": generation})
-        await session.execute(REQUEUE, {**here, "generation": generation})
+        await session.execute(REQUEUE, {**of_memory, "generation": generation})
         for statement in (REMOVE_ENTITIES, RESTORE_ENTITIES, RESTORE_RELATIONS, REMOVE_EVIDENCE, RESTORE_EVIDENCE):
             await session.execute(statement, values)
     for statement in (RESTORE_STAT, REMOVE_SOURCES, RESTORE_SOURCES, RESTORE_EDGES):

@@ -93,8 +93,8 @@ async def expires_before(session: Session, workspace_id: UUID, memory_id: UUID, 
 
 async def set_stat(session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any]) -> None:
     """Sets columns of memory_stat, such as last_accessed and relevance."""
-    here = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
-    await session.execute(update(MEMORY_STAT).where(here).values(dict(values)))
+    condition = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
+    await session.execute(update(MEMORY_STAT).where(condition).values(dict(values)))
 
 
 async def replace_text(

@@ -95,8 +95,8 @@ def current(alias: str) -> Condition:
 def not_expired_nor_in_review(alias: str, now: datetime) -> Condition:
     """Memories that have not expired, even if the job that removes expired ones has not run yet, and that do not wait
     for a review: only reviews show those."""
-    here = f"({alias}.expires_at IS NULL OR {alias}.expires_at > :now) AND {not_in_review(alias).sql}"
-    return Condition(here, {"now": now})
+    condition = f"({alias}.expires_at IS NULL OR {alias}.expires_at > :now) AND {not_in_review(alias).sql}"
+    return Condition(condition, {"now": now})
 
 
 def not_in_review(alias: str) -> Condition:

@@ -86,5 +86,5 @@ async def forget_answers_about(session: Session, workspace_id: UUID, ids: Sequen
     by."""
     if ids:
         about = IDEMPOTENCY.c.body["id"].astext.in_([str(each) for each in ids])
-        here = IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.status.is_not(None), about
-        await session.execute(delete(IDEMPOTENCY).where(*here))
+        conditions = IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.status.is_not(None), about
+        await session.execute(delete(IDEMPOTENCY).where(*conditions))

@@ -13,7 +13,7 @@ from service.cognition.routes.procedure_models import StrategySearchHit, strateg
 from service.cognition.routes.profiles import ProfileResponse
 from service.domain.query import Detail, VectorPath, is_answerable
 from service.domain.ranking import RecallWeights, Techniques
-from service.episodes.turn_models import TurnListItem, turn_item
+from service.episodes.routes.turn_models import TurnListItem, turn_item
 from service.http.reads import DETAIL
 from service.http.schemas import (
     Channel,

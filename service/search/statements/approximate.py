@@ -248,7 +248,7 @@ def statement(plan: SearchPlan, strategy: VectorStrategy) -> TextClause:
 
 @lru_cache(maxsize=256)
 def _statement(
-    here: ScopeSql,
+    in_scope: ScopeSql,
     rows: str,
     ranges: tuple[str, ...],
     generation: int,
@@ -264,24 +264,24 @@ def _statement(
     else:
         shape = HNSW + FALLBACK
     matching = KNOWN_MATCHING if has_keys else ALL_MATCHING
-    all_of = " AND ".join((here.memory, rows, *ranges))
+    all_of = " AND ".join((in_scope.memory, rows, *ranges))
     # in a medium scope the keys are only looked up for the fallback
     ids = f"CASE WHEN {TOO_FEW} THEN {prefilter.SCANNED_IDS} END" if strategy == "binary" else prefilter.SCANNED_IDS
     filled = (shape + OTHER_ARMS).format(
-        scope=here.scope,
-        newest=here.newest,
+        scope=in_scope.scope,
+        newest=in_scope.newest,
         top=TOP,
-        vector_scope=here.vector_scope,
+        vector_scope=in_scope.vector_scope,
         rows=rows,
         generation=int(generation),
         strategy=strategy,
         exact_distance=vectors.exact_distance(),
         graph_distance=vectors.graph_distance(dimension or 0),
-        text_ids=_nearest(here.vectors, generation, "text", rows),
-        context_ids=_nearest(here.vectors, generation, "context", rows),
+        text_ids=_nearest(in_scope.vectors, generation, "text", rows),
+        context_ids=_nearest(in_scope.vectors, generation, "context", rows),
         known_ids=KNOWN_IDS.format(ids=ids) if has_keys else "",
         among_known=AMONG_KNOWN if has_keys else "",
-        matching=matching.format(too_few=TOO_FEW, scope=here.scope, rows=rows, all_of=all_of),
+        matching=matching.format(too_few=TOO_FEW, scope=in_scope.scope, rows=rows, all_of=all_of),
     )
     bound = [bindparam(name, type_=kind) for name, kind in PARAMETER_TYPES.items() if f":{name}" in filled]
     return typed(text(filled)).bindparams(*bound)

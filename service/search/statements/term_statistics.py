@@ -101,13 +101,13 @@ class TermStatistics:
 async def read(session: Session, workspace_id: UUID, terms: Sequence[int]) -> TermStatistics:
     """The smoothed frequencies of these terms."""
     rows = await direct.fetch(session, READ, {"workspace": workspace_id, "terms": [ALL_TEXTS, *terms]})
-    here = {row.term: (row.texts, row.contexts) for row in rows if row.is_own}
+    own = {row.term: (row.texts, row.contexts) for row in rows if row.is_own}
     everywhere = {row.term: (row.texts, row.contexts) for row in rows if not row.is_own}
     none = (0, 0)
-    texts, all_texts = here.get(ALL_TEXTS, none)[0], everywhere.get(ALL_TEXTS, none)[0]
+    texts, all_texts = own.get(ALL_TEXTS, none)[0], everywhere.get(ALL_TEXTS, none)[0]
 
     def smoothed(place: int) -> dict[int, float]:
-        counts = ((term, here.get(term, none)[place], everywhere.get(term, none)[place]) for term in terms)
+        counts = ((term, own.get(term, none)[place], everywhere.get(term, none)[place]) for term in terms)
         return {term: smooth(count, texts, count_everywhere, all_texts) for term, count, count_everywhere in counts}
 
     return TermStatistics(texts, smoothed(0), smoothed(1))

@@ -162,8 +162,8 @@ async def contexts_without(session: Session, workspace_id: UUID, generation: int
 async def store_contexts(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
     """Stores vectors of contexts, except of those that have changed; returns how many."""
     await session.execute(contexts.LOCK, {"workspace": workspace_id, "ids": [each.id for each in made]})
-    there = await contexts.texts_of(session, workspace_id, [each.id for each in made])
-    same = [each for each in made if there.get(each.id) == each.context]
+    current = await contexts.texts_of(session, workspace_id, [each.id for each in made])
+    same = [each for each in made if current.get(each.id) == each.context]
     values = {
         "workspace": workspace_id,
         "generation": generation,

@@ -164,11 +164,11 @@ async def _put(
     turn_ids: Sequence[UUID | None],
     limits: WorkingLimits,
 ) -> list[WorkingEntry]:
-    here = {**_parameters(scope, limits.now), "kind": str(kind)}
+    common = {**_parameters(scope, limits.now), "kind": str(kind)}
     rows = await session.execute(
         PUT,
         {
-            **here,
+            **common,
             "keys": list(keys),
             "values": [json.dumps(value, ensure_ascii=False) for value in values],
             "turn_ids": list(turn_ids),
@@ -180,7 +180,7 @@ async def _put(
         },
     )
     stored = [_entry(row) for row in rows]
-    await session.execute(TRIM, {**here, "max_entries": limits.max_entries})
+    await session.execute(TRIM, {**common, "max_entries": limits.max_entries})
     return stored
 
 

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field
 
 from service.domain.conversation import Turn
 from service.domain.query import Detail
-from service.episodes.statements.turns import digest
+from service.domain.text import sha256
 from service.http.schemas import (
     Id,
     OfAgent,
@@ -81,7 +81,7 @@ def turn_fields(found: Turn) -> dict[str, Any]:
         "name": found.speaker,
         "content": found.text,
         "withdrawn": [],
-        "content_hash": found.hash if found.whole is None else digest(found.text),
+        "content_hash": found.hash if found.whole is None else sha256(found.text),
         "embedding": "stored" if found.embedded else "queued",
     }
 
