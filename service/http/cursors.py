@@ -43,7 +43,7 @@ def after_counts(*read: int) -> str:
 
 
 def cut_each(before: Sequence[int], limit: int, *lists: Sequence[Any]) -> tuple[list[Sequence[Any]], str | None]:
-    """A page of each list, of which the first `before` rows are done, and the next cursor if there is more."""
+    """A page of each list, after the `before` rows that earlier pages had, and the next cursor if there is more."""
     pages = [cut(each, limit, share=len(lists)) for each in lists]
     read = (start + len(page) for start, (page, _) in zip(before, pages, strict=True))
     return [page for page, _ in pages], after_counts(*read) if any(last for _, last in pages) else None

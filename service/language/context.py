@@ -81,7 +81,7 @@ _YOURS: Final = frozenset({"you", "your", "yours", "yourself", "yourselves", "ya
 
 
 def first_person(text: str) -> float:
-    """Returns whether a text speaks of its speaker or of whom it is said to, 0..1; 0.5 where it says neither. English.
+    """Returns how far a text is about its speaker rather than its listener, 0..1; 0.5 if it names neither. English.
 
     "You'll be an awesome mom!" is about the listener, no matter who is named in the question. 5 µs for 130 characters.
     """

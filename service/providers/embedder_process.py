@@ -1,6 +1,6 @@
 """The local embedder in a process of its own, which ends when nothing needs it.
 
-For the worker: it embeds now and then, and the model with its libraries takes 120 MB, of which 70 stay when the model
+For the worker: it embeds now and then, and the model with its libraries takes 120 MB; 70 of these stay when the model
 is dropped. A call costs a quarter of a millisecond more, the first one a second.
 """
 

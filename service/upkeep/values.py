@@ -27,7 +27,7 @@ UNDOABLE: Final[frozenset[Remedy]] = frozenset({"join", "retire", "archive"})
 """Not undoable: a removed entity is created again when a text names it; effects of a job stay."""
 
 PAIRS: Final[frozenset[Section]] = frozenset({"duplicates", "contradictions"})
-"""Findings about two memories, of which one is kept."""
+"""Findings about two memories; one of them is kept."""
 
 GainUnit = Literal["memories", "bytes", "vectors", "jobs"]
 """`memories`: fewer for searches to look at; `bytes`: freed on disk; `vectors`: more texts found by their meaning;

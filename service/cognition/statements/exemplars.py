@@ -14,9 +14,9 @@ from service.postgres.engine import Session
 
 PATTERNS_AT_ONCE, EXAMPLES_OF_EACH = 100, 100
 
-# Of the same owner and channel, with all terms of the pattern except those that only say how often. Uses
-# ix_memory_terms. Only memories that were added or changed since the last run: an edge that a person removed does not
-# come back. A memory that is always valid is not an example, nor is one that begins later.
+# The examples of a pattern: memories of the same owner and channel that have all its terms except those that only say
+# how often. Uses ix_memory_terms. Only memories that were added or changed since the last run: an edge that a person
+# removed does not come back. A memory that is always valid is not an example, nor is one that begins later.
 CANDIDATES = text("""
     WITH pattern AS MATERIALIZED (
         SELECT p.*, ARRAY(SELECT unnest(p.terms) EXCEPT SELECT unnest(CAST(:frequency AS integer[]))) AS core

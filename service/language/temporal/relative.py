@@ -40,7 +40,7 @@ _RECORD = re.compile(
     r"\b(?:(?:first|second|third|only|last)\s+time|(?:best|worst|most|least)(?:\s+\w+){1,3}"
     r"|the\s+(?!(?:guest|interest|forest|request|contest|protest|harvest)\b)\w{2,}est(?:\s+\w+){1,3})\s+$"
 )
-"""Of "the longest winter in 20 years": the years are those before."""
+"""The words before "in 20 years" in "the longest winter in 20 years": the years are past ones."""
 
 _COUNTING = re.compile(r"\s+(?:from|before|after|starting|beginning)\b")
 _LENGTH = re.compile(r"\b(?:for|in|takes?|took|lasts?|lasted|within|about|only|spent|over|another)\s+$")

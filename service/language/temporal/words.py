@@ -177,7 +177,7 @@ CUES = frozenset(
         *listed("twenty nineteen thirteenth twentieth thirtieth christmas xmas easter thanksgiving halloween"),
     ]
 )
-"""Words of which a text with a time contains at least one, unless it has digits that name a time."""
+"""A text with a time contains at least one of these words, unless it has digits that name a time."""
 
 STARTS = CUES | {
     *NUMBERS,

@@ -1,8 +1,8 @@
 """The rows of memories: writes them, and reads them by id and page by page.
 
-A page starts after a key, the sort value and id of the last row, so rows added or deleted meanwhile shift nothing. The
-order newest first reads ix_memory_user, _agent or _run; other orders sort the rows of the scope's btree that meet the
-filters.
+A page starts after a key, the sort value and id of the last row, so rows added or deleted in the meantime shift
+nothing. The order newest first reads ix_memory_user, _agent or _run; other orders sort the rows of the scope's btree
+that meet the filters.
 """
 
 from __future__ import annotations

@@ -84,8 +84,8 @@ KNOWN_IDS: Final = "known AS MATERIALIZED (SELECT {ids} AS ids), "
 AMONG_KNOWN: Final = " AND ((SELECT ids IS NULL FROM known) OR v.memory_id IN (SELECT unnest(ids) FROM known))"
 
 # The exact scan starts from memory, so that rows without a vector are included, after all others. It looks up vectors
-# only for rows that the conditions let through (OFFSET 0): the planner takes these for hundreds of thousands, of which
-# the graph would have found enough, and would read all vectors of the scope.
+# only for rows that the conditions let through (OFFSET 0): the planner expects hundreds of thousands of these, as if
+# the graph could have found enough, and would read all vectors of the scope.
 FALLBACK: Final = """fallback AS MATERIALIZED (
     SELECT matching.id, v.distance
     FROM ({matching} OFFSET 0) matching LEFT JOIN LATERAL (

@@ -114,8 +114,8 @@ ERASE = text("""
                         AND other.user_id IS DISTINCT FROM c.user_id)))))
 """)
 
-# The same for one conversation: its user's and agent's notes under its name, or those that say less but can belong to
-# nobody else.
+# Deletes the notes of one conversation: those of its user and agent under its name, or those with fewer ids that can
+# belong to nobody else.
 ERASE_OF_CONVERSATION = text("""
     DELETE FROM working_item w USING conversation c
     WHERE c.workspace_id = :workspace AND c.id = :conversation AND w.workspace_id = :workspace
