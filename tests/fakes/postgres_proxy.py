@@ -13,7 +13,6 @@ from sqlalchemy.engine import make_url
 
 WRITE = b"BEGIN ISOLATION LEVEL READ COMMITTED"
 READ = b"BEGIN READ ONLY"
-READ = b"BEGIN READ ONLY"
 SNAPSHOT = b"BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
 Moment = Literal["before", "after"]
 
