@@ -174,7 +174,8 @@ def _die(death: Death) -> None:
 
 def small_batches() -> None:
     """In this process: deaths should fall between batches, and few memories be enough for several of them."""
-    fading.BATCH = maintenance.BATCH = fade.ARCHIVED_AT_ONCE = forget_scope.RESET_BATCH = forget_scope.AT_ONCE = BATCH
+    fading.BATCH = maintenance.BATCH = fade.ARCHIVED_AT_ONCE = BATCH
+    forget_scope.RESET_BATCH = forget_scope.MAX_INLINE_ROWS = BATCH
     service.domain.job.MAX_ATTEMPTS = ATTEMPTS
     sizes.EXACT_ROWS = 2  # so that a handful of texts is counted
     defaults = deletion.next_ids.__kwdefaults__

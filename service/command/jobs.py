@@ -13,7 +13,7 @@ from service.command.problems import calling
 app = typer.Typer(help="What the worker does, and what waits for it.", no_args_is_help=True)
 
 COLUMNS = ("id", "name", "state", "attempts", "age_s", "progress", "reason")
-LOOK_S = 1.0
+POLL_S = 1.0
 
 Id = Annotated[str, typer.Argument(help="The job's id, as `loxodon jobs list` shows it.")]
 Name = Annotated[str, typer.Argument(help="What the job does, such as relevance or reembed.")]
@@ -107,7 +107,7 @@ def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None
                 advance(", ".join(f"{count} {state}" for state, count in states.items()), far["done"], far["total"])
             if not any(map(_is_open, rest.pages("/v1/jobs", of_name, limit=1_000))):
                 break
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
         if not as_json:
             print(f"No {name} job runs or is due." + (f" {states['dead']} dead." if states.get("dead") else ""))
         if states.get("dead"):
@@ -123,7 +123,7 @@ def _steer(path: str, params: dict[str, Any], as_json: bool) -> None:
 def _is_open(found: dict[str, Any]) -> bool:
     """Whether a job runs or could: one that is queued for later follows a job that is done."""
     now = datetime.fromisoformat(found["created_at"]) + timedelta(seconds=found["age_s"])
-    return found["state"] != "queued" or datetime.fromisoformat(found["due_at"]) <= now + timedelta(seconds=LOOK_S)
+    return found["state"] != "queued" or datetime.fromisoformat(found["due_at"]) <= now + timedelta(seconds=POLL_S)
 
 
 def _far(found: dict[str, Any] | None) -> str | None:

@@ -1,7 +1,7 @@
 """Deleting a scope or a whole workspace.
 
 Deleted memories cannot be restored, but their history stays, except after a reset. Small deletes are one transaction;
-above AT_ONCE rows the work is an operation whose job works in batches and reports its progress.
+above MAX_INLINE_ROWS rows the work is an operation whose job works in batches and reports its progress.
 """
 
 from __future__ import annotations
@@ -34,7 +34,7 @@ from service.runtime.transactions import (
     store_answer,
 )
 
-AT_ONCE = 1_000  # rows a request deletes while the caller waits: some 200 ms
+MAX_INLINE_ROWS = 1_000  # rows a request deletes while the caller waits: some 200 ms
 SCOPE, RESET = "forget_scope", "reset"
 RESET_BATCH = 2_000  # a row costs a fifth without writing history
 
@@ -56,7 +56,7 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
         count, newest = await deletion.measure(session, extent)
         if not shared:
             await activity.delete_activity(session, extent.scope, extent.channel)
-        if count > AT_ONCE and newest is not None:
+        if count > MAX_INLINE_ROWS and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
             found = ForgottenScope(operation_id=await _start_operation(session, workspace_id, SCOPE, details, count))
         else:
@@ -70,7 +70,7 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
 
 
 async def _delete_at_once(session: Session, extent: Extent, res: Resources, request: WriteContext) -> int:
-    ids = await deletion.next_ids(session, extent, after=None, limit=AT_ONCE)
+    ids = await deletion.next_ids(session, extent, after=None, limit=MAX_INLINE_ROWS)
     deleted: list[UUID] = []
     for part in parts(ids):
         deleted += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
@@ -123,12 +123,12 @@ async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteCont
     async with plain_transaction(workspace_id, res, request) as session:
         await purge.cancel_accepted(session, workspace_id)
         count, newest, until = await purge.measure_workspace(session, workspace_id)
-        if count > AT_ONCE and newest is not None:
+        if count > MAX_INLINE_ROWS and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}
             found = ForgottenScope(operation_id=await _start_operation(session, workspace_id, RESET, details, count))
         else:
             if newest is not None:
-                await purge.remove_memories(session, workspace_id, newest, after=None, batch=AT_ONCE)
+                await purge.remove_memories(session, workspace_id, newest, after=None, batch=MAX_INLINE_ROWS)
             while await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH, own_key=own):
                 pass
             found = ForgottenScope(count)

@@ -22,10 +22,10 @@ from service.memories.store import NewText, rules_decide, store_read, store_text
 from service.runtime.resources import Resources
 from service.runtime.transactions import DecisionOutdated, refuse_repeated
 
-TOGETHER = 100
+TEXTS_PER_TRANSACTION = 100
 """Texts in one transaction, which holds the scope's lock for some tenths of a second."""
 
-AT_ONCE = 4
+CONCURRENCY = 4
 """Items of a batch that wait for models or the database by themselves."""
 
 Answer = StoredAnswer | ServiceError
@@ -60,10 +60,10 @@ class _BatchRun:
         self.answers: dict[int, Answer] = {n: each for n, each in enumerate(items) if isinstance(each, ServiceError)}
         self._res, self._ends = res, ends
         self._shared = res.with_deferred_caches()  # the results of the stages are written with the texts
-        self._slots = asyncio.Semaphore(AT_ONCE)
+        self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def run(self) -> None:
-        """Stores the texts of a scope together, TOGETHER at a time, in order, so that each group sees the memories of
+        """Stores the texts of a scope in order, TEXTS_PER_TRANSACTION together, so that each group sees the memories of
         those before it."""
         scopes: dict[Scope, list[int]] = {}
         for number, item in self._items.items():
@@ -81,8 +81,8 @@ class _BatchRun:
         return not (asks or options.dry_run or options.embed_later or draft.given.id)
 
     async def _in_parts(self, numbers: Sequence[int]) -> None:
-        for start in range(0, len(numbers), TOGETHER):
-            await self._together(numbers[start : start + TOGETHER])
+        for start in range(0, len(numbers), TEXTS_PER_TRANSACTION):
+            await self._together(numbers[start : start + TEXTS_PER_TRANSACTION])
 
     async def _together(self, numbers: Sequence[int]) -> None:
         until = None if self._ends is None else (asyncio.get_running_loop().time() + self._ends) / 2

@@ -24,7 +24,7 @@ from service.queue.schedule import RunRecord
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit
 
-AT_ONCE = 1_000
+MAX_RETRIED = 1_000
 """Maximum number of jobs that one request retries."""
 
 Act = Callable[[Session, UUID, UUID], Awaitable[bool]]
@@ -99,10 +99,10 @@ async def run(
 async def retry_some(
     of: JobsOf, states: Sequence[JobState], res: Resources, request: WriteContext, *, name: JobName | None
 ) -> int:
-    """Makes jobs due again, at most AT_ONCE; returns how many."""
+    """Makes jobs due again, at most MAX_RETRIED; returns how many."""
     of.check(Right.OPERATOR)
     async with res.db.begin(of.workspace_id) as session:
-        ids = await overview.retry_some(session, of.workspace_id, states, name=name, limit=AT_ONCE)
+        ids = await overview.retry_some(session, of.workspace_id, states, name=name, limit=MAX_RETRIED)
         if ids:
             await _audit(session, "retry_job", ids, of, res, request)
     res.wakeup.notify()

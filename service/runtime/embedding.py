@@ -30,7 +30,7 @@ log = structlog.get_logger(__name__)
 CACHED_VECTORS = 2_000
 """Vectors cached in each process: 384 float32 are 1.5 kB."""
 
-LOOK_S = 2.0
+POLL_S = 2.0
 CLOSED_AFTER_S = 300.0
 """How long requests (24 s) and most jobs (five minutes) may keep using a replaced embedder. A longer job fails at its
 next call, and its next attempt uses the new one."""
@@ -88,7 +88,7 @@ class ActiveEmbedder:
     async def keep_looking(self) -> None:
         """Looks every few seconds until it is cancelled."""
         while True:
-            await asyncio.sleep(LOOK_S)
+            await asyncio.sleep(POLL_S)
             try:
                 await self.look()
                 await self._close_old()

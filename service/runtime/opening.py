@@ -110,7 +110,7 @@ log = structlog.get_logger(__name__)
 IDLE_S = 30.0
 """How long something must be unused before it is released."""
 
-LOOK_S = 5.0
+POLL_S = 5.0
 
 EndIdle = Callable[[float], Awaitable[int]]
 """Ends the processes that have been idle for this many seconds, and returns their number."""
@@ -138,7 +138,7 @@ async def give_back(database: Database, end_idle: EndIdle, *, keep: int, idle_s:
 
 async def _keep_looking(database: Database, end_idle: EndIdle, keep: int) -> None:
     while True:
-        await asyncio.sleep(LOOK_S)
+        await asyncio.sleep(POLL_S)
         try:
             await give_back(database, end_idle, keep=keep)
         except Exception as exc:  # memory stays where it is until the next look

@@ -41,7 +41,7 @@ from service.worker.batches import Batch, ClaimGroup
 from service.worker.health_port import HealthPort, serve
 from service.worker.recorder import JobRecorder, describe, ending_of_failure
 from service.worker.registry import DAILY, EMBED_BATCH, TASKS, Task
-from service.worker.timetable import LOOK_S, Timetable
+from service.worker.timetable import TICK_S, Timetable
 
 POLL_S = 2.0  # how often a worker looks when nothing wakes it, and late vectors wait for others to join their call
 LEASE_S = 60.0  # a job whose worker is silent this long is given to another
@@ -117,7 +117,7 @@ class Worker:
         writer = asyncio.create_task(self._recorder.write_endings())
         background_tasks = [
             asyncio.create_task(self._every(LEASE_S / 3, self._extend)),
-            asyncio.create_task(self._every(LOOK_S, self._start_recurring)),
+            asyncio.create_task(self._every(TICK_S, self._start_recurring)),
             asyncio.create_task(self._wake_on_stop(stop)),
             asyncio.create_task(self._res.wakeup.listen()),
             asyncio.create_task(self._every(POLL_S, self._dispatch)),

@@ -24,7 +24,7 @@ from service.upkeep.jobs import ageing, embed, maintenance, promotion, reembed
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
 RunMany = Callable[[Sequence[Job], Resources], Awaitable[Counts | None]]
 MINUTE_S, HOUR_S = 60.0, 3_600.0
-LOOK_S = SHORTEST_MIN * MINUTE_S
+SHORTEST_S = SHORTEST_MIN * MINUTE_S
 """The interval at which jobs look for workspaces in which they are due."""
 
 EMBED_BATCH = 20
@@ -56,17 +56,17 @@ class Task:
 
 
 def _in_each(name: WorkspaceJobName, work: workspaces.Work) -> Task:
-    return Task(workspaces.in_each(name, work), interval_s=LOOK_S, timeout_s=HOUR_S)
+    return Task(workspaces.in_each(name, work), interval_s=SHORTEST_S, timeout_s=HOUR_S)
 
 
 TASKS: Mapping[JobName, Task] = MappingProxyType(
     {
         "embed": Task(embed.run, interval_s=5 * MINUTE_S, together=embed.run_together, derives=True),
         "enrich": Task(
-            enrich.run, together=enrich.run_together, max_batch=enrich.TOGETHER, retry_alone=True, derives=True
+            enrich.run, together=enrich.run_together, max_batch=enrich.MAX_BATCH, retry_alone=True, derives=True
         ),
         "ingest": Task(conversations.ingest),
-        "consolidate": Task(conversations.consolidate, interval_s=LOOK_S),
+        "consolidate": Task(conversations.consolidate, interval_s=SHORTEST_S),
         "forget_scope": Task(forget_scope.run, timeout_s=HOUR_S),
         "count_terms": Task(maintenance.count_terms, interval_s=5 * MINUTE_S, at_start=True, timeout_s=HOUR_S),
         "audit_partitions": Task(maintenance.keep_partitions, interval_s=24 * HOUR_S, at_start=True),

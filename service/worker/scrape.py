@@ -33,7 +33,7 @@ KEPT_S = 5.0
 TABLES_KEPT_S = 30.0
 """How long sizes of tables are cached, which only VACUUM and ANALYZE change."""
 
-LOOK_S = 3.0
+TIMEOUT_S = 3.0
 """The longest read; monitors usually wait 10 s."""
 
 INFO = Gauge(
@@ -90,7 +90,7 @@ class Scrape:
 
     async def _look(self) -> bool:
         try:
-            async with asyncio.timeout(LOOK_S):
+            async with asyncio.timeout(TIMEOUT_S):
                 await readiness.check(self._res.db)
                 async with self._res.db.read() as session:
                     await self._read(session)

@@ -14,7 +14,7 @@ from service.postgres.engine import Database
 from service.queue import schedule
 from service.worker.registry import Task
 
-LOOK_S = 10.0
+TICK_S = 10.0
 """Intervals are minutes, so looking every ten seconds is on time."""
 
 

@@ -165,7 +165,7 @@ async def test_a_large_deletion_stays_inside(
     worker_database: Database,
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr(forget_scope, "AT_ONCE", 1)
+    monkeypatch.setattr(forget_scope, "MAX_INLINE_ROWS", 1)
     for channel in ("support", "support", "board"):
         await store(client, f"Note {channel} {len(channel)}", channel=channel, dedup=False)
     share = ["memory:read", "memory:write", "memory:delete", "memory:share"]

@@ -16,12 +16,12 @@ STEP = re.compile(r"^\d\. `(service/[\w/]+\.py)`.*?^```diff\n(.*?)^```$", re.MUL
 LISTED = """
 from typing import get_args
 from service.domain.job import WORKSPACE_JOBS, JobIntervals, JobName
-from service.worker.registry import LOOK_S, TASKS
+from service.worker.registry import SHORTEST_S, TASKS
 
 assert set(TASKS) == set(get_args(JobName))
 assert set(WORKSPACE_JOBS) == set(JobIntervals.model_fields) | {"flag_stale"}
 assert JobIntervals().tidy_tags == 60
-assert TASKS["tidy_tags"].interval_s == LOOK_S
+assert TASKS["tidy_tags"].interval_s == SHORTEST_S
 """
 
 

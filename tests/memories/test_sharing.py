@@ -317,7 +317,7 @@ async def test_forgetting_reaches_it_only_where_it_is_asked_for(client: AsyncCli
 
 
 async def test_many_go_by_an_operation(client: AsyncClient, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("service.erasure.forget_scope.AT_ONCE", 1)
+    monkeypatch.setattr("service.erasure.forget_scope.MAX_INLINE_ROWS", 1)
     for content in ("The kettle is red", "Lunch is at noon", "Bikes go into the yard"):
         await share(client, content)
     mine = await store(client, "My office is on floor 3")

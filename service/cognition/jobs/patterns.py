@@ -35,7 +35,7 @@ QUIET = timedelta(minutes=30)
 MIN_CONVERSATIONS = 2
 """The number of conversations in which a sequence of tools must have worked: once may be luck."""
 
-AT_ONCE = 100
+BATCH_ROWS = 100
 
 
 async def patterns(job: Job, res: Resources) -> Counts:
@@ -47,7 +47,7 @@ async def patterns(job: Job, res: Resources) -> Counts:
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
             batch = await tool_patterns.unread(
-                session, job.workspace_id, ids, after=last, quiet_since=quiet_since, batch=AT_ONCE
+                session, job.workspace_id, ids, after=last, quiet_since=quiet_since, batch=BATCH_ROWS
             )
         for each in batch:
             async with res.db.read(job.workspace_id) as session:
@@ -57,7 +57,7 @@ async def patterns(job: Job, res: Resources) -> Counts:
                 await tool_patterns.mark(session, each)
                 seen += 1
                 await queue.advance(session, job, seen, seen)
-        last = batch[-1].id if len(batch) == AT_ONCE else None
+        last = batch[-1].id if len(batch) == BATCH_ROWS else None
     counts = {"conversations": seen, "learned": learned}
     if any(ids.values()):
         return counts

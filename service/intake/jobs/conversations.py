@@ -41,7 +41,7 @@ QUIET = timedelta(minutes=10)
 NO_MESSAGES = filters.read({"field": "turn_index", "operator": "eq", "value": None})
 """A fact is compared with facts only: compared with the message it was read from it would not be new."""
 
-AT_ONCE = 100
+BATCH_SIZE = 100
 """Conversations read in one transaction."""
 
 UNUSABLE_ATTEMPTS = 3
@@ -149,7 +149,7 @@ async def _queue(job: Job, res: Resources) -> Counts:
     """A job for each conversation of the run's scope that is quiet and has unread turns."""
     own = await workspaces.with_own_settings(job, res)
     owner, queued = asdict(workspaces.scope_of(job)), 0
-    kept, batch = job.payload.get("by") != "schedule", AT_ONCE  # infer=false: no facts unless somebody asks for them
+    kept, batch = job.payload.get("by") != "schedule", BATCH_SIZE  # infer=false: no facts unless somebody asks for them
     last: UUID | None = NIL_WORKSPACE
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:

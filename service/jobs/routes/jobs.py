@@ -21,7 +21,7 @@ from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.http.writes import UnkeyedOf
 from service.jobs import jobs
-from service.jobs.jobs import AT_ONCE, JobsOf
+from service.jobs.jobs import MAX_RETRIED, JobsOf
 from service.queue.overview import JobRecord
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
@@ -90,7 +90,7 @@ class JobItem(ResponseModel):
 class RetriedJobs(ResponseModel):
     """The number of retried jobs."""
 
-    retried: int = Field(description=f"Number of retried jobs; {AT_ONCE:,} is the maximum, then there may be more")
+    retried: int = Field(description=f"Number of retried jobs; {MAX_RETRIED:,} is the maximum, then there may be more")
 
 
 class JobsPage(ResponseModel):

@@ -38,7 +38,7 @@ BEFORE_WINDOW_S = 3_600.0
 """How long before another a memory may be to be connected to it by OCCURRED_BEFORE."""
 KNOWN_LIMIT = 2_000  # names of one user that are recognised in lower case; the oldest, because they recur
 LLM_CONFIDENCE, RULES_CONFIDENCE = 0.85, 0.9
-TOGETHER = 20
+MAX_BATCH = 20
 """Memories in one transaction, at most: their rows stay locked for some 20 ms."""
 SPEAKERS = frozenset({"user", "the user", "assistant", "i", "me", "we", "you"})
 """Speakers are not entities: the scope of the memory names them."""

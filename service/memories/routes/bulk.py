@@ -43,7 +43,7 @@ from service.runtime.transactions import memory_id, refuse_repeated
 
 router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=JsonRoute)
 
-AT_ONCE = 4
+CONCURRENCY = 4
 
 
 @router.post(
@@ -103,7 +103,7 @@ async def patch_memories(
             field="items",
         )
     check_texts("items", (one.content or "" for one in body.items))
-    turn, ends = asyncio.Semaphore(AT_ONCE), res.context.deadline.lift()
+    turn, ends = asyncio.Semaphore(CONCURRENCY), res.context.deadline.lift()
 
     async def item(index: int, one: PatchMemoryInput) -> PatchedMemoryItem:
         async with turn:

@@ -74,7 +74,7 @@ TIMED_AS: Mapping[Stage, str] = {
 }
 """The names of stages in `timings_ms` of a response: clients read these names."""
 
-TOGETHER: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
+BATCHED_STAGES: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
 """Stages that take all drafts in one call."""
 
 
@@ -92,8 +92,8 @@ async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resour
             break
         name, began = TIMED_AS[stage], time.perf_counter()
         with tracing.span(name):
-            if stage in TOGETHER:
-                found = await TOGETHER[stage](found, res)
+            if stage in BATCHED_STAGES:
+                found = await BATCHED_STAGES[stage](found, res)
             elif len(found) == 1:
                 found = [await stage(found[0], res)]
             else:

@@ -21,7 +21,7 @@ from service.upkeep.fade import archive_faded, archive_idle_conversations, remov
 from service.upkeep.statements import fading
 
 FIRST = UUID(int=0)
-AT_ONCE = 1_000
+BATCH_ROWS = 1_000
 
 
 async def relevance(job: Job, res: Resources) -> Counts:
@@ -50,9 +50,9 @@ async def decay(job: Job, res: Resources) -> Counts:
 
 async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, res: Resources) -> int:
     """Calls the verb until a batch is not full; returns the total."""
-    total, done = 0, AT_ONCE
-    while done == AT_ONCE:
-        done = await verb(job.workspace_id, workspaces.scope_of(job), res, workspaces.context_of(job), batch=AT_ONCE)
+    total, done = 0, BATCH_ROWS
+    while done == BATCH_ROWS:
+        done = await verb(job.workspace_id, workspaces.scope_of(job), res, workspaces.context_of(job), batch=BATCH_ROWS)
         total += done
     return total
 

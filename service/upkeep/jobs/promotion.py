@@ -19,7 +19,7 @@ from service.queue import queue
 from service.runtime.resources import Resources
 
 FIRST = UUID(int=0)
-AT_ONCE = 100
+BATCH = 100
 
 
 async def promote(job: Job, res: Resources) -> Counts:
@@ -31,14 +31,20 @@ async def promote(job: Job, res: Resources) -> Counts:
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
             found = await promotable.worthy(
-                session, job.workspace_id, res.settings.jobs.promoting, ids, after=last, now=res.clock(), batch=AT_ONCE
+                session,
+                job.workspace_id,
+                res.settings.jobs.promoting,
+                ids,
+                after=last,
+                now=res.clock(),
+                batch=BATCH,
             )
         for memory_id in found:
             promoted += await promote_if_worthy(job.workspace_id, memory_id, res, context) is not None
         seen += len(found)
         async with res.db.begin(job.workspace_id) as session:
             await queue.advance(session, job, seen, seen)
-        last = found[-1] if len(found) == AT_ONCE else None
+        last = found[-1] if len(found) == BATCH else None
     return {"seen": seen, "promoted": promoted, "archived": archived}
 
 
@@ -48,8 +54,8 @@ async def _archive_outdated(workspace_id: UUID, res: Resources, context: WriteCo
     last: UUID | None = FIRST
     while last is not None:
         async with res.db.read(workspace_id) as session:
-            found = await promotable.outdated(session, workspace_id, after=last, now=res.clock(), batch=AT_ONCE)
+            found = await promotable.outdated(session, workspace_id, after=last, now=res.clock(), batch=BATCH)
         for copy_id in found:
             archived += await archive_outdated(workspace_id, copy_id, res, context)
-        last = found[-1] if len(found) == AT_ONCE else None
+        last = found[-1] if len(found) == BATCH else None
     return archived
