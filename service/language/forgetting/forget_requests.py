@@ -147,9 +147,10 @@ def masked(text: str, spans: list[tuple[int, int]]) -> str:
 
 def own_sentences(text: str) -> Iterator[tuple[int, int]]:
     """The sentences that are the sender's own words."""
-    for begin, stop in passages(text):
-        for start, end in sentences.split(text[begin:stop]):
-            yield begin + start, begin + end
+    for part in passages(text):
+        if part.label is None and part.role == "user":
+            for start, end in sentences.split(text[part.start : part.end]):
+                yield part.start + start, part.start + end
 
 
 def _in_sentence(text: str, start: int, end: int) -> ForgetWish | None:

@@ -1,7 +1,7 @@
 """Whether a passage has anything worth remembering.
 
 Passages that are only greetings, thanks, questions or tasks for an assistant are left out, and so are orders about the
-memory itself. Passages that somebody asks to remember are kept.
+memory itself. Passages that somebody asks to remember, and standing rules, are kept.
 """
 
 from __future__ import annotations
@@ -38,6 +38,11 @@ _TASK = re.compile(
     r"(?:write|draft|translate|summari[sz]e|explain|show|list|tell|give|find|search|look up|generate|create|compose"
     r"|compute|calculate|convert|suggest|recommend|compare|rewrite|rephrase|proofread|describe|continue|help|brainstorm"
     r"|imagine|pretend|act as|role-?play|start|stop|go on|try again)\b"
+)
+_STANDING = re.compile(
+    r"(?i)\b(?:never|always|every|each|any time|whenever|from now on|in (?:the )?future|by default|only|unless"
+    r"|before|after"
+    r"|do not|don['\u2019]t|in (?:your|all) (?:answers?|repl\w+|responses?))\b"
 )
 _TO_REMEMBER = re.compile(
     r"(?i)^\W*(?:(?:please|can you|could you|would you|will you|also|i (?:want|need) you to|you should)\s+)*"
@@ -105,8 +110,9 @@ def _only_thanks(sentence: str) -> bool:
 def _states(sentence: str) -> bool:
     if _TO_REMEMBER.match(sentence):
         return len(content(sentence)) > 1
-    tells_nothing = not content(sentence) or _only_thanks(sentence)
-    return not (tells_nothing or is_question(sentence) or _TASK.match(sentence))
+    if not content(sentence) or _only_thanks(sentence) or is_question(sentence):
+        return False
+    return not _TASK.match(sentence) or _STANDING.search(sentence) is not None
 
 
 def is_about_the_memory(text: str) -> bool:

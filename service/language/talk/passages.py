@@ -1,46 +1,146 @@
-"""The passages of a message: all of it, unless it is long.
+"""The passages of a message: all of it, unless it is a list, a transcript, or long.
 
-A passage is what becomes one memory. Messages of more than MAX_CHARS are divided at paragraphs, lines and, in English,
-sentences. Fenced blocks and quoted lines are not the sender's own words and are left out.
+A passage is what becomes one memory. Lists, `key: value` lines and transcripts are divided at their lines; messages of
+more than MAX_CHARS at paragraphs, lines and, in English, sentences. What was pasted is left out, by its structure
+alone: fences, quoted lines, mail headers, logs, stack traces, diffs and code.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 
 from service.language import sentences
 from service.language.common_words import FUNCTION_WORDS
 
-Span = tuple[int, int]
-
 MAX_CHARS = 600
-"""The length of a message above which it is divided."""
+"""Longer messages are divided."""
 
 ENGLISH_SHARE, TELLING_WORDS = 0.15, 8
 """Share of English function words from which the sentence splitter may be asked."""
 
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
 _WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
+_ITEM = re.compile(r"\s*(?:[-*\u2022\u2013+]|\d{1,2}[.)])\s+(?:\[[ xX]?\]\s+)?|\s*\[[ xX]?\]\s+")
+_PAIR = re.compile(r"\s*[^\W\d_][\w /-]{0,30}:\s+\S")
+_HEADING = re.compile(r"[^.!?]{2,80}:\s*\**$|\s*#{1,6}\s+[^.!?]{2,80}$|\*\*[^*]{2,80}\*\*:?$")
+
+_ROLES = {"user": "user", "human": "user", "assistant": "assistant", "ai": "assistant", "bot": "assistant"}
+_STAMP = r"(?:\[?(?:\d{4}-\d\d-\d\d[T ])?\d{1,2}:\d\d(?::\d\d)?Z?(?: ?[APap][Mm])?\]?[\s,-]*)?"
+_LABEL = re.compile(
+    rf"(?m)^[^\S\r\n]*{_STAMP}\**(?P<label>(?i:user|human|assistant|ai|bot|system)|[^\W\d_a-z][\w.'-]{{1,20}}"
+    r"(?: [^\W\d_a-z][\w.'-]{1,20})?)\**:\**[ \t]*(?=\S)"
+)
+_INLINE_LABEL = re.compile(r"(?i)(?:^|(?<=\s))(?P<label>user|human|assistant|ai)\s*:\s+")
+
 _FENCE = re.compile(r"\s*(?:```|~~~)")
 _QUOTED = re.compile(r"\s*>")
+_MAIL = re.compile(r"\s*(?:From|To|Cc|Subject|Date|Sent|Von|An|Betreff|De|Para|Objet|Asunto):\s+\S")
+_MACHINE = re.compile(
+    r"\s*(?:\[?\d{4}-\d{2}-\d{2}[T ]\d{2}:\d{2}|\[?\d{2}:\d{2}:\d{2}[.,\]]|\[?(?:ERROR|WARN(?:ING)?|INFO|DEBUG)\b[\]: ]"
+    r"|Traceback \(most|File \"[^\"]+\", line \d|at [\w.$<>]+\(|Caused by:|[\w.]+(?:Error|Exception)\b\s*:"
+    r"|diff --git|@@ .* @@|(?:---|\+\+\+) [ab/]|(?:def|class|function|import|from|const|let|var|return"
+    r"|#include)\b.*[:;{(]\s*$"
+    r"|[\w.]+\(.*\);?\s*$|\S+ = \S.*[;)\]}\"']\s*$|[{}\[\]()]+[,;]?\s*$|\"[\w-]+\"\s*:\s*\S|</?[a-zA-Z!][^>]*>"
+    r"|[$%] [\w./]+)"
+)
+_TASK_BEFORE = re.compile(
+    r"(?i)^\W*(?:(?:can|could|would|will) you |please )*(?:translate|proofread|summari[sz]e|rewrite|rephrase|paraphrase"
+    r"|correct|fix|edit|shorten|polish|improve|continue|classify|convert|explain|simplify|review"
+    r"|\u00fcbersetze?)\b[^\n:]{0,90}:"
+)
+"""A request that hands over the text after its colon."""
+
+_FORM_CHARS = 300
 
 
-def passages(text: str) -> list[Span]:
-    """The half-open spans of the passages of a message in order; none where all of it was pasted."""
-    return [span for start, end in _runs(list(_own_lines(text))) for span in _short(text, start, end)]
+@dataclass(frozen=True, slots=True)
+class Passage:
+    """A half-open span of a message. `heading`: the line it stands under. `label`: whom a transcript quotes, None for
+    the sender of the message; `role` "assistant" where that is an assistant."""
+
+    start: int
+    end: int
+    heading: str = ""
+    label: str | None = None
+    role: str = "user"
 
 
-def _own_lines(text: str) -> Iterator[Span]:
+def passages(text: str) -> list[Passage]:
+    """The passages of a message in order; none where all of it was pasted."""
+    return [part for voice in _voices(text) for part in _divided(text, voice)]
+
+
+def _voices(text: str) -> list[Passage]:
+    """The message as one, or the lines of its transcript."""
+    for pattern in (_LABEL, _INLINE_LABEL):
+        labels = list(pattern.finditer(text))
+        if _is_transcript(text, labels):
+            return list(_speeches(text, labels))
+    return [Passage(0, len(text))]
+
+
+def _is_transcript(text: str, labels: Sequence[re.Match[str]]) -> bool:
+    """Two voices at least: roles, or names of which one comes back or that all say sentences."""
+    names = [each["label"].casefold() for each in labels]
+    if len(names) < 2 or len(set(names)) < 2:
+        return False
+    if sum(name in _ROLES for name in names) >= 2:
+        return True
+    ends = [*(each.start() for each in labels[1:]), len(text)]
+    sentences_ = all(re.search(r"[.!?]\W*$", text[a.end() : end].strip()) for a, end in zip(labels, ends, strict=True))
+    return labels[0].re is _LABEL and labels[0].start() <= 1 and (len(set(names)) < len(names) or sentences_)
+
+
+def _speeches(text: str, labels: Sequence[re.Match[str]]) -> Iterator[Passage]:
+    ends = [*(each.start() for each in labels[1:]), len(text)]
+    if text[: labels[0].start()].strip():
+        yield Passage(0, labels[0].start())
+    for label, end in zip(labels, ends, strict=True):
+        name = label["label"].strip("*")
+        role = _ROLES.get(name.casefold(), "system" if name.casefold() == "system" else "user")
+        yield Passage(label.end(), end, label=None if name.casefold() in _ROLES else name, role=role)
+
+
+def _divided(text: str, voice: Passage) -> Iterator[Passage]:
+    lines = list(_own_lines(text, voice.start, voice.end))
+    listed = sum(bool(_ITEM.match(line) or _PAIR.match(line)) for line in (text[a:b] for a, b in lines)) >= 2
+    if not listed:
+        for start, end in _runs(lines):
+            yield from (replace(voice, start=a, end=b) for a, b in _short(text, start, end))
+        return
+    heading = ""
+    for start, end in lines:
+        item = _ITEM.match(text, start, end)
+        if not item and _HEADING.match(text[start:end]):
+            heading = text[start:end].strip(" *#")
+            continue
+        heading = heading if item or _PAIR.match(text[start:end]) else ""
+        begin = item.end() if item else start
+        yield from (replace(voice, start=a, end=b, heading=heading) for a, b in _short(text, begin, end))
+
+
+def _own_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
+    """The spans of the lines that were not pasted."""
+    if _TASK_BEFORE.match(text, start, end):
+        return
+    lines = [(line.start(), line.end()) for line in _LINE.finditer(text, start, end) if line.group().strip()]
+    machine = [bool(_MACHINE.match(text[a : min(b, a + _FORM_CHARS)])) for a, b in lines]
+    mail = [bool(_MAIL.match(text[a:b])) for a, b in lines]
     fenced = False
-    for line in _LINE.finditer(text):
-        if _FENCE.match(line[0]):
+    for place, (a, b) in enumerate(lines):
+        if sum(mail[place : place + 3]) >= 2:  # a head of a mail: what follows is the mail
+            return
+        if _FENCE.match(text[a:b]):
             fenced = not fenced
-        elif not fenced and line[0].strip() and not _QUOTED.match(line[0]):
-            yield line.span()
+            continue
+        beside = machine[place] and (sum(machine[max(0, place - 1) : place + 2]) >= 2 or len(lines) == 1)
+        if not (fenced or beside or _QUOTED.match(text[a:b])):
+            yield a, b
 
 
-def _runs(lines: Sequence[Span]) -> Iterator[Span]:
+def _runs(lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Lines with nothing but white space between them, together."""
     begin: int | None = None
     for place, (start, end) in enumerate(lines):
@@ -51,14 +151,14 @@ def _runs(lines: Sequence[Span]) -> Iterator[Span]:
             begin = None
 
 
-def _short(text: str, start: int, end: int) -> Iterator[Span]:
+def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The span, trimmed; divided where it is long: at paragraphs and lines, and long English lines at sentences."""
     start, end = _trimmed(text, start, end)
     if end - start <= MAX_CHARS:
         if start < end:
             yield start, end
         return
-    parts: list[Span] = []
+    parts: list[tuple[int, int]] = []
     for line in _LINE.finditer(text, start, end):
         long = line.end() - line.start() > MAX_CHARS and _is_english(line.group())
         inside = sentences.split(line.group()) if long else [(0, line.end() - line.start())]
@@ -77,7 +177,7 @@ def _is_english(text: str) -> bool:
     return len(words) < TELLING_WORDS or sum(map(FUNCTION_WORDS.__contains__, words)) >= ENGLISH_SHARE * len(words)
 
 
-def _trimmed(text: str, start: int, end: int) -> Span:
+def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
     piece = text[start:end]
     left = start + len(piece) - len(piece.lstrip())
     return left, max(left, start + len(piece.rstrip()))

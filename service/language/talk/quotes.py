@@ -16,7 +16,7 @@ from service.domain.text import CleanText
 from service.language import sentences, text_values
 from service.language.talk import answers, keeping
 from service.language.talk.dates import dated
-from service.language.talk.passages import passages
+from service.language.talk.passages import Passage, passages
 from service.language.talk.utterance import Utterance
 
 OWN_TURNS = 6
@@ -49,12 +49,10 @@ class Quote:
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
-    """A passage: the place of its message among all turns, where it begins and ends there, and its words with who said
-    them."""
+    """A passage, the place of its message among all turns, and its words with who said them."""
 
     place: int
-    start: int
-    end: int
+    passage: Passage
     utterance: Utterance
 
     @property
@@ -105,8 +103,13 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
 
 
 def _parts(place: int, said: Utterance) -> Iterator[Said]:
-    for start, end in passages(said.text):
-        yield Said(place, start, end, replace(said, text=CleanText(said.text[start:end])))
+    for passage in passages(said.text):
+        if passage.role == "system":
+            continue
+        text = CleanText(said.text[passage.start : passage.end])
+        role = passage.role if passage.role == "assistant" else said.role
+        name = passage.label or (said.name if role == said.role else None)
+        yield Said(place, passage, replace(said, role=role, name=name, text=text))
 
 
 def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *, new: bool) -> Quote | None:
@@ -119,19 +122,21 @@ def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *
         if not keeping.tells(each.text, answers_something=context is not None):
             return None
     own = dated(each.text, each.utterance.said_at, zone) if new else each.text
+    own = f"{each.passage.heading} {own}" if each.passage.heading else own
     text = f"{each.utterance.speaker}: {own}"
     also: tuple[tuple[int, int, int], ...] = ()
     if context is not None:
         text = f"{context.text} {text}"
-        begin = context.said.start
+        begin = context.said.passage.start
         also = ((context.said.place, begin + context.start, begin + context.end),)
+    start, end = each.passage.start, each.passage.end
     confidence, correction = keeping.confidence(each.text), answers.corrects(each.text)
-    return Quote(text, each.place, each.start, each.end, each.utterance.speaker, confidence, correction, also)
+    return Quote(text, each.place, start, end, each.utterance.speaker, confidence, correction, also)
 
 
 def _taken_up(before: Sequence[Said], each: Said) -> Antecedent | None:
     """The earlier passage a message needs: the one it corrects or answers, or that names the "he" or "she" in it."""
-    if not before or before[-1].place == each.place:
+    if each.passage.heading or not before or (before[-1].place == each.place and not each.passage.label):
         return None
     if answers.corrects(each.text):
         corrected = _corrected(before, each)
