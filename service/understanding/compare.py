@@ -1,9 +1,9 @@
 """How a newer statement affects an older one: it says the same, ends it, may outdate it, or does not affect it.
 
 No statement ends by its meaning alone. An older statement ends only where the newer one names its value and says that
-it no longer holds ("no longer X", "from X to Y", "Y instead of X"), states its exact opposite, names another home or
-employer, or corrects what was just said. An older text that says more than what has ended is only marked, never ended,
-like everything that is merely likely to be outdated.
+it no longer holds ("no longer X", "from X to Y", "Y instead of X", "not X but Y"), states its exact opposite, fills a
+slot of one value (slots.py) with another value, or corrects what was just said. An older text that says more than what
+has ended is only marked, never ended, like everything that is merely likely to be outdated.
 
 Pure; both were said about one scope, and the order of the two is known.
 """
@@ -104,6 +104,10 @@ _HEDGED = re.compile(
     r"|imagine"
     r"|almost|nearly|plan(?:ning)? to|want to|going to|hope to)\b|\?"
 )
+_PASSING = re.compile(
+    r"(?i)\b(?:yesterday|today|tonight|tomorrow|once|one-off|exception(?:ally)?|for (?:a|one|the) (?:day|night|week"
+    r"|weekend)|this (?:time|week|morning|evening|weekend)|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|just for)\b"
+)
 _ALSO = re.compile(r"(?i)\b(?:also|too|as well|another|additionally|besides|both|second)\b")
 
 _NO_LONGER = re.compile(
@@ -118,6 +122,10 @@ _REPLACED = re.compile(
     r"|for) (?P<new>[^.;,]{1,60})"
     r"|(?P<was>[^.;,]{1,60}?) (?:was|were|is|are|has been|have been|got) (?:replaced|superseded) (?:by"
     r"|with) (?P<by>[^.;,]{1,60})"
+)
+_NOT_BUT = re.compile(
+    r"(?i)\bnot (?P<over>[^.;,]{1,60}?),? but (?P<new>[^.;,]{1,60})"
+    r"|(?P<now>[^.;,]{1,60}), (?:and )?not (?P<was>[^.;,]{1,60})"
 )
 _CHANGES = re.compile(
     r"(?i)\b(?:now|no longer|again|any ?more|instead|new|moved|switch\w*|changed?|cancel\w*|sold|quit|stopped"
@@ -279,7 +287,9 @@ def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Rea
         return Reason.OPPOSITE
     if any(_names_as_over(each, was, new) for each in said):
         return Reason.CHANGE
-    if not any(_ALSO.search(each.text) for each in said) and _refills(said, was, new, old):
+    if not any(_ALSO.search(each.text) or _PASSING.search(each.text) for each in said) and _refills(
+        said, was, new, old
+    ):
         return Reason.NEW_VALUE
     return Reason.CORRECTION if correction and _is_corrected(new, old, was) else None
 
@@ -350,6 +360,8 @@ def _find_overs(sentence: str) -> Iterator[tuple[int, str, str | None]]:
         yield 0, match["over"], match["new"]
     for match in _REPLACED.finditer(sentence):
         yield (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["by"])
+    for match in _NOT_BUT.finditer(sentence):
+        yield (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["now"])
 
 
 def _of_subjects(said: Sentence) -> frozenset[str]:
@@ -359,16 +371,10 @@ def _of_subjects(said: Sentence) -> frozenset[str]:
 def _refills(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) -> bool:
     """Whether a sentence gives a slot (slots.py) another value than the older sentence does. "Portugal" and "Braga,
     Portugal" are one value."""
+    if _PASSING.search(was.text):
+        return False
     filled = slots.fillings(was.text, old.speaker)
-    return any(
-        slot in filled and not (_stands_in(filled[slot], one.text) or _stands_in(value, was.text))
-        for one in said
-        for slot, value in slots.fillings(one.text, new.speaker).items()
-    )
-
-
-def _stands_in(value: str, text: str) -> bool:
-    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text.casefold()) is not None
+    return any(now.excludes(then) for one in said for now in slots.fillings(one.text, new.speaker) for then in filled)
 
 
 def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:

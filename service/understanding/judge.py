@@ -160,8 +160,10 @@ def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, 
 
 
 def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
-    """The memory that the statement ends: the nearest of several. A statement about a past time ("I worked at Acme
-    until May") ends no memory that still holds."""
+    """The memories that the statement ends: all that fill the same slot, the latest first, else the nearest.
+
+    A statement about a past time ("I worked at Acme until May") ends no memory that still holds.
+    """
     over = _is_over(statement)
     ends = [
         each
@@ -171,6 +173,9 @@ def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
         and not each.later
         and (not over or _was_over(each.memory, statement))
     ]
+    by_slot = [each for each in ends if each.link.reason is Reason.NEW_VALUE]
+    if by_slot:
+        return sorted(by_slot, key=lambda each: _holds_from(each.memory), reverse=True)
     return sorted(ends, key=lambda each: -each.memory.similarity)[:1]
 
 

@@ -1,36 +1,106 @@
-"""Reads what has one value at a time for each person: home ("I live in Oslo") and employer ("I work for Acme")."""
+"""Reads the slots of a person or thing that have one value at a time, each in its own wording.
+
+Home, employer, name, marital status, age, birthday, favourites, and the thing a figure is about ("the budget is 5k").
+What somebody can have several of, events, and measurements, which differ by the day, are no slots.
+"""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from dataclasses import dataclass
+
+from service.language import text_values
+from service.language.lexemes import lexemes
 
 _LEAD = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|oh|actually|update|news|by the way|btw|fyi|now|also|yes|no)\b[\s,:.!-]*)*"
 )
 _SUBJECT = r"(?:(?P<subject>(?i:i|we|the user|user)|[^\W\d_a-z][\w\u2019'-]+(?: [^\W\d_a-z][\w\u2019'-]+)?)\b)?"
-_AUXILIARY = r"(?:['\u2019](?:ve|m|re|s)| have| has| am| is| are)?"
+_BE = r"(?:['\u2019]m|['\u2019]re|['\u2019]s| am| is| are)"
 _NOW = r"(?: ?\b(?i:now|currently|still|just|recently|finally))?"
 _PLACE = r"(?P<value>[^\W\d_a-z][\w\u00c0-\u024f.'\u2019-]*(?:[ -][^\W\d_a-z][\w\u00c0-\u024f.'\u2019-]*){0,3})"
-_SLOTS: Mapping[str, re.Pattern[str]] = {
-    slot: re.compile(rf"{_SUBJECT}{_AUXILIARY}{_NOW} ?{verb} {_PLACE}[^\n]{{0,120}}$")
-    for slot, verb in {
-        "home": r"(?:(?i:lives?|resides?|living|based) in"
-        r"|(?i:moved|relocated) (?:from [^,.]{2,40}? )?(?:back )?to)",
-        "employer": r"(?:(?i:works?|working) (?:at|for)|(?i:joined))",
-    }.items()
-}
+_END = r"(?P<rest>[^\n]{0,120})$"
+
+_SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
+    ("home", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:lives?|resides?) in {_PLACE}{_END}")),
+    ("home", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?:living|based) in {_PLACE}{_END}")),
+    ("home", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:moved"
+                        rf"|relocated) (?:from [^,.]{{2,40}}? )?(?:back )?to {_PLACE}{_END}")),
+    ("employer", re.compile(rf"{_SUBJECT}{_NOW} ?(?i:works?) (?:at|for) {_PLACE}{_END}")),
+    ("employer", re.compile(rf"{_SUBJECT}{_BE}{_NOW} working (?:at|for) {_PLACE}{_END}")),
+    ("employer", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:joined) {_PLACE}{_END}")),
+    ("name", re.compile(rf"(?i:(?P<subject>my) name{_BE}|(?:please )?call me) {_PLACE}{_END}")),
+    ("status", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?P<value>single|married|engaged|divorced|widowed"
+                          rf"|separated)\b{_END}")),
+    ("age", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?P<value>\d{{1,3}})(?: years old)?(?: now)?(?P<rest>)[.!]?$")),
+    ("age", re.compile(rf"{_SUBJECT}(?: just)? ?(?i:turned) (?P<value>\d{{1,3}})(?P<rest>)[.!]?$")),
+    ("birthday", re.compile(r"(?i:(?P<subject>my|[\w'\u2019-]+['\u2019]s) birthday is (?:on"
+                            r" )?)(?P<value>.{3,40}?)(?P<rest>)[.!]?$")),
+    ("favourite", re.compile(
+        r"(?i:(?P<subject>my|our"
+        r"|[\w\u2019'-]+['\u2019]s) favou?rite (?P<of>[\w -]{2,30}?) is )(?P<value>[^,.;!]{2,40})(?P<rest>[^\n]{0,60})$"
+    )),
+    ("figure", re.compile(
+        r"(?i:(?P<subject>my|our|the|[\w\u2019'-]+['\u2019]s) (?P<of>[\w -]{2,40}?)(?: rate| limit)?(?: is| are"
+        r"| costs?| is set to|:)"
+        r"(?: now| currently)? )(?P<value>[^,;!]{1,30}?)(?P<rest>)[.!]?$"
+    )),
+)  # fmt: skip
+_MEASURED = re.compile(
+    r"(?i)\b(?:weight|temperature|pressure|heart rate|pulse|glucose|sugar|mileage|balance|score|steps)\b"
+)
+_FIGURES = frozenset({"money", "number", "version", "weekday", "time"})
+_RELATIVE = frozenset({"today", "tomorrow"})
 
 
-def fillings(sentence: str, speaker: str | None) -> dict[tuple[str, str], str]:
-    """The values of the slots that a sentence fills, by slot and subject, casefolded. `speaker`: who says it, None for
-    nobody in particular."""
+@dataclass(frozen=True, slots=True)
+class Filled:
+    """A slot of a subject with its value. Two values are comparable where `kind` is equal."""
+
+    slot: tuple[str, str, str]
+    kind: str
+    value: str
+    sentence: str
+
+    def excludes(self, other: Filled) -> bool:
+        """Whether both cannot hold at once: "Portugal" and "Braga, Portugal" can."""
+        if (self.slot, self.kind) != (other.slot, other.kind) or self.value == other.value:
+            return False
+        return not (_stands_in(self.value, other.sentence) or _stands_in(other.value, self.sentence))
+
+
+def _stands_in(value: str, text: str) -> bool:
+    return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text.casefold()) is not None
+
+
+def fillings(sentence: str, speaker: str | None) -> list[Filled]:
+    """The slots that a sentence fills, if it says nothing else. `speaker`: who says it, None for nobody in
+    particular."""
     bare = _LEAD.sub("", sentence).strip()
-    found = {}
-    for slot, pattern in _SLOTS.items():
-        if match := pattern.match(bare):
-            subject = (match["subject"] or "i").casefold()
-            if subject in {"i", "we", "user", "the user"}:
-                subject = (speaker or "user").casefold()
-            found[slot, subject] = match["value"].rstrip(".").casefold()
+    found = []
+    for name, pattern in _SLOTS:
+        match = pattern.match(bare)
+        if match is None:
+            continue
+        filled = _filled(name, match, speaker, sentence)
+        if filled is not None:
+            found.append(filled)
     return found
+
+
+def _filled(name: str, match: re.Match[str], speaker: str | None, sentence: str) -> Filled | None:
+    groups = match.groupdict()
+    value = match["value"].strip().rstrip(".")
+    subject = (groups.get("subject") or "my").casefold()
+    if subject in {"i", "my", "we", "our", "me", "user", "the user"}:
+        subject = (speaker or "user").casefold()
+    of = " ".join(sorted(lexemes(groups.get("of") or "")))
+    if name != "figure":
+        return Filled((name, subject.removesuffix("'s"), of), name, value.casefold(), sentence)
+    known = text_values.find(value)
+    if _MEASURED.search(match["of"]) or len(known) != 1 or known[0].kind not in _FIGURES or known[0].key in _RELATIVE:
+        return None
+    if len(value) - (known[0].end - known[0].start) > 12:
+        return None
+    unit = re.sub(r"[\d.,\s]+", "", known[0].key) if known[0].kind in {"number", "money"} else ""
+    return Filled((name, subject.removesuffix("'s"), of), f"{known[0].kind} {unit}", known[0].key, sentence)

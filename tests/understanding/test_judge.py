@@ -163,6 +163,7 @@ def test_what_was_over_when_it_was_said_ends_nothing() -> None:
 SLOTS = {
     "home": ["I live in {}.", "I moved to {}.", "User lives in {}", "I relocated to {} last week."],
     "job": ["I work at {}.", "I joined {}.", "User works at {}", "I'm working for {} now."],
+    "limit": ["The rate limit is {} per minute.", "The rate limit is now {} per minute."],
 }
 VALUES = ["Oslo", "Bergen", "Rome", "Lisbon", "Kiel", "York", "Graz", "Ghent", "Porto", "Brno"]
 
@@ -170,9 +171,10 @@ VALUES = ["Oslo", "Bergen", "Rome", "Lisbon", "Kiel", "York", "Graz", "Ghent", "
 def told(slot: str, seed: int) -> list[Statement]:
     """Ten dated statements about one slot, each with a value of its own."""
     rng = random.Random(seed)
+    values = [str(number) for number in range(100, 1_100, 100)] if slot == "limit" else VALUES
     return [
         Statement(CleanText(rng.choice(SLOTS[slot]).format(value)), said_at=day(7 * number))
-        for number, value in enumerate(rng.sample(VALUES, len(VALUES)))
+        for number, value in enumerate(rng.sample(values, len(values)))
     ]
 
 

@@ -61,7 +61,7 @@ async def test_an_answer_is_what_its_model_would_write(client: AsyncClient, embe
         if "detail" in more:
             assert hit.keys() == (MemorySearchHit.model_fields.keys() | MemoryResponse.model_fields) - left_out
         else:
-            assert hit.keys() == MemorySearchHit.model_fields.keys() - left_out - {"archived"}
+            assert hit.keys() == MemorySearchHit.model_fields.keys() - left_out - {"archived", "turn_index"}
             assert len(hit.keys() - more.keys()) == 22
 
 
