@@ -5,8 +5,8 @@ also makes promoting twice harmless. A copy is not compared with similar memorie
 exactly this text is used instead of a copy. The copy is a decision that can be undone, and it is deleted with its
 original. The scheduled job promotes a memory once: a copy that somebody undid or deleted does not come back by itself.
 
-A copy for the workspace has no trace of its origin: no edge, no turns, no words of neighbouring turns. It is a memory
-of its own and outlives the original.
+A copy for the workspace has no trace of its origin: no edge, no turns, no words of neighbouring turns. It is a separate
+memory and outlives the original.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
 """Reviews: a person accepts or rejects a new fact that contradicts what is known.
 
 An accepted fact does what the curator wanted: it replaces the memory it contradicts, under the id of that memory. That
-is a decision of its own, so it can be undone. A rejected fact is removed.
+is a separate decision, so it can be undone. A rejected fact is removed.
 """
 
 from __future__ import annotations

@@ -119,7 +119,7 @@ class _Shared:
 
 class Database:
     """One pool of connections that serve requests under row-level security, as seen within one wall: each request and
-    each job has a view of its own (`within`)."""
+    each job has its own view (`within`)."""
 
     def __init__(
         self, engine: AsyncEngine, *, pool_size: int, lock_timeout_s: float, statement_timeout_s: float

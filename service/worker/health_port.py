@@ -1,6 +1,6 @@
 """The worker's own port: health for probes and metrics for Prometheus (LOXODON_WORKER_PORT).
 
-A small server of its own, because a web framework would take 15 MB for four addresses. It needs no key, so it should
+A small separate server, because a web framework would take 15 MB for four addresses. It needs no key, so it should
 listen where only monitors can reach it (docs/metrics.md).
 """
 

@@ -2,8 +2,8 @@
 
 By rules only, so the job takes milliseconds and needs no key; what a model found when the memory was written comes with
 the job and is stored, too. The nearest memories come with it too: deduplication looked them up already. It works on the
-text it read; if that has changed by the time the result is written, nothing is written, because the change queued a job
-of its own. Every link, relation and edge of a memory that its present text no longer yields is removed.
+text it read; if that has changed by the time the result is written, nothing is written, because the change queued its
+own job. Every link, relation and edge of a memory that its present text no longer yields is removed.
 
 Memories of one workspace whose jobs were claimed together share statements and a transaction, because round trips are
 most of the cost of an enrichment. When that fails, the loop runs each by itself.

@@ -1,6 +1,6 @@
 """The timeline: memories, turns, strategies and goals in one order of time.
 
-It has no table of its own: the four tables are read together, each with its own ORDER BY and LIMIT, so what was deleted
+There is no table for it: the four tables are read together, each with its own ORDER BY and LIMIT, so what was deleted
 elsewhere cannot stay on the timeline. A turn that is also a memory appears as a turn.
 """
 
