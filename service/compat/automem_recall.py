@@ -19,15 +19,15 @@ from service.domain.errors import InvalidInput
 from service.domain.memory import Hit
 from service.domain.moments import elapsed_ms
 from service.domain.query import SortOrder, Window
+from service.domain.relation import ConnectedMemory
 from service.http import narrowing
 from service.http.deps import Reader, ResourcesOf
 from service.http.errors import AUTOMEM
 from service.http.narrowing import NarrowingFields
 from service.http.query_parameters import body_of
 from service.http.schemas import iso
-from service.memories.routes.connected import ConnectedMemoryItem
 from service.runtime.resources import Resources
-from service.search.routes.search import carried_out
+from service.search.routes.search import run_search
 from service.search.routes.search_models import SearchRequest
 
 router = APIRouter(prefix=AUTOMEM, route_class=AdapterRoute, include_in_schema=False)
@@ -47,7 +47,7 @@ class RecalledHits:
     window: Window = field(default_factory=Window)
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, found: Sequence[Hit], match: str, connected: Mapping[UUID, Sequence[ConnectedMemoryItem]]) -> None:
+    def add(self, found: Sequence[Hit], match: str, connected: Mapping[UUID, Sequence[ConnectedMemory]]) -> None:
         for hit in found:
             known = self.hits.get(hit.memory.id)
             self.repeated += known is not None
@@ -110,11 +110,11 @@ async def _search(
     recalled: RecalledHits, request: Request, given: Mapping[str, Any], caller: Caller, res: Resources
 ) -> None:
     body = body_of(SearchRequest, {**given, "connected": True, "turns": False, "detail": "full"})
-    done = await carried_out(request, body, caller, res, may_list=True)
+    asked, result = await run_search(request, body, caller, res, may_list=True)
     match = "vector" if body.query else "tags" if body.tags else "trending"
-    recalled.add(done.found.hits, match, done.connected or {})
-    recalled.window = done.window
-    recalled.warnings += [*done.warnings, *done.found.warnings]
+    recalled.add(result.hits, match, result.connected)
+    recalled.window = asked.window
+    recalled.warnings += result.warnings
 
 
 async def _list(

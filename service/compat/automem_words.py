@@ -12,9 +12,9 @@ from service.compat.adapter_routes import present
 from service.domain.errors import InvalidInput
 from service.domain.job import WORKSPACE_JOBS, JobName
 from service.domain.memory import Hit, Memory
+from service.domain.relation import ConnectedMemory
 from service.http.schemas import TypeName, iso
 from service.language import tags
-from service.memories.routes.connected import ConnectedMemoryItem
 from service.memories.routes.memory_models import memory_fields
 
 AUTHORABLE: Final = (
@@ -198,10 +198,10 @@ def hit_item(hit: Hit, match_type: str, relations: Sequence[Mapping[str, Any]] =
     }
 
 
-def relation_item(found: ConnectedMemoryItem) -> dict[str, Any]:
+def relation_item(end: ConnectedMemory) -> dict[str, Any]:
     """A relation of a hit, with the memory at its other end."""
-    memory = {"id": str(found.id), "content": found.memory}
-    return {"type": str(found.type), "strength": found.strength, "memory": memory}
+    memory = {"id": str(end.id), "content": end.memory}
+    return {"type": str(end.type), "strength": end.strength, "memory": memory}
 
 
 def analysis(found: Sequence[Memory]) -> dict[str, Any]:

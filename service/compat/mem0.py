@@ -53,7 +53,7 @@ from service.memories.statements import history, memories
 from service.queue import operations
 from service.runtime.resources import Resources
 from service.runtime.transactions import memory_id, missing, refuse_repeated
-from service.search.routes.search import carried_out
+from service.search.routes.search import run_search
 from service.search.routes.search_models import SearchRequest
 from service.tenants.routes.scopes import ScopeItem, list_scopes
 
@@ -159,7 +159,8 @@ async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     hits: list[Hit] = []
     for scope in mem0_words.scopes(sent):
         body = body_of(SearchRequest, {**given, **scope, "filters": mem0_words.narrow(sent, scope)})
-        hits += (await carried_out(request, body, caller, res)).found.hits
+        _, result = await run_search(request, body, caller, res)
+        hits += result.hits
     best = sorted(hits, key=lambda hit: -hit.score)[: given["limit"]]
     return {
         "results": [

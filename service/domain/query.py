@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Literal
@@ -11,6 +11,7 @@ from uuid import UUID
 from service.domain.filters import Filter
 from service.domain.memory import Hit, ScoreTerm
 from service.domain.ranking import Ranking
+from service.domain.relation import ConnectedMemory
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 
@@ -90,7 +91,8 @@ class Query:
     left out; `min_probability` 0..1: those that answer with a smaller probability. `explain_id`: a memory for which the
     answer says why it was found or not. `as_of`: what was recorded at this moment, instead of now. `skip`: how many of
     the best the previous answers had. `detail`: the fields to read of hits. `turns`: turns are searched too, unless the
-    query is narrowed by something that turns lack.
+    query is narrowed by something that turns lack. `connected`: the answer has the memories that each hit is connected
+    to.
     """
 
     scope: Scope
@@ -113,6 +115,7 @@ class Query:
     skip: int = 0
     detail: Detail = "lean"
     turns: bool = False
+    connected: bool = False
 
     @property
     def may_find_turns(self) -> bool:
@@ -158,7 +161,8 @@ class SearchDetails:
 class SearchResult:
     """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with.
     `entities`: those that the query named. `answer_probability` 0..1: that the searched memories have the answer; None
-    if unknown. `read_on`: the `skip` for hits that did not fit into one answer; None: all did."""
+    if unknown. `read_on`: the `skip` for hits that did not fit into one answer; None: all did. `connected`: the
+    memories that each hit is connected to, strongest first, if the query asks for them."""
 
     hits: tuple[Hit, ...]
     vector_path: VectorPath
@@ -169,6 +173,7 @@ class SearchResult:
     entities: tuple[UUID, ...] = ()
     answer_probability: float | None = None
     read_on: int | None = None
+    connected: Mapping[UUID, Sequence[ConnectedMemory]] = field(default_factory=dict)
 
 
 SortField = Literal["created_at", "updated_at", "timestamp", "importance"]

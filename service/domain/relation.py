@@ -46,6 +46,16 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
+class ConnectedMemory:
+    """A memory that another one is connected to. `memory`: its text; `strength`: 0..1."""
+
+    id: UUID
+    memory: str
+    type: RelationType
+    strength: float
+
+
+@dataclass(frozen=True, slots=True)
 class WalkStep:
     """A memory that a walk reached: its distance from the start (1 is next to it), and the edge that led to it."""
 

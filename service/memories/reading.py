@@ -15,7 +15,7 @@ from uuid import UUID
 from service.domain.decision import StoredDecision
 from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemoryState
 from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
-from service.domain.relation import Relation, RelationType, Walk, WalkStep
+from service.domain.relation import ConnectedMemory, Relation, RelationType, Walk, WalkStep
 from service.domain.scope import Scope
 from service.domain.version import Version
 from service.graph.statements import edges
@@ -146,13 +146,15 @@ async def existing(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> s
 # -- around a memory ---------------------------------------------------------------------------------------------------
 
 
+Connected = Mapping[UUID, Sequence[ConnectedMemory]]
+"""The memories that each memory is connected to, strongest first."""
+
+
 class TaggedList(NamedTuple):
-    """The most important memories with a tag, the edges to the memories that each is connected to, those memories, and
-    whether more follow."""
+    """The most important memories with a tag, the memories that each is connected to, and whether more follow."""
 
     memories: Sequence[LeanMemory]
-    steps: Mapping[UUID, Sequence[WalkStep]]
-    connected: Mapping[UUID, LeanMemory]
+    connected: Connected
     has_more: bool
 
 
@@ -180,17 +182,10 @@ async def tagged(
         steps = await edges.connected(session, scope.workspace_id, ids, condition, each=limit_each, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
         others, _ = await memories.get_items(session, scope.workspace_id, list(ends - set(ids)), "lean")
-    return TaggedList([found[each] for each in ids], steps, {**found, **others}, has_more)
+    return TaggedList([found[each] for each in ids], _connected(steps, {**found, **others}), has_more)
 
 
-class ConnectedMemories(NamedTuple):
-    """For each hit the edges to the memories it is connected to, and those memories."""
-
-    steps: Mapping[UUID, Sequence[WalkStep]]
-    memories: Mapping[UUID, LeanMemory]
-
-
-async def connected(query: Query, ids: Sequence[UUID], res: Resources) -> ConnectedMemories:
+async def connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connected:
     """At most `settings.search.relation_limit` connected memories for each of these, strongest first. They match the
     scope, channels and validity of the query, but not necessarily its text."""
     now, workspace_id = res.clock(), query.scope.workspace_id
@@ -203,7 +198,19 @@ async def connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connec
         steps = await edges.connected(session, workspace_id, ids, rows, each=limit_each, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
         found, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
-    return ConnectedMemories(steps, found)
+    return _connected(steps, found)
+
+
+def _connected(steps: Mapping[UUID, Sequence[WalkStep]], read: Mapping[UUID, LeanMemory]) -> Connected:
+    """Without memories that are not in `read` because they have just been deleted."""
+    return {
+        start: [
+            ConnectedMemory(step.memory_id, read[step.memory_id].text, step.by.type, step.by.strength)
+            for step in walked
+            if step.memory_id in read
+        ]
+        for start, walked in steps.items()
+    }
 
 
 class WalkedMemories(NamedTuple):

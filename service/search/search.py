@@ -22,6 +22,7 @@ from service.domain.memory import Hit, LaterStatement, LeanMemory, ScoreTerm, me
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, is_probable
 from service.episodes.statements import turns
 from service.episodes.statements.turns import TurnFilter
+from service.memories import reading
 from service.memories.statements import memories, recorded, sources, visibility
 from service.memories.statements.recorded import RecordedScope
 from service.observability import tracing
@@ -105,7 +106,15 @@ class ReadSearch:
 
 async def search(query: Query, res: Resources) -> SearchResult:
     """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
-    signals count, and a warning says so."""
+    signals count, and a warning says so. Without a query text, importance alone counts."""
+    result = await (_search_text(query, res) if query.text else _most_important(query, res))
+    if query.connected:
+        ids = [hit.memory.id for hit in result.hits]
+        result = replace(result, connected=await reading.connected(query, ids, res))
+    return result
+
+
+async def _search_text(query: Query, res: Resources) -> SearchResult:
     filtered, used = query, dict[str, TechniqueUse]()
     if query.ranking.techniques.self_query:
         filtered, used = await techniques.with_self_query(query, res)
@@ -120,9 +129,8 @@ async def search(query: Query, res: Resources) -> SearchResult:
     return await finish(prepared, found, res)
 
 
-async def most_important(query: Query, res: Resources) -> SearchResult:
-    """A search without query text: at most `query.limit` hits, the most important first, then the latest; the score is
-    the importance."""
+async def _most_important(query: Query, res: Resources) -> SearchResult:
+    """The most important first, then the latest; the score is the importance."""
     rows = visibility.conditions("m", query, query.as_of or res.clock())
     in_scope = scopes.matching("m", query.scope, query.channels)
     async with res.db.snapshot(query.scope.workspace_id) as session:

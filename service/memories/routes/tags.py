@@ -9,20 +9,29 @@ from pydantic import Field
 
 from service.domain.errors import InvalidInput
 from service.domain.query import Narrow, TagMatch, TagMode, Validity
+from service.domain.relation import RelationType
 from service.http import cursors, errors
 from service.http.deps import Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.narrowing import MAX_WORDS, Comma
 from service.http.query_parameters import REPEATABLE
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
-from service.http.schemas import NextCursor, ResponseModel
+from service.http.schemas import Id, NextCursor, ResponseModel
 from service.language.tags import normalise
 from service.memories import reading
-from service.memories.routes.connected import ConnectedMemoryItem, connected
 from service.memories.routes.memory_models import MemoryItem, memory_item
 from service.runtime import pii
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
+
+
+class ConnectedMemoryItem(ResponseModel):
+    """A memory that a hit is connected to."""
+
+    id: Id = Field(description="UUID of the connected memory")
+    memory: str = Field(description="Its text", examples=["Buys tea by the kilo"])
+    type: RelationType = Field(description="How the two are related", examples=["SIMILAR_TO"])
+    strength: float = Field(description="0..1", examples=[0.83])
 
 
 class TaggedMemoryItem(MemoryItem):
@@ -86,7 +95,7 @@ async def list_memories_by_tag(
             **memory_item(each, detail),
             "score": each.importance.value,
             "similarity": None,
-            "connected": connected(found.steps.get(each.id, []), found.connected),
+            "connected": found.connected.get(each.id, []),
         }
         for each in listed
     ]

@@ -3,10 +3,9 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import replace
 from typing import Any
-from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 
@@ -24,7 +23,6 @@ from service.http.query_parameters import body_of
 from service.http.reads import AuditRead, in_time, send_json, use_counter
 from service.http.schemas import iso
 from service.language.tags import normalise
-from service.memories.routes.connected import ConnectedMemoryItem, connected_to_hits
 from service.memories.routes.memory_models import memory_item
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
@@ -39,14 +37,11 @@ from service.search.routes.search_models import (
     TimeInterval,
 )
 from service.search.routes.search_parameters import SearchParameters
-from service.search.search import most_important, search
+from service.search.search import search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 NOTHING_ASKED = "nothing_asked: the request has nothing but a time_query that was not understood."
-
-Connected = Mapping[UUID, list[ConnectedMemoryItem]] | None
-"""The connected memories of each hit; None unless requested."""
 
 RESPONSES = errors.keyed(400, 413, 422, 429)
 
@@ -60,7 +55,7 @@ async def search_memories(
 ) -> Response:
     """Returns memories that match a query, and turns whose content is in no memory. At least one of user_id, agent_id
     and run_id is required."""
-    return await _search(request, body, caller, res)
+    return await _answer(request, body, caller, res)
 
 
 @router.get(
@@ -76,29 +71,20 @@ async def search_memories_simple(
     given: SearchParameters,
 ) -> Response:
     """Takes the fields of the POST body as query parameters; `filters` and `tuning` are JSON."""
-    return await _search(request, body_of(SearchRequest, given), caller, res)
+    return await _answer(request, body_of(SearchRequest, given), caller, res)
 
 
-async def _search(request: Request, body: SearchRequest, caller: Caller, res: Resources) -> Response:
+async def _answer(request: Request, body: SearchRequest, caller: Caller, res: Resources) -> Response:
     began = time.perf_counter()
-    return _response(body, await carried_out(request, body, caller, res), began)
+    query, result = await run_search(request, body, caller, res)
+    return _response(body, query, result, began)
 
 
-@dataclass(frozen=True, slots=True)
-class FinishedSearch:
-    """The result of a search request. `warnings` are about the request; `found` has those of the search."""
-
-    found: SearchResult
-    window: Window
-    connected: Connected
-    warnings: Sequence[str]
-
-
-async def carried_out(
+async def run_search(
     request: Request, body: SearchRequest, caller: Caller, res: Resources, *, may_list: bool = False
-) -> FinishedSearch:
-    """Searches, audits, and counts the hits as used. `may_list`: a request without a query and conditions returns the
-    most important memories of the scope."""
+) -> tuple[Query, SearchResult]:
+    """Searches, audits, and counts the hits as used; returns the query as it was understood, too. `may_list`: a request
+    without a query and conditions returns the most important memories of the scope."""
     audit_read, count_use = AuditRead(request), use_counter(request)
     scope = read_scope(caller, res, body, body.active_channel)
     if not may_list:
@@ -108,17 +94,14 @@ async def carried_out(
         text = await clean_words(body.query_text, "query", res) if body.query_text else CleanText("")
         window, warnings = await narrowing.window(body, res)
         query = _query(body, scope, text, window, res)
-        if text:
-            found = await search(query, res)
-        elif window.is_open and not body.is_narrow_without_time_query and not may_list:
-            found = SearchResult((), "none", (NOTHING_ASKED,))  # the whole scope would not answer "since my birthday"
+        if text or may_list or body.is_narrow_without_time_query or not window.is_open:
+            result = await search(query, res)
         else:
-            found = await most_important(query, res)
-        connected = await connected_to_hits(query, found.hits, res) if body.connected else None
-    _audit(body, query, found, audit_read)
+            result = SearchResult((), "none", (NOTHING_ASKED,))  # the whole scope would not answer "since my birthday"
+    _audit(body, query, result, audit_read)
     if body.reinforce and body.as_of is None:
-        count_use([hit.memory for hit in found.hits if hit.memory.source == "memory"], found.entities)
-    return FinishedSearch(found, window, connected, warnings)
+        count_use([hit.memory for hit in result.hits if hit.memory.source == "memory"], result.entities)
+    return query, replace(result, warnings=(*warnings, *result.warnings))
 
 
 def _check(body: SearchRequest) -> None:
@@ -130,17 +113,17 @@ def _check(body: SearchRequest) -> None:
         raise InvalidInput("explain_id: needs a query.", field="explain_id")
 
 
-def _audit(body: SearchRequest, query: Query, found: SearchResult, audit_read: AuditRead) -> None:
+def _audit(body: SearchRequest, query: Query, result: SearchResult, audit_read: AuditRead) -> None:
     audit_read(
         "search",
         query.scope,
-        [hit.memory for hit in found.hits],
+        [hit.memory for hit in result.hits],
         query=query.text or None,
         channels=query.channels,
         limit=query.limit,
         validity=body.validity,
         narrowed_by=body.narrowed_by,
-        techniques={name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None,
+        techniques={name: {"ms": use.ms, "count": use.count} for name, use in result.techniques.items()} or None,
     )
 
 
@@ -166,63 +149,63 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, window: Window, r
         skip=cursors.counts(body.cursor)[0],
         detail=body.detail,
         turns=body.turns,
+        connected=body.connected,
     )
 
 
-def _response(body: SearchRequest, done: FinishedSearch, began: float) -> Response:
+def _response(body: SearchRequest, query: Query, result: SearchResult, began: float) -> Response:
     """A SearchResponse. `began`: time.perf_counter() at the start of the request."""
-    found, window = done.found, done.window
-    stages = found.explained.timings_ms if found.explained else {}
+    window, details = query.window, result.explained
     content = {
-        "results": [_hit(hit, body, done.connected) for hit in found.hits],
-        "next_cursor": None if found.read_on is None else cursors.after_counts(found.read_on),
-        "answerable": is_answerable(found.answer_probability),
-        "answer_probability": found.answer_probability,
-        "vector_path": found.vector_path,
-        "warnings": [*done.warnings, *found.warnings],
+        "results": [_hit(hit, body, result) for hit in result.hits],
+        "next_cursor": None if result.read_on is None else cursors.after_counts(result.read_on),
+        "answerable": is_answerable(result.answer_probability),
+        "answer_probability": result.answer_probability,
+        "vector_path": result.vector_path,
+        "warnings": result.warnings,
         "window": None if window.is_open else TimeInterval(start=window.start, end=window.end),
-        "why": _why(found.why) if found.why else None,
-        "candidates": dict(found.explained.candidates) if found.explained else None,
-        "metrics": _metrics(found),
-        "timings_ms": {"total": elapsed_ms(began), **stages},
+        "why": _why(result.why) if result.why else None,
+        "candidates": dict(details.candidates) if details else None,
+        "metrics": _metrics(result),
+        "timings_ms": {"total": elapsed_ms(began), **(details.timings_ms if details else {})},
     }
     return send_json(content)
 
 
-def _metrics(found: SearchResult) -> SearchMetrics:
-    uses = found.techniques.items()
+def _metrics(result: SearchResult) -> SearchMetrics:
+    uses = result.techniques.items()
     return SearchMetrics(
         techniques={name: TechniqueMetrics(ms=use.ms, count=use.count, note=use.note) for name, use in uses}
     )
 
 
-def _hit(hit: Hit, body: SearchRequest, connected: Connected) -> dict[str, Any]:
+def _hit(hit: Hit, body: SearchRequest, result: SearchResult) -> dict[str, Any]:
     """A MemorySearchHit."""
-    shown = {
+    item = {
         **memory_item(hit.memory, body.detail),
         "source": hit.memory.source,
         "score": hit.score,
         "similarity": hit.similarity,
         "answer_probability": hit.answer_probability,
-        "later": [{"id": each.id, "timestamp": iso(each.timestamp)} for each in hit.later],
+        "later": [{"id": later.id, "timestamp": iso(later.timestamp)} for later in hit.later],
     }
     if hit.memory.source == "turn":
-        shown["turn_index"] = hit.memory.turn_index
+        item["turn_index"] = hit.memory.turn_index
     if body.explain:
-        shown["explain"] = _explained(hit.terms, hit.factors)
-    if connected is not None:
-        shown["connected"] = connected.get(hit.memory.id, [])
-    return shown
+        item["explain"] = _score_explanation(hit.terms, hit.factors)
+    if body.connected:
+        item["connected"] = result.connected.get(hit.memory.id, [])
+    return item
 
 
 def _why(why: Explanation) -> MemoryExplanation:
-    shown = _explained(why.terms, why.factors) if why.terms else None
+    terms = _score_explanation(why.terms, why.factors) if why.terms else None
     return MemoryExplanation(
-        id=why.id, found=why.found, place=why.place, reasons=list(why.reasons), score=why.score, explain=shown
+        id=why.id, found=why.found, place=why.place, reasons=list(why.reasons), score=why.score, explain=terms
     )
 
 
-def _explained(terms: Mapping[str, ScoreTerm], factors: Mapping[str, float]) -> ScoreExplanation:
+def _score_explanation(terms: Mapping[str, ScoreTerm], factors: Mapping[str, float]) -> ScoreExplanation:
     counting = {
         name: SignalTerm(raw=term.raw, value=term.value, weight=term.weight)
         for name, term in terms.items()

@@ -17,7 +17,7 @@ from service.http.reads import AuditReadOf
 from service.http.schemas import Id, NextCursor, OfChannel, ResponseModel, Time, example
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
-from service.search.statements import timeline
+from service.search import timeline
 from service.search.values import EventKind, TimelineEvent
 
 NEAREST = "Only the `limit` events whose vectors are nearest to this text"
@@ -72,7 +72,7 @@ async def get_timeline(
     caller: Reader,
     scope: ReadScopeOf,
     res: ResourcesOf,
-    note: AuditReadOf,
+    audit_read: AuditReadOf,
     types: Annotated[
         Annotated[list[EventKind], Field(max_length=4)] | None,
         SplitAtCommas,
@@ -91,42 +91,37 @@ async def get_timeline(
         raise InvalidInput("start: must lie before end.", field="start")
     if query is not None and cursor is not None:
         raise InvalidInput("cursor: results for a query have a single page; raise limit.", field="cursor")
-    words, nearest = None, None
-    if query is not None:
-        words = await clean_words(query, "query", res)
-        nearest = (await res.embedder.embed_query(caller.workspace_id, words), res.generation)
-    async with res.db.read(caller.workspace_id) as session:
-        found = await timeline.page(
-            session,
-            scope,
-            types or list(EventKind),
-            Window(start, end),
-            include_archived=include_archived,
-            after=cursors.decode(cursor),
-            limit=limit + 1,
-            now=res.clock(),
-            nearest=nearest,
-        )
-    page, last = cursors.cut(found, limit)
-    shown = sorted(page, key=lambda each: (each.event_time, each.id), reverse=True)
-    note("timeline", scope, shown, kind="timeline", query=words, limit=limit)
+    text = None if query is None else await clean_words(query, "query", res)
+    read = await timeline.read_page(
+        scope,
+        types or list(EventKind),
+        Window(start, end),
+        res,
+        text=text,
+        include_archived=include_archived,
+        after=cursors.decode(cursor),
+        limit=limit + 1,
+    )
+    page, last = cursors.cut(read, limit)
+    events = sorted(page, key=lambda event: (event.event_time, event.id), reverse=True)
+    audit_read("timeline", scope, events, kind="timeline", query=text, limit=limit)
     return TimelinePage(
-        results=[_item(each, res) for each in shown],
+        results=[_item(event, res) for event in events],
         next_cursor=cursors.encode(last.event_time, last.id) if last and query is None else None,
     )
 
 
-def _item(found: TimelineEvent, res: Resources) -> TimelineItem:
+def _item(event: TimelineEvent, res: Resources) -> TimelineItem:
     return TimelineItem(
-        id=found.id,
-        memory_type=found.kind,
-        event_time=found.event_time,
-        summary=found.summary,
-        importance_score=found.importance,
-        access_count=found.access_count,
-        last_accessed=found.last_accessed,
-        channel=found.channel,
-        archived=found.archived,
-        metadata=dict(found.metadata),
-        similarity=None if found.cosine is None else res.embedder.query_similarity(found.cosine),
+        id=event.id,
+        memory_type=event.kind,
+        event_time=event.event_time,
+        summary=event.summary,
+        importance_score=event.importance,
+        access_count=event.access_count,
+        last_accessed=event.last_accessed,
+        channel=event.channel,
+        archived=event.archived,
+        metadata=dict(event.metadata),
+        similarity=None if event.cosine is None else res.embedder.query_similarity(event.cosine),
     )
