@@ -21,6 +21,7 @@ from uuid import UUID
 from zoneinfo import ZoneInfo
 
 from bench.load_conversations import read
+from service.domain.access import NO_WALL
 from service.domain.query import Query
 from service.domain.ranking import Factors, Ranking
 from service.domain.scope import Scope
@@ -32,7 +33,7 @@ from service.providers import model_files
 from service.providers.caches import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
-from service.runtime.resources import Resources
+from service.runtime.resources import Context, Resources
 from service.search import preparation, query_parsing, signals
 from service.search.signals import QueryContext
 from service.search.statements.entity_arm import EntityMatches
@@ -152,7 +153,7 @@ async def measured(
     question: str, texts: Sequence[IndexedText], embedder: CachedEmbedder
 ) -> tuple[Features, QueryContext]:
     """Returns the features of the texts, and what ranking knows of the question."""
-    res = cast(Resources, SimpleNamespace(embedder=embedder, common={}))
+    res = cast(Resources, SimpleNamespace(embedder=embedder, common={}, context=Context(NO_WALL)))
     people = {each.speaker for each in texts if each.speaker}
     seen = query_parsing.parse(question, NOW, UTC_ZONE, people)
     query = Query(Scope(OWNER, user_id="u"), CleanText(question), 10, ranking=RANKING)
