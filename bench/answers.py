@@ -73,13 +73,13 @@ async def _rows(
 ) -> tuple[Row | None, list[Row]]:
     """The rows of a question, and of its first hits where it has an answer; none of a request."""
     found, context = await ranking.measured(asked["text"], texts, embedder)
-    found = features.chosen(found, signals.asking_share(found.ids, found.phrasing) < 1)
+    found = features.choose(found, signals.asking_share(found.ids, found.phrasing) < 1)
     columns = signals.columns(found, context)
     answer = answerability.of_memories(context, found, columns, signals.cosines(found))
     if answer is None:
         return None, []
     result = Row(group, answer.measures, answerability.scarcity(len(texts)), bool(asked["evidence"]))
-    ranked = signals.fused(columns, context, limit=HITS) if asked["evidence"] else []
+    ranked = signals.fuse(columns, context, limit=HITS) if asked["evidence"] else []
     hits = [
         Row(group, (answer.less_fit[each.key], math.log1p(place)), 0.0, each.key in asked["evidence"])
         for place, each in enumerate(ranked)

@@ -70,7 +70,7 @@ def _named(text: str) -> object:
 
 def _grounded(text: str) -> object:
     sources = SourceTurns([Utterance("user", CleanText(text)), Utterance("user", USUAL)])
-    return grounding.grounded(
+    return grounding.ground(
         [Fact(text=USUAL, confidence=0.9, message=0), Fact(text=CleanText("User likes tea in May."), confidence=0.9)],
         sources,
     )
@@ -86,7 +86,11 @@ def _entities(text: str) -> object:
 
 def _times(text: str) -> object:
     found = temporal.find(text, NOW, ZONE)
-    return temporal.tag(text, found, NOW), temporal.held(text, found, NOW), temporal.validity(text, found, NOW, ZONE)
+    return (
+        temporal.tag(text, found, NOW),
+        temporal.find_held(text, found, NOW),
+        temporal.validity(text, found, NOW, ZONE),
+    )
 
 
 def _matched(text: str) -> object:
@@ -113,7 +117,7 @@ def _withdrawn(text: str) -> object:
     return (
         withdrawal.located(middle, text),
         withdrawal.still_said(middle, text),
-        withdrawal.shown(text, withdrawal.without(spans, spans[::3])),
+        withdrawal.hide(text, withdrawal.without(spans, spans[::3])),
     )
 
 
@@ -151,7 +155,7 @@ ENTRIES: dict[str, Entry] = {
     "texts to forget": _matched,
     "withdrawn sentences": _withdrawn,
     "term weights": lexemes.weights,
-    "stems": lexemes.stemmed_words,
+    "stems": lexemes.stem_words,
     "context": lambda text: (context.question_share(text), context.first_person(text), context.end_of(text)),
     "summary": summary.first_sentence,
     "tags": lambda text: tags.prefixes(tags.normalise(text)),

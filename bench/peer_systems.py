@@ -259,7 +259,9 @@ async def open_peer(name: str) -> AsyncIterator[Peer]:
         with tempfile.TemporaryDirectory(prefix="loxodon-peers-") as folder:
             port, key = target.free_port(), secrets.token_urlsafe(32)
             kind, command, variables = SERVICES[name]
-            environment = os.environ | {"PEER_MODEL": str(model_files.installed())} | variables(url, key, Path(folder))
+            environment = (
+                os.environ | {"PEER_MODEL": str(model_files.find_installed())} | variables(url, key, Path(folder))
+            )
             process = await asyncio.create_subprocess_exec(
                 *command(url, port, key), env=environment, cwd=folder, stdout=sys.stderr, stdin=subprocess.DEVNULL
             )
@@ -287,7 +289,7 @@ def _no_variables(_url: str, _key: str, _folder: Path) -> dict[str, str]:
 def _hindsight_variables(url: str, key: str, folder: Path) -> dict[str, str]:
     """No language model, so it keeps each text as a chunk; our embedding model; fusion instead of a reranker, whose
     weights it would have to download."""
-    model = model_files.installed()
+    model = model_files.find_installed()
     (folder / "tokenizer.json").symlink_to(model / "tokenizer.json")
     (folder / "tokenizer_config.json").write_text('{"tokenizer_class": "PreTrainedTokenizerFast"}')
     values = {
@@ -335,7 +337,7 @@ async def _start_library(name: str, url: str, postgres: int) -> PeerProcess:
         url,
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
-        env=os.environ | {"PEER_MODEL": str(model_files.installed())},
+        env=os.environ | {"PEER_MODEL": str(model_files.find_installed())},
         limit=LINE_BYTES,
     )
     peer = PeerProcess(process, postgres)

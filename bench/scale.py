@@ -86,7 +86,7 @@ class Cell:
         scope = Scope(workspace, user_id=self.user)
         narrow = self._narrow()
         rows = visibility.conditions("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
-        found, within = filter_keys.needed(narrow), column_ranges.needed(narrow, EVER)
+        found, within = filter_keys.find_keys(narrow), column_ranges.find_ranges(narrow, EVER)
         matching, vectors = scopes.matching("m", scope), scopes.matching("v", scope)
         return SearchPlan(matching, vectors, rows, 1, EXACT_ROWS, found, within, arm_limit=ARM, limit=WANTED)
 

@@ -30,7 +30,7 @@ from bench.superuser import SUPERUSER
 from bench.target import ROOT, Service, children
 from service.launch import accounts, parent_death, sockets
 from service.launch.binaries import call, find_binaries, tail
-from service.launch.parent_death import ended_with_parent
+from service.launch.parent_death import end_with_parent
 from service.launch.postgres import DATABASE, EmbeddedPostgres
 
 SLOT = "loxodon_chaos"
@@ -115,7 +115,7 @@ def _copy(primary: str, cluster: Path, folder: Path) -> None:
     account.give(target)
     command = [*account.prefix, str(find_binaries() / "pg_basebackup"), "-h", where["host"][0], "-p", where["port"][0]]
     command += ["-U", SUPERUSER, "-D", str(target), "-R", "-X", "stream", "-c", "fast", "-C", "-S", SLOT]
-    done = call(ended_with_parent(command, signal.SIGTERM, uid=account.uid, gid=account.gid))
+    done = call(end_with_parent(command, signal.SIGTERM, uid=account.uid, gid=account.gid))
     if done.returncode != 0:
         raise SystemExit(f"The standby could not be made:\n{tail(done.stderr)}")
 

@@ -27,7 +27,7 @@ from service.postgres.engine import Access, Database
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER, WORKER
 from service.queue.queue import Wakeup
-from service.runtime.embedding import cached
+from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from tests.fakes.embedder import AngleEmbedder
@@ -150,5 +150,5 @@ async def resources(
 ) -> AsyncIterator[Resources]:
     """What requests work with: the real database, chosen vectors, a clock that stands still, and no language model."""
     wakeup = Wakeup(owner_url)
-    yield Resources(database, cached(embedder, database), 1, None, settings, wakeup, clock)
+    yield Resources(database, with_caches(embedder, database), 1, None, settings, wakeup, clock)
     await wakeup.close()

@@ -139,7 +139,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
         telemetry=NO_TELEMETRY,
     )
     errors.install(app)
-    app.add_exception_handler(Replay, writes.repeated)
+    app.add_exception_handler(Replay, writes.answer_replay)
     app.add_middleware(RequestMiddleware, settings=settings)
     answer_headers.install(app, settings)
     for part in PARTS:

@@ -25,7 +25,7 @@ from service.domain.access import Right
 from service.feed.values import ChangeKind, DeliveryState
 from service.http import error_page
 from service.http.deps import BEARER, HEADER, QUERY, RIGHTS
-from service.http.errors import Problem, documented
+from service.http.errors import Problem, document
 from service.http.narrowing import ScopeMode
 from service.queue.operations import OperationState
 from service.upkeep.values import Remedy, Section
@@ -128,7 +128,7 @@ def install(app: FastAPI, *, key_in_query: bool) -> None:
 
     def document() -> dict[str, Any]:
         if app.openapi_schema is None:
-            app.openapi_schema = _adapted(original())
+            app.openapi_schema = _adapt(original())
             _tell_rights(app)
             _tell_keys(app.openapi_schema, key_in_query=key_in_query)
         return app.openapi_schema
@@ -150,7 +150,7 @@ def _tell_rights(app: FastAPI) -> None:
                 operation["description"] = f"{operation['description']}\n\nNeeds {' and '.join(rights)}."
 
 
-def _adapted(found: dict[str, Any]) -> dict[str, Any]:
+def _adapt(found: dict[str, Any]) -> dict[str, Any]:
     schemas = found.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas["ErrorCode"] = schemas["Problem"]["properties"]["code"] | {"title": "ErrorCode"}
@@ -176,12 +176,12 @@ def _adapted(found: dict[str, Any]) -> dict[str, Any]:
     bodies = [
         operation.get("requestBody") for operations in found["paths"].values() for operation in operations.values()
     ]
-    for name in _named(schemas, bodies):
+    for name in _find_names(schemas, bodies):
         _say_defaults(schemas[name])
     return _sharing_sets(found)
 
 
-def _named(schemas: dict[str, Any], part: Any) -> set[str]:
+def _find_names(schemas: dict[str, Any], part: Any) -> set[str]:
     """Names of the schemas that this part refers to."""
     waiting, known = set(SCHEMA_NAME.findall(json.dumps(part))), set[str]()
     while waiting:
@@ -241,7 +241,7 @@ def _add_implied_errors(operation: dict[str, Any]) -> None:
         429: "401" in answers,
         503: "401" in answers,  # the API key is looked up in the database
     }
-    for status, answer in documented(*(status for status, comes in implied.items() if comes)).items():
+    for status, answer in document(*(status for status, comes in implied.items() if comes)).items():
         answers.setdefault(str(status), answer)
 
 

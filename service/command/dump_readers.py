@@ -80,7 +80,7 @@ def read(source: str, path: Path, owner: Owner, report: Report) -> Iterator[Reco
 
 def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
     for row in _objects(path, ("results", "memories")):
-        payload = _parsed(row.get("payload"))
+        payload = _parse(row.get("payload"))
         if payload:  # a row of its table
             named = {"data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata"}
             extra = {name: value for name, value in payload.items() if name not in named and value is not None}
@@ -166,7 +166,7 @@ def _automem_memory(found: Fields, owner: Owner, report: Report) -> Iterator[Rec
         id=found.get("id"),
         content=found.get("content"),
         whose=found,
-        metadata=_parsed(found.get("metadata")) or {},
+        metadata=_parse(found.get("metadata")) or {},
         tags=found.get("tags") or [],
         timestamp=found.get("timestamp"),
         updated_at=found.get("updated_at"),
@@ -224,7 +224,7 @@ def _uuid(id: Any, content: str) -> str:
 def _time(value: Any) -> str | None:
     """ISO 8601 with a zone, UTC by default; None for anything else."""
     try:
-        return moments.parsed(value).isoformat()
+        return moments.parse(value).isoformat()
     except ValueError:
         return None
 
@@ -233,7 +233,7 @@ def _some(found: Mapping[str, Any], *names: str) -> Fields:
     return {name: found[name] for name in names if found.get(name) not in (None, "", False)}
 
 
-def _parsed(value: Any) -> Fields:
+def _parse(value: Any) -> Fields:
     """An object, which some keep as a string of JSON."""
     if isinstance(value, str):
         try:
@@ -274,7 +274,7 @@ def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
         raise CommandError(f"{path} is a folder: name a file.")
     first = next((line for line in _text(path) if line.strip()), "").strip()
     if first.startswith("--"):
-        yield from _copied(path)
+        yield from _read_copied(path)
     elif _is_whole(first) and isinstance(json.loads(first), dict) and not set(lists) & json.loads(first).keys():
         for number, line in enumerate(_text(path), 1):
             if line.strip():
@@ -291,7 +291,7 @@ def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
         yield from found
 
 
-def _copied(path: Path) -> Iterator[Fields]:
+def _read_copied(path: Path) -> Iterator[Fields]:
     """The rows with a payload in a plain pg_dump, whose data are lines between COPY and a backslash with a dot."""
     columns: list[str] | None = None
     for line in _text(path):

@@ -25,7 +25,7 @@ async def export(url: str, folder: Path, named: str | None, *, with_vectors: boo
     Memory does not grow with the workspace. Readers and writers are not disturbed; the snapshot keeps VACUUM from
     removing rows until the end. Raises CommandError, StoreUnavailable."""
     async with workspace_access.connected(url) as connection:
-        workspace_id = await workspace_access.chosen(connection, named)
+        workspace_id = await workspace_access.choose(connection, named)
         await workspace_access.enter(connection, workspace_id)
         archive.begin(folder)
         with removed_on_failure(folder):

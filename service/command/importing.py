@@ -57,7 +57,7 @@ async def import_export(
         embedder = {"model": generation.model, "dimension": generation.dimension}
         with_vectors = manifest.with_vectors and manifest.embedder == embedder
         async with connection.transaction():
-            if (filled := await transfer.filled(connection, target)) is not None:
+            if (filled := await transfer.find_filled_table(connection, target)) is not None:
                 raise CommandError(
                     f"Workspace {target} is not empty: there is something in {filled}. Name an empty workspace with "
                     "--workspace."
@@ -75,7 +75,7 @@ async def import_export(
 async def _target(connection: Any, url: str, manifest: Manifest, named: str | None) -> tuple[UUID, str | None]:
     """The workspace, and its first key if it was made. The session has entered it."""
     if named is not None:
-        found = await workspace_access.chosen(connection, named)
+        found = await workspace_access.choose(connection, named)
         await workspace_access.enter(connection, found)
         return found, None
     if await workspace_access.exists(connection, manifest.workspace_id):

@@ -37,7 +37,7 @@ def settings(*, serving: bool = False) -> Settings:
 
 def warn(found: Settings) -> Settings:
     """Prints a line for each variable that is misspelt or without effect; returns the settings."""
-    for line in (*Settings.misspelt(os.environ), endpoints.unused(found)):
+    for line in (*Settings.misspelt(os.environ), endpoints.find_unused(found)):
         if line is not None:
             print(f"loxodon: warning: {line}", file=sys.stderr, flush=True)
     return found

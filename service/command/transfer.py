@@ -107,7 +107,7 @@ def is_vectors(table: TableClause) -> bool:
 def _select(table: TableClause, *, with_vectors: bool) -> str:
     """`$1` is the workspace, `$2` the generation whose vectors travel."""
     own = [each for each in table.c if each.name not in GIVEN]
-    shown = [f'{_shown(table.name, each, with_vectors=with_vectors)} AS "{each.name}"' for each in own]
+    shown = [f'{_select_shown(table.name, each, with_vectors=with_vectors)} AS "{each.name}"' for each in own]
     nulls = [f"CASE WHEN t.\"{each.name}\" = 'null' THEN '{each.name}' END" for each in own if _is_json(each)]
     if nulls:  # a column that holds the JSON null is another thing than an empty one
         shown.append(f"nullif(array_remove(ARRAY[{', '.join(nulls)}], NULL), '{{}}') AS json_null")
@@ -120,7 +120,7 @@ def _select(table: TableClause, *, with_vectors: bool) -> str:
     )
 
 
-def _shown(table: str, column: ColumnClause[Any], *, with_vectors: bool) -> str:
+def _select_shown(table: str, column: ColumnClause[Any], *, with_vectors: bool) -> str:
     if (table, column.name) in INSTEAD:
         return INSTEAD[table, column.name]
     if column.name == "before_embedding":
@@ -190,7 +190,7 @@ async def active(connection: Connection) -> Generation:
     return Generation(*await connection.fetchrow(ACTIVE))
 
 
-async def filled(connection: Connection, workspace_id: UUID) -> str | None:
+async def find_filled_table(connection: Connection, workspace_id: UUID) -> str | None:
     """A table of a workspace in which there is something already; None for an empty workspace. What the workspace
     has audited does not count, nor what jobs have counted."""
     for table in tables():

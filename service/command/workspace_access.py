@@ -54,7 +54,7 @@ async def exists(connection: Any, workspace_id: UUID) -> bool:
     return await connection.fetchrow(transfer.WORKSPACE, workspace_id) is not None
 
 
-async def chosen(connection: Any, named: str | None) -> UUID:
+async def choose(connection: Any, named: str | None) -> UUID:
     """The workspace with this id or name; without one the only one that there is. Raises CommandError."""
     if named is not None and (as_id := uuid_or_none(named)) is not None:
         if not await exists(connection, as_id):

@@ -80,7 +80,7 @@ def whole_number(given: object, field: str, *, default: int, least: int = 1, mos
 def moment(given: object, field: str) -> datetime:
     """A time as seconds since 1970, a date or ISO 8601; raises InvalidInput."""
     try:
-        return moments.parsed(given)
+        return moments.parse(given)
     except ValueError as exc:
         fault = moments.BEYOND if str(exc) == moments.BEYOND else "must be an ISO 8601 time, or seconds since 1970"
         raise InvalidInput(f"{field}: {fault}.", field=field) from None
@@ -105,7 +105,7 @@ class NumberedPage:
     total: RowCount
 
 
-async def numbered_page(
+async def read_numbered_page(
     request: Request,
     body: NarrowingFields,
     caller: Caller,

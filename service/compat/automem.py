@@ -19,11 +19,11 @@ from service.compat import automem_words
 from service.compat.adapter_routes import (
     EVERY_METHOD,
     AdapterRoute,
-    numbered_page,
     object_of,
     objects_in,
     only,
     present,
+    read_numbered_page,
     refuse_other,
     whole_number,
 )
@@ -43,9 +43,9 @@ from service.http.errors import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchOf, UnkeyedOf, WriteOf, of_item, send, stored_name
+from service.http.writes import BatchOf, UnkeyedOf, WriteOf, name_answer, of_item, send
 from service.intake.routes.store import store_memories
-from service.intake.routes.store_drafts import prepared
+from service.intake.routes.store_drafts import prepare
 from service.intake.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
 from service.intake.store import store
 from service.jobs import jobs
@@ -110,7 +110,7 @@ async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write
             raise
         context = write
     res = with_budget(res)
-    draft, native = await prepared(body, caller, res)
+    draft, native = await prepare(body, caller, res)
 
     def answer(result: StoreResult) -> StoredAnswer:
         return _answer_store(result, native(result).body, body, warnings, elapsed_ms(began))
@@ -150,7 +150,7 @@ def _answer_store(
 def _retry(write: WriteContext, caller: Caller, sent: Any) -> WriteContext:
     """The request with an idempotency key derived from its body."""
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
-    name = stored_name(caller, f"automem:{caller.key_id}:{digest}")
+    name = name_answer(caller, f"automem:{caller.key_id}:{digest}")
     whose = caller.ids(owner(caller).get("user_id"), None, None)
     return replace(write, idempotency=IdempotencyKey(name, digest, RETRIED_S, whose))
 
@@ -218,7 +218,7 @@ async def list_by_tag(request: Request, caller: Reader, res: ResourcesOf) -> dic
     wanted = _tags(request)
     limit = whole_number(asked.get("limit"), "limit", default=20, most=MOST_TAGGED)
     offset = whole_number(asked.get("offset"), "offset", default=0, least=0, most=10**9)
-    found = await numbered_page(
+    found = await read_numbered_page(
         request, find_tagged(caller, wanted), caller, res, SortOrder("importance"), skip=offset, limit=limit
     )
     return {
@@ -250,7 +250,7 @@ async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, w
         return StoredAnswer(200, {"status": "success", "deleted_count": total, "tags": wanted})
 
     while True:
-        page = await numbered_page(
+        page = await read_numbered_page(
             request, find_tagged(caller, wanted), caller, res, SortOrder(), skip=0, limit=MOST_AT_ONCE
         )
         last = len(page.memories) < MOST_AT_ONCE

@@ -12,7 +12,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 
 from service.compat import automem_words
-from service.compat.adapter_routes import AdapterRoute, numbered_page, whole_number
+from service.compat.adapter_routes import AdapterRoute, read_numbered_page, whole_number
 from service.compat.automem_scope import find_tagged, owner, read
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
@@ -130,7 +130,7 @@ async def _list(
     """Lists memories without a query, in the order of time."""
     body = body_of(NarrowingFields, {name: each for name, each in given.items() if name not in OF_A_SEARCH})
     order = SortOrder(_column(sort), ascending=sort.endswith("_asc"))
-    page = await numbered_page(request, body, caller, res, order, skip=0, limit=limit)
+    page = await read_numbered_page(request, body, caller, res, order, skip=0, limit=limit)
     recalled.add([Hit(each, each.importance.value, None) for each in page.memories], "trending", {})
     recalled.window, _ = await narrowing.window(body, res)
 
@@ -280,7 +280,7 @@ async def _with_tags(
     request: Request, caller: Caller, res: Resources, wanted: list[str], limit: int
 ) -> list[dict[str, Any]]:
     order = SortOrder("importance")
-    page = await numbered_page(request, find_tagged(caller, wanted), caller, res, order, skip=0, limit=limit)
+    page = await read_numbered_page(request, find_tagged(caller, wanted), caller, res, order, skip=0, limit=limit)
     return [automem_words.memory_item(each) for each in page.memories]
 
 
@@ -289,5 +289,5 @@ async def analyze(request: Request, caller: Reader, res: ResourcesOf) -> dict[st
     """Over the newest thousand memories."""
     began = time.perf_counter()
     body = body_of(NarrowingFields, owner(caller))
-    page = await numbered_page(request, body, caller, res, SortOrder(), skip=0, limit=ANALYSED)
+    page = await read_numbered_page(request, body, caller, res, SortOrder(), skip=0, limit=ANALYSED)
     return {"status": "success", "analytics": automem_words.analysis(page.memories), "elapsed_ms": elapsed_ms(began)}

@@ -15,10 +15,10 @@ from service.compat import mem0_words
 from service.compat.adapter_routes import (
     EVERY_METHOD,
     AdapterRoute,
-    numbered_page,
     object_of,
     only,
     present,
+    read_numbered_page,
     refuse_other,
     whole_number,
 )
@@ -42,7 +42,7 @@ from service.http.schemas import iso
 from service.http.writes import BatchOf, WriteOf, of_item, send
 from service.intake.deferred import KIND, accept
 from service.intake.record import ConversationDraft
-from service.intake.routes.store_drafts import prepared
+from service.intake.routes.store_drafts import prepare
 from service.intake.routes.store_models import StoreRequest
 from service.intake.store import store
 from service.memories.forget import ForgottenMemory, forget, forget_many
@@ -82,7 +82,7 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf
     given, unused = mem0_words.conversation(sent)
     body = body_of(StoreRequest, given)
     own = with_budget(res)
-    draft, serialize = await prepared(body, caller, own, unused)
+    draft, serialize = await prepare(body, caller, own, unused)
     if sent.get("async_mode") is not False and body.infer and res.llm is not None:
         assert isinstance(draft, ConversationDraft), "it is made of messages"
         return send(_pending(await accept(draft, res, write.answered_by(_pending))))
@@ -193,7 +193,7 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
     for scope in wanted:
         given = {"categories": sent.get("categories") or [], "filters": mem0_words.narrow(sent, scope)}
         body = body_of(NarrowingFields, {**given, **scope})
-        part = await numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
+        part = await read_numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
         found += part.memories
         total += part.total.value
     if not alone:
@@ -318,7 +318,7 @@ async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write:
     """Needs at least one user, agent or run: never deletes everybody's memories."""
     only(request, *mem0_words.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
     named = {
-        **mem0_words.named_by_repr(request.query_params.get("filters")),
+        **mem0_words.parse_repr(request.query_params.get("filters")),
         **present(request.query_params, *mem0_words.ENTITIES),
     }
     if "app_id" in request.query_params or named.keys() - set(mem0_words.ENTITIES):

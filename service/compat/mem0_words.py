@@ -292,7 +292,7 @@ def items(sent: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
     return items
 
 
-def named_by_repr(given: str | None) -> dict[str, Any]:
+def parse_repr(given: str | None) -> dict[str, Any]:
     """Parses `{'user_id': 'alice'}` as mem0's Python client writes it; raises InvalidInput for anything else."""
     if given is None:
         return {}

@@ -63,10 +63,10 @@ async def context(
         wide = replace(wide, include_shared=include_shared)
         found = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking, detail=detail), res)
         hits, warnings = found.hits, found.warnings
-    return fitted(conversation, latest, hits, max_tokens, warnings)
+    return fit(conversation, latest, hits, max_tokens, warnings)
 
 
-def fitted(
+def fit(
     conversation: Conversation,
     latest: Sequence[Turn],
     hits: Sequence[Hit],
@@ -99,7 +99,7 @@ def fitted(
 
 
 def _turn(turn: Turn) -> PromptPiece:
-    return PromptPiece("turns", 0.0, (PromptLine(turn.id, prompt_block.spoken(turn), (turn.index,)),))
+    return PromptPiece("turns", 0.0, (PromptLine(turn.id, prompt_block.format_turn(turn), (turn.index,)),))
 
 
 def _memory(hit: Hit) -> PromptPiece:

@@ -33,18 +33,18 @@ async def of(session: Session, turns: Sequence[Turn]) -> list[TranscriptTurn]:
         return [TranscriptTurn(turn) for turn in turns]
     workspace_id = turns[0].scope.workspace_id
     spans = await withdrawn.of_turns(session, workspace_id, touched)
-    kept = await withdrawn.kept_of(session, workspace_id, touched)
-    return [_transcribed(turn, spans.get(turn.id, []), kept.get(turn.id, [])) for turn in turns]
+    kept = await withdrawn.read_kept(session, workspace_id, touched)
+    return [_transcribe(turn, spans.get(turn.id, []), kept.get(turn.id, [])) for turn in turns]
 
 
-def _transcribed(turn: Turn, spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> TranscriptTurn:
+def _transcribe(turn: Turn, spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> TranscriptTurn:
     if turn.whole is None:
         return TranscriptTurn(turn)
     removed = withdrawn.hidden_of([each for each in spans if each.reason in GONE], kept)
     marked = []
     for each in spans:
         if each.reason not in GONE:
-            parts = (withdrawal.moved(part, removed) for part in withdrawn.hidden_of([each], kept))
+            parts = (withdrawal.move(part, removed) for part in withdrawn.hidden_of([each], kept))
             marked += [replace(each, start=start, end=end) for start, end in parts if start < end]
     text = CleanText(withdrawal.cut(turn.whole, removed))
     return TranscriptTurn(replace(turn, text=text), tuple(marked))

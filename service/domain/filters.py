@@ -172,15 +172,15 @@ def read(raw: Mapping[str, Any], where: str = "filters") -> Filter:
     return _Reader().node(raw, where, 0)
 
 
-def written(tree: Filter) -> dict[str, Any]:
+def write(tree: Filter) -> dict[str, Any]:
     """The JSON form, from which `read` makes the same tree."""
     match tree:
         case AllOf(parts):
-            return {"AND": [written(each) for each in parts]}
+            return {"AND": [write(each) for each in parts]}
         case AnyOf(parts):
-            return {"OR": [written(each) for each in parts]}
+            return {"OR": [write(each) for each in parts]}
         case Not(part):
-            return {"NOT": written(part)}
+            return {"NOT": write(part)}
         case Check(field, operator, value):
             name = ".".join(("metadata", *field.path)) if field.path else field.name
             shown = [plain(each) for each in value] if isinstance(value, tuple) else plain(value)
@@ -215,7 +215,7 @@ def field_of(name: str) -> Field | None:
     return Field("metadata", "any", path)
 
 
-def kept(word: object) -> str:
+def fold(word: object) -> str:
     """A tag or category as stored: stripped and in lower case."""
     return str(word).strip().lower()
 
@@ -297,7 +297,7 @@ def _value(raw: object, field: Field, operator: str, where: str) -> Value | tupl
     if operator in LISTS:
         if not isinstance(raw, list):
             raise _bad(where, f"{operator} takes a list")
-        return tuple(_chosen(each, field, f"{where}[{place}]") for place, each in enumerate(raw))
+        return tuple(_choose(each, field, f"{where}[{place}]") for place, each in enumerate(raw))
     if isinstance(raw, list | dict):
         raise _bad(where, f"{operator} takes a single value; a list belongs to in or nin")
     if raw is None:
@@ -308,10 +308,10 @@ def _value(raw: object, field: Field, operator: str, where: str) -> Value | tupl
         raise _bad(where, f"{operator} takes a text")
     if operator in ORDER and isinstance(raw, bool):
         raise _bad(where, f"{operator} takes a number, a text or a time")
-    return _chosen(raw, field, where) if operator in EQUALITY else _single(raw, field.kind, where)
+    return _choose(raw, field, where) if operator in EQUALITY else _single(raw, field.kind, where)
 
 
-def _chosen(raw: object, field: Field, where: str) -> Value:
+def _choose(raw: object, field: Field, where: str) -> Value:
     """One value of a field, one of its CHOICES where it has any."""
     value = _single(raw, field.kind, where)
     choices = CHOICES.get(field.name)
@@ -334,7 +334,7 @@ def _single(raw: object, kind: Kind, where: str) -> Value:
         case (("number" | "any"), int() | float()) if not isinstance(raw, bool):
             return raw
         case "time", str() if (moment := _moment(raw)) is not None:
-            return moments.clamped(moment)
+            return moments.clamp(moment)
         case "id", str() if (found := uuid_or_none(raw)) is not None:
             return found
     raise _bad(where, f"must be {_WANTED[kind]}")

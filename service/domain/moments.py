@@ -21,12 +21,12 @@ WHOLE_HOURS: Final = frozenset(range(-12, 15)) - {0}
 BEYOND: Final = "must lie between the years 2 and 9998; leave it out for never"
 
 
-def clamped(found: datetime) -> datetime:
+def clamp(found: datetime) -> datetime:
     """A bound with the same memories on each side, since nothing is stored beyond the calendar."""
     return min(max(found, FIRST - timedelta(days=1)), END)
 
 
-def parsed(given: object, zone: tzinfo = UTC) -> datetime:
+def parse(given: object, zone: tzinfo = UTC) -> datetime:
     """Parses ISO 8601, in `zone` unless it has one, or seconds since 1970; returns UTC. Raises ValueError."""
     if isinstance(given, str):
         return utc(datetime.fromisoformat(given.strip()), zone)

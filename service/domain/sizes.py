@@ -142,7 +142,7 @@ def _levels(value: Any) -> Iterator[list[Any]]:
         level = inner
 
 
-def united(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
+def unite(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
     """Merges two objects for an automatic update that must not fail: only the new one if both are too large
     together."""
     both = {**old, **new}

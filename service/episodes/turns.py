@@ -87,7 +87,7 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
         locked = await conversations.lock(session, workspace_id, conversation.id)
         if locked is None:
             raise missing()
-        repeated = await _repeated(session, locked, new, given)
+        repeated = await _find_repeated(session, locked, new, given)
         turn = repeated or await _insert(session, locked, new, given.index, res, request)
         outcome = TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings)
         await store_answer(session, workspace_id, outcome, request)
@@ -119,7 +119,9 @@ async def _copy_to_working_memory(
     await working.copy_turns(session, working_scope, [copy], limits_of(WorkingKind.TURN, res))
 
 
-async def _repeated(session: Session, conversation: Conversation, new: NewTurn, given: IncomingTurn) -> Turn | None:
+async def _find_repeated(
+    session: Session, conversation: Conversation, new: NewTurn, given: IncomingTurn
+) -> Turn | None:
     """The stored turn that this one repeats; raises Conflict if another turn has its index."""
     workspace_id = conversation.scope.workspace_id
     if given.index is not None:
@@ -159,7 +161,7 @@ async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resource
     made = 0
     while True:
         async with res.db.read(workspace_id) as session:
-            waiting = await turns.unembedded(
+            waiting = await turns.list_unembedded(
                 session, workspace_id, conversation_id, generation=res.generation, limit=BATCH
             )
         if not waiting:

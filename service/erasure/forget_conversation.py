@@ -122,7 +122,7 @@ async def purge_talk(
         gone = {
             *await turns.records(session, workspace_id, ids),
             *await turns.resting_on(session, workspace_id, ids),
-            *await turns.rested_on(session, workspace_id, ids),
+            *await turns.list_rested_on(session, workspace_id, ids),
         }
         whole = talk.turn_id is None
         # answers stored for an Idempotency-Key name the conversation by its id

@@ -147,7 +147,7 @@ async def _cut_out(
     kept = set()
     for turn_id, turn in (await targets.turns_by_id(session, workspace_id, turn_ids)).items():
         removed = withdrawal.without(spans.get(turn_id, []), [])
-        if withdrawal.shown(turn.text, removed):
+        if withdrawal.hide(turn.text, removed):
             kept.add(turn_id)
             if removed:
                 await targets.cut_out(session, workspace_id, turn, removed)

@@ -323,7 +323,7 @@ async def _with_sources(session: Session, wanted: ForgetScope, plan: ForgetPlan)
     found = await targets.spans(session, workspace_id, ids)
     said = {(each.turn_id, each.start, each.end): each for each in plan.sentences}
     turns = await targets.turns_by_id(session, workspace_id, {each.turn_id for each in found})
-    kept = await withdrawn.kept_of(session, workspace_id, list(turns), besides=ids)
+    kept = await withdrawn.read_kept(session, workspace_id, list(turns), besides=ids)
     for each in found:
         turn = turns[each.turn_id]
         for start, end in withdrawal.without([each.span], kept.get(each.turn_id, [])):

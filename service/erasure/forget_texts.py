@@ -74,7 +74,7 @@ async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> 
     extent = Extent(wanted.scope, wanted.channel)
     stored = await targets.memories(session, extent, wanted.session_id)
     if with_deleted and wanted.session_id is None:
-        stored += await targets.gone(session, extent)
+        stored += await targets.list_gone(session, extent)
     memories: dict[MemoryKey, StoredText] = {}
     for each in stored:
         number = 0
@@ -86,7 +86,7 @@ async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> 
         session, wanted.scope.workspace_id, [one.id for one in turns.values() if one.shown is not None]
     )
     parts: dict[Key, list[Part]] = {key: forget_matching.parts(each.text) for key, each in memories.items()}
-    parts |= {key: _shown_parts(each, hidden.get(key, [])) for key, each in turns.items()}
+    parts |= {key: _split_shown(each, hidden.get(key, [])) for key, each in turns.items()}
     return ForgetTexts(
         memories, turns, parts, {(each.conversation_id, each.turn_index): each.id for each in turns.values()}
     )
@@ -94,11 +94,11 @@ async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> 
 
 async def _hidden(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:
     spans = await withdrawn.of_turns(session, workspace_id, ids)
-    kept = await withdrawn.kept_of(session, workspace_id, ids)
+    kept = await withdrawn.read_kept(session, workspace_id, ids)
     return {each: withdrawn.hidden_of(spans.get(each, []), kept.get(each, [])) for each in ids}
 
 
-def _shown_parts(turn: SpokenText, hidden: Sequence[Span]) -> list[Part]:
+def _split_shown(turn: SpokenText, hidden: Sequence[Span]) -> list[Part]:
     return [
         Part(left, right, turn.text[left:right])
         for start, end in sentences.split(turn.text)

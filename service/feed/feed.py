@@ -20,7 +20,7 @@ async def read_on(workspace_id: UUID, after: FeedPlace | None, res: Resources, *
             _check(after, source, res)
         at = FEED_START if after is None else after.at
         found, end, has_more = await feed.entries(session, workspace_id, at, limit=limit)
-        held = None if has_more else await feed.held_since(session, workspace_id)
+        held = None if has_more else await feed.read_held_since(session, workspace_id)
     return FeedPage(tuple(found), FeedPlace(source.source, end, source.now), has_more=has_more, held_since=held)
 
 

@@ -197,7 +197,7 @@ async def _note(
     if not answer.is_accepted:
         since, retry_at = webhook.failing_since or now, now + timedelta(seconds=wait_s)
         values = {"failures": webhook.failures + 1, "failing_since": since, "retry_at": retry_at}
-        if disabled := _disabled_by(webhook, answer, now):
+        if disabled := _find_fault(webhook, answer, now):
             values |= {"enabled": False, "disabled_reason": disabled}
     async with res.db.begin(workspace_id) as session:
         await webhooks.change(session, workspace_id, webhook.id, values)
@@ -215,7 +215,7 @@ async def _note(
     return answer.is_accepted
 
 
-def _disabled_by(webhook: Webhook, answer: WebhookAnswer, now: datetime) -> str | None:
+def _find_fault(webhook: Webhook, answer: WebhookAnswer, now: datetime) -> str | None:
     """Why this answer disables the webhook; None: it is tried again."""
     if answer.status == GONE:
         return "The receiver answered 410 Gone."

@@ -48,7 +48,7 @@ async def upsert(
         stored = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert stored is not None, "it is locked"
         aliases = {key(each): each for each in new.aliases if key(each) != key(stored.name)}
-        if await entities.taken_aliases(session, owner, entity_id, aliases):
+        if await entities.list_taken_aliases(session, owner, entity_id, aliases):
             raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
         if len({*map(key, stored.aliases), *aliases}) > MAX_ALIASES:
             raise TooLarge(f"aliases: an entity has at most {MAX_ALIASES}.", field="aliases")

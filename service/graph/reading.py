@@ -115,7 +115,7 @@ async def relations_of(
         ids = [each.id for each in named]
         page = await entity_relations.page(session, workspace_id, ids, edges, after=after, limit=limit)
         directions = {edge.id: direction for edge, direction in page}
-        shown = await _named(session, workspace_id, [edge for edge, _ in page])
+        shown = await _show_relations(session, workspace_id, [edge for edge, _ in page])
         if counts:
             await _count(session, seen, ids, res)
     return named, [(each, directions[each.relation.id]) for each in shown]
@@ -148,7 +148,9 @@ async def graph(
         walk = await entity_walks.neighbourhood(session, workspace_id, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
         by_id, count = await direct.page_of_ids([each.entity_id for each in walk.reached], get_many)
-        relations = await _named(session, workspace_id, walk.relations, {each.id: each.name for each in by_id.values()})
+        relations = await _show_relations(
+            session, workspace_id, walk.relations, {each.id: each.name for each in by_id.values()}
+        )
         if counts:
             await _count(session, seen, starts, res)
     nodes = [(each, by_id[each.entity_id]) for each in walk.reached if each.entity_id in by_id]
@@ -167,11 +169,13 @@ async def path(
             session, workspace_id, source_id, target_id, edges, max_edges=max_edges, max_nodes=MAX_NODES
         )
         nodes = await entities.get_many(session, EntityScope(workspace_id, None), way.entity_ids)
-        relations = await _named(session, workspace_id, way.relations, {each.id: each.name for each in nodes.values()})
+        relations = await _show_relations(
+            session, workspace_id, way.relations, {each.id: each.name for each in nodes.values()}
+        )
     return way, [nodes[each] for each in way.entity_ids], relations
 
 
-async def _named(
+async def _show_relations(
     session: Session, workspace_id: UUID, relations: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
 ) -> list[ShownRelation]:
     """The relations whose ends are among `names`, or (None) exist."""

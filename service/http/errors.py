@@ -68,7 +68,7 @@ class Problem(ResponseModel):
     )
 
 
-def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def document(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error responses of a route, for OpenAPI."""
     return {
         status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
@@ -78,7 +78,7 @@ def documented(*statuses: int) -> dict[int | str, dict[str, Any]]:
 
 def keyed(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route that needs a key: these, and 401, 403 and 503."""
-    return documented(*sorted({401, 403, 503, *statuses}))
+    return document(*sorted({401, 403, 503, *statuses}))
 
 
 PROBLEM = {"$ref": "#/components/schemas/Problem"}
@@ -146,7 +146,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
         return of(request, errors.ScopeMissing(field="user_id"))
     if found[0]["type"] == "json_invalid":
         return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
-    if rejected := _rejected(found):
+    if rejected := _find_rejected(found):
         return of(request, _with_secret(rejected, _field))
     field, message = first_message(found, _field)
     if not field and found[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
@@ -158,7 +158,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 
-def _rejected(found: Sequence[Any]) -> Any | None:
+def _find_rejected(found: Sequence[Any]) -> Any | None:
     """The first name that contains a secret, if any: the other members of a union fail, too."""
     return next((each for each in found if each["type"] == "pii_rejected"), None)
 
@@ -179,7 +179,7 @@ def _misspelt_first(found: Sequence[Any]) -> Sequence[Any]:
 def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
     """The error of a model built from query parameters."""
     found = exc.errors()
-    if rejected := _rejected(found):
+    if rejected := _find_rejected(found):
         return _with_secret(rejected, lambda where: path(list(where)))
     field, message = first_message(found, lambda where: path(list(where)))
     if found[0]["type"] == "extra_forbidden":
@@ -258,7 +258,7 @@ def log_unexpected(exc: Exception) -> None:
     log.error("unexpected", **found, frames=faults.frames(exc))
 
 
-def unexpected(request: Request) -> JSONResponse:
+def answer_unexpected(request: Request) -> JSONResponse:
     return reply(request, 500, code="internal_error", detail="Something went wrong on our side.")
 
 

@@ -99,12 +99,12 @@ class RequestMiddleware:
             except Exception as exc:  # the server would log its message, which may contain a user's text
                 errors.log_unexpected(exc)
                 if not answer.begun:
-                    await errors.unexpected(Request(scope))(scope, receive, answer.send)
+                    await errors.answer_unexpected(Request(scope))(scope, receive, answer.send)
             finally:
                 took_s, method, route = time.perf_counter() - began, scope["method"], _route(scope)
                 metrics.HTTP_RUNNING.dec()
                 metrics.request_answered(method, route, answer.status, took_s)
-                tracing.answered(span, method, route, answer.status, _who(scope))
+                tracing.complete(span, method, route, answer.status, _who(scope))
                 say = log.debug if scope["path"] in PROBES else log.info
                 say("request", method=method, path=route, status=answer.status, took_ms=round(took_s * 1000, 1))
 

@@ -97,7 +97,7 @@ def tree(given: FilterInput | None, where: str = "filters") -> filters.Filter | 
     return filters.read(given.model_dump(exclude_unset=True), where) if given is not None else None
 
 
-async def redacted_tree(given: FilterInput | None, res: Resources) -> filters.Filter | None:
+async def redact_tree(given: FilterInput | None, res: Resources) -> filters.Filter | None:
     """The filter of a request that is stored for a job: its texts are redacted like those of memories."""
     found = tree(given)
     if found is None or given is None:
@@ -257,11 +257,11 @@ async def _time_window(
 ) -> tuple[Window, tuple[str, ...]]:
     """The half-open interval (UTC) of "last week" or "in May 2023", seen from `reference` in `timezone`; an open one
     and a warning for words that name no time, such as "since my birthday"."""
-    window = await res.rules.run_if_long(len(words), _named_window, words, reference, ZoneInfo(timezone))
+    window = await res.rules.run_if_long(len(words), _parse_window, words, reference, ZoneInfo(timezone))
     return (EVER, (TIME_QUERY_NOT_UNDERSTOOD,)) if window.is_open else (window, ())
 
 
-def _named_window(words: str, reference: datetime, zone: ZoneInfo) -> Window:
+def _parse_window(words: str, reference: datetime, zone: ZoneInfo) -> Window:
     """The interval, open at both ends if none is named. "May" means "in May", "the 5th" means "on the 5th"."""
     for phrase in (words, f"in {words}", *([f"on {words}"] if _DAY_OF_MONTH.fullmatch(words) else [])):
         start, end = temporal.window(phrase, reference, zone) or (None, None)

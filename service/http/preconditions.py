@@ -21,7 +21,7 @@ class Scoped(Protocol):
     def scope(self) -> Scope: ...
 
 
-async def expected(
+async def parse_if_match(
     if_match: Annotated[str | None, Header(max_length=MAX_HEADER, description="The ETag of GET, or *")] = None,
 ) -> Expected | None:
     """The version required by If-Match, if any. A weak or foreign tag matches nothing (RFC 9110)."""
@@ -33,7 +33,7 @@ async def expected(
     return Expected(versions, anything="*" in tags)
 
 
-ExpectedOf = Annotated[Expected | None, Depends(expected)]
+ExpectedOf = Annotated[Expected | None, Depends(parse_if_match)]
 
 
 def uuid_of(given: str, missing: Callable[[], NotFound]) -> UUID:

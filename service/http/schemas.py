@@ -29,7 +29,7 @@ from service.domain.errors import InvalidInput
 from service.domain.scope import ScopeMatch
 from service.domain.temporal import Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
-from service.kit.settings import known_zone
+from service.kit.settings import check_zone
 from service.language import tags
 from service.redaction import detection
 
@@ -94,7 +94,7 @@ def _uuid(value: object) -> UUID:
     raise ValueError("must be a UUID")
 
 
-def _filled(value: str) -> str:
+def _check_filled(value: str) -> str:
     if is_blank(value):
         raise ValueError("must not be blank")
     return value
@@ -138,33 +138,33 @@ Time = Annotated[
 """ISO 8601; UTC by default, `Z` is accepted, responses end in +00:00."""
 
 Id = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
-Zone = Annotated[str, Field(max_length=sizes.MAX_ZONE, examples=["Europe/Berlin"]), AfterValidator(known_zone)]
+Zone = Annotated[str, Field(max_length=sizes.MAX_ZONE, examples=["Europe/Berlin"]), AfterValidator(check_zone)]
 NOT_A_NAME = "holds a credential or a card number; use another name"
 Secretless = AfterValidator(_without_secret)
 """For names: stored as they are or rejected with 422. Texts are redacted instead."""
 
 VISIBLE: JsonDict = {"pattern": r"\S"}
-"""`_filled` as far as a JSON Schema can say it: there are more invisible characters than white space."""
+"""`_check_filled` as far as a JSON Schema can say it: there are more invisible characters than white space."""
 
 Name = Annotated[
     str,
     Field(min_length=1, max_length=sizes.MAX_NAME, json_schema_extra=VISIBLE),
-    AfterValidator(_filled),
+    AfterValidator(_check_filled),
     AfterValidator(_addressable),
     AfterValidator(_indexable),
     Secretless,
 ]
 Title = Annotated[
-    str, Field(min_length=1, max_length=200, json_schema_extra=VISIBLE), AfterValidator(_filled), Secretless
+    str, Field(min_length=1, max_length=200, json_schema_extra=VISIBLE), AfterValidator(_check_filled), Secretless
 ]
 """The name of a workspace or a key; not indexed."""
 
-Filled = Annotated[str, Field(json_schema_extra=VISIBLE), AfterValidator(_filled)]
+Filled = Annotated[str, Field(json_schema_extra=VISIBLE), AfterValidator(_check_filled)]
 Text = Annotated[
-    str, Field(min_length=1, max_length=sizes.MAX_TEXT, json_schema_extra=VISIBLE), AfterValidator(_filled)
+    str, Field(min_length=1, max_length=sizes.MAX_TEXT, json_schema_extra=VISIBLE), AfterValidator(_check_filled)
 ]
 Channel = Annotated[
-    str, Field(min_length=1, max_length=100, json_schema_extra=VISIBLE), AfterValidator(_filled), Secretless
+    str, Field(min_length=1, max_length=100, json_schema_extra=VISIBLE), AfterValidator(_check_filled), Secretless
 ]
 Role = Annotated[str, Field(min_length=1, max_length=20, examples=["user"]), Secretless]
 Speaker = Annotated[str, Field(max_length=200), Secretless]

@@ -2,8 +2,8 @@
 
 A write route reads from top to bottom: parse, verb, answer. `WriteOf` answers a repetition before any work is done;
 two requests at the same time meet in the database, where the key is the first insert of the write transaction and the
-answer is stored with the data (docs/decisions/007-idempotency.md). Either way `Replay` is raised, and `repeated` sends
-the first answer again.
+answer is stored with the data (docs/decisions/007-idempotency.md). Either way `Replay` is raised, and `answer_replay`
+sends the first answer again.
 """
 
 from __future__ import annotations
@@ -82,7 +82,7 @@ def answer(status: int, body: BaseModel) -> StoredAnswer:
     return StoredAnswer(status, body.model_dump(mode="json"))
 
 
-def deleted(count: int) -> StoredAnswer:
+def answer_count(count: int) -> StoredAnswer:
     return answer(200, DeletedCountResponse(deleted=count))
 
 
@@ -100,7 +100,7 @@ def etag(version: int) -> str:
     return f'"{version}"'
 
 
-async def repeated(request: Request, exc: Exception) -> Response:
+async def answer_replay(request: Request, exc: Exception) -> Response:
     """The handler of `Replay`."""
     assert isinstance(exc, Replay)
     response = send(exc.answer)
@@ -112,15 +112,15 @@ async def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:
     """The key, and a fingerprint of method, path, query and body. Blanks and key order in the JSON do not matter."""
     if not given.strip():
         raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
-    sent = await _sent(request)
+    sent = await _parse_body(request)
     body = "" if sent is None else json.dumps(sent, sort_keys=True, separators=(",", ":"))
     query = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
     lines = (request.method, request.url.path, *(f"{name}={value}" for name, value in query), body)
     fingerprint = hmac.new(given.encode(), "\n".join(lines).encode(), hashlib.sha256).hexdigest()
-    return IdempotencyKey(stored_name(caller, given), fingerprint, KEPT_S, _owner(request, caller, sent))
+    return IdempotencyKey(name_answer(caller, given), fingerprint, KEPT_S, _owner(request, caller, sent))
 
 
-def stored_name(caller: Caller, given: str) -> str:
+def name_answer(caller: Caller, given: str) -> str:
     """The name under which an answer is kept: one for each wall, defaults and rights, so that nobody gets an answer
     about another scope, or one that the rights of the key would not give."""
     rights = sorted(filter(caller.may, Right))
@@ -128,7 +128,7 @@ def stored_name(caller: Caller, given: str) -> str:
     return caller.wall.own_name(hashlib.sha256(whose.encode()).hexdigest())
 
 
-async def _sent(request: Request) -> Any:
+async def _parse_body(request: Request) -> Any:
     """The JSON of the body, None without one; raises InvalidInput when it is no JSON."""
     try:
         return await request.json() if await request.body() else None

@@ -33,7 +33,7 @@ from service.intake.record import ConversationDraft
 from service.language import lexemes
 from service.memories import decide, edits, write
 from service.memories.stages import annotate, size
-from service.memories.stages.stages import FACT, run_all, timed
+from service.memories.stages.stages import FACT, add_time, run_all
 from service.memories.statements import history, sources
 from service.memories.statements.sources import SourceLink
 from service.memories.store import until_it_holds
@@ -68,7 +68,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     """Stores the facts of the conversation: each is added, merged, or replaces what it retires. Turns that are already
     stored wait for the model: LlmError or AnswerCut is raised and nothing is written."""
     res = res.with_deferred_caches()
-    messages, warnings = await _redacted(conversation.drafts, res)
+    messages, warnings = await _redact(conversation.drafts, res)
     conversation = replace(conversation, instruction=await _instruction(conversation, res))
     asked = await forget_asked.read(messages, conversation.scope, res)
     said = forget_asked.without_requests([fact_reading.source_message(draft) for draft in messages], asked)
@@ -88,7 +88,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
             raise AnswerCut(f"The answer of {found.source} was cut off.")
         read_again_at = res.clock()
     new_turns = await _new_turns(messages, vectors, conversation, res)
-    facts, skipped = await _prepared(found, messages, conversation, res, {"extract": elapsed_ms(began)})
+    facts, skipped = await _prepare(found, messages, conversation, res, {"extract": elapsed_ms(began)})
     warnings = (*warnings, *found.warnings, *skipped)
     warnings += tuple(dict.fromkeys(each.warning for each in asked))
     if not facts and not asked:
@@ -96,7 +96,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
 
     async def attempt(*, last: bool) -> StoreResult:
         nonlocal facts
-        facts = await _decided(facts, res)
+        facts = await _decide(facts, res)
         if conversation.dry_run:
             return StoreResult((*_previews(facts, res), *forget_asked.previews(asked, messages)), warnings)
         all_warnings = (*warnings, *_decision_warnings(facts))
@@ -123,7 +123,7 @@ def without_model(conversation: ConversationDraft) -> ConversationDraft:
     return replace(conversation, drafts=drafts)
 
 
-async def _redacted(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft], tuple[str, ...]]:
+async def _redact(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft], tuple[str, ...]]:
     """The messages that may be kept. One that announces a secret is left out, unless there is no other."""
     kept, warnings = [], []
     for place, draft in enumerate(drafts):
@@ -162,7 +162,7 @@ async def _new_turns(
     ]
 
 
-async def _prepared(
+async def _prepare(
     found: Extracted,
     messages: Sequence[Draft],
     conversation: ConversationDraft,
@@ -188,10 +188,10 @@ async def _prepared(
     ready = await run_all(FACT, drafts, replace(res, llm=None))
     if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
         warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
-    return [_dated(draft) for draft in ready], tuple(warnings)
+    return [_set_expiry(draft) for draft in ready], tuple(warnings)
 
 
-def _dated(draft: Draft) -> Draft:
+def _set_expiry(draft: Draft) -> Draft:
     """The draft with the expiry from the model, unless the caller or the text gives one."""
     fact = _fact(draft)
     if draft.given.t_valid is not None or draft.given.t_invalid is not None:
@@ -229,14 +229,14 @@ def _source(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
     return messages[fact.message] if fact.message is not None and fact.message < len(messages) else None
 
 
-async def _decided(facts: Sequence[Draft], res: Resources) -> list[Draft]:
+async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
     """Decides about each fact, next to the memories nearest to it."""
     if not facts:
         return []
     workspace_id, llm = facts[0].scope.workspace_id, facts[0].options.use_llm
     async with res.db.read(workspace_id, generic_plans=True) as session:
         seen = [(await decide.find_neighbours(session, each, res)).neighbours for each in facts]
-        recalled = [await _recalled(session, each, res) for each in facts]
+        recalled = [await _find_recalled(session, each, res) for each in facts]
     began = time.perf_counter()
     drafts = [replace(draft, seen=shown) for draft, shown in zip(facts, seen, strict=True)]
     known = [
@@ -251,13 +251,13 @@ async def _decided(facts: Sequence[Draft], res: Resources) -> list[Draft]:
     answers = iter(await model_or_rules.decide_open(asked, workspace_id, res, llm=llm) if asked else ())
     spent_ms = {"decide": elapsed_ms(began)}
     ready = [
-        _with_decision(timed(draft, spent_ms), decision or next(answers), res)
+        _with_decision(add_time(draft, spent_ms), decision or next(answers), res)
         for draft, decision in zip(drafts, known, strict=True)
     ]
     return [await ready[0]] if len(ready) == 1 else list(await asyncio.gather(*ready))  # one without a task
 
 
-async def _recalled(session: Session, draft: Draft, res: Resources) -> Sequence[Neighbour]:
+async def _find_recalled(session: Session, draft: Draft, res: Resources) -> Sequence[Neighbour]:
     """Texts that the assistant may have repeated; none for a fact in the user's own words."""
     if not _fact(draft).by_assistant:
         return ()
@@ -322,7 +322,7 @@ async def _carry_out(
     linked: set[tuple[UUID, UUID]] = set()
     changed: set[UUID | None] = set()
     touched = {one for draft in facts if draft.decision for one in draft.decision.targets}
-    among_themselves = _related_among(facts, res)
+    among_themselves = _find_related(facts, res)
     if len(touched) > 1:
         await history.lock(session, facts[0].scope.workspace_id, touched)
     for place, draft in enumerate(facts):
@@ -349,7 +349,7 @@ async def _carry_out(
     return outcomes, [link for link in links if (link.memory_id, link.turn_id) not in linked]
 
 
-def _related_among(facts: Sequence[Draft], res: Resources) -> frozenset[int]:
+def _find_related(facts: Sequence[Draft], res: Resources) -> frozenset[int]:
     """The places of the facts that an earlier one of the same conversation affects."""
     if len(facts) < 2:
         return frozenset()

@@ -104,7 +104,7 @@ def from_turns(
     payload: Mapping[str, Any], scope: Scope, turns: Sequence[TurnContent], now: datetime
 ) -> ConversationDraft:
     """The conversation of a consolidation payload, with its turns read back."""
-    given = _given(payload["asked"])
+    given = _parse_given(payload["asked"])
     options = Options(dedup=payload["dedup"], may_delete=payload["may_delete"])
     whole = replace(scope, run_id=payload["run_id"])
     drafts = [
@@ -127,11 +127,11 @@ def _given_to_json(draft: Draft) -> dict[str, Any]:
         "importance": given.importance and [given.importance.value, given.importance.level],
         "tags": list(draft.tags),
         "metadata": dict(draft.metadata),
-        "filters": given.compare and filters.written(given.compare),
+        "filters": given.compare and filters.write(given.compare),
     }
 
 
-def _given(stored: Mapping[str, Any]) -> CallerFields:
+def _parse_given(stored: Mapping[str, Any]) -> CallerFields:
     same: dict[str, Any] = {name: stored[name] for name in PLAIN}
     moments: dict[str, Any] = {name: _moment(stored[name]) for name in MOMENTS}
     return CallerFields(
@@ -149,7 +149,7 @@ def from_json(workspace_id: UUID, stored: Mapping[str, Any]) -> ConversationDraf
     """The conversation that `to_json` was given, its texts redacted."""
     user_id, agent_id, run_id, channel = stored["scope"]
     scope = Scope(workspace_id, user_id, agent_id, run_id, channel)
-    given = _given(stored["asked"])
+    given = _parse_given(stored["asked"])
     options = Options(
         dedup=stored["dedup"],
         use_llm=stored["use_llm"],

@@ -54,8 +54,8 @@ async def read(
     async with res.db.read(workspace_id, generic_plans=True) as session:
         sources = replace(
             sources,
-            before=await _said_before(session, conversation, messages[0]),
-            known=await _known(session, messages, vectors, res),
+            before=await _read_turns_before(session, conversation, messages[0]),
+            known=await _find_known(session, messages, vectors, res),
         )
     if by_model:
         return await extract.from_messages(sources, workspace_id, res, instruction=conversation.instruction), vectors
@@ -70,7 +70,7 @@ def source_message(draft: Draft) -> Utterance:
     return Utterance(draft.speech.role, draft.clean, draft.speech.speaker, draft.timestamp)
 
 
-async def _said_before(session: Session, conversation: ConversationDraft, first: Draft) -> list[Utterance]:
+async def _read_turns_before(session: Session, conversation: ConversationDraft, first: Draft) -> list[Utterance]:
     """The last turns before the first message: of its conversation, or else of the same user and agent."""
     scope, name = conversation.scope, conversation.external_id
     if conversation.stored is not None:
@@ -93,7 +93,7 @@ async def _vectors(messages: Sequence[Draft], res: Resources) -> Sequence[Vector
         return ()
 
 
-async def _known(
+async def _find_known(
     session: Session, messages: Sequence[Draft], vectors: Sequence[Vector], res: Resources
 ) -> list[CleanText]:
     """The memories nearest to the mean vector of the messages that existed when these were said."""

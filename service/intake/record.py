@@ -93,7 +93,7 @@ async def _write(
         places = await _turns(session, conversation, drafts, res, batch)
         if expected is not None and places[0].index != expected:
             raise DecisionOutdated
-        outcomes, new_memories = await _known_and_new(session, scope, drafts, places)
+        outcomes, new_memories = await _split_known(session, scope, drafts, places)
         await write.add(session, new_memories, res, batch=batch)
         batch.add(write.audit_rows(scope, outcomes, request, res))
         await batch.flush()
@@ -124,7 +124,7 @@ async def _turns(
     return stored
 
 
-async def _known_and_new(
+async def _split_known(
     session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn] = ()
 ) -> tuple[list[Outcome], list[NewMemory]]:
     """The outcome of each message, and the memories to add. Under the scope lock what is read does not change."""
@@ -154,7 +154,7 @@ def _turn(draft: Draft) -> NewTurn:
 async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> tuple[Outcome, ...]:
     """The outcomes that storing the messages would have; new ones without an id."""
     async with res.db.read(scope.workspace_id) as session:
-        outcomes, new_memories = await _known_and_new(session, scope, drafts)
+        outcomes, new_memories = await _split_known(session, scope, drafts)
     new = {each.id for each in new_memories}
     return tuple(_without_id(each) if each.memory_id in new else each for each in outcomes)
 

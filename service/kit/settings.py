@@ -99,7 +99,7 @@ def _check_length(value: SecretStr) -> SecretStr:
     return value
 
 
-def known_zone(value: str) -> str:
+def check_zone(value: str) -> str:
     """The value; raises ValueError if it is not an IANA time zone."""
     try:
         ZoneInfo(value)
@@ -145,7 +145,7 @@ def _policy(value: object) -> object:
 
 FirstSecret = Annotated[SecretStr, AfterValidator(_check_length)]
 PostgresUrl = Annotated[SecretStr, AfterValidator(_normal_url)]
-Zone = Annotated[str, AfterValidator(known_zone)]
+Zone = Annotated[str, AfterValidator(check_zone)]
 Networks = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_networks)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_origins)]
 Dimension = Annotated[Literal[384, 768, 1024, 1536], BeforeValidator(int)]
@@ -313,7 +313,7 @@ class Settings(BaseModel):
     @classmethod
     def of(cls, values: Mapping[str, Any]) -> Self:
         """The settings with these values, by flat name. Raises ValidationError."""
-        return cls.model_validate(grouped(values))
+        return cls.model_validate(nest(values))
 
     @classmethod
     def from_env(cls, env: Mapping[str, str]) -> Self:
@@ -356,7 +356,7 @@ class Settings(BaseModel):
     def changed(self, **changes: Any) -> Self:
         """A copy with other values, by flat name; fields of an object are merged into it. Raises ValidationError."""
         groups: dict[str, Any] = {}
-        for group, inside in grouped(changes).items():
+        for group, inside in nest(changes).items():
             values = {name: self.value(name) for name, place in PLACES.items() if place[0] == group}
             for name, value in inside.items():
                 is_object = isinstance(values[name], BaseModel) and isinstance(value, dict)
@@ -393,7 +393,7 @@ PLACES: Mapping[str, tuple[str, str]] = {
 """The group of each setting and its field there, by flat name."""
 
 
-def grouped(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
+def nest(values: Mapping[str, Any]) -> dict[str, dict[str, Any]]:
     """Values by flat name, as Settings holds them."""
     groups: dict[str, dict[str, Any]] = {}
     for name, value in values.items():

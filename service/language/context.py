@@ -50,10 +50,10 @@ def embedded(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
     first and the question after it found less (measured).
     """
     own = f"{turn.speaker}: {turn.text}" if turn.speaker else turn.text
-    return CleanText(f"{_asked(before[-1].text)}\n{own}" if before else own)
+    return CleanText(f"{_find_question(before[-1].text)}\n{own}" if before else own)
 
 
-def affected(turn_index: int) -> range:
+def find_affected(turn_index: int) -> range:
     """Returns the turns whose context contains this turn: all are rewritten when it changes or is erased."""
     return range(turn_index, turn_index + PRECEDING + 1)
 
@@ -101,7 +101,7 @@ def end_of(text: str, max_chars: int = MAX_NEIGHBOUR_CHARS) -> str:
     return parts[1] if len(parts) == 2 and not tail[0].isspace() else tail
 
 
-def _asked(text: str) -> str:
+def _find_question(text: str) -> str:
     """The questions at the end of a text, two at most; its last sentence where it asks nothing there."""
     near = end_of(text)
     said = [near[start:end] for start, end in sentences.split(near)]

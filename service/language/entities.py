@@ -52,7 +52,7 @@ def find(text: str, *, known: Mapping[str, str] = _NOTHING_KNOWN) -> tuple[Entit
     return tuple(entity for start, end in sentences.split(quiet) for entity in _of_sentence(quiet, start, end, known))
 
 
-def grouped(entities: Iterable[EntitySpan]) -> dict[str, list[str]]:
+def group(entities: Iterable[EntitySpan]) -> dict[str, list[str]]:
     """Returns the names under the plural keys of the memory view, each name once, in order of first mention.
 
     Keys outside the first five appear only when filled; a free type keeps its name with an s.
@@ -66,9 +66,9 @@ def grouped(entities: Iterable[EntitySpan]) -> dict[str, list[str]]:
 
 def _of_sentence(text: str, start: int, end: int, known: Mapping[str, str]) -> list[EntitySpan]:
     words = entity_runs.tokens(text, start, end)
-    taken = list(_known(text, words, known)) if known else []
-    taken += _free(taken, _capitalised(text, words))
-    taken += _free(taken, _listed(words))
+    taken = list(_find_known(text, words, known)) if known else []
+    taken += _free(taken, _find_capitalised(text, words))
+    taken += _free(taken, _find_listed(words))
     taken += _free(taken, _code_names(words))
     return sorted(taken, key=lambda entity: entity.start)
 
@@ -77,15 +77,15 @@ def _free(taken: list[EntitySpan], candidates: Iterable[EntitySpan]) -> list[Ent
     return [new for new in candidates if all(new.end <= old.start or old.end <= new.start for old in taken)]
 
 
-def _known(text: str, words: list[Token], known: Mapping[str, str]) -> Iterator[EntitySpan]:
+def _find_known(text: str, words: list[Token], known: Mapping[str, str]) -> Iterator[EntitySpan]:
     for first, last, name in _phrases(words, known.keys(), _MAX_KNOWN_WORDS):
         yield EntitySpan(text[words[first].start : words[last].end], known[name], words[first].start, words[last].end)
 
 
-def _listed(words: list[Token]) -> Iterator[EntitySpan]:
+def _find_listed(words: list[Token]) -> Iterator[EntitySpan]:
     """Listed names in lower case, and those that a longer run did not cover."""
     for first, last, _ in _phrases(words, NAMES.keys() | CAPITAL_NAMES.keys(), _MAX_LISTED_WORDS):
-        known = entity_runs.listed(words[first : last + 1])
+        known = entity_runs.look_up(words[first : last + 1])
         if known is not None:
             yield EntitySpan(*known, words[first].start, words[last].end)
 
@@ -113,8 +113,8 @@ def _phrases(words: list[Token], names: Iterable[str], longest: int) -> Iterator
         index += 1
 
 
-def _capitalised(text: str, words: list[Token]) -> Iterator[EntitySpan]:
+def _find_capitalised(text: str, words: list[Token]) -> Iterator[EntitySpan]:
     for first, last in entity_runs.runs(words):
         start, end = words[first].start, words[last - 1].end
-        known = entity_runs.listed(words[first:last])
+        known = entity_runs.look_up(words[first:last])
         yield EntitySpan(known[0] if known else text[start:end], entity_types.of(words, first, last), start, end)

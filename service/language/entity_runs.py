@@ -80,7 +80,7 @@ def runs(sentence: list[Token]) -> Iterator[tuple[int, int]]:
     while index < len(sentence):
         end = _run_end(sentence, index, headline=headline)
         if end > index:
-            yield from _cleaned(sentence, index, end, headline=headline)
+            yield from _clean(sentence, index, end, headline=headline)
         index = max(end, index + 1)
 
 
@@ -115,7 +115,7 @@ def _connects(sentence: list[Token], index: int) -> bool:
     return bool(rest) and rest[0].capital and all(token.gap == " " for token in rest)
 
 
-def _cleaned(sentence: list[Token], start: int, end: int, *, headline: bool) -> Iterator[tuple[int, int]]:
+def _clean(sentence: list[Token], start: int, end: int, *, headline: bool) -> Iterator[tuple[int, int]]:
     """Yields the run without words that are capitalised for another reason, unless no word is left."""
     while start < end and _strip_first(sentence, start, end):
         start += 1
@@ -127,7 +127,7 @@ def _cleaned(sentence: list[Token], start: int, end: int, *, headline: bool) -> 
 
 def _strip_first(sentence: list[Token], start: int, end: int) -> bool:
     token = sentence[start]
-    if listed(sentence[start:end]) or (token.lower in entity_words.FIRST_WORDS and end - start > 1):
+    if look_up(sentence[start:end]) or (token.lower in entity_words.FIRST_WORDS and end - start > 1):
         return False
     if _is_no_name(token):
         return True
@@ -150,7 +150,7 @@ def _is_no_name(token: Token) -> bool:
     return token.lower in FUNCTION_WORDS or token.lower in entity_words.CONNECTORS or token.lower in CALENDAR
 
 
-def listed(run: list[Token]) -> tuple[str, str] | None:
+def look_up(run: list[Token]) -> tuple[str, str] | None:
     """The usual spelling and the type of a run that is a name which no structure shows."""
     name = " ".join(token.lower for token in run)
     if name in CAPITAL_NAMES and run[0].capital and not (run[0].initial and is_common(name)):
@@ -164,7 +164,7 @@ def _is_lone_noise(sentence: list[Token], index: int, *, headline: bool) -> bool
     At the head of a sentence an unknown word is a name only when the text treats it as a subject.
     """
     token = sentence[index]
-    if listed([token]) or any(char.isupper() or char.isdigit() for char in token.text[1:]):
+    if look_up([token]) or any(char.isupper() or char.isdigit() for char in token.text[1:]):
         return False
     if is_common(token.text):
         return not (index and sentence[index - 1].lower in entity_words.NAMING | TITLES)

@@ -10,7 +10,7 @@ import re
 
 from service.language import entity_words
 from service.language.common_words import is_common
-from service.language.entity_runs import Token, listed
+from service.language.entity_runs import Token, look_up
 
 _MIXED = re.compile(r"[^\W\d_]*[a-zà-ÿ][A-Z]|\w+\.(?:js|py|io|ai|net|rs|ts)$|\.NET", re.UNICODE)
 _VERSIONED = re.compile(r"[A-Za-z]+-?\d[\w.]*$")
@@ -28,10 +28,10 @@ def of(sentence: list[Token], start: int, end: int) -> str:
     """Returns the type of the run `sentence[start:end]`."""
     run = sentence[start:end]
     before, after = _before(sentence, start), _after(sentence, end)
-    known = listed(run)
+    known = look_up(run)
     if known is not None:
         return known[1]
-    return _inside(run) or _beside(run, before, after) or _spelled(run, before) or _by_words(run, before)
+    return _inside(run) or _beside(run, before, after) or _find_spelled(run, before) or _by_words(run, before)
 
 
 def _before(sentence: list[Token], start: int) -> str:
@@ -83,7 +83,7 @@ def _is_spelled_apart(run: list[Token]) -> bool:
     return any(pattern.match(text) is not None for pattern in (_MIXED, _VERSIONED, _ACRONYM))
 
 
-def _spelled(run: list[Token], before: str) -> str | None:
+def _find_spelled(run: list[Token], before: str) -> str | None:
     text = run[-1].text
     if _NAME_PREFIX.match(text):
         return "person"

@@ -112,7 +112,7 @@ def lexemes(text: str) -> list[str]:
     return [lexeme for token in _tokens(text) for lexeme in _read(token).terms]
 
 
-def stemmed_words(text: str) -> frozenset[str]:
+def stem_words(text: str) -> frozenset[str]:
     """Returns the stems that two texts must share to be called the same: all but articles, accents kept."""
     return frozenset(stem for token in _tokens(text) for stem in _read(token).stems)
 
@@ -154,26 +154,26 @@ def _first_different(tokens: list[str]) -> list[str]:
 
 
 def _read(token: str) -> TokenTerms:
-    return _known(token) if len(token) <= CACHED_CHARS else _analysed(token)
+    return _known(token) if len(token) <= CACHED_CHARS else _analyse(token)
 
 
-def _analysed(token: str) -> TokenTerms:
+def _analyse(token: str) -> TokenTerms:
     if not token.isascii():
         if EMOJI.match(token):
             plain = TONES.sub("", token) or token
             return TokenTerms((plain,), (plain,))
         if IS_UNSPACED.search(token):
-            return _unspaced(token)
+            return _analyse_unspaced(token)
     words = _words(token)
     stop = STOP_WORDS if not (token.isupper() and len(token) > 1) else frozenset()
-    terms = tuple(_folded(_stem(word)) for word in words if word not in stop)
+    terms = tuple(_fold(_stem(word)) for word in words if word not in stop)
     return TokenTerms(terms, tuple(_stem(word) for word in words if word not in ARTICLES))
 
 
-_known = lru_cache(maxsize=32_768)(_analysed)
+_known = lru_cache(maxsize=32_768)(_analyse)
 
 
-def _unspaced(token: str) -> TokenTerms:
+def _analyse_unspaced(token: str) -> TokenTerms:
     terms: list[str] = []
     for run in RUN.findall(token):
         if not IS_UNSPACED.match(run):
@@ -218,7 +218,7 @@ def _stem(word: str) -> str:
     return str(Stemmer("english").stemWord(word))
 
 
-def _folded(word: str) -> str:
+def _fold(word: str) -> str:
     if word.isascii():
         return word
     return unicodedata.normalize("NFC", ACCENTS.sub("", unicodedata.normalize("NFD", word)))

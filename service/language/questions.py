@@ -142,14 +142,14 @@ def statement(question: str) -> str | None:
     text = _POLITE.sub("", question.strip()).strip()
     asks = text.endswith("?") or text != question.strip()
     text = text.rstrip("?!. ")
-    found = _turned(_SHORT.sub(r"\1 is ", _PREPOSED.sub("", text)))
+    found = _turn(_SHORT.sub(r"\1 is ", _PREPOSED.sub("", text)))
     if found is None or (not asks and not re.match(rf"^(?:{_ASKS}|which|whose)\b", text, re.IGNORECASE)):
         return None
     found = " ".join(found.split())
     return found[:1].upper() + found[1:] if found and found != text else None
 
 
-def _turned(text: str) -> str | None:
+def _turn(text: str) -> str | None:
     inverted = _INVERTED.match(text)
     if (match := _DEFINED.match(text)) and not (inverted and _VERBAL.match(inverted["rest"])):
         return f"{match['what']} {match['be'].casefold()}"

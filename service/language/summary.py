@@ -17,10 +17,10 @@ def first_sentence(text: str, max_chars: int = MAX_CHARS) -> str:
     if not spans:
         return ""
     start, end = spans[0]
-    return shortened(text[start:end], max_chars)
+    return shorten(text[start:end], max_chars)
 
 
-def shortened(sentence: str, max_chars: int) -> str:
+def shorten(sentence: str, max_chars: int) -> str:
     """Returns at most `max_chars` characters of it, cut after a whole word."""
     if len(sentence) <= max_chars:
         return sentence

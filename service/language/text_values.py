@@ -78,7 +78,7 @@ def names(text: str) -> list[Value]:
     ]
 
 
-def replaced_by(given: Sequence[Value], text: str) -> Value | None:
+def find_replacement(given: Sequence[Value], text: str) -> Value | None:
     """The one value of a text that replaces one of the given ones: a different one of its kind, and for names one that
     is spelt almost alike."""
     values = find(text)

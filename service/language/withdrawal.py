@@ -35,8 +35,8 @@ def still_said(old: str, new: str) -> bool:
 def without(spans: Iterable[Span], kept: Iterable[Span]) -> list[Span]:
     """The union of `spans` less the union of `kept`, in order."""
     left: list[Span] = []
-    holes, at = _united(kept), 0
-    for start, end in _united(spans):
+    holes, at = _unite(kept), 0
+    for start, end in _unite(spans):
         while at < len(holes) and holes[at][0] < end:
             if holes[at][1] > start:
                 left.append((start, max(start, holes[at][0])))
@@ -48,7 +48,7 @@ def without(spans: Iterable[Span], kept: Iterable[Span]) -> list[Span]:
     return [(begins, ends) for begins, ends in left if begins < ends]
 
 
-def shown(text: str, hidden: Sequence[Span]) -> str:
+def hide(text: str, hidden: Sequence[Span]) -> str:
     """The text without the hidden spans; empty when no word is left. `hidden`: in order, not overlapping."""
     pieces = []
     at = 0
@@ -66,20 +66,20 @@ def shown(text: str, hidden: Sequence[Span]) -> str:
     return "".join(joined)
 
 
-def moved(span: Span, removed: Sequence[Span]) -> Span:
+def move(span: Span, removed: Sequence[Span]) -> Span:
     """The span in a text from which these spans were cut; empty when it lay in one of them."""
     start, end = (at - sum(min(at, right) - left for left, right in removed if left < at) for at in span)
     return start, max(start, end)
 
 
 def cut(text: str, removed: Sequence[Span]) -> str:
-    """The text with these spans cut out and nothing else changed, so that `moved` fits."""
+    """The text with these spans cut out and nothing else changed, so that `move` fits."""
     for start, end in reversed(removed):
         text = text[:start] + text[end:]
     return text
 
 
-def _united(spans: Iterable[Span]) -> list[Span]:
+def _unite(spans: Iterable[Span]) -> list[Span]:
     united: list[Span] = []
     for start, end in sorted(spans):
         if united and start <= united[-1][1]:

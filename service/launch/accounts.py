@@ -62,7 +62,7 @@ def namespaces_allowed() -> bool:
         return False
 
 
-def closed_folder(path: Path, account: Account) -> Path | None:
+def find_closed_folder(path: Path, account: Account) -> Path | None:
     """The first folder on the way to `path` that the account cannot enter, by mode bits; None when it can enter all."""
     if account.uid < 0:
         return None
@@ -82,7 +82,7 @@ def _enters(found: os.stat_result, account: Account) -> bool:
 
 def demand_entry(data_dir: Path, account: Account) -> None:
     """Raises LaunchError naming the folder that keeps the account out of `data_dir`."""
-    closed = closed_folder(data_dir, account)
+    closed = find_closed_folder(data_dir, account)
     if closed is not None:
         name = pwd.getpwuid(account.uid).pw_name
         raise LaunchError(
@@ -93,7 +93,7 @@ def demand_entry(data_dir: Path, account: Account) -> None:
 
 def reachable_binaries(binaries: Path, data_dir: Path, account: Account) -> Path:
     """`binaries`, or a copy of the installation (41 MB) next to the data when the account cannot enter them."""
-    if closed_folder(binaries, account) is None:
+    if find_closed_folder(binaries, account) is None:
         return binaries
     install = binaries.parent  # <package>/pginstall, with its libraries in <package>.libs, found by a relative rpath
     package, copy = install.parent, data_dir / "binaries"

@@ -17,7 +17,7 @@ from pathlib import Path
 
 from service.launch.accounts import Account
 from service.launch.binaries import call, major_version, tail
-from service.launch.parent_death import ended_with_parent
+from service.launch.parent_death import end_with_parent
 from service.launch.problems import LaunchError
 
 POLL_S = 0.02
@@ -48,7 +48,7 @@ def _make(binaries: Path, cluster: Path, account: Account, major: int, *, sync: 
     command = [*account.prefix, str(binaries / "initdb"), "-D", str(fresh), *ACCESS, "--encoding=UTF8"]
     command += ["--data-checksums", *([] if sync else ["--no-sync"])]
     for locale in _locales(major):
-        done = call(ended_with_parent([*command, *locale], signal.SIGTERM, uid=account.uid, gid=account.gid))
+        done = call(end_with_parent([*command, *locale], signal.SIGTERM, uid=account.uid, gid=account.gid))
         if done.returncode == 0:
             fresh.rename(cluster)
             return
@@ -62,7 +62,7 @@ def _locales(major: int) -> list[list[str]]:
     return [["--locale=C", "--lc-ctype=C.UTF-8"], ["--locale=C"]]
 
 
-def written_pid(cluster: Path) -> int | None:
+def read_pid(cluster: Path) -> int | None:
     """The first line of postmaster.pid, None without a file or a number in it."""
     lines = _pid_lines(cluster)
     return int(lines[0]) if lines and lines[0].strip().isdigit() else None
@@ -71,23 +71,23 @@ def written_pid(cluster: Path) -> int | None:
 def is_ready(cluster: Path, pid: int) -> bool:
     """True when the postmaster `pid` wrote "ready" into line 8: recovery is over and it takes connections."""
     lines = _pid_lines(cluster)
-    return written_pid(cluster) == pid and len(lines) >= 8 and lines[7].strip() == "ready"
+    return read_pid(cluster) == pid and len(lines) >= 8 and lines[7].strip() == "ready"
 
 
 def socket_dir(cluster: Path) -> Path | None:
     """Where the running server listens, as line 5 of postmaster.pid says; None when none takes connections."""
-    pid = written_pid(cluster)
+    pid = read_pid(cluster)
     if pid is None or pid not in members(cluster) or not is_ready(cluster, pid):
         return None
     return Path(_pid_lines(cluster)[4])
 
 
-def reused_pid(cluster: Path) -> int | None:
+def find_reused_pid(cluster: Path) -> int | None:
     """The pid in postmaster.pid when a process of another kind has it now (a zombie counts), else None.
 
     Postgres refuses to start then, unless PG_GRANDPARENT_PID names that pid.
     """
-    pid = written_pid(cluster)
+    pid = read_pid(cluster)
     return pid if pid is not None and _exists(pid) and pid not in members(cluster) else None
 
 
@@ -96,7 +96,7 @@ def members(cluster: Path) -> list[int]:
     folder = os.path.realpath(cluster)
     if sys.platform == "linux":
         return [pid for pid in _all_pids() if _working_dir(pid) == folder and _name(pid) == "postgres"]
-    pid = written_pid(cluster)
+    pid = read_pid(cluster)
     return [pid] if pid is not None and folder in _command_line(pid) else []
 
 
@@ -109,7 +109,7 @@ def end_orphans(cluster: Path, *, patience_s: float) -> bool:
     found = members(cluster)
     if not found:
         return False
-    postmaster = written_pid(cluster)
+    postmaster = read_pid(cluster)
     if postmaster in found:
         _signal(postmaster, signal.SIGINT)
     deadline = time.monotonic() + patience_s

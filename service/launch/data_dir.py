@@ -152,12 +152,12 @@ def first_key(data_dir: Path, given: str | None, database_url: str | None) -> st
     if given:
         return given
     path = data_dir / _key_file(database_url)
-    return _stored_key(path) or _new_key(path)
+    return _read_key(path) or _new_key(path)
 
 
-def kept_first_key(data_dir: Path, database_url: str | None) -> str | None:
+def read_first_key(data_dir: Path, database_url: str | None) -> str | None:
     """The stored one, None where there is none; raises LaunchError for one that cannot be read."""
-    return _stored_key(data_dir / _key_file(database_url)) or None
+    return _read_key(data_dir / _key_file(database_url)) or None
 
 
 def _key_file(database_url: str | None) -> str:
@@ -168,7 +168,7 @@ def _key_file(database_url: str | None) -> str:
     return f"{KEY_FILE}-{hashlib.sha256(where.encode()).hexdigest()[:12]}"
 
 
-def _stored_key(path: Path) -> str:
+def _read_key(path: Path) -> str:
     try:
         return path.read_text(encoding="ascii").strip()
     except FileNotFoundError:

@@ -24,14 +24,14 @@ def listen(host: str, port: int, *, patience_s: float = 0.0) -> socket.socket:
     deadline = time.monotonic() + patience_s
     while True:
         try:
-            return _bound(host, port)
+            return _bind(host, port)
         except PortBusy:
             if time.monotonic() >= deadline:
                 raise
             time.sleep(RETRY_S)
 
 
-def _bound(host: str, port: int) -> socket.socket:
+def _bind(host: str, port: int) -> socket.socket:
     try:
         family, kind, protocol, _, address = socket.getaddrinfo(
             host, port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
@@ -80,4 +80,4 @@ def service_key(settings: Settings) -> str | None:
     if settings.client.api_key is not None or settings.client.url:
         return secret(settings.client.api_key)
     given = secret(settings.server.bootstrap_api_key)
-    return given or data_dir.kept_first_key(settings.server.data_dir, secret(settings.database.url))
+    return given or data_dir.read_first_key(settings.server.data_dir, secret(settings.database.url))

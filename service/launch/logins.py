@@ -20,7 +20,7 @@ from pathlib import Path
 from service.launch.accounts import Account
 from service.launch.binaries import call, tail
 from service.launch.data_dir import write_private
-from service.launch.parent_death import ended_with_parent
+from service.launch.parent_death import end_with_parent
 from service.launch.problems import LaunchError
 from service.postgres.roles import bootstrap_sql, new_passwords
 
@@ -74,7 +74,7 @@ def _single_user(
     """Runs statements that each end with a semicolon and an empty line. `may_fail`: as when they ran before."""
     command = [*account.prefix, str(binaries / "postgres"), "--single", "-j", "-D", str(cluster)]
     command += ["-c", f"exit_on_error={'off' if may_fail else 'on'}", database]
-    done = call(ended_with_parent(command, signal.SIGTERM, uid=account.uid, gid=account.gid), given=sql)
+    done = call(end_with_parent(command, signal.SIGTERM, uid=account.uid, gid=account.gid), given=sql)
     if done.returncode != 0:
         raise LaunchError(f"The logins of {cluster} could not be made:\n{tail(done.stderr)}")
 

@@ -20,7 +20,7 @@ if TYPE_CHECKING:
 PR_SET_PDEATHSIG = 1
 
 
-def ended_with_parent(command: Sequence[str], on_death: signal.Signals, *, uid: int = -1, gid: int = -1) -> list[str]:
+def end_with_parent(command: Sequence[str], on_death: signal.Signals, *, uid: int = -1, gid: int = -1) -> list[str]:
     """`command`, wrapped so that it gets `on_death` when this process dies, running as `uid`:`gid` if given."""
     return [sys.executable, "-I", "-S", __file__, str(int(on_death)), str(os.getpid()), str(uid), str(gid), *command]
 

@@ -30,7 +30,7 @@ from service.launch import accounts, cluster, data_dir, logins, sockets
 from service.launch.accounts import Account
 from service.launch.binaries import environment, find_binaries, tail
 from service.launch.data_dir import FolderLock
-from service.launch.parent_death import ended_with_parent
+from service.launch.parent_death import end_with_parent
 from service.launch.problems import AlreadyRunning, LaunchError
 
 __all__ = ["EmbeddedPostgres", "Server", "find_binaries"]
@@ -186,12 +186,12 @@ class EmbeddedPostgres:
         settings = self._settings | {"unix_socket_directories": f'"{server.socket_dir}"', "port": str(server.port)}
         command = [*account.prefix, str(binaries / "postgres"), "-D", str(self.cluster)]
         command += [word for name, value in settings.items() for word in ("-c", f"{name}={value}")]
-        reused = cluster.reused_pid(self.cluster)
+        reused = cluster.find_reused_pid(self.cluster)
         grandparent = {} if reused is None else {"PG_GRANDPARENT_PID": str(reused)}
         with self._open_log() as log:
             self._process = subprocess.Popen(
                 # SIGINT is a fast shutdown: the folder is clean when the next supervisor comes
-                ended_with_parent(command, signal.SIGINT, uid=account.uid, gid=account.gid),
+                end_with_parent(command, signal.SIGINT, uid=account.uid, gid=account.gid),
                 env=environment() | grandparent,
                 stdin=subprocess.DEVNULL,
                 stdout=log,

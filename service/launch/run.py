@@ -189,7 +189,7 @@ def _check_installed(settings: Settings) -> None:
     if settings.database.url is None:
         find_binaries()
     if settings.embedder.model is None and (settings.embedder.provider or "local").strip().lower() in LOCAL:
-        model_files.installed()
+        model_files.find_installed()
 
 
 def embedded_environment(env: Mapping[str, str], server: Server) -> dict[str, str]:

@@ -19,7 +19,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Protocol
 
-from service.launch.parent_death import ended_with_parent
+from service.launch.parent_death import end_with_parent
 from service.launch.problems import LaunchError
 
 POLL_S = 0.1
@@ -65,7 +65,7 @@ class ChildProcess:
 
     def start(self) -> None:
         self._process = subprocess.Popen(
-            ended_with_parent(self._command, signal.SIGTERM),
+            end_with_parent(self._command, signal.SIGTERM),
             env=dict(self._env),
             stdin=subprocess.DEVNULL,
             pass_fds=self._fds,

@@ -16,7 +16,7 @@ from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError, PiiRejected
 from service.domain.text import content_hash
 from service.kit.settings import Settings
-from service.language.lexemes import stemmed_words
+from service.language.lexemes import stem_words
 from service.memories.statements import deduplication, near_many
 from service.memories.statements.deduplication import Neighbours
 from service.postgres.engine import Session
@@ -82,15 +82,15 @@ def without_judgement(draft: Draft, limits: Settings) -> Decision | None:
     """The decision on a text that is always kept, is known already, or has no neighbours; None for any other text. A
     fact without neighbours is judged, so that its evidence says so."""
     if not draft.options.dedup:
-        return _unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.DEDUP_OFF)
+        return _decide_unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.DEDUP_OFF)
     if equal := _equal(draft, draft.seen):
         return repeat_decision(draft, equal)
     if not draft.seen:
-        return None if draft.fact else _unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.NOTHING_NEAR)
+        return None if draft.fact else _decide_unjudged(draft, Edit(Action.ADD, None, draft.clean), Reason.NOTHING_NEAR)
     nearest = draft.seen[0]
     if nearest.similarity >= limits.memories.dedup_exact and is_same(draft.clean, nearest.text):
         renewed = nearest.start is not None and draft.start > nearest.start
-        return _unjudged(draft, Edit(Action.NONE, nearest, renewed=renewed), Reason.SAME_WORDS)
+        return _decide_unjudged(draft, Edit(Action.NONE, nearest, renewed=renewed), Reason.SAME_WORDS)
     return None
 
 
@@ -101,17 +101,17 @@ def _equal(draft: Draft, seen: Sequence[Neighbour]) -> Neighbour | None:
 def repeat_decision(draft: Draft, equal: Neighbour) -> Decision:
     """The decision on a text that equals a memory's. It is history if it was said before that memory began."""
     earlier = equal.start is not None and draft.start < equal.start
-    return _unjudged(draft, Edit(Action.NONE, equal, earlier=earlier, renewed=not earlier), Reason.SAME_TEXT)
+    return _decide_unjudged(draft, Edit(Action.NONE, equal, earlier=earlier, renewed=not earlier), Reason.SAME_TEXT)
 
 
-def _unjudged(draft: Draft, edit: Edit, reason: Reason) -> Decision:
+def _decide_unjudged(draft: Draft, edit: Edit, reason: Reason) -> Decision:
     shown = (edit.target.id,) if edit.target else ()
     return Decision((edit,), Evidence("rules", "hash", edit.action, reason, shown) if draft.fact else UNJUDGED)
 
 
 def is_same(new: str, old: str) -> bool:
     """Whether two similar texts say the same: the same stems, figures, names and denials."""
-    return stemmed_words(new) == stemmed_words(old) and not differs(new, old)
+    return stem_words(new) == stem_words(old) and not differs(new, old)
 
 
 def _for_single_text(decision: Decision, draft: Draft) -> Decision:
@@ -172,13 +172,13 @@ def confirm_with(found: Neighbours, draft: Draft, res: Resources, *, last: bool)
     """The draft, if its decision still holds with the neighbours `found` under the lock; raises and decides as
     `confirm` does."""
     draft = replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
-    confirmed = _confirmed(draft, found.neighbours, res)
+    confirmed = _confirm(draft, found.neighbours, res)
     if confirmed is None and not last:
         raise DecisionOutdated
     return confirmed or by_rules(draft, found.neighbours, res.settings)
 
 
-def _confirmed(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resources) -> Draft | None:
+def _confirm(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resources) -> Draft | None:
     """The draft, or the draft as a duplicate of an equal row that has been added since its decision.
 
     None without a decision, when a memory that the decision is about has changed or was deleted, or when a new one is

@@ -126,7 +126,7 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """An update keeps the id, a delete archives; an update of a memory that was not shown does nothing."""
     session, res, target = context.session, context.res, edit.target
     if target is not None and edit.action is Action.NONE:
-        return await _unchanged(context, draft, edit, target)
+        return await _keep(context, draft, edit, target)
     if target is None and edit.action is not Action.ADD:
         await write.keep_evidence(session, draft.scope, None, draft.evidence)
         return _outcome(context, draft, Action.NONE, edit, text=None)
@@ -145,7 +145,7 @@ async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     return _outcome(context, draft, Action.UPDATE, edit, text=new.text, old=old)
 
 
-async def _unchanged(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
+async def _keep(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
     """Keeps the known memory: the statement repeats it, or is older and becomes part of its history."""
     session, res, kept_as = context.session, context.res, None
     workspace_id, given = draft.scope.workspace_id, draft.given
@@ -247,15 +247,13 @@ async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
         if not changes:
             outcomes.append(await in_place(context, draft, edit))
             continue
-        outcomes.append(await _flagged(context, draft, edit, changes))
+        outcomes.append(await _flag(context, draft, edit, changes))
     return outcomes
 
 
-async def _flagged(
-    context: EditContext, draft: Draft, edit: Edit, changes: Sequence[reviews.ProposedChange]
-) -> Outcome:
+async def _flag(context: EditContext, draft: Draft, edit: Edit, changes: Sequence[reviews.ProposedChange]) -> Outcome:
     new = replace(draft, warnings=(*draft.warnings, FLAGGED))
-    pending = await reviews.flagged_with(context.session, draft.scope, draft.final_hash)
+    pending = await reviews.find_flagged(context.session, draft.scope, draft.final_hash)
     if pending is not None:
         await write.keep_evidence(context.session, draft.scope, pending, draft.evidence)
         outcome = _outcome(context, new, Action.NONE, Edit(Action.NONE), text=edit.text)

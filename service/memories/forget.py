@@ -43,7 +43,7 @@ async def forget(
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id)
     if memory is None:
-        return await _deleted_before(workspace_id, memory_id, res, request)
+        return await _find_deleted(workspace_id, memory_id, res, request)
     async with write_transaction(memory.scope, res, request) as session:
         now = await memories.get(session, workspace_id, memory_id)
         if now is not None:
@@ -56,11 +56,9 @@ async def forget(
     return found
 
 
-async def _deleted_before(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
-) -> ForgottenMemory:
+async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> ForgottenMemory:
     async with plain_transaction(workspace_id, res, request) as session:
-        if not await deletion.deleted_before(session, workspace_id, [memory_id]):
+        if not await deletion.find_deleted(session, workspace_id, [memory_id]):
             raise missing()
         found = ForgottenMemory(memory_id, already_deleted=True)
         await store_answer(session, workspace_id, found, request)
@@ -77,7 +75,7 @@ async def forget_many(
         deleted: set[UUID] = set()
         for part in parts(sorted(set(ids))):
             deleted.update(await deletion.delete_memories(session, workspace_id, part, generation=res.generation))
-        before = await deletion.deleted_before(session, workspace_id, [each for each in ids if each not in deleted])
+        before = await deletion.find_deleted(session, workspace_id, [each for each in ids if each not in deleted])
         if deleted:
             await append_audit(session, "delete", Scope(workspace_id), sorted(deleted), request, res)
         found = [ForgottenMemory(each, each in deleted, each in before) for each in ids]
@@ -95,7 +93,7 @@ async def remove_outlived(res: Resources) -> int:
     removed = 0
     while True:
         async with res.db.read(NIL_WORKSPACE) as session:
-            found = await schedule.outlived(
+            found = await schedule.list_outlived(
                 session, res.clock(), retention_days=res.settings.memories.retention_days, limit=BATCH
             )
         batch = 0

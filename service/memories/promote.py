@@ -110,7 +110,7 @@ async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, re
     if copy is None:
         return False
     async with write_transaction(copy.scope, res, request) as session:
-        still = await promotable.outdated(
+        still = await promotable.list_outdated(
             session, workspace_id, after=UUID(int=0), now=res.clock(), batch=1, only=copy_id
         )
         if not still or not await write.archive(session, copy.scope, copy_id, res):
@@ -143,7 +143,7 @@ async def share(
         twin = await deduplication.with_hash(session, everyone, original.hash, now=res.clock())
         copy = await memories.get(session, workspace_id, twin.id) if twin else None
         is_new = copy is None
-        found = PromotedMemory(copy or await _shared_copy(session, original, res), memory_id, is_new)
+        found = PromotedMemory(copy or await _find_shared_copy(session, original, res), memory_id, is_new)
         if is_new:
             figures = await _figures(session, original)
             await _note(session, original, found.memory, figures, request, res, reason=because, shared=True)
@@ -201,7 +201,7 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     return await _write(session, workspace_id, new_id, res)
 
 
-async def _shared_copy(session: Session, original: Memory, res: Resources) -> Memory:
+async def _find_shared_copy(session: Session, original: Memory, res: Resources) -> Memory:
     workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
     await memories.release_expired(session, workspace_id, [original.hash], now=now)
     await updates.copy_to_everyone(session, workspace_id, original.id, new_id, generation=res.generation, now=now)

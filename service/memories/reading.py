@@ -57,10 +57,10 @@ class ListQuery:
         condition = scopes.matching("m", self.scope, self.channels)
         if self.state == "deleted":
             condition &= visibility.current("m") & visibility.not_in_review("m")
-            return visibility.filtered("m", self.narrow, self.window, replace(condition, parts=()))
+            return visibility.filter_rows("m", self.narrow, self.window, replace(condition, parts=()))
         condition &= visibility.not_expired_nor_in_review("m", self.as_of or now)
         condition &= visibility.present("m", include_archived=self.include_archived, valid_at=self.narrow.valid_at)
-        return visibility.filtered("m", self.narrow, self.window, condition, recorded=self.as_of is not None)
+        return visibility.filter_rows("m", self.narrow, self.window, condition, recorded=self.as_of is not None)
 
 
 class MemoryList(NamedTuple):
@@ -158,7 +158,7 @@ class TaggedList(NamedTuple):
     has_more: bool
 
 
-async def tagged(
+async def list_tagged(
     scope: Scope,
     narrow: Narrow,
     res: Resources,
@@ -173,19 +173,19 @@ async def tagged(
     now = res.clock()
     condition = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
     condition &= visibility.present("m", include_archived=include_archived, valid_at=None)
-    rows = visibility.filtered("m", narrow, EVER, condition & visibility.valid("m", validity, now))
+    rows = visibility.filter_rows("m", narrow, EVER, condition & visibility.valid("m", validity, now))
     async with res.db.snapshot(scope.workspace_id) as session:
         ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
         found, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
         has_more, ids = len(ids) > count, ids[:count]
         limit_each = res.settings.search.relation_limit
-        steps = await edges.connected(session, scope.workspace_id, ids, condition, each=limit_each, now=now)
+        steps = await edges.read_connected(session, scope.workspace_id, ids, condition, each=limit_each, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
         others, _ = await memories.get_items(session, scope.workspace_id, list(ends - set(ids)), "lean")
-    return TaggedList([found[each] for each in ids], _connected(steps, {**found, **others}), has_more)
+    return TaggedList([found[each] for each in ids], _connect(steps, {**found, **others}), has_more)
 
 
-async def connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connected:
+async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connected:
     """At most `settings.search.relation_limit` connected memories for each of these, strongest first. They match the
     scope, channels and validity of the query, but not necessarily its text."""
     now, workspace_id = res.clock(), query.scope.workspace_id
@@ -195,13 +195,13 @@ async def connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connec
     rows = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", unfiltered, now)
     async with res.db.snapshot(workspace_id) as session:
         limit_each = res.settings.search.relation_limit
-        steps = await edges.connected(session, workspace_id, ids, rows, each=limit_each, now=now)
+        steps = await edges.read_connected(session, workspace_id, ids, rows, each=limit_each, now=now)
         ends = {step.memory_id for each in steps.values() for step in each}
         found, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
-    return _connected(steps, found)
+    return _connect(steps, found)
 
 
-def _connected(steps: Mapping[UUID, Sequence[WalkStep]], read: Mapping[UUID, LeanMemory]) -> Connected:
+def _connect(steps: Mapping[UUID, Sequence[WalkStep]], read: Mapping[UUID, LeanMemory]) -> Connected:
     """Without memories that are not in `read` because they have just been deleted."""
     return {
         start: [
@@ -222,7 +222,7 @@ class WalkedMemories(NamedTuple):
     steps: int
 
 
-async def related(
+async def walk(
     workspace_id: UUID,
     memory_id: UUID,
     res: Resources,

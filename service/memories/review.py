@@ -231,7 +231,7 @@ def _values(old: Memory, new: Memory) -> dict[str, Any]:
         "said_at": None,
         "t_invalid": new.t_invalid,
         **memories.annotation_values(new),
-        **updates.united_columns(old, new),
+        **updates.unite_columns(old, new),
     }
 
 

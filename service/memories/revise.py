@@ -132,7 +132,7 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if revision.text is not None and content_hash(draft.clean) != old.hash:
         weights = draft.term_weights.weights if draft.term_weights else None
-        values |= updates.text_columns(draft.clean, weights) | _analysed_columns(draft)
+        values |= updates.text_columns(draft.clean, weights) | _analyse_columns(draft)
         if old.t_invalid == old.temporal.valid_until:  # no end, or one that the old text named itself
             since = old.t_valid if old.t_invalid is None else None
             values |= {"t_valid": draft.given.t_valid or since, "t_invalid": draft.given.t_invalid}
@@ -159,7 +159,7 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     return {name: value for name, value in values.items() if name not in current or current[name] != value}
 
 
-def _analysed_columns(draft: Draft) -> dict[str, Any]:
+def _analyse_columns(draft: Draft) -> dict[str, Any]:
     """The columns that the stages computed from the new text."""
     assert draft.kind is not None, "the pipeline is not through"
     assert draft.temporal is not None, "the pipeline is not through"

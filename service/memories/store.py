@@ -26,7 +26,7 @@ from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.kit.rule_threads import LONG_CHARS
 from service.memories import decide, edits, write
-from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, run, run_all, timed
+from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
 from service.memories.statements import history, memories
 from service.memories.statements.deduplication import Neighbours
 from service.postgres.direct import InsertBatch
@@ -85,7 +85,7 @@ async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outco
     audited = replace(texts[0].request, idempotency=None)
     async with write_transaction(scope, res, audited) as session:
         batch = InsertBatch(session)
-        new, others = _parted(await _decided_together(session, texts, res))
+        new, others = _split(await _decide_together(session, texts, res))
         if len(others) > 1:
             await history.lock(session, scope.workspace_id, {one for each in others for one in _may_change(each.draft)})
         for each in new:
@@ -106,7 +106,7 @@ async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outco
     return [outcomes.get(each.id) for each in texts]
 
 
-async def _decided_together(session: Session, texts: Sequence[NewText], res: Resources) -> list[NewText]:
+async def _decide_together(session: Session, texts: Sequence[NewText], res: Resources) -> list[NewText]:
     """Decides about the texts by the rules, under the lock. A text stays undecided if its decision may depend on
     another text that is not stored as a new memory, or takes too long."""
     if len(texts) == 1:
@@ -146,7 +146,7 @@ def _as_neighbour(each: NewText, similarity: float) -> Neighbour:
     return Neighbour(each.id, draft.clean, draft.hash, 1, similarity, *times)
 
 
-def _parted(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
+def _split(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
     """Separates the texts that only add a memory from those that change one, or were compared with such a text."""
     hashes, others = set[str](), dict[UUID, NewText]()
     new = list[NewText]()
@@ -176,7 +176,7 @@ async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> 
     if len(draft.clean) + sum(len(each.text) for each in found.neighbours) > LONG_CHARS:
         return None
     draft = decide.confirm_with(found, draft, res, last=True)
-    return timed(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
+    return add_time(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 
 async def _carry_out(session: Session, text: NewText, res: Resources, batch: InsertBatch, *, first: bool) -> Outcome:

@@ -121,7 +121,7 @@ def _of_route(method: str, route: str, status: int) -> tuple[Counter, Histogram]
     return HTTP_REQUESTS.labels(method, route, str(status)), HTTP_SECONDS.labels(method, route)
 
 
-def looked_up(cache: str, *, hits: int = 0, misses: int = 0) -> None:
+def count_look_up(cache: str, *, hits: int = 0, misses: int = 0) -> None:
     """Counts a look-up in a cache. `cache`: embedding, model_answer, scope, working_memory."""
     if hits:
         _cache(cache, "hit").inc(hits)

@@ -119,7 +119,7 @@ def span(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING) -
     return OFF if _tracer is None else Traced(name, kind, attributes)
 
 
-def traced(name: str) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
+def trace(name: str) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
     """A span around an asynchronous function."""
 
     def around(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
@@ -146,14 +146,14 @@ def request(method: str, headers: Iterable[tuple[bytes, bytes]]) -> AbstractCont
     return Traced(method, "SERVER", {"http.request.method": method}, parent)
 
 
-def answered(found: Span | None, method: str, route: str, status: int, about: Attributes) -> None:
+def complete(found: Span | None, method: str, route: str, status: int, about: Attributes) -> None:
     """Completes the span of a request. `route`: the template."""
     if found is None:
         return
     found.update_name(f"{method} {route}")
     found.set_attributes({"http.route": route, "http.response.status_code": status, **about})
     if status >= 500:
-        _failed(found, str(status))
+        _mark_failed(found, str(status))
 
 
 def begin(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING, parent: Any = None) -> Span:
@@ -172,11 +172,11 @@ def begin_statement(name: str) -> Span:
 def end(found: Span, error: BaseException | None = None) -> None:
     """Ends a span; records only the class of an error."""
     if error is not None:
-        _failed(found, error.code if isinstance(error, ServiceError) else type(error).__name__)
+        _mark_failed(found, error.code if isinstance(error, ServiceError) else type(error).__name__)
     found.end()
 
 
-def _failed(found: Span, why: str) -> None:
+def _mark_failed(found: Span, why: str) -> None:
     from opentelemetry.trace import Status, StatusCode
 
     found.set_status(Status(StatusCode.ERROR))

@@ -106,9 +106,9 @@ async def page_of_ids(
 
 async def many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> None:
     """Runs the statement once for each set of values, in one round trip."""
-    arguments = [_prepared(session, statement, each)[1] for each in values]
+    arguments = [_prepare(session, statement, each)[1] for each in values]
     with Timed(otherwise=INSERTS):
-        await (await driver(session)).executemany(compiled(statement, session.dialect)[0], arguments)
+        await (await driver(session)).executemany(compile_statement(statement, session.dialect)[0], arguments)
 
 
 JOINED_ROWS = 2
@@ -149,7 +149,7 @@ async def insert(session: Session, *groups: NewRows) -> None:
     for few, run in groupby(filled, key=lambda group: len(group.rows) <= JOINED_ROWS):
         if few:
             each = [(group.statement, row) for group in run for row in group.rows]
-            sql, parameters = _joined(tuple(statement for statement, _ in each), session.dialect)
+            sql, parameters = _join(tuple(statement for statement, _ in each), session.dialect)
             arguments = [
                 convert(row[name]) if convert else row[name]
                 for (_, row), names in zip(each, parameters, strict=True)
@@ -163,12 +163,12 @@ async def insert(session: Session, *groups: NewRows) -> None:
 
 
 @lru_cache(maxsize=256)
-def _joined(statements: tuple[TextClause, ...], dialect: Dialect) -> tuple[str, list[tuple[Parameter, ...]]]:
+def _join(statements: tuple[TextClause, ...], dialect: Dialect) -> tuple[str, list[tuple[Parameter, ...]]]:
     """WITH part_1 AS (INSERT ...), part_2 AS (INSERT ...) INSERT ..., and the parameters of each INSERT."""
     parts, parameters, count = [], [], 0
     for statement in statements:
-        sql, names = compiled(statement, dialect)
-        parts.append(_renumbered(sql, count))
+        sql, names = compile_statement(statement, dialect)
+        parts.append(_renumber(sql, count))
         parameters.append(names)
         count += len(names)
     first, rest = parts[0], parts[1:]
@@ -176,13 +176,13 @@ def _joined(statements: tuple[TextClause, ...], dialect: Dialect) -> tuple[str, 
     return (f"WITH {with_parts} {first}" if rest else first), parameters
 
 
-def _renumbered(sql: str, count: int) -> str:
+def _renumber(sql: str, count: int) -> str:
     """The statement with its parameters counted from `count` + 1 on."""
     return re.sub(r"\$(\d+)", lambda found: f"${int(found[1]) + count}", sql)
 
 
 async def _records(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Any]:
-    text, arguments = _prepared(session, statement, values)
+    text, arguments = _prepare(session, statement, values)
     with Timed():
         found: list[Any] = await (await driver(session)).fetch(text, *arguments)
     return found
@@ -196,13 +196,13 @@ def _named(names: tuple[str, ...]) -> Callable[[Any], DriverRow]:
     return make
 
 
-def _prepared(session: Session, statement: TextClause, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
-    text, parameters = compiled(statement, session.dialect)
+def _prepare(session: Session, statement: TextClause, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
+    text, parameters = compile_statement(statement, session.dialect)
     return text, [convert(values[name]) if convert else values[name] for name, convert in parameters]
 
 
 @lru_cache(maxsize=512)
-def compiled(statement: TextClause, dialect: Dialect) -> tuple[str, tuple[Parameter, ...]]:
+def compile_statement(statement: TextClause, dialect: Dialect) -> tuple[str, tuple[Parameter, ...]]:
     """The text with $1, $2 …, and for each of them the name of its value and what its type does to it."""
     made = statement.compile(dialect=dialect)
     kinds = {name: bound.type.dialect_impl(dialect).bind_processor(dialect) for name, bound in made.binds.items()}

@@ -12,7 +12,7 @@ from collections.abc import Callable, Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
 
-from service.domain.filters import ISO_TIME, AllOf, AnyOf, Check, Field, Filter, Not, iso_time, kept
+from service.domain.filters import ISO_TIME, AllOf, AnyOf, Check, Field, Filter, Not, fold, iso_time
 from service.postgres.scopes import Condition
 
 # one row by primary key
@@ -55,7 +55,7 @@ def stat(alias: str, name: str) -> str:
     return STAT.format(name=name, m=alias)
 
 
-def compiled(alias: str, tree: Filter) -> Condition:
+def compile_filter(alias: str, tree: Filter) -> Condition:
     """The filter on `alias`, a row of `memory`. Its parameters are called filter_...; one filter per statement."""
     writer = _Writer(alias)
     sql = writer.node(tree)
@@ -104,12 +104,12 @@ class _Writer:
     def _compared(self, column: str, check: Check) -> str:
         value, cast = check.value, CASTS[check.field.kind]
         if isinstance(value, tuple):
-            return f"{column} = ANY ({self._given([_typed(each, cast) for each in value], f'{cast}[]')})"
+            return f"{column} = ANY ({self._given([_cast(each, cast) for each in value], f'{cast}[]')})"
         if check.operator == "eq":
-            return f"{column} = {self._given(_typed(value, cast), cast)}"
+            return f"{column} = {self._given(_cast(value, cast), cast)}"
         if check.operator in COMPARISONS:
             ordered = f'{column} COLLATE "C"' if cast == "text" else column
-            return f"{ordered} {COMPARISONS[check.operator]} {self._given(_typed(value, cast), cast)}"
+            return f"{ordered} {COMPARISONS[check.operator]} {self._given(_cast(value, cast), cast)}"
         return self._holds(check.operator, str(value))(column)
 
     def _named(self, field: Field) -> str:
@@ -141,9 +141,9 @@ class _Writer:
         if value is None:
             return f"({column} = '{{}}')"
         if isinstance(value, tuple):
-            return f"({column} && {self._given([kept(each) for each in value], 'text[]')})"
+            return f"({column} && {self._given([fold(each) for each in value], 'text[]')})"
         if check.operator == "eq":
-            return f"({self._given(kept(value), 'text')} = ANY ({column}))"
+            return f"({self._given(fold(value), 'text')} = ANY ({column}))"
         holds = self._holds(check.operator, str(value).lower())
         return f"EXISTS (SELECT FROM unnest({column}) w WHERE {holds('w')})"
 
@@ -204,7 +204,7 @@ def _letter(char: str) -> str:
 _SPECIAL: Final = frozenset(".^$*+?()[]{}|\\")
 
 
-def _typed(value: object, cast: str) -> object:
+def _cast(value: object, cast: str) -> object:
     return float(value) if cast == "float8" and isinstance(value, int | float) else value
 
 

@@ -118,10 +118,10 @@ async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> 
 
 
 async def _as_owner(url: str, work: Callable[[Connection], None]) -> None:
-    await _connected(url, _become_owner, work)
+    await _run(url, _become_owner, work)
 
 
-async def _connected(url: str, *work: Callable[[Connection], None]) -> None:
+async def _run(url: str, *work: Callable[[Connection], None]) -> None:
     """Does the work on one connection, and commits."""
     engine = create_async_engine(url, poolclass=NullPool)
     try:

@@ -78,14 +78,14 @@ class Condition:
     @property
     def clause(self) -> TextClause:
         """The condition for a Core statement."""
-        return typed(text(self.sql)).bindparams(**self.values)
+        return type_parameters(text(self.sql)).bindparams(**self.values)
 
 
 def _used(sql: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in values.items() if f":{name}" in sql}
 
 
-def typed(statement: TextClause) -> TextClause:
+def type_parameters(statement: TextClause) -> TextClause:
     """The statement with the types of those parameters that need one."""
     named = statement.text
     kinds = {name: kind for name, kind in TYPES.items() if f":{name}" in named}

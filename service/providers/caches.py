@@ -98,14 +98,14 @@ class CachedEmbedder:
                 vectors = await self._embedder.embed([wanted[digest] for digest in missing])
             found |= await self._keep(owner, dict(zip(missing, vectors, strict=True)))
         self._budget.note(embedded_texts=len(missing), cached=len(wanted) - len(missing))
-        metrics.looked_up("embedding", hits=len(wanted) - len(missing), misses=len(missing))
+        metrics.count_look_up("embedding", hits=len(wanted) - len(missing), misses=len(missing))
         return [found[self._digest(PASSAGE, text)] for text in texts]
 
     async def embed_query(self, owner: UUID, text: CleanText) -> Vector:
         """The vector of a search query. Raises EmbeddingError."""
         digest = self._digest(QUERY, text)
         found = await self._look_up(owner, [digest])
-        metrics.looked_up("embedding", hits=len(found), misses=1 - len(found))
+        metrics.count_look_up("embedding", hits=len(found), misses=1 - len(found))
         if digest in found:
             self._budget.note(cached=1)
             return found[digest]
@@ -200,7 +200,7 @@ class CachedLlm:
             return await self.llm.complete(request)
         key = (self.owner, request.task, self.model, fingerprint(request))
         cached = await self.store.get(*key)
-        metrics.looked_up("model_answer", hits=int(cached is not None), misses=int(cached is None))
+        metrics.count_look_up("model_answer", hits=int(cached is not None), misses=int(cached is None))
         if cached is not None:
             self.budget.note(cached=1)
             return LlmReply(cached, model=self.model)

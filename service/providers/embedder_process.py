@@ -89,11 +89,11 @@ class EmbedderProcess(CalibratedEmbedder):
                 sys.executable, "-m", __name__, cwd=ROOT, stdin=PIPE, stdout=PIPE
             )
             assert self._process.stdin is not None
-            self._process.stdin.write(_framed(self._load))
+            self._process.stdin.write(_frame(self._load))
         to, back = self._process.stdin, self._process.stdout
         assert to is not None
         assert back is not None
-        to.write(_framed(pickle.dumps((name, given))))
+        to.write(_frame(pickle.dumps((name, given))))
         await to.drain()
         size = int.from_bytes(await back.readexactly(SIZE_BYTES))
         return pickle.loads(await back.readexactly(size))  # noqa: S301  # from a process of ours
@@ -105,20 +105,20 @@ class EmbedderProcess(CalibratedEmbedder):
             await process.wait()
 
 
-def _framed(message: bytes) -> bytes:
+def _frame(message: bytes) -> bytes:
     return len(message).to_bytes(SIZE_BYTES) + message
 
 
-def _received(stream: BinaryIO) -> Any:
+def _receive(stream: BinaryIO) -> Any:
     size = int.from_bytes(stream.read(SIZE_BYTES))
     return pickle.loads(stream.read(size)) if size else None  # noqa: S301  # from the process that lent this one
 
 
 async def serve(calls: BinaryIO, answers: BinaryIO) -> None:
     """Answers calls until the other side is gone."""
-    folder, options = _received(calls)
+    folder, options = _receive(calls)
     embedder: LocalEmbedder | None = None
-    while (call := _received(calls)) is not None:
+    while (call := _receive(calls)) is not None:
         name, given = call
         found: Any
         try:
@@ -126,7 +126,7 @@ async def serve(calls: BinaryIO, answers: BinaryIO) -> None:
             found = await getattr(embedder, name)(given)
         except ServiceError as exc:
             found = exc
-        answers.write(_framed(pickle.dumps(found)))
+        answers.write(_frame(pickle.dumps(found)))
         answers.flush()
 
 

@@ -18,7 +18,7 @@ def check(settings: Settings, *, or_key: str | None = None) -> None:
         raise ValueError(f"LOXODON_RERANK_URL is not set: LOXODON_RERANK_PROVIDER={reranker} needs it")
 
 
-def unused(settings: Settings) -> str | None:
+def find_unused(settings: Settings) -> str | None:
     """A sentence where a model is named and none is in use."""
     named = next((name for name in ("llm_model", "extraction_model") if settings.value(name)), None)
     if not named or llm_endpoint(settings) or canonical(settings.llm.provider or "") in OFF:

@@ -26,7 +26,7 @@ class ModelFiles:
 
 def load(model_dir: Path | None) -> ModelFiles:
     """The verified files, after about 0.1 s of hashing. Raises EmbeddingError when one is missing or different."""
-    folder = model_dir if model_dir is not None else installed()
+    folder = model_dir if model_dir is not None else find_installed()
     model = _read(folder, "model.onnx", "onnx/model.onnx")
     tokenizer = _read(folder, "tokenizer.json").replace(b"\r", b"")
     _check(model, model_wheel.MODEL_SHA256, f"The model in {folder}")
@@ -34,7 +34,7 @@ def load(model_dir: Path | None) -> ModelFiles:
     return ModelFiles(model, tokenizer)
 
 
-def installed() -> Path:
+def find_installed() -> Path:
     """The folder of the files; raises EmbeddingError when there is none."""
     spec = find_spec(model_wheel.FOLDER)  # a top-level name: this imports nothing
     for place in (spec.submodule_search_locations or ()) if spec else ():

@@ -207,7 +207,7 @@ def choose_llm(
     name = canonical(provider or "")
     if name in OFF:
         return None
-    preset = _named(name, "LLM") if name else _implied(api_key=api_key, base_url=base_url, keys=keys)
+    preset = _find_named(name, "LLM") if name else _find_implied(api_key=api_key, base_url=base_url, keys=keys)
     if preset is None:
         return None
     return _endpoint(preset, "LLM", model or preset.chat_model, api_key, base_url, keys, models)
@@ -226,7 +226,7 @@ def choose_embedder(
     name = canonical(provider or "local")
     if name in LOCAL:
         return None
-    preset = _named(name, "EMBEDDER")
+    preset = _find_named(name, "EMBEDDER")
     return _endpoint(preset, "EMBEDDER", model or preset.embedding_model, api_key, base_url, keys, NOTHING)
 
 
@@ -236,7 +236,7 @@ def canonical(provider: str) -> str:
     return ALIASES.get(name, name)
 
 
-def _named(name: str, kind: str) -> Preset:
+def _find_named(name: str, kind: str) -> Preset:
     if name not in PRESETS:
         meant = get_close_matches(name, [*PRESETS, *ALIASES], n=1)
         raise ValueError(
@@ -246,7 +246,7 @@ def _named(name: str, kind: str) -> Preset:
     return PRESETS[name]
 
 
-def _implied(*, api_key: str | None, base_url: str | None, keys: Mapping[str, str]) -> Preset | None:
+def _find_implied(*, api_key: str | None, base_url: str | None, keys: Mapping[str, str]) -> Preset | None:
     if api_key or (base_url and keys.get(OPENAI.name)):
         return OPENAI  # the default provider, also at another URL
     if base_url:

@@ -58,7 +58,7 @@ class HttpReranker:
         self._client: httpx2.AsyncClient = httpx2.AsyncClient(headers=headers, timeout=timeout_s, trust_env=False)
         self._url, self._api, self._model, self._timeout_s = url, api, model, timeout_s
 
-    @tracing.traced("rerank")
+    @tracing.trace("rerank")
     async def relevance(self, query: str, texts: Sequence[str]) -> list[float | None]:
         """The relevance of each text to the query, 0..1, in their order. Raises RerankError."""
         import httpx2
@@ -72,7 +72,7 @@ class HttpReranker:
             ):
                 if answer.status_code != 200:
                     raise RerankError(f"The reranker refused with status {answer.status_code}.")
-                content = await _limited(answer)
+                content = await _read_limited(answer)
         except TimeoutError as exc:
             raise RerankError("The reranker did not answer in time.") from exc
         except httpx2.HTTPError as exc:
@@ -83,7 +83,7 @@ class HttpReranker:
         await self._client.aclose()
 
 
-async def _limited(answer: httpx2.Response) -> bytes:
+async def _read_limited(answer: httpx2.Response) -> bytes:
     """The body; raises RerankError once it is too long, since it may never end."""
     found = bytearray()
     async for part in answer.aiter_bytes():

@@ -219,7 +219,7 @@ async def hasten(session: Session) -> None:
     await session.execute(HASTEN)
 
 
-async def unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
+async def list_unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
     """Workspace and id of memories that lack a vector and a job to make it, untouched for `quiet_s`."""
     rows = await session.execute(UNEMBEDDED, {"quiet_s": quiet_s, "limit": limit})
     return [(row.workspace_id, row.memory_id) for row in rows]

@@ -181,13 +181,13 @@ async def drop_partitions(session: Session, parent: str, older_than: datetime) -
     return int(await session.scalar(DROP_PARTITIONS, {"parent": parent, "older_than": older_than}) or 0)
 
 
-async def unaged(session: Session, name: JobName, interval_min: float) -> list[UUID]:
+async def list_unaged(session: Session, name: JobName, interval_min: float) -> list[UUID]:
     """Workspaces in which a job of each workspace is due; `interval_min` if they have no own interval. 0 switches it
     off."""
     return list(await session.scalars(FIND_UNAGED, {"name": name, "interval_min": interval_min}))
 
 
-async def outlived(
+async def list_outlived(
     session: Session, at: datetime, *, retention_days: int | None, limit: int
 ) -> list[tuple[UUID, UUID]]:
     """Workspace and id of memories that expired by `at`, or are past the retention of their workspace."""

@@ -72,7 +72,7 @@ class ActiveEmbedder:
             if self._now is not None:
                 self._old.append((time.monotonic() + CLOSED_AFTER_S, self._now, self._opened[-1]))
                 log.info("generation_changed", generation=current.number, embedder=str(current))
-            self._now = OpenGeneration(current, cached(opened, self._database))
+            self._now = OpenGeneration(current, with_caches(opened, self._database))
             self._opened.append(opened)
         self._tell(difference(self._settings, current, generations.in_state(found, "building"), self._opened[-1]))
 
@@ -132,13 +132,13 @@ async def active_embedder(
         await found.close()
 
 
-def cached(embedder: Embedder, database: Database) -> CachedEmbedder:
+def with_caches(embedder: Embedder, database: Database) -> CachedEmbedder:
     """The embedder with its caches; the table only for a remote one, as the local embedder is as fast."""
     store = None if embedder.model.startswith("local:") else VectorTable(database)
     return CachedEmbedder(embedder, entries=CACHED_VECTORS, store=store)
 
 
-async def noted(database: Database, settings: Settings) -> str | None:
+async def describe_embedder(database: Database, settings: Settings) -> str | None:
     """The sentence about the embedder, without opening it. Raises StoreUnavailable."""
     found = await generations.read_all(database)
     current = generations.in_state(found, "active")

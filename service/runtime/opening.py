@@ -19,7 +19,7 @@ from service.postgres.rights import find_access
 from service.postgres.roles import APP, URL_VARIABLES, WORKER
 from service.providers.choose import open_llm, open_reranker
 from service.queue.queue import Wakeup
-from service.runtime.embedding import active_embedder, noted
+from service.runtime.embedding import active_embedder, describe_embedder
 from service.runtime.resources import Resources
 
 POOL_TIMEOUT_S = 5.0
@@ -45,7 +45,7 @@ async def preflight(settings: Settings, *, role: str = APP) -> str | None:
     database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=POOL_TIMEOUT_S)
     try:
         await _check(database, role)
-        return await noted(database, settings)
+        return await describe_embedder(database, settings)
     finally:
         await database.close()
 

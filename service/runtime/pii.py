@@ -26,7 +26,7 @@ async def redact(draft: Draft, res: Resources) -> Draft:
     """The draft with redacted text, metadata and tags; raises PiiRejected naming the field."""
     text, found = await clean(draft.raw, "messages" if draft.speech else "content", res)
     metadata, in_metadata = await clean_object(draft.given.metadata, "metadata", res)
-    words, in_tags = await _scanned("tags", detection.redact_json, list(draft.given.tags), res)
+    words, in_tags = await _run_scan("tags", detection.redact_json, list(draft.given.tags), res)
     kept = tags.normalise(words)
     return replace(
         draft,
@@ -40,13 +40,13 @@ async def redact(draft: Draft, res: Resources) -> Draft:
 
 async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple[Redaction, ...]]:
     """The redacted text and what was cut; for prompts and every other text that leaves the request."""
-    redacted = await _scanned(field, detection.redact, text, res)
+    redacted = await _run_scan(field, detection.redact, text, res)
     return redacted.text, redacted.redactions
 
 
 async def clean_words(text: str, field: str, res: Resources) -> CleanText:
     """The redacted text of a query or a title, in which "password" alone is a topic and does not announce a secret."""
-    found, _ = await _scanned(field, detection.redact_json, text, res)
+    found, _ = await _run_scan(field, detection.redact_json, text, res)
     return CleanText(str(found))
 
 
@@ -70,7 +70,7 @@ async def clean_object(
     value: Mapping[str, Any], field: str, res: Resources
 ) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
     """A redacted copy of an object and what was cut; raises PiiRejected naming the field."""
-    found, redactions = await _scanned(field, detection.redact_json, dict(value), res)
+    found, redactions = await _run_scan(field, detection.redact_json, dict(value), res)
     return found, tuple(redactions)
 
 
@@ -93,7 +93,7 @@ def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
     return tuple(Redaction(label, counts[label]) for label in sorted(counts))
 
 
-async def _scanned(field: str, scan: Any, value: Any, res: Resources) -> Any:
+async def _run_scan(field: str, scan: Any, value: Any, res: Resources) -> Any:
     """`_scan`, off the event loop if the value is long."""
     if not value:
         return scan(value)

@@ -106,7 +106,7 @@ def assess(found: Statements, parsed: ParsedQuery, unsaid: float, texts: int) ->
     if np.isnan(found.cosine).all():
         return None
     fits = found.cosine + ASKS * found.asking + WORDS * found.words
-    theirs, others = _said_by(found.speakers, parsed)
+    theirs, others = _flag_speakers(found.speakers, parsed)
     said_by_others = 0.0
     if theirs.any():
         of_themselves = fits + ABOUT * found.first_person
@@ -175,7 +175,7 @@ def unsaid_share(idf: Mapping[int, float], texts: int) -> float:
     return math.fsum(each for each in idf.values() if each >= of_no_text) / whole if whole > 0 else 0.0
 
 
-def _said_by(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple[Flags, Flags]:
+def _flag_speakers(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple[Flags, Flags]:
     """The texts by the one person that the question names, and those by other named people; none if it names nobody or
     several."""
     if len(parsed.speakers) != 1:

@@ -36,7 +36,7 @@ class ColumnRange:
     among: tuple[Value, ...] | None = None
 
 
-def needed(narrow: Narrow, window: Window) -> tuple[ColumnRange, ...]:
+def find_ranges(narrow: Narrow, window: Window) -> tuple[ColumnRange, ...]:
     """The ranges that each row must meet, at most one per column."""
     checks = [] if narrow.filters is None else [each for each in flat(narrow.filters) if isinstance(each, Check)]
     equal = (_equal(name, [each for each in checks if each.field.name == name]) for name in EQUAL)

@@ -47,11 +47,11 @@ def current_first(ranked: Sequence[Ranked], newer: Mapping[Hashable, Collection[
         for key, current in pairs:
             scores[current] = max(scores[current], scores[key])
             steps[key] = min(len(pairs), max(steps[key], 1 + steps[current]))
-    moved = [_scored(hit, scores[hit.key]) for hit in ranked]
+    moved = [_rescore(hit, scores[hit.key]) for hit in ranked]
     return sorted(moved, key=lambda hit: (-hit.score, steps[hit.key])) if pairs else list(ranked)
 
 
-def _scored(hit: Ranked, score: float) -> Ranked:
+def _rescore(hit: Ranked, score: float) -> Ranked:
     if score == hit.score or not hit.score:
         return hit
     return replace(hit, score=score, factors={**hit.factors, FACTOR: score / hit.score})

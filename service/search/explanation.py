@@ -35,17 +35,17 @@ async def explain(
     """Explains the memory among the candidates of this search, whose features are given. An id of another scope is
     unknown."""
     query = context.query
-    narrow = visibility.filtered("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
+    narrow = visibility.filter_rows("m", replace(query.narrow, valid_at=None), EVER, Condition("true"))
     rules = await visibility.check(session, plan.scope, plan.conditions, narrow, memory_id)
     if rules is None:
         return Explanation(memory_id, found=False, place=None, reasons=("unknown",))
     if not rules.is_visible:
-        return Explanation(memory_id, found=False, place=None, reasons=_excluded_by(rules, query, context.now))
+        return Explanation(memory_id, found=False, place=None, reasons=_list_exclusions(rules, query, context.now))
     reasons = () if rules.embedding_status == "stored" else ("no_vector_yet",)
     if memory_id not in found.ids:
         reasons = (*reasons, "not_a_candidate")
-        found = features.joined(await features.read(session, plan, [memory_id], context.idf, wanted), found, wanted)
-    ranked = signals.fused(signals.columns(found, context), context)
+        found = features.join(await features.read(session, plan, [memory_id], context.idf, wanted), found, wanted)
+    ranked = signals.fuse(signals.columns(found, context), context)
     place = next((at for at, each in enumerate(ranked, 1) if each.key == memory_id), None)
     if place is None:  # it has just been deleted
         return Explanation(memory_id, found=False, place=None, reasons=("unknown",))
@@ -57,7 +57,7 @@ async def explain(
     return Explanation(memory_id, False, place, reasons, hit.score, hit.terms, hit.factors)
 
 
-def placed(known: Explanation, hits: Sequence[Hit], shown: Collection[Hit]) -> Explanation:
+def place(known: Explanation, hits: Sequence[Hit], shown: Collection[Hit]) -> Explanation:
     """The explanation corrected by the final hits: diversity and a reranker change their order. `shown`: those with the
     requested probability."""
     at = next((at for at, hit in enumerate(hits, 1) if hit.memory.id == known.id), None)
@@ -69,7 +69,7 @@ def placed(known: Explanation, hits: Sequence[Hit], shown: Collection[Hit]) -> E
     return replace(known, found=found, place=at, reasons=reasons, score=hit.score, terms=hit.terms, factors=hit.factors)
 
 
-def _excluded_by(rules: RuleCheck, query: Query, now: datetime) -> tuple[str, ...]:
+def _list_exclusions(rules: RuleCheck, query: Query, now: datetime) -> tuple[str, ...]:
     """Every rule that the memory does not meet, as a code."""
     at, window = query.narrow.valid_at or now, query.window
     checks_start = query.narrow.valid_at is not None or (window.is_open and query.validity != "ignore")

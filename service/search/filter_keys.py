@@ -21,7 +21,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final, Literal
 
-from service.domain.filters import ORDER, AllOf, AnyOf, Check, Filter, Value, iso_time, kept
+from service.domain.filters import ORDER, AllOf, AnyOf, Check, Filter, Value, fold, iso_time
 from service.domain.query import Narrow
 
 RangeKind = Literal["number", "time"]
@@ -83,7 +83,7 @@ _LIST_INDEX = re.compile(r"\s*[+-]?\d")
 """A step that may choose an element of a list, which has no name to make a key of."""
 
 
-def needed(narrow: Narrow) -> FilterKeys:
+def find_keys(narrow: Narrow) -> FilterKeys:
     """The keys of every row that meets the conditions: all single ones, and the smallest groups of several."""
     groups = [*_tags(narrow), *_tree(narrow.filters)]
     if narrow.categories:
@@ -147,11 +147,11 @@ def _equal(check: Check, value: Value) -> KeyGroup:
         return (FilterKey("metadata", field.path[-1], value),) if _is_named(field.path) else ()
     match field.name:
         case "tag":
-            return (FilterKey("word", kept(value)), FilterKey("metadata", "tag", value))
+            return (FilterKey("word", fold(value)), FilterKey("metadata", "tag", value))
         case "tag_prefix":
-            return (FilterKey("word", kept(value)),)
+            return (FilterKey("word", fold(value)),)
         case "category":
-            return (FilterKey("category", kept(value)), FilterKey("metadata", "category", value))
+            return (FilterKey("category", fold(value)), FilterKey("metadata", "category", value))
         case name if name in COLUMNS:
             return (_column(name, value),)
     return ()
@@ -205,8 +205,8 @@ def _place(value: object) -> tuple[RangeKind, float] | None:
 
 def covering(name: str, kind: RangeKind, low: float | None, high: float | None) -> list[str]:
     """The keys of a range; None for an open end. Empty if `low` is above `high`."""
-    first = _FIRST if low is None else _ordered_bits(low)
-    last = _LAST if high is None else _ordered_bits(high)
+    first = _FIRST if low is None else _order_bits(low)
+    last = _LAST if high is None else _order_bits(high)
     words: list[str] = []
     bits = PREFIX_BITS[-1]
     first, last = first >> _ALL_BITS - bits, last >> _ALL_BITS - bits
@@ -224,7 +224,7 @@ def covering(name: str, kind: RangeKind, low: float | None, high: float | None) 
 
 def of_value(name: str, kind: RangeKind, value: float) -> list[str]:
     """The keys that a value carries."""
-    return [_word(name, kind, bits, _ordered_bits(value) >> _ALL_BITS - bits) for bits in PREFIX_BITS]
+    return [_word(name, kind, bits, _order_bits(value) >> _ALL_BITS - bits) for bits in PREFIX_BITS]
 
 
 def of_list(name: str) -> str:
@@ -240,7 +240,7 @@ def _word(name: str, kind: RangeKind, bits: int, prefix: int) -> str:
     return f"{name} {kind}{bits} {prefix}"
 
 
-def _ordered_bits(value: float) -> int:
+def _order_bits(value: float) -> int:
     """The bits of a float64 as a signed number, in the order of the values."""
     if abs(value) > LARGEST:
         value = float("inf") if value > 0 else float("-inf")

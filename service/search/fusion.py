@@ -97,7 +97,7 @@ def fuse(
     explain: bool = True,
 ) -> list[Ranked]:
     """Returns the best `limit` candidates (None: all), best first; equal scores in the order of their keys as text."""
-    used = _weighted(weights, context)
+    used = _weigh(weights, context)
     whole = math.fsum(used.values()) or 1.0
     share = {name: weight / whole for name, weight in used.items() if weight or explain}
     nothing = np.zeros(len(found.keys))
@@ -110,7 +110,7 @@ def fuse(
         scores = scores * np.where(np.isnan(factor), 1.0, factor)
 
     def terms(at: int) -> dict[str, ScoreTerm]:
-        return {name: ScoreTerm(_known(raw[name][at]), float(value[name][at]), share[name]) for name in share}
+        return {name: ScoreTerm(_to_known(raw[name][at]), float(value[name][at]), share[name]) for name in share}
 
     return [
         Ranked(
@@ -139,7 +139,7 @@ def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight:
     return sorted(map(judged, ranked), key=lambda hit: -hit.score)
 
 
-def diversified(
+def diversify(
     ranked: Sequence[Ranked], overlap: Callable[[int], Column], diversity: float, *, limit: int, one_by_one: int
 ) -> list[Ranked]:
     """Returns `limit` hits, each repeating the hits above it as little as its score allows; the first `one_by_one` are
@@ -197,7 +197,7 @@ def rarity(texts: int, with_term: float) -> float:
     return min(1.0, max(0.0, 2 * share - 1))
 
 
-def _weighted(weights: Weights, context: FusionContext) -> dict[str, float]:
+def _weigh(weights: Weights, context: FusionContext) -> dict[str, float]:
     used: dict[str, float] = {name: getattr(weights, name) for name in NAMES}
     if context.only_time:
         used["time"] = weights.time_alone
@@ -208,7 +208,7 @@ def _weighted(weights: Weights, context: FusionContext) -> dict[str, float]:
     return {name: 0.0 if name in context.unused else weight for name, weight in used.items()}
 
 
-def _known(value: float) -> float | None:
+def _to_known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
@@ -223,7 +223,7 @@ def _best(scores: Column, keys: Sequence[Hashable], limit: int | None) -> list[i
 
 def _normal(name: str, column: Column, context: FusionContext, weights: Weights, fusion: Fusion) -> Column:
     if name not in BM25 and name not in COSINES:
-        return _zeroed(column)
+        return _fill_zeros(column)
     if fusion == "rrf":
         return _by_rank(column, floor=0.0 if name in BM25 else -math.inf)
     if name in COSINES:
@@ -232,12 +232,12 @@ def _normal(name: str, column: Column, context: FusionContext, weights: Weights,
     return _share(column, weights.coverage * full_match)
 
 
-def _zeroed(column: Column) -> Column:
+def _fill_zeros(column: Column) -> Column:
     return np.where(np.isnan(column), 0.0, column)
 
 
 def _share(column: Column, least: float) -> Column:
-    known = _zeroed(column)
+    known = _fill_zeros(column)
     top = max(float(np.max(known, initial=0.0)), least)
     return known / top if top > 0 else np.zeros(len(column))
 

@@ -81,7 +81,7 @@ def time_match(
         years = np.array([time.year for time in times], dtype=np.int64) - wanted.begins_at.year
         for offset in sorted({year + by for year in set(years.tolist()) for by in (-1, 0, 1)}):
             close = np.abs(years - offset) <= 1
-            begins, ends = _shifted(wanted.begins_at, offset), _shifted(wanted.ends_at, offset)
+            begins, ends = _shift(wanted.begins_at, offset), _shift(wanted.ends_at, offset)
             best[close] = np.maximum(best[close], OTHER_YEAR * _closeness(begins, ends, seconds[close]))
     for place, mentioned in enumerate(mentions or ()):
         if any(_overlaps(wanted, mention) for mention in mentioned):
@@ -125,7 +125,7 @@ def _overlaps(wanted: QueryTime, mention: Mention) -> bool:
     return overlap or (begins == ends and wanted.begins_at <= begins < wanted.ends_at)
 
 
-def _shifted(time: datetime, years: int) -> datetime:
+def _shift(time: datetime, years: int) -> datetime:
     year = min(9998, max(1, time.astimezone(UTC).year + years))
     try:
         return time.replace(year=year)

@@ -35,7 +35,7 @@ class Message:
         return _TAKEN_UP.split(self.context)[-1] if self.context else ""
 
 
-def kept(hits: Iterable[Hit], passages: Sequence[SourcePassage]) -> dict[TurnPlace, list[Message]]:
+def group_by_turn(hits: Iterable[Hit], passages: Sequence[SourcePassage]) -> dict[TurnPlace, list[Message]]:
     """The memories that keep messages, by their turns. `passages`: of all memories that are not turns themselves."""
     of: dict[UUID, list[SourcePassage]] = {}
     for each in passages:

@@ -58,13 +58,13 @@ class PreparedSearch:
     now: datetime
 
 
-@tracing.traced("prepare")
+@tracing.trace("prepare")
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
     """The query parsed, widened and embedded, holding no connection."""
     stopwatch, now, on = Stopwatch(), query.as_of or res.clock(), query.ranking.techniques
     plan = _plan(query, res, now)
     summary = await _summary(query, plan, res)
-    widened = await techniques.widened(query, res) if on.query_expansion or on.hyde else AddedTexts()
+    widened = await techniques.widen(query, res) if on.query_expansion or on.hyde else AddedTexts()
     text = await prepare_text(query, summary.speakers, now, stopwatch, res, added=widened.texts)
     plan = replace(
         plan,
@@ -124,8 +124,8 @@ def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
         conditions=visibility.conditions("m", query, now),
         generation=res.generation,
         exact_rows=sizes.EXACT_ROWS,
-        filter_keys=filter_keys.needed(query.narrow),
-        column_ranges=column_ranges.needed(query.narrow, query.window),
+        filter_keys=filter_keys.find_keys(query.narrow),
+        column_ranges=column_ranges.find_ranges(query.narrow, query.window),
         tags=query.tags,
         arm_limit=max(MIN_ARM_LIMIT, query.limit * 2),
         limit=query.limit,
@@ -157,7 +157,7 @@ async def _part_summary(part: Condition, of_turns: Condition, query: Query, res:
     key = (part.sql, repr(part.values), count_to, res.context.wall)
     kept_until, known = res.scope_summaries.get(key, (0.0, None))
     fresh = known is not None and time.monotonic() < kept_until
-    metrics.looked_up("scope", hits=int(fresh), misses=int(not fresh))
+    metrics.count_look_up("scope", hits=int(fresh), misses=int(not fresh))
     if known is not None and fresh:
         return known
     async with res.db.read(query.scope.workspace_id, generic_plans=True) as session:

@@ -126,7 +126,7 @@ def cap_groups(pieces: Sequence[PromptPiece], most: int | None) -> list[PromptPi
     return kept
 
 
-def said(turn: Turn, text: str, zone: ZoneInfo) -> PromptLine:
+def turn_line(turn: Turn, text: str, zone: ZoneInfo) -> PromptLine:
     """Returns the line of a turn under the heading of its day and conversation."""
     at = turn.timestamp.astimezone(zone)
     name = f" ({one_line(turn.scope.run_id)[:60]})" if turn.scope.run_id else ""
@@ -134,7 +134,7 @@ def said(turn: Turn, text: str, zone: ZoneInfo) -> PromptLine:
     return PromptLine((turn.conversation_id, turn.index), text, order, f"### {at:%a %Y-%m-%d}{name}")
 
 
-def spoken(turn: Turn, text: str | None = None) -> str:
+def format_turn(turn: Turn, text: str | None = None) -> str:
     """Returns the turn with who speaks; `text`: its words, where they are not the turn's own."""
     return f"{one_line(turn.speaker or turn.role.capitalize())}: {one_line(text or turn.text)}"
 

@@ -10,7 +10,7 @@ from datetime import datetime
 
 from service.domain.text import CleanText
 from service.providers.protocols import LlmRequest
-from service.understanding.prompts import MATERIAL, fenced, schema_of
+from service.understanding.prompts import MATERIAL, fence, schema_of
 
 EXPAND = f"""You prepare a search in somebody's notes. {MATERIAL}
 Write how the notes that answer the question might put it: one to three short statements, with other words for the same
@@ -43,12 +43,12 @@ HYDE_TEMPERATURE = 0.7
 
 def expand(text: CleanText) -> LlmRequest:
     return LlmRequest(
-        "expand", EXPAND, fenced(text), schema_of(statements={"type": "array", "items": {"type": "string"}}), 0, 300
+        "expand", EXPAND, fence(text), schema_of(statements={"type": "array", "items": {"type": "string"}}), 0, 300
     )
 
 
 def hyde(text: CleanText) -> LlmRequest:
-    return LlmRequest("hyde", HYDE, fenced(text), schema_of(note={"type": "string"}), HYDE_TEMPERATURE, 300)
+    return LlmRequest("hyde", HYDE, fence(text), schema_of(note={"type": "string"}), HYDE_TEMPERATURE, 300)
 
 
 def self_query(text: CleanText, *, reference: datetime, timezone: str) -> LlmRequest:
@@ -57,7 +57,7 @@ def self_query(text: CleanText, *, reference: datetime, timezone: str) -> LlmReq
     return LlmRequest(
         "self_query",
         system,
-        fenced(text),
+        fence(text),
         schema_of(start=maybe, end=maybe, types=words, tags=words, filters=maybe),
         0,
         300,
@@ -66,12 +66,12 @@ def self_query(text: CleanText, *, reference: datetime, timezone: str) -> LlmReq
 
 def rerank(query: CleanText, notes: Sequence[str]) -> LlmRequest:
     """The notes are numbered from 1."""
-    listed = "\n".join(f"{number}. {fenced(text)}" for number, text in enumerate(notes, 1))
+    listed = "\n".join(f"{number}. {fence(text)}" for number, text in enumerate(notes, 1))
     entry = schema_of(id={"type": "integer"}, score={"type": "number"})
     return LlmRequest(
         "rerank",
         RERANK,
-        f"Question:\n{fenced(query)}\n\nNotes:\n{listed}",
+        f"Question:\n{fence(query)}\n\nNotes:\n{listed}",
         schema_of(scores={"type": "array", "items": entry}),
         0,
         20 * len(notes) + 100,

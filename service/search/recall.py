@@ -60,18 +60,18 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
         ranked = RankedTurns((), None)
         if "turns" in query.include:
             with watch.measure("turns"):
-                ranked = await turn_search.ranked(session, turn_query, res)
+                ranked = await turn_search.rank(session, turn_query, res)
         facts = [hit.memory.id for hit in found.hits if hit.memory.turn_index is None]
         passages = await sources.passages(session, query.scope.workspace_id, facts)
         await use_custom_plans(session)
-        kept = messages.kept(found.hits, passages)
+        kept = messages.group_by_turn(found.hits, passages)
         memories = {place: max((each.hit for each in said), key=lambda hit: hit.score) for place, said in kept.items()}
         matches: Sequence[tuple[TurnPlace, float]] = ()
         turns: Mapping[TurnPlace, Turn] = {}
         rewritten: set[TurnPlace] = set()
         if "turns" in query.include:
             with watch.measure("turns"):
-                matches = _wanted(query, interleaved(ranked.hits, memories), probabilities(ranked.hits, memories))
+                matches = _choose(query, interleave(ranked.hits, memories), probabilities(ranked.hits, memories))
                 places = [place for place, _ in matches]
                 turns = await recall_context.turn_windows(
                     session, query.scope.workspace_id, places, query.context_window, now=res.clock()
@@ -127,7 +127,7 @@ async def _task_vector(query: RecallQuery, turn_query: turn_search.PreparedTurnS
         return None
 
 
-def interleaved(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> list[tuple[TurnPlace, float]]:
+def interleave(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> list[tuple[TurnPlace, float]]:
     """Returns the places of turns with their scores (0..1), best first. The place of each turn that a memory keeps is
     taken by the next best of those memories, with its own score; a turn between two of them gets at most the score of
     the one above it."""
@@ -153,7 +153,7 @@ def probabilities(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) ->
     return of_turns | {place: hit.answer_probability for place, hit in memories.items()}
 
 
-def _wanted(
+def _choose(
     query: RecallQuery, matches: Sequence[tuple[TurnPlace, float]], known: Mapping[TurnPlace, float | None]
 ) -> list[tuple[TurnPlace, float]]:
     """The first of the turns that are probable enough."""
@@ -192,7 +192,7 @@ async def _entities(
     if "entities" not in query.include:
         return []
     with watch.measure("entities"):
-        entities = await recall_context.named_entities(session, query.scope, names)
+        entities = await recall_context.find_entities(session, query.scope, names)
         ids = [each.id for each in entities]
         relations = await recall_context.relations(session, query.scope.workspace_id, ids, now=res.clock())
     return [EntityItem(each, tuple(relations.get(each.id, ()))) for each in entities[: query.top_k]]

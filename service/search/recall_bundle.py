@@ -18,7 +18,7 @@ from service.language import summary
 from service.language.untrusted import one_line
 from service.search import prompt_block
 from service.search.messages import Message, plain
-from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, pack, spoken
+from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, format_turn, pack
 from service.search.values import PARTS, Bundle, EntityItem, FactItem, PartMetrics, PartName, RecallQuery, TurnItem
 
 LONG_CHARS = 1_000
@@ -137,15 +137,15 @@ class _Lines:
         """A message in its own words, after the quotation of what it refers to, unless that is above it in the
         block."""
         kept = sorted(self.results.messages.get((turn.conversation_id, turn.index), ()), key=lambda each: each.start)
-        text = spoken(turn)
+        text = format_turn(turn)
         if len(kept) == 1 and plain(kept[0].own) == plain(turn.text):
-            text = spoken(turn, kept[0].own)
+            text = format_turn(turn, kept[0].own)
             if kept[0].context and not self._is_above(turn, kept[0].takes_up):
                 text = f"{one_line(kept[0].context)} {text}"
         elif kept and len(turn.text) > LONG_CHARS:
-            text = spoken(turn, " \u2026 ".join(each.own for each in kept))
+            text = format_turn(turn, " \u2026 ".join(each.own for each in kept))
         marks = dict.fromkeys(self.marks(each.hit) for each in kept)
-        return prompt_block.said(turn, text + "".join(marks), self.zone)
+        return prompt_block.turn_line(turn, text + "".join(marks), self.zone)
 
     def _is_above(self, turn: Turn, words: str) -> bool:
         """Whether an earlier turn of the same day and conversation says this in the block."""
@@ -181,7 +181,7 @@ class _Lines:
         places = (place for place, kept in self.results.messages.items() if hit in (each.hit for each in kept))
         if hit.memory.id in known.get("facts", {}) or any(place in known.get("turns", {}) for place in places):
             return f"{day}"
-        return f"\u201c{summary.shortened(one_line(hit.memory.text), QUOTED_CHARS)}\u201d, {day}"
+        return f"\u201c{summary.shorten(one_line(hit.memory.text), QUOTED_CHARS)}\u201d, {day}"
 
 
 def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:

@@ -42,12 +42,12 @@ class _Scores(BaseModel):
     scores: list[Any] = []
 
 
-def shown(query: Query, res: Resources) -> int:
+def count_shown(query: Query, res: Resources) -> int:
     """Returns how many hits a reranker is shown; 0 when none is configured, or the request refuses it."""
     return CANDIDATES if query.ranking.rerank is not False and _provider(res) is not None else 0
 
 
-async def reranked(
+async def rerank(
     query: Query, ranked: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
 ) -> tuple[list[Ranked], TechniqueUse, tuple[str, ...]]:
     """Returns the hits in their new order; in the old one, with a warning, when the reranker fails."""

@@ -110,7 +110,7 @@ async def search(query: Query, res: Resources) -> SearchResult:
     result = await (_search_text(query, res) if query.text else _most_important(query, res))
     if query.connected:
         ids = [hit.memory.id for hit in result.hits]
-        result = replace(result, connected=await reading.connected(query, ids, res))
+        result = replace(result, connected=await reading.read_connected(query, ids, res))
     return result
 
 
@@ -170,14 +170,16 @@ async def within(session: Session, prepared: PreparedSearch, res: Resources) -> 
     return await finish(prepared, await read(session, prepared, res), res)
 
 
-@tracing.traced("read")
+@tracing.trace("read")
 async def read(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
     """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
     query, stopwatch = prepared.query, prepared.stopwatch
-    measured = await (_measured(session, prepared, res) if query.as_of is None else _recorded(session, prepared, res))
+    measured = await (
+        _measure(session, prepared, res) if query.as_of is None else _measure_recorded(session, prepared, res)
+    )
     context = measured.context
     stopwatch.lap("signals")
-    shown_to_reranker = rerank.shown(query, res)
+    shown_to_reranker = rerank.count_shown(query, res)
     columns, cosines = signals.columns(measured.features, context), signals.cosines(measured.features)
     ahead = max(query.limit + currency.LOOKAHEAD, shown_to_reranker)
     ranked = _rank(context, measured.features, columns, ahead)[query.skip :]
@@ -200,7 +202,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
         by_id = await _drop_repeated(session, query, rows)
     stopwatch.lap("rows")
-    shown = ranked if query.ranking.rerank else _shown(prepared, ranked, by_id)
+    shown = ranked if query.ranking.rerank else _choose_hits(prepared, ranked, by_id)
     of_memories = [key for each in shown if (key := _id(each)) in by_id and by_id[key].source == "memory"]
     said_later = await _later(session, query, of_memories, measured, res)
     stopwatch.lap("later")
@@ -235,7 +237,7 @@ def _wider(prepared: PreparedSearch) -> PreparedSearch:
     return replace(prepared, plan=replace(plan, arm_limit=plan.arm_limit * 4, limit=plan.limit * 4))
 
 
-async def _measured(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
+async def _measure(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
     with tracing.span("candidates"):
         found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=sizes.BINARY_ROWS)
@@ -255,12 +257,12 @@ async def _measured(session: Session, prepared: PreparedSearch, res: Resources) 
         matching_texts += int(np.count_nonzero(spoken.text_lexical))
         stopwatch.lap("turns")
     context = signals.query_context(query, prepared.text.parsed, prepared.now, prepared.text.term_ids, found, entities)
-    wanted = signals.wanted_features(context, matching_texts)
+    wanted = signals.choose_features(context, matching_texts)
     if plan.original_vector is not None:
         wanted |= {"original_cosine"}
     measured = await features.read(session, plan, ids, context.idf, wanted)
     if spoken is not None:
-        measured = features.joined(features.with_contexts(measured, contexts), spoken, wanted)
+        measured = features.join(features.with_contexts(measured, contexts), spoken, wanted)
     if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
         context = replace(context, stats=await stats.for_ranking(session, query.scope.workspace_id, ids))
     context = signals.with_features(context, measured, matching_texts, res.embedder.similarity)
@@ -283,11 +285,11 @@ async def _turns(
         exact_rows=max(sizes.EXACT_ROWS, 1),
         beside=found,
     )
-    spoken = features.chosen(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)
+    spoken = features.choose(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)
     return replace(found, arms={**found.arms, "turns": spoken.ids}), spoken, contexts
 
 
-async def _recorded(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
+async def _measure_recorded(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
     """Candidates and features of memories as recorded at a moment."""
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
     scope = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
@@ -346,29 +348,29 @@ def _rank(context: QueryContext, measured: Features, columns: Columns, limit: in
     ranking, query = context.ranking, context.query
     explain = query.explain or query.explain_id is not None
     wide = limit * DIVERSITY_OVERFETCH if ranking.diversity > 0 else limit
-    ranked = signals.fused(columns, context, limit=wide, explain=explain)
+    ranked = signals.fuse(columns, context, limit=wide, explain=explain)
     if ranking.diversity == 0:
         return ranked
     terms = dict(zip(measured.ids, measured.terms, strict=True))
     overlap = fusion.text_overlap([terms[_id(each)] for each in ranked])
-    return fusion.diversified(ranked, overlap, ranking.diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
+    return fusion.diversify(ranked, overlap, ranking.diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
 
 
 # -- after the snapshot -----------------------------------------------------------------------------------------------
 
 
-@tracing.traced("finish")
+@tracing.trace("finish")
 async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) -> SearchResult:
     """The final hits, after the reranker has seen them; holds no connection."""
     query, stopwatch = prepared.query, prepared.stopwatch
     candidates = found.measured.found
     ranked, warnings = list(found.ranked), (*prepared.text.vectors.warnings, *found.measured.warnings)
-    if query.ranking.rerank or rerank.shown(query, res):
+    if query.ranking.rerank or rerank.count_shown(query, res):
         texts: dict[Hashable, str] = {each: row.text for each, row in found.memories.items()}
-        ranked, prepared.used["rerank"], more = await rerank.reranked(query, ranked, texts, res)
+        ranked, prepared.used["rerank"], more = await rerank.rerank(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
-    ranked = _shown(prepared, ranked, found.memories)
+    ranked = _choose_hits(prepared, ranked, found.memories)
     hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
     probable = tuple(each for each in hits if is_probable(each.answer_probability, query.min_probability))
     arm_counts = {name: len(arm) for name, arm in candidates.arms.items()}
@@ -379,14 +381,14 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         warnings,
         prepared.used,
         SearchDetails(arm_counts, candidates.text_count, stopwatch.ms) if query.explain else None,
-        explanation.placed(found.explanation, hits, probable) if found.explanation else None,
+        explanation.place(found.explanation, hits, probable) if found.explanation else None,
         found.measured.context.entities.ids,
         found.answer.probability if found.answer else None,
         found.read_on if len(ranked) < query.limit else None,
     )
 
 
-def _shown(prepared: PreparedSearch, ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:
+def _choose_hits(prepared: PreparedSearch, ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:
     """The hits of the answer, each text once; current memories come first, unless the query looks back."""
     query, parsed = prepared.query, prepared.text.parsed
     if not (parsed.looks_back or parsed.time):

@@ -99,7 +99,7 @@ def query_context(
     )
 
 
-def wanted_features(context: QueryContext, matching_texts: int) -> frozenset[str]:
+def choose_features(context: QueryContext, matching_texts: int) -> frozenset[str]:
     """Which of features.OPTIONAL, and SHORT_TEXTS, this query needs; `matching_texts`: those with a term of it."""
     ranking, parsed = context.ranking, context.parsed
     on = ranking.factors
@@ -139,7 +139,7 @@ def _are_few(context: QueryContext, texts: int) -> bool:
     return 0 < texts <= max(1, min(MAX_FEW_MATCHES, context.text_count // 50))
 
 
-def required_terms(context: QueryContext) -> Collection[tuple[str, ...]]:
+def find_required_terms(context: QueryContext) -> Collection[tuple[str, ...]]:
     """The terms that must match exactly."""
     return context.parsed.rare_terms if context.few_matches else context.parsed.exact_terms
 
@@ -178,7 +178,7 @@ def fusion_context(context: QueryContext) -> FusionContext:
         "first_person": bool(parsed.speakers),
         "time": parsed.time is not None or context.time_span is not None,
         "dated": parsed.asks_when,
-        "rare": bool(required_terms(context)),
+        "rare": bool(find_required_terms(context)),
         "tag": bool(context.query.tags),
         "entity": bool(context.entity_weights),
         "goal": bool(context.goals),
@@ -194,7 +194,7 @@ def fusion_context(context: QueryContext) -> FusionContext:
     )
 
 
-def fused(columns: Columns, context: QueryContext, *, limit: int | None = None, explain: bool = True) -> list[Ranked]:
+def fuse(columns: Columns, context: QueryContext, *, limit: int | None = None, explain: bool = True) -> list[Ranked]:
     """The best `limit` candidates (None: all), best first."""
     ranking = context.ranking
     return fusion.fuse(columns, fusion_context(context), weights(ranking), ranking.fusion, limit=limit, explain=explain)
@@ -224,9 +224,9 @@ def columns(found: Features, context: QueryContext) -> Columns:
     """The signals and factors of the candidates."""
     signals = {
         "text_lexical": found.text_lexical,
-        "context_lexical": _filled(found.context_lexical, found.text_lexical),
+        "context_lexical": _fill(found.context_lexical, found.text_lexical),
         "text_vector": found.text_vector,
-        "context_vector": _filled(found.context_vector, found.text_vector),
+        "context_vector": _fill(found.context_vector, found.text_vector),
         "speaker": _speaker(found, context.parsed),
         "declarative": 1.0 - asking_share(found.ids, found.phrasing),
         "first_person": first_person_share(found.ids, found.phrasing)
@@ -234,7 +234,7 @@ def columns(found: Features, context: QueryContext) -> Columns:
         else np.zeros(len(found.ids)),
         "time": _timely(found, context),
         "dated": np.array(found.dated or np.zeros(len(found.ids)), dtype=np.float64),
-        "rare": _rare(found, required_terms(context), context),
+        "rare": _rare(found, find_required_terms(context), context),
         "tag": np.array(found.tagged or np.zeros(len(found.ids)), dtype=np.float64),
         "entity": _entity(found, context),
         "goal": _goal(found, context),
@@ -242,7 +242,7 @@ def columns(found: Features, context: QueryContext) -> Columns:
     return Columns(found.ids, signals, factors(found, context))
 
 
-def _filled(column: Column, other: Column) -> Column:
+def _fill(column: Column, other: Column) -> Column:
     """The features of a memory's context; a memory without context is its own."""
     return np.where(np.isnan(column), other, column)
 
@@ -294,18 +294,18 @@ def factors(found: Features, context: QueryContext) -> dict[str, Column]:
         made["temporal_tag"] = _temporal_tag(found, context)
     if on.importance:
         relevance = np.array([each.relevance if each else 1.0 for each in stats], dtype=np.float64)
-        made["importance"] = _centred(on.importance, np.array(found.importance, dtype=np.float64) * relevance)
+        made["importance"] = _centre(on.importance, np.array(found.importance, dtype=np.float64) * relevance)
     if on.salience:
         salience = np.array([each.salience if each else None for each in stats], dtype=np.float64)
-        made["salience"] = _centred(on.salience, salience)
+        made["salience"] = _centre(on.salience, salience)
     if on.recency:
         now = (context.query.reference or context.now).timestamp()
         days = [max(0.0, now - moment.timestamp()) / DAY_S for moment in found.timestamp]
-        made["recency"] = _centred(on.recency, np.exp2(-np.array(days, dtype=np.float64) / HALF_LIFE_DAYS))
+        made["recency"] = _centre(on.recency, np.exp2(-np.array(days, dtype=np.float64) / HALF_LIFE_DAYS))
     return made
 
 
-def _centred(strength: float, value: Column) -> Column:
+def _centre(strength: float, value: Column) -> Column:
     """The factor for a value 0..1: 1 for a value of 0.5, 1 - strength for 0 and 1 + strength for 1."""
     return 1 + strength * (2 * np.clip(value, 0.0, 1.0) - 1)
 

@@ -138,10 +138,10 @@ async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str
     return found, {"self_query": TechniqueUse(elapsed_ms(began), len(added), note)}
 
 
-async def widened(query: Query, res: Resources) -> AddedTexts:
+async def widen(query: Query, res: Resources) -> AddedTexts:
     """Returns the texts of query expansion and HyDE, which ask the language model at the same time."""
     on = query.ranking.techniques
-    wanted = {"query_expansion": (on.query_expansion, _expanded), "hyde": (on.hyde, _imagined)}
+    wanted = {"query_expansion": (on.query_expansion, _expand), "hyde": (on.hyde, _imagine)}
     running = {name: ask(query, res) for name, (switched, ask) in wanted.items() if switched}
     found = dict(zip(running, await asyncio.gather(*running.values()), strict=True))
     texts = tuple(dict.fromkeys(text for each, _ in found.values() for text in each))
@@ -174,7 +174,7 @@ async def _generic_request(owner: UUID, res: Resources) -> Vector:
     return found
 
 
-async def _expanded(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:
+async def _expand(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:
     began = time.perf_counter()
     how = _RULES
     if res.llm is not None:
@@ -190,7 +190,7 @@ async def _expanded(query: Query, res: Resources) -> tuple[list[CleanText], Tech
     return [CleanText(turned)], TechniqueUse(elapsed_ms(began), 1, how)
 
 
-async def _imagined(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:
+async def _imagine(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:
     began = time.perf_counter()
     if res.llm is None:
         return [], TechniqueUse(0.0, 0, _NO_MODEL)

@@ -61,7 +61,7 @@ async def search(wanted: TurnFilter, text: CleanText, limit: int, res: Resources
     speakers and times count, and a warning says so."""
     prepared = await prepare(wanted, text, limit, res)
     async with res.db.snapshot(wanted.scope.workspace_id, steady_plans=True) as session:
-        return await ranked(session, prepared, res, skip=skip)
+        return await rank(session, prepared, res, skip=skip)
 
 
 async def prepare(wanted: TurnFilter, text: CleanText, limit: int, res: Resources) -> PreparedTurnSearch:
@@ -74,7 +74,7 @@ async def prepare(wanted: TurnFilter, text: CleanText, limit: int, res: Resource
     return PreparedTurnSearch(wanted, query, replace(prepared, parsed=parsed), now)
 
 
-async def ranked(session: Session, prepared: PreparedTurnSearch, res: Resources, *, skip: int = 0) -> RankedTurns:
+async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *, skip: int = 0) -> RankedTurns:
     """Returns the best turns of the snapshot after the first `skip`, as many as fit a response."""
     wanted, query, text = prepared.wanted, prepared.query, prepared.text
     time = text.parsed.time
@@ -91,7 +91,7 @@ async def ranked(session: Session, prepared: PreparedTurnSearch, res: Resources,
     context = replace(context, time_span=signals.time_span(text.parsed, features))
     columns, cosines = signals.columns(features, context), signals.cosines(features)
     answer = answerability.of_memories(context, features, columns, cosines)
-    best = signals.fused(columns, context, limit=query.limit, explain=False)[skip:]
+    best = signals.fuse(columns, context, limit=query.limit, explain=False)[skip:]
     order = [(UUID(str(each.key)), each.score) for each in best]
     read = partial(turns.get_many, session, wanted.scope.workspace_id)
     rows, count = await direct.page_of_ids([each for each, _ in order], read)

@@ -146,12 +146,12 @@ def _says_whose(fact: str, source: SourceSentence) -> bool:
 def _turned_round(fact: str, said: str) -> bool:
     """Whether names and values that both have are in a different order: "from Oslo to Bergen", "from Bergen to
     Oslo"."""
-    in_fact, in_said = _named(fact), _named(said)
+    in_fact, in_said = _find_names(fact), _find_names(said)
     shared = [each for each in in_fact if in_said.count(each) == 1 and in_fact.count(each) == 1]
     return len(shared) > 1 and shared != [each for each in in_said if each in shared]
 
 
-def _named(text: str) -> list[str]:
+def _find_names(text: str) -> list[str]:
     found = sorted((*text_values.find(f"x {text}"), *text_values.names(f"x {text}")), key=lambda each: each.start)
     return [each.key for each in found]
 

@@ -17,7 +17,7 @@ from service.providers.protocols import LlmReply
 from service.runtime.resources import Resources
 from service.understanding import model_calls, prompts
 from service.understanding.extraction_reply import ReadOut, read, says_nothing
-from service.understanding.grounding import Grounded, grounded, quotes
+from service.understanding.grounding import Grounded, ground, quotes
 from service.understanding.sourcing import SourceTurns, content_words
 
 MAX_FACTS = 200
@@ -44,14 +44,14 @@ async def from_messages(
     assert res.llm is not None, "the caller asks only where there is a model"
     prompt = prompts.extract(sources, instruction or res.settings.llm.prompts.fact_extraction)
     read_out, reply = await model_calls.complete_read(res, workspace_id, prompt, lambda text: _read(text, sources))
-    name = model_calls.named(res, prompt.task)
+    name = model_calls.name_model(res, prompt.task)
     if reply.truncated and (read_out is None or not read_out.facts):
         raise AnswerCut(f"The answer of {name} was cut off.")
     if read_out is None:
         raise UnusableAnswer(f"The answer of {name} could not be read.")
     stated = [fact for fact in read_out.facts if not keeping.is_about_the_memory(fact.text)]
     chars = sum(len(each.text) for each in sources.messages)
-    kept = await res.rules.run_if_long(chars, grounded, stated[:MAX_FACTS], sources) if stated else Grounded(())
+    kept = await res.rules.run_if_long(chars, ground, stated[:MAX_FACTS], sources) if stated else Grounded(())
     if stated and not kept.facts:
         raise UnusableAnswer(f"No fact of {name} is borne out by the messages.")
     warnings = (*_reply_warnings(read_out, reply, len(stated)), *kept.warnings)

@@ -52,7 +52,7 @@ def read(text: str, zone: ZoneInfo, known: Sequence[CleanText]) -> ReadOut | Non
     """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one.
     `known`: the memories that it was shown. A fact without a label counts as implied."""
     for value in readings(text):
-        listed = _listed(value)
+        listed = _find_list(value)
         found = tuple(fact for each in listed or () if (fact := _fact(each, zone, known)) is not None)
         if found or listed == []:
             return ReadOut(found, len(listed or ()) - len(found))
@@ -67,7 +67,7 @@ def says_nothing(text: str) -> bool:
     return NOTHING.match(said) is not None
 
 
-def _listed(value: object) -> list[Any] | None:
+def _find_list(value: object) -> list[Any] | None:
     """The list of facts, also if there is a single fact instead of a list."""
     inner = value["facts"] if isinstance(value, dict) and "facts" in value else value
     if isinstance(inner, dict) and any(isinstance(inner.get(key), str) for key in TEXT_KEYS):
@@ -96,8 +96,8 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
         correction=value.get("correction") is True,
         message=None if place is None else place - 1,
         level=level if level is not None and 1 <= level <= 10 else None,
-        entities=tuple(_named(value.get("entities"))),
-        relations=tuple(_related(value.get("relations"))),
+        entities=tuple(_parse_entities(value.get("entities"))),
+        relations=tuple(_parse_relations(value.get("relations"))),
         speaker=value["speaker"].strip() if isinstance(value.get("speaker"), str) else None,
         kind=MemoryType(kind) if isinstance(kind, str) and kind in set(MemoryType) else None,
         categories=tuple(each for each in topics if isinstance(each, str)) if isinstance(topics, list) else (),
@@ -128,7 +128,7 @@ def _moment(value: Any, zone: ZoneInfo) -> datetime | None:
     if len(text) in (4, 7):
         text += "-01-01"[len(text) - 4 :]
     try:
-        return moments.parsed(text, zone)
+        return moments.parse(text, zone)
     except ValueError:
         return None
 
@@ -137,7 +137,7 @@ def _usable(text: str) -> bool:
     return len(text.strip()) <= MAX_FACT_CHARS and any(char.isalnum() for char in text)
 
 
-def _named(value: Any) -> list[NamedEntity]:
+def _parse_entities(value: Any) -> list[NamedEntity]:
     if not isinstance(value, list):
         return []
     given = [(each.get("name"), each.get("type"), each.get("description")) for each in value if isinstance(each, dict)]
@@ -152,7 +152,7 @@ def _short(value: Any) -> str | None:
     return " ".join(value.split())[:MAX_DESCRIPTION_CHARS] or None if isinstance(value, str) else None
 
 
-def _related(value: Any) -> list[NamedRelation]:
+def _parse_relations(value: Any) -> list[NamedRelation]:
     if not isinstance(value, list):
         return []
     found = []

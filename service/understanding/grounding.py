@@ -38,7 +38,7 @@ class Grounded:
         return (f"ungrounded_facts: {self.refused} claimed more than was said and were left out{quoted}.",)
 
 
-def grounded(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
+def ground(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
     """The facts as far as the conversation bears them out. Pure; some milliseconds where times are named."""
     kept: list[Fact] = []
     refused = 0
@@ -47,7 +47,7 @@ def grounded(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
     for fact in facts:
         nearest = sources.nearest(fact.text, fact.message)
         if checks.refusal(fact.text, sources, fact.message) is None:
-            kept.append(_checked(fact, nearest, sources))
+            kept.append(_check(fact, nearest, sources))
             continue
         refused += 1
         said = quotes(sources) if said is None else said
@@ -74,7 +74,7 @@ def _holds(quote: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns)
     return any(each.place == place and start < each.end and each.start < end for each in nearest)
 
 
-def _checked(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> Fact:
+def _check(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> Fact:
     """A fact with its message and those of its parts that the conversation supports."""
     message, span = _place(fact, nearest, sources)
     said = sources.messages[-1 if message is None else message]
@@ -84,15 +84,15 @@ def _checked(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns
     speakers = {each.speaker for each in sources.turns}
     return replace(
         fact,
-        text=CleanText(dates.dated(text, said.said_at, sources.zone)),
+        text=CleanText(dates.date_expressions(text, said.said_at, sources.zone)),
         message=message,
         start=span[0],
         end=span[1],
         correction=fact.correction or corrects,
         by_assistant=(nearest[-1].said if nearest else said).by_assistant,
         speaker=fact.speaker if fact.speaker in speakers else said.speaker,
-        t_valid=_confirmed(fact.t_valid, times, before=said.said_at),
-        t_invalid=_confirmed(fact.t_invalid, times, after=said.said_at),
+        t_valid=_confirm(fact.t_valid, times, before=said.said_at),
+        t_invalid=_confirm(fact.t_invalid, times, after=said.said_at),
         entities=tuple(each for each in fact.entities if _are_named((each.name,), sources)),
         relations=tuple(each for each in fact.relations if _are_named((each.source, each.target), sources)),
     )
@@ -122,7 +122,7 @@ def _times(nearest: Sequence[SourceSentence], sources: SourceTurns) -> Iterator[
             yield mention.ends_at - DAY
 
 
-def _confirmed(
+def _confirm(
     moment: datetime | None, times: Iterable[datetime], *, before: datetime | None = None, after: datetime | None = None
 ) -> datetime | None:
     """A model's moment, if it is one that the text names, to the day; on the right side of when it was said."""

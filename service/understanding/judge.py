@@ -40,10 +40,10 @@ class Related:
 
 def judge(statement: Statement, known: Sequence[Neighbour]) -> Decision:
     """Returns the decision, with at least one edit. `known`: nearest first."""
-    return _judged(statement, known, _all_related(statement, known))
+    return _judge(statement, known, _all_related(statement, known))
 
 
-def settled(statement: Statement, known: Sequence[Neighbour], comparison: Comparison | None = None) -> Decision | None:
+def settle(statement: Statement, known: Sequence[Neighbour], comparison: Comparison | None = None) -> Decision | None:
     """The judgement, if it leaves nothing open that a model would have to be asked; else None. `known`: nearest first.
 
     Open is whether the statement ends a memory, how it relates to those a model named when it found it, and whether the
@@ -58,7 +58,7 @@ def settled(statement: Statement, known: Sequence[Neighbour], comparison: Compar
         each.id in rest and _may_matter(each, comparison, is_nearest=not place) for place, each in enumerate(known)
     ):
         return None
-    return _judged(statement, known, related)
+    return _judge(statement, known, related)
 
 
 def _may_matter(memory: Neighbour, comparison: Comparison | None, *, is_nearest: bool) -> bool:
@@ -70,10 +70,10 @@ def _may_matter(memory: Neighbour, comparison: Comparison | None, *, is_nearest:
 
 
 def _all_related(statement: Statement, known: Sequence[Neighbour]) -> list[Related]:
-    return [each for memory in known if (each := _related(statement, memory)) is not None]
+    return [each for memory in known if (each := _relate(statement, memory)) is not None]
 
 
-def _judged(statement: Statement, known: Sequence[Neighbour], related: Sequence[Related]) -> Decision:
+def _judge(statement: Statement, known: Sequence[Neighbour], related: Sequence[Related]) -> Decision:
     edits, reasons = _edits(statement, related)
     adds = any(each.action is Action.ADD for each in edits)
     outdates = tuple(each.memory.id for each in related if each.link.kind is LinkKind.UNSURE and not each.later)
@@ -92,7 +92,7 @@ def _judged(statement: Statement, known: Sequence[Neighbour], related: Sequence[
 
 def contradicts(statement: Statement, memory: Neighbour) -> bool:
     """Whether the memory contradicts the statement, whichever of the two was said later."""
-    found = _related(statement, memory)
+    found = _relate(statement, memory)
     return found is not None and found.link.kind is LinkKind.ENDS
 
 
@@ -101,7 +101,7 @@ def is_later(memory: Neighbour, statement: Statement) -> bool:
     return _dated(statement, memory) and _last_known(memory) > _began(statement)
 
 
-def _related(statement: Statement, memory: Neighbour) -> Related | None:
+def _relate(statement: Statement, memory: Neighbour) -> Related | None:
     later = is_later(memory, statement)
     new, old = (memory.text, statement.text) if later else (statement.text, memory.text)
     change = None if later else statement.change
@@ -132,11 +132,11 @@ def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit
     same = next((each for each in related if each.link.kind is LinkKind.SAME), None)
     if same is not None:
         renewed = not same.later and _dated(statement, same.memory) and _began(statement) > _holds_from(same.memory)
-        ended = _ended(statement, [each for each in related if each is not same])
-        return (Edit(Action.NONE, same.memory, renewed=renewed), *_archived(ended)), [same.link.reason]
+        ended = _find_ended(statement, [each for each in related if each is not same])
+        return (Edit(Action.NONE, same.memory, renewed=renewed), *_archive(ended)), [same.link.reason]
     ends = [each for each in related if each.link.kind is LinkKind.ENDS and each.link.text is None]
     later = [each for each in ends if each.later]
-    before = _ended(statement, ends)
+    before = _find_ended(statement, ends)
     if later and not _is_over(statement):  # a statement about a past time stays true next to a later one
         following = min(later, key=lambda each: _holds_from(each.memory))
         previous = before[0].memory if before else None
@@ -144,7 +144,7 @@ def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit
     if not before:
         return (Edit(Action.ADD, None, statement.text),), []
     first = before[0]
-    edits = (Edit(Action.UPDATE, first.memory, statement.text), *_archived(before[1:]))
+    edits = (Edit(Action.UPDATE, first.memory, statement.text), *_archive(before[1:]))
     return edits, [first.link.reason]
 
 
@@ -159,7 +159,7 @@ def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, 
     )
 
 
-def _ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
+def _find_ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
     """The memories that the statement ends: all that fill the same slot, the latest first, else the nearest.
 
     A statement about a past time ("I worked at Acme until May") ends no memory that still holds.
@@ -183,7 +183,7 @@ def _was_over(memory: Neighbour, statement: Statement) -> bool:
     return memory.t_invalid is not None and statement.said_at is not None and memory.t_invalid <= statement.said_at
 
 
-def _archived(ended: Sequence[Related]) -> list[Edit]:
+def _archive(ended: Sequence[Related]) -> list[Edit]:
     return [Edit(Action.DELETE, each.memory) for each in ended]
 
 

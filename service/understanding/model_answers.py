@@ -22,38 +22,40 @@ MAX_OPERATIONS = 20
 """Maximum number of entries in an answer; a sensible one has one to three."""
 
 
-def checked(
+def check(
     statement: Statement, shown: Sequence[Neighbour], answer: str, evidence: Evidence, *, may_drop: bool = False
 ) -> Decision:
     """The usable part of the model's answer. Pure. `may_drop`: an instruction of the workspace's own may want facts
     left out, by NONE."""
     fact = statement.text
-    listed = _listed(answer)
+    listed = _find_list(answer)
     if listed is None:
-        return _rejected(statement, shown, evidence, "the answer could not be read")
+        return _reject(statement, shown, evidence, "the answer could not be read")
     read = [_operation(each, fact, shown) for each in listed[:MAX_OPERATIONS]]
     operations = tuple(each for each in read if each is not None)
     if not operations:
-        return _rejected(statement, shown, evidence, "it names no memory that was shown")
+        return _reject(statement, shown, evidence, "it names no memory that was shown")
     if not all(_grounded(each, fact) for each in operations):
-        return _rejected(statement, shown, evidence, "it writes what neither the fact nor the memory says")
+        return _reject(statement, shown, evidence, "it writes what neither the fact nor the memory says")
     if any(_overwrites(each, fact) for each in operations):
-        return _rejected(statement, shown, evidence, "it puts the fact in the place of a memory about something else")
+        return _reject(statement, shown, evidence, "it puts the fact in the place of a memory about something else")
     meant = _meaningful(operations)
     if not may_drop and any(_drops(each, statement, shown) for each in meant):
-        return _rejected(statement, shown, evidence, "it drops a fact that no memory says")
+        return _reject(statement, shown, evidence, "it drops a fact that no memory says")
     deletes = [each for each in operations if each.action is Action.DELETE]
     touched = [each.target.id for each in operations if each.target is not None and each.action is not Action.NONE]
     if len(deletes) > 1 or len(set(touched)) < len(touched) or _deletes_unrelated(operations, fact):
-        return _rejected(statement, shown, evidence, "it would retire more than it puts in place")
+        return _reject(statement, shown, evidence, "it would retire more than it puts in place")
     verbs = "+".join(each.action for each in operations)
     edits = _in_time(_never_less(meant, fact), statement)
     return Decision(
-        edits, replace(evidence, verdict=verbs, reason=_why(listed) or evidence.reason), _dropped(listed, None in read)
+        edits,
+        replace(evidence, verdict=verbs, reason=_why(listed) or evidence.reason),
+        _explain_dropped(listed, None in read),
     )
 
 
-def _dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
+def _explain_dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
     """The rejected part of an answer."""
     warnings = ["unknown_id: an operation on a memory that was not shown was dropped."] if unknown else []
     if len(listed) > MAX_OPERATIONS:
@@ -144,7 +146,7 @@ def _action(value: Any) -> Action | None:
     return Action(name) if name in set(Action) else None
 
 
-def _listed(answer: str) -> list[Any] | None:
+def _find_list(answer: str) -> list[Any] | None:
     """The first list in the answer with an operation in it, else the first list; None when there is none."""
     first: list[Any] | None = None
     for value in readings(answer):
@@ -169,7 +171,7 @@ def _never_less(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ..
     return (*operations, Edit(Action.ADD, None, fact)) if retires and not places else operations
 
 
-def _rejected(statement: Statement, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
+def _reject(statement: Statement, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
     fallback = judge(statement, shown)
     reason = f"{why}; the rules decided {fallback.evidence.verdict}"
     judged = replace(evidence, verdict=fallback.evidence.verdict, reason=reason, rejected=True)

@@ -32,7 +32,7 @@ async def complete(
     stored for the next equal prompt."""
     store = AnswerTable(res.db, ANSWERS_KEPT_S, res.clock, res.context.deferred)
     llm = CachedLlm(_metered(res, workspace_id), store, workspace_id, usable, res.context.budget)
-    return await llm.complete(tuned(prompt, res.settings))
+    return await llm.complete(tune(prompt, res.settings))
 
 
 def _metered(res: Resources, workspace_id: UUID) -> Llm:
@@ -42,7 +42,7 @@ def _metered(res: Resources, workspace_id: UUID) -> Llm:
     return DayLimitedLlm(res.llm, res, workspace_id)
 
 
-def named(res: Resources, task: str) -> str:
+def name_model(res: Resources, task: str) -> str:
     """The provider and model of a task."""
     assert res.llm is not None
     provider, _, usual = res.llm.model.partition(":")
@@ -50,7 +50,7 @@ def named(res: Resources, task: str) -> str:
     return f"{provider}:{own or usual}"
 
 
-def tuned(prompt: LlmRequest, settings: Settings) -> LlmRequest:
+def tune(prompt: LlmRequest, settings: Settings) -> LlmRequest:
     """The prompt under the deployment's settings; a task with a temperature of its own keeps it."""
     return replace(
         prompt,
@@ -62,7 +62,7 @@ def tuned(prompt: LlmRequest, settings: Settings) -> LlmRequest:
 
 async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmRequest) -> LlmReply:
     """Completes a prompt without the cache, as it will hardly be sent again."""
-    return await _metered(res, workspace_id).complete(tuned(prompt, res.settings))
+    return await _metered(res, workspace_id).complete(tune(prompt, res.settings))
 
 
 async def complete_read(
@@ -80,5 +80,5 @@ async def complete_as(
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
     found, reply = await complete_read(res, workspace_id, prompt, lambda text: validate(text, shape))
     if found is None:
-        raise UnusableAnswer(f"The answer of {named(res, prompt.task)} could not be read.")
+        raise UnusableAnswer(f"The answer of {name_model(res, prompt.task)} could not be read.")
     return found, reply

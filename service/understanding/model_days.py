@@ -107,7 +107,7 @@ class DayLimitedLlm:
         if self.res.db.write_refusal is not None:
             return
         cost = self.res.settings.llm.budget.cost(used.prompt_tokens, used.completion_tokens)
-        metrics.MODEL_COST.labels(*model_calls.named(self.res, task).split(":", 1)).inc(cost)
+        metrics.MODEL_COST.labels(*model_calls.name_model(self.res, task).split(":", 1)).inc(cost)
         try:
             await model_days.settle(
                 self.res.db.without_wall(),

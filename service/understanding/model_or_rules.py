@@ -20,7 +20,7 @@ from service.domain.errors import LlmError
 from service.domain.fact import Comparison
 from service.runtime.resources import Resources
 from service.understanding import checks, model_answers, model_calls, prompts
-from service.understanding.judge import RULES, judge, settled
+from service.understanding.judge import RULES, judge, settle
 
 T = TypeVar("T")
 
@@ -82,7 +82,7 @@ def _judge_all(given: Sequence[ShownStatement]) -> list[Decision]:
 
 
 def _settle_all(given: Sequence[ShownStatement]) -> list[Decision | None]:
-    return [settled(each.statement, each.shown, each.comparison) for each in given]
+    return [settle(each.statement, each.shown, each.comparison) for each in given]
 
 
 async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -> Decision:
@@ -101,7 +101,7 @@ async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -
         return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
     ids = tuple(each.id for each in shown)
     evidence = Evidence("llm", reply.model or res.llm.model, "", Reason.MODEL, ids, prompt_sha256, reply.text)
-    decision = model_answers.checked(statement, shown, reply.text, evidence, may_drop=custom is not None)
+    decision = model_answers.check(statement, shown, reply.text, evidence, may_drop=custom is not None)
     cut = ("llm_truncated: the model's answer was cut off.",) if reply.truncated else ()
     return replace(decision, warnings=(*decision.warnings, *cut))
 

@@ -111,12 +111,12 @@ Keep names, numbers, dates and reasons; drop everything else. Answer with the sh
 def annotate(text: CleanText, *, reference: datetime, timezone: str) -> LlmRequest:
     """Importance, temporal and categories in one call."""
     system = ANNOTATE.format(reference=reference.isoformat(), timezone=timezone)
-    return _ask("annotate", system, fenced(text), schema=ANNOTATION_SCHEMA, max_tokens=200)
+    return _ask("annotate", system, fence(text), schema=ANNOTATION_SCHEMA, max_tokens=200)
 
 
 def classify(text: CleanText) -> LlmRequest:
     """The type of a note; only the first 1,000 characters are sent."""
-    return _ask("classify", CLASSIFY, fenced(CleanText(text[:1000])), schema=KIND_SCHEMA)
+    return _ask("classify", CLASSIFY, fence(CleanText(text[:1000])), schema=KIND_SCHEMA)
 
 
 def extract(sources: SourceTurns, instruction: str | None) -> LlmRequest:
@@ -126,14 +126,14 @@ def extract(sources: SourceTurns, instruction: str | None) -> LlmRequest:
     parts = [f"Reference time: {local.isoformat(timespec='minutes')} ({sources.zone.key})."]
     if sources.known:
         listed = (f"({number}) {text}" for number, text in enumerate(sources.known, 1))
-        parts.append("Known already:\n" + fenced(*listed))
+        parts.append("Known already:\n" + fence(*listed))
     if sources.before:
         said = (f"{_said_at(each, sources.zone)} {_line(each)}" for each in sources.before)
-        parts.append("Said before:\n" + fenced(*said))
+        parts.append("Said before:\n" + fence(*said))
     lines = (
         f"[{place}] {_said_at(each, sources.zone)} {_line(each)}" for place, each in enumerate(sources.messages, 1)
     )
-    parts.append("Conversation:\n" + fenced(*lines))
+    parts.append("Conversation:\n" + fence(*lines))
     return _ask("extract", f"{instruction or EXTRACT}\n\n{EXTRACT_FORM}", "\n\n".join(parts), schema=FACTS_SCHEMA)
 
 
@@ -150,7 +150,7 @@ def _line(said: Utterance) -> str:
 def decide(statement: Statement, shown: Sequence[Neighbour], *, instruction: str | None = None) -> LlmRequest:
     """Operations for one statement next to its neighbours, which are numbered from 1, each with when it was said."""
     stored = [f"[{n}] {each.text}" for n, each in enumerate(shown, 1)] or ["(no stored memory is near)"]
-    user = f"New fact:\n{fenced(statement.text)}\n\nStored memories:\n{fenced(*stored)}{_said(statement, shown)}"
+    user = f"New fact:\n{fence(statement.text)}\n\nStored memories:\n{fence(*stored)}{_said(statement, shown)}"
     return _ask("decide", instruction or DECIDE, user, schema=OPERATIONS_SCHEMA, max_tokens=1_000)
 
 
@@ -162,10 +162,10 @@ def _said(statement: Statement, shown: Sequence[Neighbour]) -> str:
 
 
 def summarise(text: CleanText) -> LlmRequest:
-    return _ask("summarise", SUMMARISE, fenced(text), schema=None, max_tokens=200)
+    return _ask("summarise", SUMMARISE, fence(text), schema=None, max_tokens=200)
 
 
-def fenced(*entries: str) -> str:
+def fence(*entries: str) -> str:
     """The entries between fences. None of them can end the fence early, or begin a line that looks like another."""
     lines = (DASHES.sub("- - -", indented(each)) for each in entries)
     return "\n".join((FENCE, *lines, FENCE))

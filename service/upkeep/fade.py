@@ -30,7 +30,7 @@ async def archive_faded(
 ) -> tuple[int, UUID | None]:
     """Archives the next faded memories; returns how many, and the id to continue after, None at the end."""
     async with res.db.read(workspace_id) as session:
-        ids = await fading.faded(session, workspace_id, which, after=after, batch=ARCHIVED_AT_ONCE)
+        ids = await fading.list_faded(session, workspace_id, which, after=after, batch=ARCHIVED_AT_ONCE)
         found = await memories.get_many(session, workspace_id, ids)
     count = 0
     for scope, group in groupby(sorted(found.values(), key=_owner), key=lambda each: each.scope):

@@ -145,7 +145,7 @@ async def _join(
     assert was is not None, "it is locked"
     assert stays is not None, "it is locked"
     older, newer = sorted((goes, stays), key=began)
-    values = updates.united_columns(older, newer)
+    values = updates.unite_columns(older, newer)
     if goes.importance.value > stays.importance.value:
         values |= {"importance": goes.importance.value, "importance_level": goes.importance.level}
     if stays.expires_at is not None and (goes.expires_at is None or goes.expires_at > stays.expires_at):

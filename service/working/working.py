@@ -102,7 +102,7 @@ async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources)
     """The entry. Reading counts as a use, so it is a writing transaction on the primary. Raises NotFound."""
     async with res.db.begin(scope.workspace_id) as session:
         found = await working.use(session, scope, kind, key, now=res.clock())
-    metrics.looked_up("working_memory", hits=int(found is not None), misses=int(found is None))
+    metrics.count_look_up("working_memory", hits=int(found is not None), misses=int(found is None))
     if found is None:
         raise missing(kind)
     return found

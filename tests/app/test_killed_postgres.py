@@ -17,7 +17,7 @@ from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres
 from service.postgres import migrate
 from service.postgres.roles import APP, OWNER
-from service.runtime.embedding import cached
+from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from tests.conftest import new_tenant, open_as
@@ -36,7 +36,7 @@ async def test_no_answer_but_503(resources: Resources, embedder: AngleEmbedder, 
             await asyncio.to_thread(migrate.upgrade, login_url(url, OWNER), settings)
             await generations.record_first(url, AngleEmbedder.model, embedder.dimension)
             async for database in open_as(url, APP):
-                embed = cached(embedder, database)
+                embed = with_caches(embedder, database)
                 tenant = await new_tenant(database)
                 served = serving(replace(resources, db=database, embedder=embed))
                 async with served as app, client_of(app, tenant.key) as client:

@@ -11,7 +11,7 @@ import pytest
 from httpx2 import AsyncClient, Response
 
 from service.postgres.roles import APP
-from service.runtime.embedding import cached
+from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from tests.conftest import Tenant, open_as
 from tests.fakes.embedder import AngleEmbedder
@@ -35,7 +35,7 @@ async def behind_proxy(
 ) -> AsyncIterator[AsyncClient]:
     """A client of a service that reaches Postgres through the proxy."""
     async for database in open_as(proxy.url, APP):
-        embed = cached(embedder, database)
+        embed = with_caches(embedder, database)
         async with serving(replace(resources, db=database, embedder=embed)) as app:
             async with client_of(app, tenant.key) as found:
                 yield found

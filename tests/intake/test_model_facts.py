@@ -14,7 +14,7 @@ from service.domain.job import Job
 from service.domain.text import CleanText
 from service.intake.jobs import conversations
 from service.providers.protocols import Vector
-from service.runtime.embedding import cached
+from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -156,7 +156,7 @@ class PartlyDown(AngleEmbedder):
 async def test_a_fact_without_a_vector_is_kept_and_gets_one(
     resources: Resources, tenant: Tenant, tables: Tables
 ) -> None:
-    moody = cached(PartlyDown(resources.embedder.dimension), resources.db)
+    moody = with_caches(PartlyDown(resources.embedder.dimension), resources.db)
     async with with_scripted_model(replace(resources, embedder=moody), tenant, ConversationScript()) as scripted:
         scripted.server.chat.reply({"facts": ["User plays the cello"]})
         found = await answer(scripted.client, [message("I play the cello.")])

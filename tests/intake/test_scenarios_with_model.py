@@ -11,7 +11,7 @@ from httpx2 import AsyncClient
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.providers.protocols import Vector
-from service.runtime.embedding import cached
+from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -219,7 +219,7 @@ class Moody(AngleEmbedder):
 
 
 async def test_one_fact_of_three_cannot_be_embedded(resources: Resources, tenant: Tenant) -> None:
-    moody = cached(Moody(resources.embedder.dimension), resources.db)
+    moody = with_caches(Moody(resources.embedder.dimension), resources.db)
     async with with_scripted_model(replace(resources, embedder=moody), tenant, MIND) as scripted:
         client = scripted.client
         told = await answer(client, THREE)

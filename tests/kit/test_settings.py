@@ -136,7 +136,7 @@ def test_keys_of_providers() -> None:
 
 def test_a_prompt_is_held_to_what_is_set() -> None:
     settings = Settings.of({"llm_max_tokens": 16, "llm_timeout_s": 2})
-    asked = model_calls.tuned(LlmRequest("decide", "system", "user"), settings)
+    asked = model_calls.tune(LlmRequest("decide", "system", "user"), settings)
     assert (asked.max_tokens, asked.deadline_s) == (16, 2)
 
 

@@ -46,9 +46,7 @@ def test_known_names_win_in_any_case_and_as_phrases() -> None:
 
 
 def test_grouped_has_the_five_keys_and_each_name_once() -> None:
-    view = entities.grouped(
-        entities.find("Anna told anna. Anna uses Redis in Berlin with Docker for Project Nightjar.")
-    )
+    view = entities.group(entities.find("Anna told anna. Anna uses Redis in Berlin with Docker for Project Nightjar."))
     assert view == {
         "tools": ["Redis", "Docker"],
         "projects": ["Project Nightjar"],
@@ -57,8 +55,8 @@ def test_grouped_has_the_five_keys_and_each_name_once() -> None:
         "organizations": [],
         "locations": ["Berlin"],
     }
-    assert entities.grouped([entities.EntitySpan("Vespa", "vehicle", 0, 5)])["vehicles"] == ["Vespa"]
-    assert list(entities.grouped([])) == ["tools", "projects", "people", "concepts", "organizations"]
+    assert entities.group([entities.EntitySpan("Vespa", "vehicle", 0, 5)])["vehicles"] == ["Vespa"]
+    assert list(entities.group([])) == ["tools", "projects", "people", "concepts", "organizations"]
 
 
 @given(st.text(max_size=120))

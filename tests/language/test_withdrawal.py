@@ -11,9 +11,9 @@ TEXT = "Hello. I live in Lisbon. It rains."
 
 
 def test_the_rest_of_the_text_reads_on() -> None:
-    assert withdrawal.shown(TEXT, [(7, 24)]) == "Hello. It rains."
-    assert withdrawal.shown("- one\n- two\n- three", [(6, 11)]) == "- one\n- three"
-    assert withdrawal.shown("I live in Lisbon.", [(0, 16)]) == ""
+    assert withdrawal.hide(TEXT, [(7, 24)]) == "Hello. It rains."
+    assert withdrawal.hide("- one\n- two\n- three", [(6, 11)]) == "- one\n- three"
+    assert withdrawal.hide("I live in Lisbon.", [(0, 16)]) == ""
 
 
 def test_a_kept_span_is_not_withdrawn() -> None:
@@ -37,6 +37,6 @@ def test_moved_spans_fit_the_text_that_is_left(text: str, pairs: list[tuple[int,
     removed = withdrawal.without(spans, [])
     left = withdrawal.cut(text, removed)
     for start in range(len(text)):
-        moved = withdrawal.moved((start, start + 1), removed)
+        moved = withdrawal.move((start, start + 1), removed)
         inside = any(low <= start < high for low, high in removed)
         assert left[moved[0] : moved[1]] == ("" if inside else text[start])

@@ -115,7 +115,7 @@ def test_the_server_dies_with_its_killed_owner(python: Python, data_dir: Path, r
     pid = _first_number(owner)
     owner.kill()
     _until(lambda: not _alive(pid))
-    assert cluster.written_pid(data_dir / "postgres") is None, "it went down cleanly"
+    assert cluster.read_pid(data_dir / "postgres") is None, "it went down cleanly"
 
 
 def test_an_orphan_server_is_taken_over(python: Python, data_dir: Path, run_sql: RunSql) -> None:

@@ -117,7 +117,7 @@ def test_the_whole_service(whole: Whole) -> None:
     assert list(whole.temporary.iterdir()) == []
     assert not (whole.data_dir / "tmp").exists()
     assert cluster.members(whole.data_dir / "postgres") == []
-    assert cluster.written_pid(whole.data_dir / "postgres") is None, "Postgres was shut down cleanly"
+    assert cluster.read_pid(whole.data_dir / "postgres") is None, "Postgres was shut down cleanly"
     asyncio.run(mcp_agent.is_told_where_nothing_runs(whole.data_dir, whole.port))
 
 

@@ -19,7 +19,7 @@ from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import choose_embedder, choose_llm
-from service.runtime.embedding import cached
+from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from tests.conftest import DIMENSION, Tenant
 from tests.fakes.collector import Collector, SeenSpan
@@ -59,7 +59,7 @@ async def asking(
     assert hosted is not None
     assert chat is not None
     options = ClientOptions(timeout_s=5)
-    embedder = cached(OpenAiEmbedder(hosted, DIMENSION, options=options), database)
+    embedder = with_caches(OpenAiEmbedder(hosted, DIMENSION, options=options), database)
     res = replace(resources, embedder=embedder, llm=OpenAiLlm(chat, options))
     async with serving(res) as app, client_of(app, tenant.key) as client:
         yield client

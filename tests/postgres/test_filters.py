@@ -16,8 +16,8 @@ from service.domain.scope import Scope
 from service.memories.statements import visibility
 from service.postgres import scopes
 from service.postgres.engine import Database
-from service.postgres.filters import COLUMNS, any_case, compiled
-from service.postgres.scopes import typed
+from service.postgres.filters import COLUMNS, any_case, compile_filter
+from service.postgres.scopes import type_parameters
 
 SAMPLE: dict[Kind, Any] = {
     "text": "it's %",
@@ -51,9 +51,9 @@ async def test_every_field_takes_every_operator_of_its_kind(database: Database, 
     """All are true or false for a row, never unknown: a condition or its opposite holds."""
     kind = FIELDS.get(field, "any")
     for raw in every_operator(field, kind):
-        here = compiled("m", filters.read({"OR": [raw, {"NOT": raw}]}))
+        here = compile_filter("m", filters.read({"OR": [raw, {"NOT": raw}]}))
         async with database.read(workspace) as session:
-            shape = typed(text(f"SELECT {here.sql} FROM {EMPTY} m"))
+            shape = type_parameters(text(f"SELECT {here.sql} FROM {EMPTY} m"))
             assert await session.scalar(shape, here.values) is True, raw
 
 
@@ -69,7 +69,7 @@ def test_equal_shapes_share_their_text_and_hold_no_value() -> None:
             {"field": "memory", "operator": "icontains", "value": "{}"},
         ]
     }
-    first, second = (compiled("m", filters.read(_named(tree, word))) for word in ("quokka", "wombat"))
+    first, second = (compile_filter("m", filters.read(_named(tree, word))) for word in ("quokka", "wombat"))
     assert first.sql == second.sql
     assert first.values != second.values
     assert "quokka" not in first.sql
@@ -90,7 +90,7 @@ async def test_many_shapes_push_each_other_out(database: Database, workspace: UU
         for number in range(300):
             names = [f"k{bit}" if number >> bit & 1 else f"k{bit}.x" for bit in range(9)]
             raw = {"OR": [{"field": name, "operator": "eq", "value": 1} for name in names]}
-            await visibility.most_important(session, scope & compiled("m", filters.read(raw)), limit=1)
+            await visibility.most_important(session, scope & compile_filter("m", filters.read(raw)), limit=1)
     kept = visibility._most_important.cache_info()
     assert kept.misses >= 300
     assert kept.maxsize is not None

@@ -34,7 +34,7 @@ from tests.support.application import Tables, client_of, serving
 
 MINE, THEIRS = "Waters the cactus on Mondays", "Hides the ledger behind the stove"
 SCOPE = {"user_id": "iris"}
-COMPILED = direct.compiled
+COMPILED = direct.compile_statement
 PREDICATE = re.compile(r"(?:\w+\.)?workspace_id = (\$\d+)(?:::UUID)?")
 
 

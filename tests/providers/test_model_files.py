@@ -32,7 +32,7 @@ def test_any_folder_with_both_files_will_do(tmp_path: Path, layout: str) -> None
 
 
 def test_a_changed_model_is_refused(tmp_path: Path) -> None:
-    shutil.copy(model_files.installed() / "tokenizer.json", tmp_path)
+    shutil.copy(model_files.find_installed() / "tokenizer.json", tmp_path)
     (tmp_path / "model.onnx").write_bytes(b"something else")
     with pytest.raises(EmbeddingError, match=r"The model in .* sha256 .* expected f93ff225"):
         model_files.load(tmp_path)

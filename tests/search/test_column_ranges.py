@@ -11,7 +11,7 @@ import pytest
 
 from service.domain import filters, moments
 from service.domain.query import EVER, Narrow, Window
-from service.search.column_ranges import TIME_STEP, ColumnRange, needed, time_span
+from service.search.column_ranges import TIME_STEP, ColumnRange, find_ranges, time_span
 
 
 def check(field: str, operator: str, value: Any) -> dict[str, Any]:
@@ -51,13 +51,13 @@ FOUND: list[tuple[dict[str, Any], tuple[ColumnRange, ...]]] = [
 
 @pytest.mark.parametrize(("raw", "bounds"), FOUND)
 def test_of_a_filter(raw: dict[str, Any], bounds: tuple[ColumnRange, ...]) -> None:
-    assert needed(Narrow(filters.read(raw)), EVER) == bounds
+    assert find_ranges(Narrow(filters.read(raw)), EVER) == bounds
 
 
 def test_of_a_window() -> None:
-    found = needed(Narrow(filters.read(UNTIL)), Window(MAY, JUNE))
+    found = find_ranges(Narrow(filters.read(UNTIL)), Window(MAY, JUNE))
     assert found == (ColumnRange("timestamp", MAY, JUNE - TIME_STEP),)
     assert time_span(found) == (MAY, JUNE - TIME_STEP)
-    assert time_span(needed(Narrow(), Window(None, JUNE))) == (None, JUNE - TIME_STEP)
-    assert time_span(needed(Narrow(filters.read(check("importance", "gt", 1))), EVER)) == (None, None)
-    assert needed(Narrow(), EVER) == ()
+    assert time_span(find_ranges(Narrow(), Window(None, JUNE))) == (None, JUNE - TIME_STEP)
+    assert time_span(find_ranges(Narrow(filters.read(check("importance", "gt", 1))), EVER)) == (None, None)
+    assert find_ranges(Narrow(), EVER) == ()

@@ -51,7 +51,7 @@ def test_hits_are_spread_as_one_by_one(diversity: float, limit: int, deep: int) 
     texts = [dice.sample(WORDS, dice.randrange(6)) for _ in range(60)]
     scores = sorted((dice.random() for _ in texts), reverse=True)
     ranked = [Ranked(at, score, score, {}) for at, score in enumerate(scores)]
-    found = fusion.diversified(ranked, fusion.text_overlap(texts), diversity, limit=limit, one_by_one=deep)
+    found = fusion.diversify(ranked, fusion.text_overlap(texts), diversity, limit=limit, one_by_one=deep)
     assert [hit.key for hit in found] == spread_one_by_one(ranked, texts, diversity, limit=limit, deep=deep)
     for hit in found:
         assert hit.score == pytest.approx(scores[int(str(hit.key))] * hit.factors["diversity"])
@@ -63,7 +63,7 @@ def test_thousands_are_spread_in_no_time() -> None:
     texts = [dice.sample(range(2_000), 30) for _ in range(4_000)]
     ranked = [Ranked(at, 1 - at / 4_000, 1.0, {}) for at in range(4_000)]
     began = time.thread_time()
-    found = fusion.diversified(ranked, fusion.text_overlap(texts), 0.5, limit=1_000, one_by_one=400)
+    found = fusion.diversify(ranked, fusion.text_overlap(texts), 0.5, limit=1_000, one_by_one=400)
     assert time.thread_time() - began < 1.5
     assert len(found) == 1_000
     assert np.all(np.diff([hit.score for hit in found]) <= 1e-12)

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from service.domain import filters
 from service.domain.query import Narrow
 from service.search import filter_keys
-from service.search.filter_keys import FilterKey, FilterKeys, KeyGroup, needed
+from service.search.filter_keys import FilterKey, FilterKeys, KeyGroup, find_keys
 
 
 def check(field: str, operator: str, value: Any) -> dict[str, Any]:
@@ -96,7 +96,7 @@ TREES: list[tuple[dict[str, Any], FilterKeys]] = [
 
 @pytest.mark.parametrize(("raw", "keys"), TREES)
 def test_of_a_filter(raw: dict[str, Any], keys: FilterKeys) -> None:
-    assert needed(Narrow(filters.read(raw))) == keys
+    assert find_keys(Narrow(filters.read(raw))) == keys
 
 
 NARROWED: list[tuple[Narrow, FilterKeys]] = [
@@ -116,7 +116,7 @@ NARROWED: list[tuple[Narrow, FilterKeys]] = [
 
 @pytest.mark.parametrize(("narrow", "keys"), NARROWED)
 def test_of_what_a_caller_narrows_by(narrow: Narrow, keys: FilterKeys) -> None:
-    assert needed(narrow) == keys
+    assert find_keys(narrow) == keys
 
 
 # -- random rows and filters, with both rules written down once more --------------------------------------------------
@@ -249,14 +249,14 @@ def carries(row: Mapping[str, Any], keys: FilterKeys) -> bool:
 @given(ROW, TREE)
 def test_a_row_that_meets_a_filter_carries_its_keys(row: dict[str, Any], raw: dict[str, Any]) -> None:
     if meets(row, raw):
-        assert carries(row, needed(Narrow(filters.read(raw))))
+        assert carries(row, find_keys(Narrow(filters.read(raw))))
 
 
 @given(ROW, st.lists(st.sampled_from("ab"), min_size=1), st.sampled_from(["any", "all"]))
 def test_and_its_tags(row: dict[str, Any], tags: list[str], mode: Any) -> None:
     enough = all if mode == "all" else any
     if enough(each in row["tag"] for each in tags):
-        assert carries(row, needed(Narrow(tags=tuple(tags), tag_mode=mode)))
+        assert carries(row, find_keys(Narrow(tags=tuple(tags), tag_mode=mode)))
 
 
 # -- ranges -----------------------------------------------------------------------------------------------------------

@@ -197,7 +197,7 @@ def test_scores_are_made_of_their_terms_after_a_second_look(
 ) -> None:
     ranked = fusion.fuse(columns(candidates), FusionContext(9, 9))
     groups = np.array([float(hash(hit.key) % 2) for hit in ranked])
-    spread = fusion.diversified(ranked, lambda at: np.maximum(groups, groups[at]), diversity, limit=6, one_by_one=3)
+    spread = fusion.diversify(ranked, lambda at: np.maximum(groups, groups[at]), diversity, limit=6, one_by_one=3)
     for found in (fusion.blend(ranked, relevance, weight), spread, fusion.blend(spread, relevance, weight)):
         assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
         for hit in found:
@@ -221,9 +221,9 @@ def test_what_repeats_a_hit_gives_way() -> None:
     def alike(at: int) -> fusion.Column:
         return np.array([float(str(hit.key)[0] == str(ranked[at].key)[0]) for hit in ranked])
 
-    assert keys(fusion.diversified(ranked, alike, 1.0, limit=4, one_by_one=4)) == ["a", "b", "a2", "a3"]
-    assert keys(fusion.diversified(ranked, alike, 1.0, limit=2, one_by_one=4)) == ["a", "b"]
-    assert keys(fusion.diversified(ranked, alike, 0.0, limit=4, one_by_one=4)) == keys(ranked)
+    assert keys(fusion.diversify(ranked, alike, 1.0, limit=4, one_by_one=4)) == ["a", "b", "a2", "a3"]
+    assert keys(fusion.diversify(ranked, alike, 1.0, limit=2, one_by_one=4)) == ["a", "b"]
+    assert keys(fusion.diversify(ranked, alike, 0.0, limit=4, one_by_one=4)) == keys(ranked)
 
 
 def test_without_explain_there_are_no_terms() -> None:

@@ -86,7 +86,9 @@ def one_by_one(row: Row, query_context: QueryContext) -> OneCandidate:
     """One candidate, by the rules of docs/ranking.md."""
     parsed = query_context.parsed
     held = {term for term, number in query_context.term_ids.items() if number in row["terms"]}
-    complete = [term for group in signals.required_terms(query_context) if held.issuperset(group) for term in group]
+    complete = [
+        term for group in signals.find_required_terms(query_context) if held.issuperset(group) for term in group
+    ]
     if query_context.time_span is not None:
         time = float(matching.relative_recency([row["timestamp"]], *query_context.time_span)[0])
     else:
@@ -159,7 +161,7 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
         goals={each: random.random() for each in ids},
         text_count=60,
     )
-    columns = features(found, signals.wanted_features(query_context, matching_texts=1))
+    columns = features(found, signals.choose_features(query_context, matching_texts=1))
     query_context = replace(signals.with_features(query_context, columns, 1, float), goals=query_context.goals)
     asked = signals.fusion_context(query_context)
     fused = fusion.fuse(signals.columns(columns, query_context), asked, fusion=method)
@@ -179,12 +181,12 @@ def test_what_a_question_does_not_ask_is_not_read() -> None:
         Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), parsed, NOW, {}, NO_IDF, {}, text_count=1_000
     )
     always = {"ended", "temporal_tag"}
-    assert signals.wanted_features(query_context, matching_texts=200) == always
-    assert signals.wanted_features(query_context, matching_texts=2) == {"ended", "temporal_tag", "terms"}, (
+    assert signals.choose_features(query_context, matching_texts=200) == always
+    assert signals.choose_features(query_context, matching_texts=2) == {"ended", "temporal_tag", "terms"}, (
         "hardly any text has a word of it"
     )
     named = replace(query_context, parsed=query_parsing.parse("When did Ines sail?", NOW, ZoneInfo("UTC"), ["Ines"]))
-    assert signals.wanted_features(named, matching_texts=200) == {
+    assert signals.choose_features(named, matching_texts=200) == {
         "ended",
         "temporal_tag",
         "speaker",

@@ -17,7 +17,7 @@ from service.domain.decision import Action, Edit, Neighbour, Reason, Statement
 from service.domain.fact import Comparison
 from service.domain.text import CleanText
 from service.understanding.compare import differs
-from service.understanding.judge import contradicts, judge, settled
+from service.understanding.judge import contradicts, judge, settle
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -362,6 +362,6 @@ def test_what_a_model_need_not_be_asked(
     new: str, known: list[tuple[str, float]], comparison: Comparison | None, action: Action | None
 ) -> None:
     shown = [memory(text, number, similarity=near) for number, (text, near) in enumerate(known, 1)]
-    found = settled(Statement(CleanText(new)), shown, comparison)
+    found = settle(Statement(CleanText(new)), shown, comparison)
     assert (found.edits[0].action if found else None) == action
     assert found is None or found == judge(Statement(CleanText(new)), shown)

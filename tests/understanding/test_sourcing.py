@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language.talk import Utterance
-from service.understanding.grounding import grounded
+from service.understanding.grounding import ground
 from service.understanding.sourcing import SourceTurns
 
 TALK = [
@@ -23,7 +23,7 @@ def said(*lines: tuple[str, str]) -> SourceTurns:
 
 
 def found(text: str, sources: SourceTurns, **parts: object) -> Fact:
-    [fact] = grounded([Fact(CleanText(text), 0.95, **parts)], sources).facts  # type: ignore[arg-type]
+    [fact] = ground([Fact(CleanText(text), 0.95, **parts)], sources).facts  # type: ignore[arg-type]
     return fact
 
 

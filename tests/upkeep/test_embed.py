@@ -145,14 +145,14 @@ async def test_two_sweeps_at_once_queue_once(
     database: Database, worker_database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a lost lease: both have looked before either has queued."""
-    both, look = asyncio.Barrier(2), queue.unembedded
+    both, look = asyncio.Barrier(2), queue.list_unembedded
 
     async def looked(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
         found = await look(session, quiet_s=quiet_s, limit=limit)
         await both.wait()
         return found
 
-    monkeypatch.setattr(queue, "unembedded", looked)
+    monkeypatch.setattr(queue, "list_unembedded", looked)
     ids = [await insert_memory(database, workspace, f"Boat {number}", status="queued") for number in range(5)]
     async with database.begin(workspace) as session:
         await session.execute(text("UPDATE memory SET updated_at = now() - interval '1 hour'"))

@@ -145,7 +145,7 @@ async def health(request: Request) -> Response:
     operation_id="get_health_details",
     summary="Get the health of the service with versions, models and the queue",
     response_model=HealthDetailsResponse,
-    responses=errors.documented(401, 403) | {503: {"model": HealthDetailsResponse}},
+    responses=errors.document(401, 403) | {503: {"model": HealthDetailsResponse}},
 )
 async def health_details(res: ResourcesOf, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """503 if the database does not answer within 2 s or has a schema that this version cannot serve."""
@@ -157,7 +157,7 @@ async def health_details(res: ResourcesOf, caller: Annotated[Caller, Depends(nee
     "/metrics",
     summary="Get Prometheus metrics",
     response_class=PlainTextResponse,
-    responses=errors.documented(401, 403),
+    responses=errors.document(401, 403),
 )
 async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """Metrics in the Prometheus text format, without workspaces or users as labels. Figures from the database are a few

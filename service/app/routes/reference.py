@@ -171,7 +171,7 @@ GUIDANCE = (
 )
 
 
-@router.get("/config", summary="Get the settings in force", responses=errors.documented(401, 403))
+@router.get("/config", summary="Get the settings in force", responses=errors.document(401, 403))
 async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
     """The service's settings with the workspace's overrides, secrets masked. Addresses, networks and folders are null
     unless the key has the right `operator`."""
@@ -226,7 +226,7 @@ async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesO
     return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in counts])
 
 
-@router.get("/reference/types", summary="List the memory types", responses=errors.documented(401))
+@router.get("/reference/types", summary="List the memory types", responses=errors.document(401))
 async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
     """What each type is for, and its typical importance."""
     return MemoryTypesResponse(
@@ -240,7 +240,7 @@ async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
 @router.get(
     "/reference/relation-types",
     summary="List the relation types of memories and entities",
-    responses=errors.documented(401),
+    responses=errors.document(401),
 )
 async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
     """Memories accept only these types. Entities accept any label; those listed are normalised to one type."""
@@ -250,13 +250,13 @@ async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
     )
 
 
-@router.get("/reference/tag-conventions", summary="List suggested tags", responses=errors.documented(401))
+@router.get("/reference/tag-conventions", summary="List suggested tags", responses=errors.document(401))
 async def get_tag_conventions(caller: CallerOf) -> TagConventionsResponse:
     """Any tag is accepted; these are suggestions."""
     return TagConventionsResponse(results=[TagConventionItem(use=use, tags=tags) for use, tags in CONVENTIONS])
 
 
-@router.get("/reference/guidance", summary="Get advice on what to store", responses=errors.documented(401))
+@router.get("/reference/guidance", summary="Get advice on what to store", responses=errors.document(401))
 async def get_guidance(caller: CallerOf) -> GuidanceResponse:
     """Kinds of content with their typical importance. Store corrections by the user (0.9), architecture decisions with
     reasons (0.9), bug fixes with their root cause (0.7 to 0.8), patterns (0.7 to 0.9). Never store trivial edits, what

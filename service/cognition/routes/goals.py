@@ -34,7 +34,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, in_scope, uuid_of
 from service.http.reads import ReadOn
 from service.http.schemas import DeletedCountResponse, Id, Time
-from service.http.writes import WriteOf, answer, deleted, send
+from service.http.writes import WriteOf, answer, answer_count, send
 from service.runtime.resources import Resources
 from service.runtime.transactions import memory_id
 
@@ -129,9 +129,9 @@ async def update_goal(
 async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """Also deletes its edges, vector and history. Its subgoals and memories stay."""
     count = await goals.remove_goal(
-        caller.workspace_id, uuid_of(id, missing), res, write.answered_by(deleted), expected=expected
+        caller.workspace_id, uuid_of(id, missing), res, write.answered_by(answer_count), expected=expected
     )
-    return send(deleted(count))
+    return send(answer_count(count))
 
 
 @router.get(
@@ -231,9 +231,9 @@ async def tie_memories_to_goal(
 )
 async def untie_memory_from_goal(id: str, memory: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """Returns 0 if the memory is not tied."""
-    context = write.answered_by(deleted)
+    context = write.answered_by(answer_count)
     count = await goals.untie_memory(caller.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
-    return send(deleted(count))
+    return send(answer_count(count))
 
 
 async def _close(

@@ -28,7 +28,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, in_scope, uuid_of
 from service.http.reads import AuditReadOf
 from service.http.schemas import Channel, DeletedCountResponse
-from service.http.writes import WriteOf, answer, deleted, send
+from service.http.writes import WriteOf, answer, answer_count, send
 from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1/strategies", tags=["procedures"], route_class=JsonRoute)
@@ -150,9 +150,9 @@ async def reinforce_strategy(
 )
 async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """Also deletes its vector and its list of conversations; the conversations stay."""
-    context = write.answered_by(deleted)
+    context = write.answered_by(answer_count)
     count = await procedures.remove(caller.workspace_id, uuid_of(id, missing), res, context, expected=expected)
-    return send(deleted(count))
+    return send(answer_count(count))
 
 
 def _answer_learn(found: LearnedStrategy) -> StoredAnswer:

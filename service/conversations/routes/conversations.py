@@ -89,9 +89,9 @@ async def create_conversation(
         started_at=body.started_at,
         metadata=body.metadata,
         res=res,
-        request=write.answered_by(_opened),
+        request=write.answered_by(_answer_opened),
     )
-    return send(_opened(opened))
+    return send(_answer_opened(opened))
 
 
 @router.get("/conversations", summary="List the conversations of a scope, newest first", responses=errors.keyed(400))
@@ -199,7 +199,7 @@ async def store_turn(
         embedding_vector(body.embedding, res.embedder.dimension),
     )
     conversation = await reading.get(owner, id, res)
-    return send(_stored_turn(await store(conversation, new, res, write.answered_by(_stored_turn))))
+    return send(_answer_stored(await store(conversation, new, res, write.answered_by(_answer_stored))))
 
 
 @router.get(
@@ -254,12 +254,12 @@ def _conversation(found: Conversation, *, turn_count: int, status: int = 200) ->
     return answer(status, ConversationResponse.of(found, **conversation_fields(found, turn_count)))
 
 
-def _opened(found: OpenedConversation) -> StoredAnswer:
+def _answer_opened(found: OpenedConversation) -> StoredAnswer:
     conversation = found.conversation
     return _conversation(conversation, turn_count=conversation.next_index, status=201 if found.is_new else 200)
 
 
-def _stored_turn(found: TurnOutcome) -> StoredAnswer:
+def _answer_stored(found: TurnOutcome) -> StoredAnswer:
     body = StoreTurnResponse.of(
         found.turn,
         **turn_fields(found.turn),

@@ -23,7 +23,7 @@ from service.language import lexemes
 from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, by_key, typed
+from service.postgres.scopes import Condition, by_key, type_parameters
 from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR, insert_into
 from service.providers.protocols import Vector
 
@@ -155,7 +155,7 @@ async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[b
     return [_turn(row) for row in await session.execute(query)]
 
 
-async def unembedded(
+async def list_unembedded(
     session: Session, workspace_id: UUID, conversation_id: UUID, *, generation: int, limit: int
 ) -> list[Turn]:
     """Turns of a conversation that have no vector of this generation, in their order."""
@@ -188,7 +188,7 @@ COLUMNS = tuple(column for column in TURN.c if column.name not in {"terms", "bm2
 
 # pk_turn, uq_turn_workspace_id_conversation_id_turn_index, pk_turn_vector. Without statistics an equality of ids may be
 # served by ix_turn_channel, which reads the whole workspace.
-BY_IDS = typed(
+BY_IDS = type_parameters(
     text(f"""
     SELECT {", ".join(f't."{column.name}"' for column in COLUMNS)},
            (SELECT l.id FROM turn l WHERE l.workspace_id = :workspace AND l.conversation_id = t.conversation_id

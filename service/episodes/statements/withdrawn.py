@@ -173,7 +173,7 @@ async def of_turns(session: Session, workspace_id: UUID, turn_ids: Sequence[UUID
     return found
 
 
-async def kept_of(
+async def read_kept(
     session: Session, workspace_id: UUID, turn_ids: Sequence[UUID], *, besides: Sequence[UUID] = ()
 ) -> dict[UUID, list[withdrawal.Span]]:
     """The spans by turn that memories other than `besides` still need."""
@@ -199,16 +199,16 @@ async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]
         return
     rows = await direct.fetch(session, LOCK, wanted)
     spans = await of_turns(session, workspace_id, [row.id for row in rows])
-    kept = await kept_of(session, workspace_id, list(spans))
+    kept = await read_kept(session, workspace_id, list(spans))
     changed = []
     for row in rows:
         hidden = hidden_of(spans.get(row.id, []), kept.get(row.id, []))
-        now = withdrawal.shown(row.content, hidden) if hidden else None
+        now = withdrawal.hide(row.content, hidden) if hidden else None
         if rewritten or now != row.shown:
             changed.append((row, now))
     if not changed:
         return
-    await direct.many(session, SHOW, [_shown(workspace_id, row.id, row.content, now) for row, now in changed])
+    await direct.many(session, SHOW, [_update_shown(workspace_id, row.id, row.content, now) for row, now in changed])
     touched = {"workspace": workspace_id, "turns": [row.id for row, _ in changed]}
     await session.execute(NO_VECTOR, touched)
     await session.execute(NO_COPY, touched)  # working memory has copies of the last turns
@@ -218,7 +218,7 @@ async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]
         await queue.enqueue(session, workspace_id, jobs)
 
 
-def _shown(workspace_id: UUID, turn_id: UUID, content: str, now: str | None) -> Mapping[str, Any]:
+def _update_shown(workspace_id: UUID, turn_id: UUID, content: str, now: str | None) -> Mapping[str, Any]:
     weights = lexemes.weights(CleanText(content if now is None else now)) if now != "" else {}
     bm25 = SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None
     return {"workspace": workspace_id, "id": turn_id, "shown": now, "terms": sorted(weights), "bm25": bm25}

@@ -115,7 +115,7 @@ async def delete_memories(
             raise InvalidInput(PURGED_ONE_BY_ONE, field="purge")
         await request.app.state.reads.flush()  # or they would be audited after the erasure
         return send(receipt_answer(await purge_scope(extent, res, write.answered_by(receipt_answer))))
-    return send(deleted_count_answer(await forget_scope(extent, res, write.answered_by(deleted_count_answer))))
+    return send(answer_count(await forget_scope(extent, res, write.answered_by(answer_count))))
 
 
 @router.delete(
@@ -144,8 +144,8 @@ async def delete_memory(
         context = write.answered_by(receipt_answer)
         erased = await purge_memory(caller.workspace_id, memory_id(id), res, context, expected=expected)
         return send(receipt_answer(erased))
-    gone = await forget(caller.workspace_id, memory_id(id), res, write.answered_by(deleted_answer), expected=expected)
-    return send(deleted_answer(gone))
+    gone = await forget(caller.workspace_id, memory_id(id), res, write.answered_by(answer_deleted), expected=expected)
+    return send(answer_deleted(gone))
 
 
 @router.post(
@@ -157,9 +157,7 @@ async def delete_memory(
 async def reset_workspace(caller: Admin, res: ResourcesOf, write: WriteOf) -> Response:
     """Deletes every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the
     audit log stay. This cannot be undone."""
-    return send(
-        deleted_count_answer(await empty_workspace(caller.workspace_id, res, write.answered_by(deleted_count_answer)))
-    )
+    return send(answer_count(await empty_workspace(caller.workspace_id, res, write.answered_by(answer_count))))
 
 
 def receipt_answer(found: PurgeReceipt) -> StoredAnswer:
@@ -170,7 +168,7 @@ def receipt_response(found: PurgeReceipt) -> PurgeReceiptResponse:
     return PurgeReceiptResponse.of(found, purged=True, counts=dict(found.counts))
 
 
-def deleted_count_answer(found: ForgottenScope) -> StoredAnswer:
+def answer_count(found: ForgottenScope) -> StoredAnswer:
     """200 with the count, or 202 with the operation."""
     accepted = found.operation_id
     body = ScopeDeletionResponse(
@@ -182,7 +180,7 @@ def deleted_count_answer(found: ForgottenScope) -> StoredAnswer:
     return answer(200 if accepted is None else 202, body)
 
 
-def deleted_answer(found: ForgottenMemory) -> StoredAnswer:
+def answer_deleted(found: ForgottenMemory) -> StoredAnswer:
     message = f"Memory {found.id} deleted"
     body = DeletedMemoryResponse(id=found.id, deleted=True, already_deleted=found.already_deleted, message=message)
     return answer(200, body)

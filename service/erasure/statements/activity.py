@@ -8,7 +8,7 @@ from service.cognition.statements import invocations, records
 from service.domain.scope import Scope
 from service.postgres import scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 from service.postgres.tables import GOAL, STRATEGY
 from service.working.statements import working
 
@@ -44,8 +44,8 @@ async def delete_conversations(session: Session, scope: Scope, channel: str | No
     """Deletes the turns with every given id (and the channel, if given), the conversations that are then empty, and for
     a whole user the profile. The conversation log stays, as history does; a purge erases both."""
     turns = scopes.owned("turn", scope, channel)
-    await session.execute(typed(text(f"DELETE FROM turn WHERE {turns.sql}")), dict(turns.values))  # noqa: S608
+    await session.execute(type_parameters(text(f"DELETE FROM turn WHERE {turns.sql}")), dict(turns.values))  # noqa: S608
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}
-    await session.execute(typed(DELETE_EMPTY_CONVERSATIONS), {"workspace": scope.workspace_id, **ids})
+    await session.execute(type_parameters(DELETE_EMPTY_CONVERSATIONS), {"workspace": scope.workspace_id, **ids})
     if scope.user_id is not None and scope.agent_id is scope.run_id is channel is None:
         await session.execute(DELETE_PROFILE, {"workspace": scope.workspace_id, "user_id": scope.user_id})

@@ -20,7 +20,7 @@ from service.graph.statements import entities, merges
 from service.memories.statements import decisions, deletion
 from service.postgres import scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 from service.postgres.tables import MEMORY, MEMORY_HISTORY
 
 # The walk over a workspace's history and audit has no index: it may take longer than a normal statement.
@@ -47,7 +47,7 @@ async def purge_scope(session: Session, scope: Scope, channel: str | None) -> di
     """Erases rows with every given id (and the channel, if given); returns those removed or blanked by table."""
     owned = scopes.owned("memory", scope, channel)
     # concurrent changes of them have to finish, or their additions would be missed
-    await session.execute(typed(text(LOCK_SCOPE.format(scope=owned.sql))), dict(owned.values))
+    await session.execute(type_parameters(text(LOCK_SCOPE.format(scope=owned.sql))), dict(owned.values))
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     counts = await activity.delete_activity(session, scope, channel)
     counts |= await _purge(session, {**ids, "channel": channel, "memories": None, "turns": [], "kept": []})

@@ -23,7 +23,7 @@ from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 
 PAGE = 5_000
 
@@ -151,7 +151,7 @@ async def turns_by_id(session: Session, workspace_id: UUID, ids: Iterable[UUID])
     return {row.id: SpokenText(*row) for row in await _all(session, TURNS, rows)}
 
 
-async def gone(session: Session, extent: Extent) -> list[StoredText]:
+async def list_gone(session: Session, extent: Extent) -> list[StoredText]:
     """The texts of deleted memories of the scope, as far as history has them."""
     rows = scopes.owned("h", extent.scope, None)
     if extent.channel is not None:
@@ -181,14 +181,14 @@ async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, remove
     places = [replace(each, start=start, end=end) for each in spans for start, end in [shift(each, removed)]]
     await withdrawn.add(session, workspace_id, [each for each in places if each.start < each.end])
     for row in await direct.fetch(session, SOURCES_OF_TURN, values):
-        start, end = withdrawal.moved((row.start, row.end), removed)
+        start, end = withdrawal.move((row.start, row.end), removed)
         place = {"workspace": workspace_id, "memory_id": row.memory_id, "turn_id": turn.id}
         await session.execute(MOVE_SOURCES, {**place, "start": start, "end": end})
 
 
 def shift(span: WithdrawnSpan, removed: Sequence[Span]) -> tuple[int, int]:
     """The position of a withdrawn span in the remaining text."""
-    return withdrawal.moved((span.start, span.end), removed)
+    return withdrawal.move((span.start, span.end), removed)
 
 
 async def _all(session: Session, shape: str, rows: Condition) -> list[Any]:
@@ -205,4 +205,4 @@ async def _all(session: Session, shape: str, rows: Condition) -> list[Any]:
 
 @lru_cache(maxsize=64)
 def _fill_in(shape: str, rows: str) -> TextClause:
-    return typed(text(shape.format(rows=rows)))
+    return type_parameters(text(shape.format(rows=rows)))

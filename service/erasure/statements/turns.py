@@ -112,7 +112,7 @@ async def resting_on(session: Session, workspace_id: UUID, turns: Sequence[UUID]
     return list(await session.scalars(RESTING, {"workspace": workspace_id, "turns": list(turns)}))
 
 
-async def rested_on(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
+async def list_rested_on(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
     """The deleted memories that came from these turns and no others. Slow."""
     return list(await session.scalars(RESTED, {"workspace": workspace_id, "turns": list(turns)}))
 

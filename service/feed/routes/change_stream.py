@@ -70,7 +70,7 @@ class OpenStreams:
                 del self._open[key]
 
 
-async def streamed(
+async def stream(
     request: Request, caller: Caller, res: Resources, after: FeedPlace | None, *, tell: Tell
 ) -> StreamingResponse:
     """The stream after `after`. The first page is read before the response begins, so that an expired `after` is an

@@ -11,7 +11,7 @@ from pydantic import Field
 from service.domain.errors import InvalidInput
 from service.domain.kinds import MemoryType
 from service.feed.feed import from_now, read_on
-from service.feed.routes.change_stream import streamed
+from service.feed.routes.change_stream import stream
 from service.feed.values import ChangeKind, FeedEntry, FeedPage, FeedPlace, FeedPosition
 from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf
@@ -112,7 +112,7 @@ async def list_changes(
     place = place_of(last_event_id or after)
     if EVENTS in request.headers.get("accept", ""):
         begin = await from_now(caller.workspace_id, res) if place is None and after == NOW else None
-        return await streamed(request, caller, res, begin.end if begin else place, tell=as_event)
+        return await stream(request, caller, res, begin.end if begin else place, tell=as_event)
     if place is None and after == NOW:
         return page_of(await from_now(caller.workspace_id, res))
     return page_of(await read_on(caller.workspace_id, place, res, limit=limit))

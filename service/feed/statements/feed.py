@@ -142,7 +142,7 @@ async def newest(session: Session, workspace_id: UUID) -> FeedPosition:
     return FEED_START if row is None else FeedPosition(row.position, row.seq)
 
 
-async def held_since(session: Session, workspace_id: UUID) -> datetime | None:
+async def read_held_since(session: Session, workspace_id: UUID) -> datetime | None:
     """When the oldest committed but unsettled entry was written."""
     row = await direct.first(session, WAITING, {"workspace": workspace_id})
     return None if row is None else row.recorded_at

@@ -33,7 +33,7 @@ from service.http.narrowing import Comma
 from service.http.query_parameters import REPEATABLE, split
 from service.http.reads import CountsOf
 from service.http.schemas import DeletedCountResponse, Time
-from service.http.writes import WriteOf, answer, deleted, send
+from service.http.writes import WriteOf, answer, answer_count, send
 from service.language.relation_labels import normalise
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
@@ -131,8 +131,8 @@ async def delete_entity_relation(
     type: Annotated[str | None, Query(min_length=1, max_length=200, description="Default: every type")] = None,
 ) -> Response:
     """Deletes the relations from source to target; without any, 0 are deleted."""
-    context = write.answered_by(deleted)
-    return send(deleted(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, context)))
+    context = write.answered_by(answer_count)
+    return send(answer_count(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, context)))
 
 
 @router.get(

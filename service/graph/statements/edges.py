@@ -21,7 +21,7 @@ from service.domain.relation import Relation, RelationType, Walk, WalkStep
 from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 from service.postgres.tables import MEMORY_EDGE
 
 LOCK_ENDS = text("""
@@ -72,7 +72,7 @@ STRONGEST = """
         ) both_directions
     ) e
 """
-NEIGHBOURS = typed(
+NEIGHBOURS = type_parameters(
     text(f"""
     SELECT node.id AS near, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
            e.t_invalid, e.created_at
@@ -82,7 +82,7 @@ NEIGHBOURS = typed(
 ).columns(properties=JSONB())
 
 # One step of a walk: each new memory once, by its strongest edge, and whether a node had more edges than are followed.
-STEP = typed(
+STEP = type_parameters(
     text(f"""
     WITH stepped AS MATERIALIZED (
         SELECT e.place, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
@@ -253,7 +253,7 @@ async def strongest(
     return found
 
 
-async def connected(
+async def read_connected(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
 ) -> Mapping[UUID, list[WalkStep]]:
     """For every memory the `each` most strongly connected ones, without repetition, that meet `rows`, a condition on
@@ -273,7 +273,7 @@ async def connected(
 
 @lru_cache(maxsize=64)
 def _among(rows: str) -> TextClause:
-    return typed(text(f"SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:ends AS uuid[]))"))  # noqa: S608
+    return type_parameters(text(f"SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:ends AS uuid[]))"))  # noqa: S608
 
 
 def _values(workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: datetime) -> dict[str, Any]:

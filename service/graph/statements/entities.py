@@ -23,7 +23,7 @@ from service.domain.text import CleanText
 from service.graph.entity_scope import EntityScope
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 from service.postgres.tables import ENTITY, ENTITY_VECTOR
 from service.postgres.vectors import Half, cosine, exact_distance
 from service.runtime.statements.deferred_vectors import DeferredVectors
@@ -60,7 +60,7 @@ LOCK = text("""
     ORDER BY e.id FOR UPDATE
 """)
 
-CREATE = typed(
+CREATE = type_parameters(
     text("""
     INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, extracted_by, first_seen, created_at,
                         updated_at)
@@ -69,7 +69,7 @@ CREATE = typed(
 """)
 )
 
-CHANGE = typed(
+CHANGE = type_parameters(
     text("""
     UPDATE entity e SET type = coalesce(:type, e.type), description = coalesce(:description, e.description),
         properties = e.properties || :properties, salience = coalesce(:salience, e.salience),
@@ -113,7 +113,7 @@ DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AN
 REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
 # The entities that existed when the deletion of a user's scope began and that no memory names any more.
-DELETE_UNNAMED = typed(
+DELETE_UNNAMED = type_parameters(
     text("""
     DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
       AND (CAST(:channel AS text) IS NULL OR e.channel = :channel) AND e.created_at <= :now
@@ -126,7 +126,7 @@ PURGE = text("""
 """)
 
 # Counting a read never waits: an entity that is locked for a change is not counted.
-COUNT_READ = typed(
+COUNT_READ = type_parameters(
     text("""
     UPDATE entity e SET access_count = e.access_count + 1, last_accessed = :now
     FROM (SELECT id FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
@@ -257,7 +257,9 @@ async def add_aliases(session: Session, owner: EntityOwner, entity_id: UUID, ali
         await session.execute(ADD_ALIASES, {**_owner(owner), "id": entity_id, **values})
 
 
-async def taken_aliases(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> list[str]:
+async def list_taken_aliases(
+    session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]
+) -> list[str]:
     """The aliases that another entity has as its name or alias."""
     if not aliases:
         return []

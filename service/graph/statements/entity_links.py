@@ -121,7 +121,7 @@ class EntityMention:
     seen_at: datetime
 
 
-async def known(
+async def read_known(
     session: Session, workspace_id: UUID, owners: Sequence[EntityOwner], *, limit: int
 ) -> dict[EntityOwner, dict[str, NamedEntity]]:
     """For each owner, casefolded names and aliases → the entity they mean; an entity's own name wins over another's

@@ -21,7 +21,7 @@ from service.domain.entity import EntityRelation
 from service.graph.entity_scope import EdgeFilter, EdgePageKey
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 
 COLUMNS = """{a}.id, {a}.source_id, {a}.rel_type, {a}.label, {a}.target_id, {a}.strength, {a}.confidence,
     {a}.properties, {a}.t_valid, {a}.t_invalid, {a}.extracted_by, {a}.created_at, {a}.updated_at"""
@@ -40,7 +40,7 @@ TYPES: Mapping[str, TypeEngine[Any]] = {
 def statement(sql: str) -> TextClause:
     """The text, with the types of those values that the driver would guess wrong."""
     bound = [bindparam(name, type_=kind) for name, kind in TYPES.items() if f":{name}" in sql]
-    return typed(text(sql)).bindparams(*bound)
+    return type_parameters(text(sql)).bindparams(*bound)
 
 
 LOCK_ENDS = text("""

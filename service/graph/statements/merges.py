@@ -17,7 +17,7 @@ from sqlalchemy import TextClause, text
 from uuid_utils.compat import uuid7
 
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 
 # Two merges of entities with an edge between them would each see half of the other's changes.
 LOCK_MERGES = text("SELECT pg_advisory_xact_lock(hashtextextended('merge|' || CAST(:name AS text), 0))")
@@ -45,7 +45,7 @@ MOVED = """
     WHERE e.workspace_id = :workspace AND (e.source_id = :absorbed OR e.target_id = :absorbed)
 """
 
-RECORD = typed(
+RECORD = type_parameters(
     text(f"""
     INSERT INTO entity_merge (workspace_id, id, entity_id, absorbed_id, absorbed, created_at)
     SELECT e.workspace_id, :id, :survivor, e.id, jsonb_build_object(
@@ -124,7 +124,7 @@ ADD_ALIASES = text("""
         (SELECT coalesce(jsonb_agg(alias_key), '[]') FROM added))
     WHERE workspace_id = :workspace AND id = :id
 """)
-UPDATE_SURVIVOR = typed(
+UPDATE_SURVIVOR = type_parameters(
     text("""
     UPDATE entity e SET aliases = coalesce(
             (SELECT array_agg(a.alias ORDER BY a.created_at, a.alias_key) FROM entity_alias a
@@ -218,7 +218,9 @@ UPDATE_ALIASES = text("""
          WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), '{}')
     WHERE e.workspace_id = :workspace AND e.id = :absorbed
 """)
-MARK_UNDONE = typed(text("UPDATE entity_merge SET undone_at = :now WHERE workspace_id = :workspace AND id = :id"))
+MARK_UNDONE = type_parameters(
+    text("UPDATE entity_merge SET undone_at = :now WHERE workspace_id = :workspace AND id = :id")
+)
 
 # After a purge: if all memories that named the absorbed entity are gone, its names are deleted as aliases and in the
 # record of the merge, because they are words of those memories.

@@ -104,14 +104,14 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     turns. Done when no turn is left; tried again while the model is unavailable."""
     if "conversation_id" not in job.payload:
         return await (workspaces.start("consolidate", res) if job.workspace_id == NIL_WORKSPACE else _queue(job, res))
-    found = await _kept(job, res)
+    found = await _find_kept(job, res)
     if found is None:
         return None
     own = await workspaces.with_own_settings(job, res)
     try:
         facts = await _read(job, *found, own, f"job:{job.id}")
     except TurnsGone:
-        if await _kept(job, res) is None:
+        if await _find_kept(job, res) is None:
             return None
         raise
     return None if facts is None else {"facts": facts}
@@ -169,7 +169,7 @@ def _job_of(found: UnreadTurns, res: Resources) -> NewJob:
     return NewJob("consolidate", payload=payload, max_attempts=LONG_MAX_ATTEMPTS)
 
 
-async def _kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnContent]] | None:
+async def _find_kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnContent]] | None:
     payload = job.payload
     conversation_id = UUID(str(payload["conversation_id"]))
     first, last = int(str(payload["first"])), int(str(payload["last"]))

@@ -35,7 +35,7 @@ class AcceptedResponse(ResponseModel):
     )
 
 
-def accepted(operation_id: UUID) -> StoredAnswer:
+def answer_accepted(operation_id: UUID) -> StoredAnswer:
     return answer(202, AcceptedResponse(operation_id=operation_id, url=url_of(operation_id)))
 
 
@@ -58,7 +58,7 @@ async def store_conversation_later(body: StoreRequest, caller: Writer, res: Reso
 async def accept_conversation(body: StoreRequest, caller: Caller, res: Resources, write: WriteContext) -> Response:
     """202 with the operation, once the conversation is committed."""
     conversation, _ = await conversation_draft(body, caller, res)
-    return send(accepted(await accept(conversation, res, write.answered_by(accepted))))
+    return send(answer_accepted(await accept(conversation, res, write.answered_by(answer_accepted))))
 
 
 class OperationProgress(ResponseModel):

@@ -17,7 +17,7 @@ from service.http.json_body import JsonRoute
 from service.http.schemas import BatchItemError
 from service.http.writes import BatchOf, WriteOf, of_item, send
 from service.intake.routes import operations
-from service.intake.routes.store_drafts import prepared, sent_texts
+from service.intake.routes.store_drafts import list_texts, prepare
 from service.intake.routes.store_models import (
     StoreBatchItem,
     StoreBatchRequest,
@@ -64,7 +64,7 @@ async def store_memory(
         response = await operations.accept_conversation(body, caller, res, write)
     else:
         res = with_budget(res)
-        draft, serialize = await prepared(body, caller, res, later=later)
+        draft, serialize = await prepare(body, caller, res, later=later)
         response = send(serialize(await store(draft, res, write.answered_by(serialize))))
     if later and (body.content is not None or not body.dry_run):
         response.headers["Preference-Applied"] = "respond-async"
@@ -82,7 +82,7 @@ async def store_memories(
             f"items: {len(body.items)} were sent, the maximum is {sizes.MAX_BATCH_ITEMS}.",
             field="items",
         )
-    sizes.check_texts("items", (text for one in body.items for text in sent_texts(one)))
+    sizes.check_texts("items", (text for one in body.items for text in list_texts(one)))
     res = with_budget(res)
     items = await asyncio.gather(*(_item(index, one, caller, res, write) for index, one in enumerate(body.items)))
     answers = await store_batch(items, res, res.context.deadline.lift())
@@ -96,7 +96,7 @@ async def _item(
     index: int, one: StoreRequest, caller: Caller, res: Resources, write: WriteContext
 ) -> BatchItem | ServiceError:
     try:
-        draft, serialize = await prepared(one, caller, res)
+        draft, serialize = await prepare(one, caller, res)
     except ServiceError as exc:
         return exc
     return BatchItem(draft, of_item(write, index).answered_by(serialize))

@@ -45,7 +45,7 @@ REPEATED = f"metadata: is stored with each message, as are the tags; together mo
 ONLY_INFERRED = "{}: requires messages and infer=true."
 
 
-async def prepared(
+async def prepare(
     body: StoreRequest, caller: Caller, res: Resources, warnings: Sequence[str] = (), *, later: bool = False
 ) -> tuple[Draft | ConversationDraft, StoreSerializer]:
     """The texts to store, and the serializer of the response. With an Idempotency-Key the response is stored in the
@@ -121,7 +121,7 @@ async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources)
             raise InvalidInput(f"{name}: cannot be combined with messages.", field=name)
     if body.filters is not None and not body.infer:
         raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
-    compare = await narrowing.redacted_tree(body.filters, res)
+    compare = await narrowing.redact_tree(body.filters, res)
     scope = _scope(body, caller)
     texts, warnings = _texts(body)
     if len(texts) * (sizes.count(body.metadata) + tags.levels(tags.normalise(body.tags))) > sizes.MAX_REPEATED:
@@ -170,7 +170,7 @@ def _texts(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[str]]:
     return texts, warnings
 
 
-def sent_texts(body: StoreRequest) -> list[str]:
+def list_texts(body: StoreRequest) -> list[str]:
     """All texts of one item."""
     if isinstance(body.messages, list):
         return [_text_of(each)[0] for each in body.messages]

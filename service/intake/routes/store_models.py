@@ -85,7 +85,7 @@ class MessageInput(RequestModel):
             sent["role"] = ROLES_ELSEWHERE.get(role, role)
         if "timestamp" not in sent and given.get("created_at") is not None:
             try:
-                sent["timestamp"] = moments.parsed(given["created_at"])
+                sent["timestamp"] = moments.parse(given["created_at"])
             except ValueError as exc:
                 raise ValueError(f"created_at: {exc}") from None
         found = handler(sent)

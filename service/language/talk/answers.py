@@ -86,7 +86,7 @@ def answers(message: str, before: str) -> bool:
     return _QUESTION.search(before) is not None and 0 < len(_WORD.findall(message)) <= ANSWER_WORDS
 
 
-def asked_or_said(before: str) -> tuple[int, int]:
+def find_referent(before: str) -> tuple[int, int]:
     """The span of `before` that a reply refers to: its last question, with the sentence before where that question
     names too little, else its beginning."""
     spans = sentences.split(before)

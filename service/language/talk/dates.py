@@ -35,13 +35,13 @@ ADDED = re.compile(
     r" \((?:around )?(?:\d{1,2}(?:\u2013\d{1,2})? )?(?:[A-Z][a-z]+ )?\d{4}"
     r"(?: to (?:\d{1,2} )?(?:[A-Z][a-z]+ )?\d{4})?\)"
 )
-"""The dates in brackets that `dated` adds."""
+"""The dates in brackets that `date_expressions` adds."""
 
 DATED_KINDS = frozenset({"date", "datetime", "range"})
 DAY = timedelta(days=1)
 
 
-def dated(text: str, said_at: datetime, zone: ZoneInfo) -> str:
+def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     """The text with a date in brackets after each expression that does not name one.
 
     Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" get none, nor do

@@ -69,7 +69,7 @@ class Passage:
 
 def passages(text: str) -> list[Passage]:
     """The passages of a message in order; none where all of it was pasted."""
-    return [part for voice in _voices(text) for part in _divided(text, voice)]
+    return [part for voice in _voices(text) for part in _divide(text, voice)]
 
 
 def _voices(text: str) -> list[Passage]:
@@ -103,7 +103,7 @@ def _speeches(text: str, labels: Sequence[re.Match[str]]) -> Iterator[Passage]:
         yield Passage(label.end(), end, label=None if name.casefold() in _ROLES else name, role=role)
 
 
-def _divided(text: str, voice: Passage) -> Iterator[Passage]:
+def _divide(text: str, voice: Passage) -> Iterator[Passage]:
     lines = list(_own_lines(text, voice.start, voice.end))
     listed = sum(bool(_ITEM.match(line) or _PAIR.match(line)) for line in (text[a:b] for a, b in lines)) >= 2
     if not listed:
@@ -153,7 +153,7 @@ def _runs(lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The span, trimmed; divided where it is long: at paragraphs and lines, and long English lines at sentences."""
-    start, end = _trimmed(text, start, end)
+    start, end = _trim(text, start, end)
     if end - start <= MAX_CHARS:
         if start < end:
             yield start, end
@@ -166,10 +166,10 @@ def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     begin, last = parts[0]
     for left, right in parts[1:]:
         if right - begin > MAX_CHARS or text.count("\n", last, left) > 1:
-            yield _trimmed(text, begin, last)
+            yield _trim(text, begin, last)
             begin = left
         last = right
-    yield _trimmed(text, begin, last)
+    yield _trim(text, begin, last)
 
 
 def _is_english(text: str) -> bool:
@@ -177,7 +177,7 @@ def _is_english(text: str) -> bool:
     return len(words) < TELLING_WORDS or sum(map(FUNCTION_WORDS.__contains__, words)) >= ENGLISH_SHARE * len(words)
 
 
-def _trimmed(text: str, start: int, end: int) -> tuple[int, int]:
+def _trim(text: str, start: int, end: int) -> tuple[int, int]:
     piece = text[start:end]
     left = start + len(piece) - len(piece.lstrip())
     return left, max(left, start + len(piece.rstrip()))

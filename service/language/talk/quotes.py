@@ -15,7 +15,7 @@ from zoneinfo import ZoneInfo
 from service.domain.text import CleanText
 from service.language import sentences, text_values
 from service.language.talk import answers, keeping
-from service.language.talk.dates import dated
+from service.language.talk.dates import date_expressions
 from service.language.talk.passages import Passage, passages
 from service.language.talk.utterance import Utterance
 
@@ -72,12 +72,12 @@ class Antecedent:
     @classmethod
     def of(cls, before: Sequence[Said], said: Said) -> Antecedent:
         """The quotation of a turn that a reply refers to, after the quotation that this turn needs itself."""
-        start, end = answers.asked_or_said(said.text)
+        start, end = answers.find_referent(said.text)
         text = said.text[start:end]
         place = before.index(said)
         if place and (answers.names_nobody(text) or answers.replies(text)):
             earlier = before[place - 1]
-            left, right = answers.asked_or_said(earlier.text)
+            left, right = answers.find_referent(earlier.text)
             text = f"{_told(earlier, earlier.text[left:right])} {_told(said, text)}"
             return cls(said, start, end, text)
         return cls(said, start, end, _told(said, text))
@@ -98,7 +98,7 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
         if quote is not None:
             kept |= keeping.content(quote.text)
             if each.place >= len(before):
-                found.append(_counted(quote, len(before)))
+                found.append(_count_places(quote, len(before)))
     return found
 
 
@@ -118,10 +118,10 @@ def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *
         if not keeping.reports(each.text, kept):
             return None
     else:
-        context = _taken_up(before, each)
+        context = _find_antecedent(before, each)
         if not keeping.tells(each.text, answers_something=context is not None):
             return None
-    own = dated(each.text, each.utterance.said_at, zone) if new else each.text
+    own = date_expressions(each.text, each.utterance.said_at, zone) if new else each.text
     own = f"{each.passage.heading} {own}" if each.passage.heading else own
     text = f"{each.utterance.speaker}: {own}"
     also: tuple[tuple[int, int, int], ...] = ()
@@ -134,12 +134,12 @@ def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *
     return Quote(text, each.place, start, end, each.utterance.speaker, confidence, correction, also)
 
 
-def _taken_up(before: Sequence[Said], each: Said) -> Antecedent | None:
+def _find_antecedent(before: Sequence[Said], each: Said) -> Antecedent | None:
     """The earlier passage a message needs: the one it corrects or answers, or that names the "he" or "she" in it."""
     if each.passage.heading or not before or (before[-1].place == each.place and not each.passage.label):
         return None
     if answers.corrects(each.text):
-        corrected = _corrected(before, each)
+        corrected = _find_corrected(before, each)
         if corrected is not None:
             return corrected
     last = before[-1]
@@ -163,19 +163,19 @@ def _own(before: Sequence[Said], each: Said) -> list[Said]:
     return [one for one in reversed(own) if each.place - one.place <= OWN_TURNS and not answers.is_question(one.text)]
 
 
-def _corrected(before: Sequence[Said], each: Said) -> Antecedent | None:
+def _find_corrected(before: Sequence[Said], each: Said) -> Antecedent | None:
     """The last sentence that has one value of the kind that the correction gives, without that value."""
     given = text_values.find(each.text) or text_values.names(each.text)
     for one in (*before[-1:], *_own(before, each)):
         for start, end in sentences.split(one.text):
-            wrong = text_values.replaced_by(given, one.text[start:end])
+            wrong = text_values.find_replacement(given, one.text[start:end])
             if wrong is not None:
                 text = f"{one.text[start : start + wrong.start]}\u2026{one.text[start + wrong.end : end]}"
                 return Antecedent(one, start, end, _told(one, text))
     return None
 
 
-def _counted(quote: Quote, before: int) -> Quote:
+def _count_places(quote: Quote, before: int) -> Quote:
     """The quote with its places counted from the first message of the request."""
     also = tuple((place - before, a, b) for place, a, b in quote.also if place >= before)
     return replace(quote, message=quote.message - before, also=also)

@@ -40,7 +40,7 @@ _RULES = (
     *relative.DURATIONS,
     days.BARE_MONTH,
 )
-_SINGLE = tuple(re.compile(words.slotted(rule.pattern)) for rule in _RULES)
+_SINGLE = tuple(re.compile(words.compile_slots(rule.pattern)) for rule in _RULES)
 
 
 def _alternative(number: int, pattern: str) -> str:

@@ -45,7 +45,7 @@ def join(scene: TimeContext, pieces: Iterable[TimePiece]) -> list[TimePiece]:
         _lend(scene, found)
         done: list[TimePiece] = []
         for piece in found:
-            joined = _joined(scene, done[-1], piece, joins) if done else None
+            joined = _join(scene, done[-1], piece, joins) if done else None
             if joined:
                 done[-1] = joined
             else:
@@ -54,7 +54,7 @@ def join(scene: TimeContext, pieces: Iterable[TimePiece]) -> list[TimePiece]:
     return found
 
 
-def _joined(scene: TimeContext, a: TimePiece, b: TimePiece, joins: tuple[Join, ...]) -> TimePiece | None:
+def _join(scene: TimeContext, a: TimePiece, b: TimePiece, joins: tuple[Join, ...]) -> TimePiece | None:
     gap = scene.text[a.end : b.start]
     try:
         return (
@@ -147,7 +147,7 @@ def _hours(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiec
     for day, hours in ((a, b), (b, a)):
         is_part = day.unit == "part" and day.begins is not None
         if (is_part or day.kind == "date") and hours.clock and hours.kind == "range":
-            return _shifted(day, hours, a.start, b.end)
+            return _shift(day, hours, a.start, b.end)
         if (is_part and hours.clock) or (day.kind == "date" and hours.kind == "time"):
             return _at(scene, day, hours, a.start, b.end)
     return None
@@ -166,7 +166,7 @@ def _at(scene: TimeContext, day: TimePiece, time: TimePiece, start: int, end: in
     return TimePiece(start, end, "datetime", moment, moment, unit="minute", clock=(hour, minute), meridiem=meridiem)
 
 
-def _shifted(day: TimePiece, hours: TimePiece, start: int, end: int) -> TimePiece:
+def _shift(day: TimePiece, hours: TimePiece, start: int, end: int) -> TimePiece:
     """A range of hours, resolved on some day, moved to the named one: "this evening from 7 to 7:30"."""
     begins, ends = hours.bounds
     days = calendar.midnight(day.bounds[0]) - calendar.midnight(begins)

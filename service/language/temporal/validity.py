@@ -31,7 +31,7 @@ _HOLDING = re.compile(  # what holds "for two weeks" holds from now on
     rf"(?:{_STATE}|\b(?:valid|good|free|off|trial|blocked|banned|frozen|be|stay(?:ing)?)\b)[^.]{{0,24}}"
     r"\bfor\s+(?:about\s+|another\s+|up\s+to\s+|the\s+)?$"
 )
-_DURATION = re.compile(words.slotted(r"<count>\s*<unit>"))
+_DURATION = re.compile(words.compile_slots(r"<count>\s*<unit>"))
 _LINK = re.compile(r"(?:-|–|—|~|\b(?:to|until|till?|through|thru|and)\b)")
 _UNTIL = re.compile(r"(?:up\s+)?(?:until|till?|through|thru)\b")
 _STILL = re.compile(r"\b(?:now|today|present|date|currently|but|since|then)\b")
@@ -73,7 +73,7 @@ def validity(
     return TemporalType.TEMPORAL, max(bound).astimezone(UTC)
 
 
-def held(text: str, mentions: Sequence[Mention], reference: datetime) -> tuple[datetime | None, datetime] | None:
+def find_held(text: str, mentions: Sequence[Mention], reference: datetime) -> tuple[datetime | None, datetime] | None:
     """The interval in which a statement of one sentence says that it holds, in UTC: "worked at Netflix from 2016 to
     2020", "on leave until 5 March". A beginning that is still to come is left out: the plan is known before. None for
     what recurs ("works from Monday to Friday"), for hours of a day, and for "not until Monday", which begins then."""

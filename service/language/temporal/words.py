@@ -142,7 +142,7 @@ _SLOTS: dict[str, tuple[str, Callable[[str], object]]] = {
 }
 
 
-def slotted(pattern: str) -> str:
+def compile_slots(pattern: str) -> str:
     """The regular expression of a rule: a blank is any white space, "<month>" a slot. A slot whose name ends in a digit
     is a second one of that kind, one whose name ends in "_" the same one at another place."""
     return re.sub(

@@ -98,7 +98,7 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
         answer = await _call(request.app.router, scope, replay(raw, request.receive))
     except Exception as exc:  # as the middleware does
         errors.log_unexpected(exc)
-        answer = errors.unexpected(request)
+        answer = errors.answer_unexpected(request)
     return RestAnswer(answer.status_code, json.loads(bytes(answer.body) or b"null"))
 
 

@@ -114,7 +114,7 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
     async with res.db.read(workspace_id, generic_plans=True) as session:
         found = await _read(session, workspace_id, jobs, res)
         owners = list(dict.fromkeys(each.owner for each in found))
-        known = await entity_links.known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
+        known = await entity_links.read_known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
         found = await _with_similar(session, found, res)
     if found:
         await _write(workspace_id, await res.rules.run(extract, found, known), res)

@@ -86,7 +86,7 @@ async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesO
 async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Response:
     """Deletes all in one transaction. An unknown id gets status 404 and does not stop the others."""
     known = _uuids(body.ids)
-    shown = partial(deleted, ids=body.ids, known=known)
+    shown = partial(answer_deleted, ids=body.ids, known=known)
     unique = list(dict.fromkeys(known.values()))
     return send(shown(await forget_many(caller.workspace_id, unique, res, write.answered_by(shown))))
 
@@ -142,7 +142,7 @@ def _uuids(ids: Sequence[str]) -> dict[str, UUID]:
     return found
 
 
-def deleted(found: Sequence[ForgottenMemory], *, ids: Sequence[str], known: Mapping[str, UUID]) -> StoredAnswer:
+def answer_deleted(found: Sequence[ForgottenMemory], *, ids: Sequence[str], known: Mapping[str, UUID]) -> StoredAnswer:
     by_id = {one.id: one for one in found}
     items = [_item(each, by_id.get(known[each]) if each in known else None) for each in ids]
     count = sum(one.deleted for one in by_id.values())

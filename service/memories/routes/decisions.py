@@ -82,7 +82,7 @@ async def get_memory_decisions(
     before = cursors.counts(cursor)
     found = await reading.decisions_about(caller.workspace_id, memory_id(id), res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, found)
-    return DecisionPage(results=[shown(each) for each in page], next_cursor=more)
+    return DecisionPage(results=[decision_response(each) for each in page], next_cursor=more)
 
 
 @router.post(
@@ -99,7 +99,7 @@ async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: Write
     return send(undo_answer(result))
 
 
-def shown(found: StoredDecision) -> DecisionResponse:
+def decision_response(found: StoredDecision) -> DecisionResponse:
     verdict = found.verdict
     return DecisionResponse.of(
         found,

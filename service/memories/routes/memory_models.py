@@ -269,7 +269,7 @@ def memory_fields(found: Memory) -> dict[str, Any]:
 
 def _entities(found: Memory) -> dict[str, list[str]]:
     spans = [entities.EntitySpan(name, kind, 0, 0) for kind, names in found.entities.items() for name in names]
-    return entities.grouped(spans)
+    return entities.group(spans)
 
 
 def _metadata(found: Memory, named: dict[str, list[str]]) -> dict[str, Any]:

@@ -19,7 +19,7 @@ from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import Several, split
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
 from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
-from service.http.writes import WriteOf, answer, deleted, send
+from service.http.writes import WriteOf, answer, answer_count, send
 from service.memories import reading
 from service.memories.associate import associate, dissociate
 from service.memories.routes.in_scope import IN_SCOPE
@@ -116,7 +116,7 @@ async def get_related_memories(
     """Nearest first, then by strength of the edge; each memory once. Follows at most the 50 strongest edges of each
     memory; `truncated` says whether there are more."""
     (skip,) = cursors.counts(cursor)
-    start, walk, found, count = await reading.related(
+    start, walk, found, count = await reading.walk(
         caller.workspace_id,
         memory_id(id),
         res,
@@ -208,9 +208,9 @@ async def delete_relation(
     """Deletes the relations from this memory to the target; without any, 0 are deleted."""
     source, target = memory_id(id), memory_id(target_id)
     kind = RelationType(type) if type else None
-    context = write.answered_by(deleted)
+    context = write.answered_by(answer_count)
     count = await dissociate(caller.workspace_id, source, target, kind, res, context, expected=expected)
-    return send(deleted(count))
+    return send(answer_count(count))
 
 
 def relation_answer(result: tuple[Relation, bool]) -> StoredAnswer:

@@ -82,7 +82,7 @@ async def list_memories_by_tag(
         raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
     tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
     (skip,) = cursors.counts(cursor)
-    found = await reading.tagged(
+    found = await reading.list_tagged(
         scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit, detail=detail
     )
     listed = found.memories

@@ -14,7 +14,7 @@ from service.http.json_body import JsonRoute
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.memories import reading
-from service.memories.routes.decisions import DecisionResponse, shown
+from service.memories.routes.decisions import DecisionResponse, decision_response
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryHistoryItem, history_item
 from service.runtime.transactions import memory_id
@@ -67,7 +67,7 @@ async def explain_memory(
         id=wanted,
         memory=found.text,
         sources=[MemorySourceItem(**asdict(each)) for each in quotes],
-        decisions=[shown(each) for each in decided],
+        decisions=[decision_response(each) for each in decided],
         changes=[history_item(each) for each in changes],
         next_cursor=more,
     )

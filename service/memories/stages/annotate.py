@@ -90,7 +90,7 @@ def moment(value: object) -> datetime | None:
     if not isinstance(value, str):
         return None
     try:
-        return moments.parsed(value)
+        return moments.parse(value)
     except ValueError:
         return None
 
@@ -129,7 +129,7 @@ def _with_times(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Dr
     given, named = draft.given, draft.temporal
     if named is None or given.t_valid is not None or given.t_invalid is not None:
         return draft
-    own = temporal.held(draft.clean, named.mentions, draft.timestamp)
+    own = temporal.find_held(draft.clean, named.mentions, draft.timestamp)
     if own is None:
         return draft
     since, until = own

@@ -101,10 +101,10 @@ async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resour
         took_s = time.perf_counter() - began
         metrics.STAGES.add(name, took_s)
         spent_ms[name] = took_s * 1000
-    return [timed(draft, spent_ms) for draft in found]
+    return [add_time(draft, spent_ms) for draft in found]
 
 
-def timed(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:
+def add_time(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:
     """The draft with the time of this run added to that of earlier ones."""
     before = draft.timings_ms
     added = {name: round(spent + before.get(name, 0.0), 3) for name, spent in spent_ms.items()}

@@ -20,7 +20,7 @@ from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE, NearVector
 from service.postgres import direct, filters, scopes
 from service.postgres.direct import DriverRow
 from service.postgres.engine import Session, use_custom_plans
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 from service.postgres.tables import MEMORY
 from service.postgres.vectors import Half, exact_distance
 
@@ -53,7 +53,7 @@ async def find_neighbours(
         equal = await with_hash(session, draft.scope, draft.hash, now=now)
         return Neighbours((equal,) if equal else ())
     rows = live("m", now)
-    rows = rows & filters.compiled("m", draft.given.compare) if draft.given.compare else rows
+    rows = rows & filters.compile_filter("m", draft.given.compare) if draft.given.compare else rows
     vectors = scopes.exactly("v", draft.scope)
     in_scope = scopes.exactly("m", draft.scope) & visibility.not_archived("m")
     parts = Parts(vectors.sql, in_scope.sql, rows.sql, visibility.not_expired_nor_in_review("m", now).sql, generation)
@@ -163,7 +163,7 @@ def _fill(shape: str, parts: Parts) -> TextClause:
         distance=exact_distance(),
         close_ids=nearest_passing(f"memory_vector v WHERE {WITHIN_LIMIT}{vectors}", parts.rows),
     )
-    return typed(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
+    return type_parameters(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
 
 
 def _is_too_large(found: Sequence[DriverRow]) -> bool:
@@ -187,7 +187,7 @@ async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetim
 @lru_cache(maxsize=64)
 def _with_hash(in_scope: str) -> TextClause:
     found = "SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m"
-    return typed(text(f"{found} WHERE m.hash = :hash AND m.dedup_key = :hash AND {in_scope} LIMIT 1"))
+    return type_parameters(text(f"{found} WHERE m.hash = :hash AND m.dedup_key = :hash AND {in_scope} LIMIT 1"))
 
 
 async def with_hashes(
@@ -210,7 +210,7 @@ def live(alias: str, now: datetime) -> Condition:
     )
 
 
-TEXTS = typed(
+TEXTS = type_parameters(
     text(
         "SELECT id, content, hash, version, timestamp, t_valid, t_invalid FROM memory"
         " WHERE workspace_id = :workspace AND id = ANY(:ids)"

@@ -22,7 +22,7 @@ from service.memories.statements import memories
 from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, RowCount
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 
 DELETED = """(
     SELECT r.*, h.recorded_at AS deleted_at, h.before -> 'stat' AS stat, h.before -> 'entity_ids' AS entity_ids
@@ -86,4 +86,4 @@ async def count(session: Session, source: str, rows: Condition) -> RowCount:
 
 @lru_cache(maxsize=256)
 def _fill(shape: str, deleted: str, rows: str, **parts: str) -> TextClause:
-    return typed(text(shape.format(deleted=deleted, rows=rows, **parts)))
+    return type_parameters(text(shape.format(deleted=deleted, rows=rows, **parts)))

@@ -178,6 +178,6 @@ async def _with_followers(session: Session, workspace_id: UUID, ids: Sequence[UU
     return {*current, *await versions.of_memories(session, workspace_id, current)}
 
 
-async def deleted_before(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+async def find_deleted(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     """The ids among `ids` whose history has a DELETE."""
     return set(await session.scalars(DELETED_BEFORE, {"workspace": workspace_id, "ids": list(ids)}))

@@ -211,7 +211,7 @@ async def neighbours(
     return [(each, similarity(cosine)) for each, cosine in near if each != memory.id][:limit]
 
 
-async def unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
+async def list_unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
     """The memories among `ids` whose text has no vector yet, ascending by id."""
     rows = await session.execute(UNEMBEDDED, {"workspace": workspace_id, "ids": list(ids)})
     return [MemoryToEnrich(row[0], CleanText(row[1]), *row[2:]) for row in rows]

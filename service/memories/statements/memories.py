@@ -33,7 +33,7 @@ from service.memories.statements import visibility
 from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, by_key, typed
+from service.postgres.scopes import Condition, by_key, type_parameters
 from service.postgres.tables import MEMORY, TERM_DIMENSIONS, insert_into
 
 NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status", "said_at"})
@@ -125,7 +125,7 @@ async def _rows(
 
 @lru_cache(maxsize=4)
 def _by_ids(statement: str, alive: str) -> TextClause:
-    return typed(text(f"{statement} AND {alive}"))
+    return type_parameters(text(f"{statement} AND {alive}"))
 
 
 def _lean_values(row: direct.DriverRow) -> dict[str, Any]:
@@ -409,10 +409,10 @@ def page_statement(rows: Condition, order: SortOrder, *, behind: bool) -> TextCl
 
 @lru_cache(maxsize=256)
 def _page(source: str, top: str, sort: SortField, behind: bool) -> TextClause:
-    page = typed(text(PAGE.format(source=source, sort=sort, top=top)))
+    page = type_parameters(text(PAGE.format(source=source, sort=sort, top=top)))
     return page.bindparams(bindparam("last_key", type_=SORT_TYPES[sort])) if behind else page
 
 
 @lru_cache(maxsize=256)
 def _fill(statement: str, source: str) -> TextClause:
-    return typed(text(statement.format(source=source)))
+    return type_parameters(text(statement.format(source=source)))

@@ -22,7 +22,7 @@ from service.memories.statements import visibility
 from service.memories.statements.deduplication import Neighbours, live, neighbour
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 
 # As one value each, which costs nothing per row. Uses ix_memory_user, _agent or _run, and ix_memory_vector_user, _agent
 # or _run: whatever the statistics say, no row is looked up by the key of another one.
@@ -119,9 +119,9 @@ def _nearest(alive: bytes, vectors: bytes, wanted: NDArray[np.float32], limit: i
 
 @lru_cache(maxsize=64)
 def _vectors(in_scope: str, alive: str, vectors: str) -> TextClause:
-    return typed(text(VECTORS.format(in_scope=in_scope, alive=alive, vectors=vectors)))
+    return type_parameters(text(VECTORS.format(in_scope=in_scope, alive=alive, vectors=vectors)))
 
 
 @lru_cache(maxsize=64)
 def _texts(in_scope: str, not_expired: str) -> TextClause:
-    return typed(text(TEXTS.format(in_scope=in_scope, not_expired=not_expired)))
+    return type_parameters(text(TEXTS.format(in_scope=in_scope, not_expired=not_expired)))

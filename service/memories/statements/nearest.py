@@ -18,7 +18,7 @@ from sqlalchemy import TextClause, bindparam, text
 
 from service.postgres import vectors
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 from service.postgres.vectors import Half, exact_distance, graph_distance
 
 MIN_CLOSE = 4
@@ -103,7 +103,7 @@ def _statement(scope: str, rows: str, dimension: int, generation: int) -> TextCl
         exact_distance=exact_distance(),
         graph_distance=graph_distance(dimension),
     )
-    return typed(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
+    return type_parameters(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
 
 
 def nearest_passing(these: str, rows: str, *, checked: str = "") -> str:

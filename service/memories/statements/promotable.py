@@ -144,7 +144,7 @@ async def is_copy(session: Session, workspace_id: UUID, memory_id: UUID) -> bool
     return bool(await session.scalar(IS_COPY, {"workspace": workspace_id, "id": memory_id}))
 
 
-async def outdated(
+async def list_outdated(
     session: Session, workspace_id: UUID, *, after: UUID, now: datetime, batch: int, only: UUID | None = None
 ) -> Sequence[UUID]:
     """The next copies whose originals have changed or are no longer valid; with `only`, this copy if it is one."""

@@ -26,7 +26,7 @@ from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, R
 from service.memories.statements.visibility import ENDED
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 from service.postgres.vectors import Half, cosine
 
 # ix_memory_history_memory, ix_memory_history_user, _agent or _run. `entry`: the entry whose `before` is the row.
@@ -210,4 +210,4 @@ async def texts(
 @lru_cache(maxsize=256)
 def _fill(shape: str, recorded: str, rows: str, **parts: Any) -> TextClause:
     statement = text(shape.format(recorded=recorded, rows=rows, **parts))
-    return typed(statement).bindparams(bindparam("as_of", type_=DateTime(timezone=True)))
+    return type_parameters(statement).bindparams(bindparam("as_of", type_=DateTime(timezone=True)))

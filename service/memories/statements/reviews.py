@@ -57,7 +57,7 @@ async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: S
     return review_id
 
 
-async def flagged_with(session: Session, scope: Scope, text_hash: str) -> UUID | None:
+async def find_flagged(session: Session, scope: Scope, text_hash: str) -> UUID | None:
     """The flagged memory of exactly this scope with this hash. Uses ix_memory_hash."""
     in_scope = scopes.exactly("memory", scope).clause
     found: UUID | None = await session.scalar(

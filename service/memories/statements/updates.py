@@ -114,7 +114,7 @@ async def replace_text(
         "t_invalid": new.draft.given.t_invalid,
         "context_terms": [],  # the context had the old text; without one the memory is its own context
         "context_bm25": None,
-        **united_columns(old, new.draft),
+        **unite_columns(old, new.draft),
         "expires_at": _later_expiry(old, new),
         "updated_at": new.draft.given.updated_at or now,
         "version": MEMORY.c.version + 1,
@@ -265,7 +265,7 @@ def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
     return max(old.expires_at, new.draft.given.expires_at)
 
 
-def united_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
+def unite_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
     """The tags, categories and metadata of both memories, up to the limits of a row: the oldest are dropped first."""
     both = list(dict.fromkeys((*old.tags, *new.tags)))
     kept = tags.newest(both, most=sizes.MAX_TAGS, most_levels=sizes.MAX_TAG_LEVELS)
@@ -273,7 +273,7 @@ def united_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
         "tags": kept,
         "tag_prefixes": list(tags.prefixes(kept)),
         "categories": list(dict.fromkeys((*old.categories, *new.categories))),
-        "metadata": sizes.united(old.metadata, new.metadata),
+        "metadata": sizes.unite(old.metadata, new.metadata),
     }
 
 

@@ -14,7 +14,7 @@ from sqlalchemy import TextClause, text
 from service.domain.query import Narrow, Query, Validity, Window
 from service.postgres import direct, filters
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 
 
 def conditions(alias: str, query: Query, now: datetime) -> Condition:
@@ -24,7 +24,7 @@ def conditions(alias: str, query: Query, now: datetime) -> Condition:
     )
     if query.window.is_open and query.narrow.valid_at is None:
         found &= valid(alias, query.validity, now)
-    return filtered(alias, query.narrow, query.window, found, recorded=query.as_of is not None)
+    return filter_rows(alias, query.narrow, query.window, found, recorded=query.as_of is not None)
 
 
 def valid(alias: str, validity: Validity, now: datetime) -> Condition:
@@ -40,7 +40,7 @@ def valid(alias: str, validity: Validity, now: datetime) -> Condition:
     return found
 
 
-def filtered(alias: str, narrow: Narrow, window: Window, found: Condition, *, recorded: bool = False) -> Condition:
+def filter_rows(alias: str, narrow: Narrow, window: Window, found: Condition, *, recorded: bool = False) -> Condition:
     """The conditions `found` and the caller's filters. Array operators are checked row by row: under the policy no
     index serves them. `recorded`: the rows are those of an earlier moment, whose decay is not known."""
     if window.start is not None:
@@ -67,7 +67,7 @@ def filtered(alias: str, narrow: Narrow, window: Window, found: Condition, *, re
         found &= _words(f"{column} {'@>' if narrow.tag_mode == 'all' else '&&'} {{words}}", "with_tags", narrow.tags)
     if narrow.exclude_tags:
         found &= _words(f"NOT {column} && {{words}}", "without_tags", narrow.exclude_tags)
-    return found & filters.compiled(alias, narrow.filters) if narrow.filters is not None else found
+    return found & filters.compile_filter(alias, narrow.filters) if narrow.filters is not None else found
 
 
 def _words(shape: str, name: str, words: Sequence[str]) -> Condition:
@@ -165,12 +165,12 @@ async def check(
 
 @lru_cache(maxsize=256)
 def _most_important(source: str) -> TextClause:
-    return typed(text(MOST_IMPORTANT.format(source=source)))
+    return type_parameters(text(MOST_IMPORTANT.format(source=source)))
 
 
 @lru_cache(maxsize=64)
 def _check(scope: str, rows: str, narrow: str) -> TextClause:
-    return typed(text(RULES.format(scope=scope, rows=rows, narrow=narrow)))
+    return type_parameters(text(RULES.format(scope=scope, rows=rows, narrow=narrow)))
 
 
 ENDED = """CASE WHEN m.t_invalid = m.valid_until AND m.t_invalid <= m."timestamp" THEN NULL

@@ -26,7 +26,7 @@ from service.domain.query import VectorPath, VectorStrategy
 from service.memories.statements.nearest import MAX_CLOSE, nearest_passing
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.vectors import Half
 from service.search.statements import prefilter, term_statistics
@@ -284,7 +284,7 @@ def _statement(
         matching=matching.format(too_few=TOO_FEW, scope=in_scope.scope, rows=rows, all_of=all_of),
     )
     bound = [bindparam(name, type_=kind) for name, kind in PARAMETER_TYPES.items() if f":{name}" in filled]
-    return typed(text(filled)).bindparams(*bound)
+    return type_parameters(text(filled)).bindparams(*bound)
 
 
 def _nearest(vectors_of_scope: str, generation: int, kind: str, rows: str) -> str:

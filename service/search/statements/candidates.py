@@ -18,7 +18,7 @@ from sqlalchemy import TextClause, text
 from service.domain.scope import ScopeSummary
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 from service.search.statements import approximate, exact, prefilter
 from service.search.statements.plan import Candidates, SearchPlan
 
@@ -54,7 +54,7 @@ async def summary(session: Session, scope: Condition, turns: Condition, *, count
 
 @lru_cache(maxsize=64)
 def summary_statement(scope: str, turns: str) -> TextClause:
-    return typed(text(SUMMARY.format(scope=scope, turns=turns)))
+    return type_parameters(text(SUMMARY.format(scope=scope, turns=turns)))
 
 
 async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_rows: int) -> Candidates:

@@ -17,7 +17,7 @@ from sqlalchemy import TextClause, text
 
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import by_key, typed
+from service.postgres.scopes import by_key, type_parameters
 from service.search.statements.plan import SearchPlan
 
 MAX_ENTITIES = 50
@@ -136,4 +136,4 @@ def _statement(owner: str, scope: str, rows: str) -> TextClause:
         scope=scope,
         rows=rows,
     )
-    return typed(text(shape))
+    return type_parameters(text(shape))

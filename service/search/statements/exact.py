@@ -21,7 +21,7 @@ from service.domain.bm25 import IDF_SQL
 from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
-from service.postgres.scopes import by_key, typed
+from service.postgres.scopes import by_key, type_parameters
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.vectors import Half
 from service.search.statements.plan import Candidates, SearchPlan
@@ -244,7 +244,7 @@ def _statement(
         binary_distance=vectors.BINARY_DISTANCE,
         exact_distance=vectors.exact_distance(),
     )
-    return typed(text(shape)).bindparams(
+    return type_parameters(text(shape)).bindparams(
         bindparam("query_vector", type_=Half()), bindparam("asked_at", type_=DateTime(timezone=True))
     )
 

@@ -24,7 +24,7 @@ from service.language.context import QUESTION_MARKS
 from service.memories.statements.visibility import ENDED
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import by_key, typed
+from service.postgres.scopes import by_key, type_parameters
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.vectors import Half, cosine
 from service.search.statements.plan import SearchPlan
@@ -155,7 +155,7 @@ UNKNOWN: Mapping[str, object] = {"dated": False, "tagged": False, "importance": 
 """The value of turns for features that only memories have; else None."""
 
 
-def joined(memories: Features, more: Features, wanted: frozenset[str]) -> Features:
+def join(memories: Features, more: Features, wanted: frozenset[str]) -> Features:
     """The features of memories, then those of more candidates, such as turns. `wanted`: the features read for
     memories."""
     found: dict[str, Any] = {name: np.concatenate([getattr(memories, name), getattr(more, name)]) for name in NUMBERS}
@@ -178,7 +178,7 @@ def with_contexts(found: Features, contexts: Sequence[tuple[UUID, float, float |
     )
 
 
-def chosen(found: Features, keep: NDArray[np.bool_]) -> Features:
+def choose(found: Features, keep: NDArray[np.bool_]) -> Features:
     """The features of some of the candidates."""
     columns: dict[str, Any] = {each.name: getattr(found, each.name) for each in fields(found)}
     for name, each in columns.items():
@@ -224,4 +224,4 @@ def _statement(scope: str, goal_scope: str, rows: str, generation: int, wanted: 
     )
     sparse = SPARSEVEC(TERM_DIMENSIONS)
     kinds = {"query_vector": Half(), "original_vector": Half(), "text_idf": sparse, "context_idf": sparse}
-    return typed(text(shape)).bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))
+    return type_parameters(text(shape)).bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))

@@ -11,7 +11,7 @@ from sqlalchemy import TextClause, text
 from service.domain.memory import LaterStatement
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import by_key, typed
+from service.postgres.scopes import by_key, type_parameters
 
 MOST_CANDIDATES = 50
 """Candidates that are compared with the hits, nearest first: as many as the arm of vectors returns at least."""
@@ -66,4 +66,4 @@ def _statement(generation: int) -> TextClause:
         memory=by_key("memory", "x.id"),
         vectors=by_key("memory_vector", "x.id", key="memory_id", more=text_of),
     )
-    return typed(text(shape))
+    return type_parameters(text(shape))

@@ -18,7 +18,7 @@ from sqlalchemy import TextClause, text
 
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 from service.search import column_ranges
 from service.search.column_ranges import ColumnRange
 from service.search.filter_keys import KeyGroup
@@ -84,7 +84,7 @@ def probe(plan: SearchPlan) -> TextClause:
 
 @lru_cache(maxsize=64)
 def _probe(cases: tuple[tuple[int, str], ...]) -> TextClause:
-    return typed(text(f"SELECT CASE {' '.join(f'WHEN {each} THEN {cut}' for cut, each in cases)} END AS cut"))
+    return type_parameters(text(f"SELECT CASE {' '.join(f'WHEN {each} THEN {cut}' for cut, each in cases)} END AS cut"))
 
 
 def cut_down(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:

@@ -15,7 +15,7 @@ from service.episodes.statements import turns
 from service.graph.entity_scope import EntityScope
 from service.graph.statements import entities
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 from service.postgres.tables import TURN
 from service.search.values import BundleRelation
 
@@ -31,7 +31,7 @@ NAMED = """
 """
 
 # ix_entity_edge_source, ix_entity_edge_target: of each entity the strongest relations in either direction.
-RELATIONS = typed(
+RELATIONS = type_parameters(
     text("""
     SELECT x.id, s.name AS source, edge.label, t.name AS target, edge.strength
     FROM unnest(CAST(:ids AS uuid[])) AS x (id) CROSS JOIN LATERAL (
@@ -78,13 +78,13 @@ async def hidden_turns(
     return {(row.conversation_id, row.turn_index) for row in await session.execute(query)}
 
 
-async def named_entities(session: Session, scope: Scope, names: Sequence[str]) -> list[Entity]:
+async def find_entities(session: Session, scope: Scope, names: Sequence[str]) -> list[Entity]:
     """Returns entities of the scope with one of these names or aliases, in any case."""
     if not names:
         return []
     seen = EntityScope(scope.workspace_id, scope)
     values = {**seen.rows.values, "names": sorted({key(name) for name in names}), "limit": MAX_ENTITIES}
-    ids = list(await session.scalars(typed(text(NAMED.format(scope=seen.rows.sql))), values))
+    ids = list(await session.scalars(type_parameters(text(NAMED.format(scope=seen.rows.sql))), values))
     known = await entities.get_many(session, seen, ids)
     return [known[each] for each in ids if each in known]
 

@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 
 MIN_TEXTS: Final = 5
 """A term in fewer texts is not stored: rarer terms could identify their author, and most terms are rarer."""
@@ -46,7 +46,7 @@ MAX_COMPANION_TERMS: Final = 2
 rows were read as without."""
 
 # pk_term_stat; the policy `common` shows the rows of the nil workspace along with one's own.
-READ = typed(
+READ = type_parameters(
     text("""
     SELECT workspace_id = :workspace AS is_own, term, texts, contexts FROM term_stat
     WHERE workspace_id = ANY (ARRAY[:workspace, CAST('00000000-0000-0000-0000-000000000000' AS uuid)])
@@ -54,10 +54,10 @@ READ = typed(
 """)
 )
 
-FORGET = typed(text("DELETE FROM term_stat WHERE workspace_id = :workspace"))
+FORGET = type_parameters(text("DELETE FROM term_stat WHERE workspace_id = :workspace"))
 
 # Walks the workspace by pk_memory. A text without a context is its own context.
-COUNT = typed(
+COUNT = type_parameters(
     text("""
     WITH sized AS (
         SELECT count(*) AS texts FROM memory WHERE workspace_id = :workspace

@@ -22,7 +22,7 @@ from service.memories.statements import visibility
 from service.memories.statements.memories import MOMENT
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 from service.providers.protocols import Vector
 from service.search.values import EventKind, TimelineEvent
 
@@ -107,7 +107,7 @@ async def page(
             values |= rows.values
     union = " UNION ALL ".join(parts)
     order = NEWEST if nearest is None else NEAREST
-    statement = typed(text(f"SELECT * FROM ({union}) event {order} LIMIT :limit"))  # noqa: S608
+    statement = type_parameters(text(f"SELECT * FROM ({union}) event {order} LIMIT :limit"))  # noqa: S608
     if after is not None:
         statement = statement.bindparams(bindparam("after_time", type_=MOMENT))
     return await direct.page(session, statement.columns(metadata=JSONB()), values, _event)

@@ -27,7 +27,7 @@ from service.domain.bm25 import IDF_SQL
 from service.episodes.statements.turns import TurnFilter
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
-from service.postgres.scopes import Condition, by_key, typed
+from service.postgres.scopes import Condition, by_key, type_parameters
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.vectors import Half, cosine, graph_distance
 from service.search.statements import features
@@ -193,7 +193,7 @@ async def read(
         "known_in": [*map(float, beside.text_df.values())],
         "among": None if beside is NO_MEMORIES else list({each for arm in beside.arms.values() for each in arm}),
     }
-    read_scored = partial(_scored, session, wanted, generation=generation)
+    read_scored = partial(_score, session, wanted, generation=generation)
     found = await read_scored(wanted.rows("t"), values | {"exact_rows": exact_rows, "newest": newest})
     texts, turns, counted, contexts = (found.pop(each)[0] for each in ("total", "turns", "frequencies", "contexts"))
     if query.original is None:
@@ -216,7 +216,7 @@ async def read(
     return every, features.of_columns(found), of_memories
 
 
-async def _scored(
+async def _score(
     session: Session,
     wanted: TurnFilter,
     rows: Condition,
@@ -224,7 +224,7 @@ async def _scored(
     *,
     generation: int,
 ) -> dict[str, tuple[Any, ...]]:
-    statement = _scored_statement((wanted.place("t") & rows).source(TURNS, NEWEST), generation)
+    statement = _score_statement((wanted.place("t") & rows).source(TURNS, NEWEST), generation)
     return await direct.columns(session, statement, {**values, **rows.values})
 
 
@@ -245,7 +245,7 @@ async def _older(
 
 
 @lru_cache(maxsize=256)
-def _scored_statement(turns: str, generation: int) -> TextClause:
+def _score_statement(turns: str, generation: int) -> TextClause:
     filled = SCORED.format(
         turns=turns,
         newest=NEWEST,
@@ -260,7 +260,7 @@ def _scored_statement(turns: str, generation: int) -> TextClause:
         short=features.SHORT_BYTES,
     )
     vectors = (bindparam(name, type_=Half()) for name in ("vector", "original"))
-    return typed(text(filled)).bindparams(*vectors, bindparam("time", type_=DateTime(timezone=True)))
+    return type_parameters(text(filled)).bindparams(*vectors, bindparam("time", type_=DateTime(timezone=True)))
 
 
 @lru_cache(maxsize=256)
@@ -272,9 +272,9 @@ def _older_statement(scope: str, vectors: str, rows: str, dimension: int, genera
         generation=int(generation),
         graph_distance=graph_distance(dimension, ":vector"),
     )
-    return typed(text(filled)).bindparams(bindparam("vector", type_=Half()))
+    return type_parameters(text(filled)).bindparams(bindparam("vector", type_=Half()))
 
 
 @lru_cache(maxsize=64)
 def _speakers_statement(turns: str) -> TextClause:
-    return typed(text(SPEAKERS.format(turns=turns, newest=NEWEST_NAMED)))
+    return type_parameters(text(SPEAKERS.format(turns=turns, newest=NEWEST_NAMED)))

@@ -30,7 +30,7 @@ from service.tenants.routes.api_key_models import (
 router = APIRouter(prefix="/v1", tags=["API keys"], route_class=JsonRoute)
 
 
-@router.get("/whoami", summary="Get the key or token of this request", responses=errors.documented(401, 503))
+@router.get("/whoami", summary="Get the key or token of this request", responses=errors.document(401, 503))
 async def whoami(caller: CallerOf) -> WhoAmIResponse:
     """Returns the workspace, rights, restrictions and default scope of the key."""
     return WhoAmIResponse.describing(caller)

@@ -14,7 +14,7 @@ from service.http.deps import Admin, CallerOf, Operator, ResourcesOf
 from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, RequestModel, ResponseModel, Time, Title, example
-from service.kit.settings import GRANTED, PER_WORKSPACE, Settings, grouped
+from service.kit.settings import GRANTED, PER_WORKSPACE, Settings, nest
 from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute)
@@ -96,7 +96,7 @@ def _check_settings(wanted: dict[str, Any]) -> None:
                 f"settings.{name}: is not one of {', '.join(sorted(PER_WORKSPACE))}.", field=f"settings.{name}"
             )
     try:
-        Settings.model_validate_json(json.dumps(grouped(wanted)), strict=True)
+        Settings.model_validate_json(json.dumps(nest(wanted)), strict=True)
     except ValidationError as exc:
         field, message = errors.first_message(exc.errors(), lambda where: ".".join(("settings", *map(str, where[1:]))))
         raise InvalidInput(f"{field}: {message}", field=field) from None

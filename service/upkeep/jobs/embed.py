@@ -64,7 +64,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     if not of_texts:
         return
     async with res.db.read(workspace_id) as session:
-        subjects = await enrichment.unembedded(session, workspace_id, of_texts)
+        subjects = await enrichment.list_unembedded(session, workspace_id, of_texts)
     if not subjects:
         return
     vectors = await res.embedder.embed(workspace_id, [subject.text for subject in subjects])
@@ -102,7 +102,7 @@ async def embed_missing(workspace_id: UUID, kind: str, res: Resources) -> int:
 async def sweep(res: Resources) -> Counts:
     """Queues memories that have neither a vector nor a job to make it; returns how many."""
     async with res.db.read(NIL_WORKSPACE) as session:
-        found = sorted(await queue.unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
+        found = sorted(await queue.list_unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
     queued = 0
     for workspace_id, group in groupby(found, key=itemgetter(0)):
         async with res.db.begin(workspace_id) as session:

@@ -54,7 +54,7 @@ async def _archive_outdated(workspace_id: UUID, res: Resources, context: WriteCo
     last: UUID | None = FIRST
     while last is not None:
         async with res.db.read(workspace_id) as session:
-            found = await promotable.outdated(session, workspace_id, after=last, now=res.clock(), batch=BATCH)
+            found = await promotable.list_outdated(session, workspace_id, after=last, now=res.clock(), batch=BATCH)
         for copy_id in found:
             archived += await archive_outdated(workspace_id, copy_id, res, context)
         last = found[-1] if len(found) == BATCH else None

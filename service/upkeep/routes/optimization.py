@@ -214,7 +214,7 @@ async def apply_optimization(
     report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""
     changes = [CleanupChange(one.section, one.id, one.version, one.kept_id, one.kept_version) for one in body.changes]
     _refuse_overlap(changes)
-    shown = partial(applied_answer, dry_run=body.dry_run)
+    shown = partial(answer_applied, dry_run=body.dry_run)
     context = write.answered_by(shown)
     return send(shown(await optimize.apply(caller.workspace_id, changes, res, context, dry_run=body.dry_run)))
 
@@ -237,7 +237,7 @@ async def _storage(res: Resources) -> StorageFigures:
     return StorageFigures(tables=tables, indexes=indexes)
 
 
-def applied_answer(found: Applied, *, dry_run: bool) -> StoredAnswer:
+def answer_applied(found: Applied, *, dry_run: bool) -> StoredAnswer:
     body = ApplyOptimizationResponse(
         dry_run=dry_run,
         applied=0 if dry_run else len(found.changes),

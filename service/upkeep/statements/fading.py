@@ -192,7 +192,9 @@ async def age(
     return AgedBatch(row.seen, row.last if row.seen == BATCH else None, row.changed)
 
 
-async def faded(session: Session, workspace_id: UUID, scope: AgeingScope, *, after: UUID, batch: int) -> list[UUID]:
+async def list_faded(
+    session: Session, workspace_id: UUID, scope: AgeingScope, *, after: UUID, batch: int
+) -> list[UUID]:
     """Live memories whose relevance is below the threshold, in the order of their ids."""
     values = {"workspace": workspace_id, "forget_below": FORGET_BELOW, "after": after, "batch": batch}
     return list(await session.scalars(FADED, values | dict(scope.values)))

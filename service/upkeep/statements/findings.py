@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.ageing import DECAYING_BELOW
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 from service.upkeep.values import PAIRS, IndexSize, Section, StorageReport, TableSize, WalkPlace
 
 LOOKED_AT: Final = 100_000
@@ -244,7 +244,7 @@ def statement(section: Section, *, among: bool) -> TextClause:
     part, found, key = STATEMENTS[section]
     chosen, behind = (AMONG, BEHIND) if key else (PAIR_AMONG, BEHIND_PAIR)
     which = (chosen if among else behind).format(key=key)
-    return typed(text(WALK.format(part=part.format(which=which), found=found)))
+    return type_parameters(text(WALK.format(part=part.format(which=which), found=found)))
 
 
 def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:

@@ -117,7 +117,7 @@ async def begin(owner_url: str, model: str, dimension: int, *, again: bool = Fal
                 f"The vectors are of {current} already, the embedder that the settings name. "
                 "`loxodon reembed --again` computes all of them again."
             )
-        wanted = building or await _kept_or_new(owner, found, model, dimension, current)
+        wanted = building or await _choose_generation(owner, found, model, dimension, current)
         await _make_graphs(owner, wanted)
         async with _transaction(owner):
             await owner.execute(MOVE, {"state": "building", "number": wanted.number})
@@ -169,7 +169,7 @@ async def drop_retired(owner_url: str) -> list[Generation]:
         return [each for each in old if each.state == "retired"]
 
 
-async def _kept_or_new(
+async def _choose_generation(
     owner: AsyncConnection, found: list[Generation], model: str, dimension: int, current: Generation
 ) -> Generation:
     """A retired generation of this embedder, as after a roll-back, or a new one; `retired` until its graphs exist."""

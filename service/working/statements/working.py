@@ -18,14 +18,14 @@ from sqlalchemy import DateTime, bindparam, text
 from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 
 # Every statement on one session finds its few pages by the primary key, pk_working_item.
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('working:' || CAST(:name AS text), 0))")
 
-PUT = typed(
+PUT = type_parameters(
     text("""
     INSERT INTO working_item (workspace_id, session_id, kind, key, user_id, agent_id, channel, conversation_id, turn_id,
                               value, last_used_at, expires_at)
@@ -44,7 +44,7 @@ PUT = typed(
 ).bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))
 
 # Deletes expired entries, and all others but the `max_entries` used last; reading an item is a use.
-TRIM = typed(
+TRIM = type_parameters(
     text("""
     DELETE FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind
@@ -55,14 +55,14 @@ TRIM = typed(
 """)
 )
 
-FIND = typed(
+FIND = type_parameters(
     text("""
     SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
 """)
 )
 
-USE = typed(
+USE = type_parameters(
     text("""
     UPDATE working_item SET last_used_at = :now
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
@@ -70,7 +70,7 @@ USE = typed(
 """)
 )
 
-LATEST = typed(
+LATEST = type_parameters(
     text("""
     SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND expires_at > :now
@@ -78,7 +78,7 @@ LATEST = typed(
 """)
 )
 
-ALL = typed(
+ALL = type_parameters(
     text("""
     SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND expires_at > :now
@@ -274,5 +274,5 @@ GOAL_DESCRIPTION = text("""
 async def goal_description(session: Session, scope: WorkingScope, goal_id: UUID) -> str | None:
     """The description of a goal of this user and agent; None without such a goal."""
     values = {"workspace": scope.workspace_id, "goal": goal_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
-    found: str | None = await session.scalar(typed(GOAL_DESCRIPTION), values)
+    found: str | None = await session.scalar(type_parameters(GOAL_DESCRIPTION), values)
     return found

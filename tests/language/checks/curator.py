@@ -9,7 +9,7 @@ from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language.talk import Utterance
 from service.providers.json_reply import as_list, parse_reply
-from service.understanding.grounding import grounded
+from service.understanding.grounding import ground
 from service.understanding.judge import judge
 from service.understanding.sourcing import SourceTurns
 
@@ -41,7 +41,7 @@ def check_judged_update(old: str, new: str, similarity: float = 0.8) -> None:
 
 def check_sourcing(text: str, message: int, *, correction: bool) -> None:
     """A fact is found in the sentence of CONVERSATION that it came from."""
-    [found] = grounded([Fact(CleanText(text), 0.95)], SourceTurns(CONVERSATION)).facts
+    [found] = ground([Fact(CleanText(text), 0.95)], SourceTurns(CONVERSATION)).facts
     assert (found.message, found.correction) == (message, correction)
 
 

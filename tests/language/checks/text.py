@@ -102,7 +102,7 @@ def check_lexemes(text: str, expected: list[str]) -> None:
 
 def check_same_stems(left: str, right: str, *, same: bool) -> None:
     """The stems that two texts must share to be duplicates."""
-    assert (lexemes.stemmed_words(left) == lexemes.stemmed_words(right)) is same
+    assert (lexemes.stem_words(left) == lexemes.stem_words(right)) is same
 
 
 def check_relations(text: str, expected: list[list[str]]) -> None:

@@ -63,8 +63,8 @@ def plan_of(narrow: Narrow | None = None, **more: Any) -> SearchPlan:
         visibility.conditions("m", query, NOW),
         1,
         20_000,
-        filter_keys.needed(query.narrow),
-        column_ranges.needed(query.narrow, query.window),
+        filter_keys.find_keys(query.narrow),
+        column_ranges.find_ranges(query.narrow, query.window),
         **given,
     )
 

@@ -29,7 +29,7 @@ from service.memories.statements.deduplication import Parts
 from service.memories.statements.nearest import NearVectors
 from service.postgres import direct, scopes
 from service.postgres.engine import Database, Session, driver
-from service.postgres.scopes import Condition, typed
+from service.postgres.scopes import Condition, type_parameters
 from service.search import column_ranges, filter_keys
 from service.search.filter_keys import NO_FILTER_KEYS
 from service.search.statements import approximate, candidates, exact, features, prefilter, term_statistics
@@ -381,12 +381,12 @@ async def test_the_functions_walk_their_gin_index(
 def _narrowed(store: LargeScope, narrow: Narrow, **more: Any) -> SearchPlan:
     """The big user\'s rows that the conditions leave, with the filter keys and column ranges they need."""
     where = store.asking("big", **more)
-    rows = visibility.filtered("m", narrow, Window(), where.conditions)
+    rows = visibility.filter_rows("m", narrow, Window(), where.conditions)
     return replace(
         where,
         conditions=rows,
-        filter_keys=filter_keys.needed(narrow),
-        column_ranges=column_ranges.needed(narrow, Window()),
+        filter_keys=filter_keys.find_keys(narrow),
+        column_ranges=column_ranges.find_ranges(narrow, Window()),
     )
 
 
@@ -493,11 +493,11 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Large
 async def test_or_by_the_scope_and_the_marks_together(database: Database, store: LargeScope, reach: int) -> None:
     """240 rows bear one of these, and mostly that is more than are few; 14 are of the user who asks."""
     narrow = Narrow(tags=tuple(f"t{number}" for number in range(8)))
-    where = replace(store.plan("small"), exact_rows=reach, filter_keys=filter_keys.needed(narrow))
-    where = replace(where, conditions=visibility.filtered("m", narrow, Window(), where.conditions))
+    where = replace(store.plan("small"), exact_rows=reach, filter_keys=filter_keys.find_keys(narrow))
+    where = replace(where, conditions=visibility.filter_rows("m", narrow, Window(), where.conditions))
     async with database.snapshot(store.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
-        found = await session.scalar(typed(text(f"SELECT {prefilter.FEW_IDS}")), prefilter.values(where))
+        found = await session.scalar(type_parameters(text(f"SELECT {prefilter.FEW_IDS}")), prefilter.values(where))
         assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before + 1
         rows = text(f"SELECT m.id FROM memory m WHERE {where.scope.sql} AND {where.conditions.sql}")
         there = {row[0] for row in await session.execute(rows, {**where.scope.values, **where.conditions.values})}
@@ -712,7 +712,7 @@ async def _kept_plan(database: Database, store: LargeScope, shape: Callable[[Par
     here = scopes.exactly("m", scope) & visibility.not_archived("m")
     statement = shape(Parts(scopes.exactly("v", scope).sql, here.sql, live.sql, alive.sql, 1))
     async with database.read(store.workspace, generic_plans=True) as session:
-        wanted, parameters = direct.compiled(statement, session.dialect)
+        wanted, parameters = direct.compile_statement(statement, session.dialect)
         raw = await driver(session)
         await raw.execute(f"PREPARE kept AS {wanted}")
         rows = await raw.fetch(f"EXPLAIN EXECUTE kept({', '.join(['NULL'] * len(parameters))})")

@@ -28,7 +28,7 @@ from service.language import lexemes, tags
 from service.memories.statements import visibility
 from service.postgres import scopes
 from service.postgres.engine import Database
-from service.postgres.scopes import typed
+from service.postgres.scopes import type_parameters
 from service.runtime.resources import Resources
 from service.search import column_ranges, filter_keys
 from service.search.statements import prefilter
@@ -285,7 +285,7 @@ def query_of(case: Case, workspace_id: UUID) -> Query:
     scope = replace(scope, match=asked.get("scope_match", "all"), include_shared=include_shared)
     tree = filters.read(asked["filters"]) if "filters" in asked else None
     if tree is not None:
-        assert filters.read(filters.written(tree)) == tree
+        assert filters.read(filters.write(tree)) == tree
     return Query(
         replace(scope, channel=channels[0] if channels else case.channel or GLOBAL_CHANNEL),
         CleanText("boat"),
@@ -319,7 +319,7 @@ async def test_the_condition_says_what_the_model_says(
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
             here = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", query, NOW)
-            shape = typed(text(f"SELECT m.id FROM memory m WHERE {here.sql}"))
+            shape = type_parameters(text(f"SELECT m.id FROM memory m WHERE {here.sql}"))
             found = {str(each) for each in await session.scalars(shape, here.values)}
             expected = {row.id for row in world if sees(case, row, NOW)}
             assert found == expected, (case, found ^ expected)
@@ -337,16 +337,16 @@ async def test_the_filter_keys_of_a_question_lose_no_row(
         for _ in range(CONDITIONS):
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
-            found = filter_keys.needed(query.narrow)
+            found = filter_keys.find_keys(query.narrow)
             if not found:
                 continue
             rows = visibility.conditions("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
-            within = column_ranges.needed(query.narrow, query.window)
+            within = column_ranges.find_ranges(query.narrow, query.window)
             plan = SearchPlan(scope, vectors, prefilter.NO_CONDITION, 1, ROWS, found, within)
             plan = replace(plan, match=query.scope.match, with_shared=query.scope.include_shared)
             few = prefilter.cut_down(plan).scope
-            shape = typed(text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}"))
+            shape = type_parameters(text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}"))
             answer = (await session.execute(shape, {**few.values, **rows.values})).all()
             expected = {row.id for row in world if sees(case, row, NOW)}
             assert {str(row.id) for row in answer if row.seen} == expected, case
@@ -367,12 +367,12 @@ async def test_the_column_ranges_of_a_question_lose_no_row(
             query = query_of(case, tenant.workspace_id)
             rows = visibility.conditions("m", query, NOW)
             scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
-            ranges = column_ranges.needed(query.narrow, query.window)
+            ranges = column_ranges.find_ranges(query.narrow, query.window)
             plan = SearchPlan(scope, vectors, rows, 1, ROWS, column_ranges=ranges)
             expected = {row.id for row in world if sees(case, row, NOW)} if ranges else set()
             for bounds in ranges:
                 few = prefilter.cut_down(plan, bounds).scope
-                shape = typed(text(f"SELECT m.id FROM memory m WHERE {few.sql}"))
+                shape = type_parameters(text(f"SELECT m.id FROM memory m WHERE {few.sql}"))
                 assert {str(each) for each in await session.scalars(shape, few.values)} == expected, (case, bounds)
                 asked += 1
     assert asked > CONDITIONS / 8
