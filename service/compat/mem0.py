@@ -217,13 +217,19 @@ async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used
 
 
 @router.get("/v1/memories/{id}/history")
-async def get_history(id: str, caller: Reader, res: ResourcesOf) -> list[dict[str, Any]]:
-    """Oldest first; also for a deleted memory."""
+async def get_history(id: str, request: Request, caller: Reader, res: ResourcesOf) -> list[dict[str, Any]]:
+    """Oldest first; also for a deleted memory. Whole, or the page that is asked for."""
+    asked = request.query_params
+    size = whole_number(asked.get("page_size"), "page_size", default=MOST_ENTITIES, most=MOST_ENTITIES)
+    before = size * (whole_number(asked.get("page"), "page", default=1, most=MOST_ENTITIES) - 1)
     async with res.db.read(caller.workspace_id) as session:
-        entries = await history.of_memory(session, caller.workspace_id, memory_id(id), limit=MOST_ENTITIES)
-    if not entries:
+        entries = await history.of_memory(session, caller.workspace_id, memory_id(id), skip=before, limit=size + 1)
+    if not entries and not before:
         raise missing()
-    page, _ = cursors.cut(entries, MOST_ENTITIES)
+    page, more = cursors.cut(entries, size)
+    if more and (len(page) < size or "page_size" not in asked):
+        detail = f"page_size: the first {len(page)} changes fill an answer; ask for fewer at once."
+        raise InvalidInput(detail, field="page_size")
     return [mem0_words.history_entry(each) for each in page]
 
 
