@@ -18,7 +18,7 @@ NAMES: Final = (
     *("a/b", "/a", "a/", "/", "a//", "../a", "a/..", "a\n", "\na", "a\r\n", "a%2Fb", "100%", "a?b", "a#b", "a\\b"),
     *("１２", "名前", "...", " a", "a+b", "a;b", "search"),
 )
-NAMED: Final = frozenset({"user_id", "agent_id", "run_id", "session_id", "external_id"})
+NAMED: Final = frozenset({"user_id", "agent_id", "run_id", "session_id", "external_id", "channel"})
 IN_PATH: Final = {
     "/v1/users/": frozenset({"user_id"}),
     "/v1/working/": frozenset({"conversation_id", "key"}),
