@@ -101,8 +101,11 @@ def refuse_other(path: str, sentences: Mapping[str, str]) -> NoReturn:
 
 @dataclass(frozen=True, slots=True)
 class NumberedPage:
+    """A page by its number; `is_cut`: an answer has no room for the rest of it."""
+
     memories: Sequence[Memory]
     total: RowCount
+    is_cut: bool
 
 
 async def read_numbered_page(
@@ -114,8 +117,10 @@ async def read_numbered_page(
     *,
     skip: int,
     limit: int,
+    may_cut: bool = False,
 ) -> NumberedPage:
-    """The memories of a scope after the first `skip`, and their number; raises InvalidInput beyond MOST_PAGED."""
+    """The memories of a scope after the first `skip`, and their number. Raises InvalidInput beyond MOST_PAGED, and for
+    a page that an answer has no room for, unless it may be cut."""
     if skip + limit > MOST_PAGED:
         detail = f"page: ends after {MOST_PAGED:,} memories; continue with GET /v1/memories, which has a cursor."
         raise InvalidInput(detail, field="page")
@@ -134,13 +139,13 @@ async def read_numbered_page(
         places = await memories.page(session, rows, order, after=None, limit=skip + limit)
         ids = [each.id for each in places[skip:]]
         found, read = await memories.get_page(session, caller.workspace_id, ids)
-        if read < len(ids):
+        if read < len(ids) and not may_cut:
             detail = f"page_size: the first {read} memories of this page fill an answer; ask for fewer at once."
             raise InvalidInput(detail, field="page_size")
         total = await memories.count(session, rows)
     shown = [found[each] for each in ids if each in found]
     note("list", scope, shown, limit=limit, narrowed_by=body.narrowed_by)
-    return NumberedPage(shown, total)
+    return NumberedPage(shown, total, is_cut=read < len(ids))
 
 
 def present(given: Mapping[str, Any], *names: str) -> dict[str, Any]:

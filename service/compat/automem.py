@@ -251,9 +251,9 @@ async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, w
 
     while True:
         page = await read_numbered_page(
-            request, find_tagged(caller, wanted), caller, res, SortOrder(), skip=0, limit=MOST_AT_ONCE
+            request, find_tagged(caller, wanted), caller, res, SortOrder(), skip=0, limit=MOST_AT_ONCE, may_cut=True
         )
-        last = len(page.memories) < MOST_AT_ONCE
+        last = len(page.memories) < MOST_AT_ONCE and not page.is_cut
         context = write.answered_by(answer) if last else replace(write, idempotency=None)
         gone = await forget_many(caller.workspace_id, [each.id for each in page.memories], res, context)
         if last:

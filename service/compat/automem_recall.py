@@ -20,7 +20,7 @@ from service.domain.memory import Hit
 from service.domain.moments import elapsed_ms
 from service.domain.query import SortOrder, Window
 from service.domain.relation import ConnectedMemory
-from service.http import narrowing
+from service.http import cursors, narrowing
 from service.http.deps import Reader, ResourcesOf
 from service.http.errors import AUTOMEM
 from service.http.narrowing import NarrowingFields
@@ -33,6 +33,7 @@ from service.search.routes.search_models import SearchRequest
 router = APIRouter(prefix=AUTOMEM, route_class=AdapterRoute, include_in_schema=False)
 
 MOST_RECALLED: Final = 100
+MOST_QUERIES: Final = 10
 MOST_EXPANDED: Final = 500
 ANALYSED: Final = 1_000
 
@@ -67,6 +68,8 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     offset = whole_number(asked.get("offset"), "offset", default=0, least=0, most=1_000 - MOST_RECALLED)
     query = (asked.get("query") or "").strip()
     queries = [each.strip() for each in asked.getlist("queries") if each.strip()]
+    if len(queries) > MOST_QUERIES:
+        raise InvalidInput(f"queries: at most {MOST_QUERIES} queries.", field="queries")
     state_mode, sort = _state_mode(asked), _sort(asked, has_query=bool(query or queries))
     given = _narrow(request, caller, state_mode, res)
     recalled = RecalledHits()
@@ -85,12 +88,15 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
         found = RecalledHits()
         await _search(found, request, {**given, **outside, **room}, caller, res)
         results += [{**item, "outside_tag_scope": True} for item in found.items.values()]
-    expansion = await _expand(request, results, caller, res)
+    shown, cut = cursors.cut(results, limit)
+    if cut:
+        recalled.warnings.append(f"limit: the first {len(shown)} memories fill an answer.")
+    expansion = await _expand(request, shown, caller, res)
     return {
         "status": "success",
         "query": query,
-        "results": [*results, *expansion],
-        "count": len(results) + len(expansion),
+        "results": [*shown, *expansion],
+        "count": len(shown) + len(expansion),
         "dedup_removed": recalled.repeated,
         "sort": sort,
         "state_mode": state_mode,
@@ -100,7 +106,7 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
         **_echo(given, recalled.window, queries, offset),
         **({"tag_scope": _tag_scope(len(recalled.hits) if asks else None)} if given["tags"] else {}),
         **({"scope_fallback": True} if fills else {}),
-        **({"expansion": _expansion(results, expansion, asked)} if _expands(asked) else {}),
+        **({"expansion": _expansion(shown, expansion, asked)} if _expands(asked) else {}),
         "warnings": list(dict.fromkeys(recalled.warnings)),
         "query_time_ms": elapsed_ms(began),
     }
@@ -130,7 +136,7 @@ async def _list(
     """Lists memories without a query, in the order of time."""
     body = body_of(NarrowingFields, {name: each for name, each in given.items() if name not in OF_A_SEARCH})
     order = SortOrder(_column(sort), ascending=sort.endswith("_asc"))
-    page = await read_numbered_page(request, body, caller, res, order, skip=0, limit=limit)
+    page = await read_numbered_page(request, body, caller, res, order, skip=0, limit=limit, may_cut=True)
     recalled.add([Hit(each, each.importance.value, None) for each in page.memories], "trending", {})
     recalled.window, _ = await narrowing.window(body, res)
 
@@ -280,14 +286,15 @@ async def _with_tags(
     request: Request, caller: Caller, res: Resources, wanted: list[str], limit: int
 ) -> list[dict[str, Any]]:
     order = SortOrder("importance")
-    page = await read_numbered_page(request, find_tagged(caller, wanted), caller, res, order, skip=0, limit=limit)
+    tagged = find_tagged(caller, wanted)
+    page = await read_numbered_page(request, tagged, caller, res, order, skip=0, limit=limit, may_cut=True)
     return [automem_words.memory_item(each) for each in page.memories]
 
 
 @router.get("/analyze")
 async def analyze(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    """Over the newest thousand memories."""
+    """Over the newest thousand memories, or as many of them as an answer has room for."""
     began = time.perf_counter()
     body = body_of(NarrowingFields, owner(caller))
-    page = await read_numbered_page(request, body, caller, res, SortOrder(), skip=0, limit=ANALYSED)
+    page = await read_numbered_page(request, body, caller, res, SortOrder(), skip=0, limit=ANALYSED, may_cut=True)
     return {"status": "success", "analytics": automem_words.analysis(page.memories), "elapsed_ms": elapsed_ms(began)}

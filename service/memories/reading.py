@@ -180,14 +180,14 @@ async def list_tagged(
         has_more, ids = len(ids) > count, ids[:count]
         limit_each = res.settings.search.relation_limit
         steps = await edges.read_connected(session, scope.workspace_id, ids, condition, each=limit_each, now=now)
-        ends = {step.memory_id for each in steps.values() for step in each}
-        others, _ = await memories.get_items(session, scope.workspace_id, list(ends - set(ids)), "lean")
+        ends = [step.memory_id for each in ids for step in steps.get(each, ()) if step.memory_id not in found]
+        others, _ = await memories.get_items(session, scope.workspace_id, list(dict.fromkeys(ends)), "lean")
     return TaggedList([found[each] for each in ids], _connect(steps, {**found, **others}), has_more)
 
 
 async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connected:
-    """At most `settings.search.relation_limit` connected memories for each of these, strongest first. They match the
-    scope, channels and validity of the query, but not necessarily its text."""
+    """At most `settings.search.relation_limit` connected memories for each of the first of these, as many as fit a page
+    of a response. They match the scope, channels and validity of the query, but not necessarily its text."""
     now, workspace_id = res.clock(), query.scope.workspace_id
     unfiltered = replace(
         query, narrow=Narrow(valid_at=query.narrow.valid_at, without=query.narrow.without), window=EVER
@@ -196,9 +196,11 @@ async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> C
     async with res.db.snapshot(workspace_id) as session:
         limit_each = res.settings.search.relation_limit
         steps = await edges.read_connected(session, workspace_id, ids, rows, each=limit_each, now=now)
-        ends = {step.memory_id for each in steps.values() for step in each}
+        ends = dict.fromkeys(step.memory_id for each in ids for step in steps.get(each, ()))
         found, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
-    return _connect(steps, found)
+    everything = _connect(steps, found)
+    shown, _ = cursors.cut([everything.get(each, ()) for each in ids], len(ids))
+    return dict(zip(ids, shown, strict=False))
 
 
 def _connect(steps: Mapping[UUID, Sequence[WalkStep]], read: Mapping[UUID, LeanMemory]) -> Connected:

@@ -110,7 +110,10 @@ async def search(query: Query, res: Resources) -> SearchResult:
     result = await (_search_text(query, res) if query.text else _most_important(query, res))
     if query.connected:
         ids = [hit.memory.id for hit in result.hits]
-        result = replace(result, connected=await reading.read_connected(query, ids, res))
+        connected = await reading.read_connected(query, ids, res)
+        left_out = len(connected) < len(ids)
+        warnings = (f"connected: given for the first {len(connected)} hits, which fill an answer.",) * left_out
+        result = replace(result, connected=connected, warnings=(*result.warnings, *warnings))
     return result
 
 

@@ -169,9 +169,61 @@ async def test_what_is_read_is_bounded_too(database: Database) -> None:
 
 
 async def test_pages_with_numbers_are_refused_when_too_large(reader: AsyncClient, memories: list[str]) -> None:
-    answer = await reader.post("/v2/memories", json={"filters": {"user_id": "iris"}, "page_size": 100})
-    if answer.status_code != 404:
-        assert (answer.status_code, answer.json()["field"]) == (400, "page_size")
+    asked = {"filters": {"user_id": "iris"}}
+    answer = await reader.post("/v1/compat/mem0/v2/memories/?page=1&page_size=100", json=asked)
+    assert (answer.status_code, answer.json()["field"]) == (400, "page_size")
+
+
+async def test_a_history_of_mem0_is_whole_or_says_that_it_is_not(client: AsyncClient) -> None:
+    stored = await client.post("/v1/memories", json={"content": large(0), **IRIS})
+    path = f"/v1/compat/mem0/v1/memories/{stored.json()['results'][0]['id']}"
+    assert len((await client.get(f"{path}/history/")).json()) == 1
+    for number in range(1, FEWER):
+        assert (await client.put(f"{path}/", json={"text": large(number)})).status_code == 200
+    whole = await client.get(f"{path}/history/")
+    assert (whole.status_code, whole.json()["field"]) == (400, "page_size")
+    said: list[str] = []
+    for page in range(1, FEWER // 2 + 2):
+        few = (await client.get(f"{path}/history/", params={"page": page, "page_size": 2})).json()
+        assert len(few) == (2 if page <= FEWER // 2 else 0)
+        said += [each["new_memory"][:10] for each in few]
+    assert said == [large(number)[:10] for number in range(FEWER)]
+
+
+async def test_what_hits_are_connected_to_is_bounded_too(client: AsyncClient) -> None:
+    """A large memory that many small ones are connected to is in the answer with each of them."""
+    hub = (await client.post("/v1/memories", json={"content": large(0), **IRIS})).json()["results"][0]["id"]
+    items = [{"content": f"Shard {number} of a bowl", **IRIS, "tags": ["shard"]} for number in range(FEWER)]
+    stored = (await client.post("/v1/memories/batch", json={"items": items})).json()["results"]
+    small = [each["results"][0]["id"] for each in stored]
+    tie = {"target_id": hub, "type": "PART_OF"}
+    for each in small:
+        assert (await client.post(f"/v1/memories/{each}/relations", json=tie)).status_code == 201
+    pages = await walked(client, "/v1/memories/by-tag", {**IRIS, "tags": "shard", "limit": 100})
+    assert sorted(each["id"] for page in pages for each in page) == sorted(small)
+    assert all(hub in {one["id"] for one in each["connected"]} for page in pages for each in page)
+    asked = {**IRIS, "query": "shard of a bowl", "limit": 100, "connected": True, "turns": False}
+    found = await client.post("/v1/memories/search", json=asked)
+    assert len(found.content) < MOST
+    assert {each["id"] for each in found.json()["results"]} >= set(small)
+    assert [each for each in found.json()["warnings"] if each.startswith("connected: ")]
+
+
+async def test_answers_for_clients_of_automem(client: AsyncClient) -> None:
+    base = "/v1/compat/automem"
+    for number in range(FEWER):
+        body = {"content": large(number), "tags": ["kiln"]}
+        assert (await client.post(f"{base}/memory", json=body)).status_code == 201
+    for path in ("recall?query=kiln&limit=50", "recall?sort=time_desc&limit=50", "recall?query=kiln&expand=true"):
+        found = await client.get(f"{base}/{path}")
+        assert found.status_code == 200, found.text[:500]
+        assert len(found.content) < MOST
+        assert found.json()["results"]
+    assert (await client.get(f"{base}/analyze")).status_code == 200
+    many = "&".join(f"queries=kiln+{number}" for number in range(FEWER))
+    assert (await client.get(f"{base}/recall?{many}")).status_code == 400
+    gone = await client.delete(f"{base}/memory/by-tag?tags=kiln")
+    assert (gone.status_code, gone.json().get("deleted_count")) == (200, FEWER)
 
 
 @pytest.mark.parametrize("cursor", ["x", cursors.pack("-1"), cursors.pack("1|2"), cursors.pack("9" * 30), "%00", ""])

@@ -85,11 +85,6 @@ async def list_memories_by_tag(
     found = await reading.list_tagged(
         scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit, detail=detail
     )
-    listed = found.memories
-    shown = list(normalise([pii.of_words("tags", part) for part in parts]))
-    note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
-    if counts:
-        used(listed)
     results = [
         {
             **memory_item(each, detail),
@@ -97,7 +92,13 @@ async def list_memories_by_tag(
             "similarity": None,
             "connected": found.connected.get(each.id, []),
         }
-        for each in listed
+        for each in found.memories
     ]
-    more = cursors.after_counts(skip + len(listed)) if found.has_more else None
-    return send_json({"results": results, "next_cursor": more})
+    page, more = cursors.cut(results, limit)
+    listed = found.memories[: len(page)]
+    shown = list(normalise([pii.of_words("tags", part) for part in parts]))
+    note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
+    if counts:
+        used(listed)
+    read_on = cursors.after_counts(skip + len(page)) if more or found.has_more else None
+    return send_json({"results": page, "next_cursor": read_on})
