@@ -156,8 +156,10 @@ def rate_headers(scope: Scope) -> list[tuple[bytes, bytes]]:
     if not spent:
         return []
     policies, states = [], []
-    for each, purse in spent:
-        remaining = max(0, min(each.burst, purse.tokens + purse.left))
-        policies.append(f'"{each.unit}";q={each.burst:.0f};w={math.ceil(each.burst / each.per_s)}')
-        states.append(f'"{each.unit}";r={math.floor(remaining)};t={math.ceil((each.burst - remaining) / each.per_s)}')
+    for bucket, purse in spent:
+        remaining = max(0, min(bucket.burst, purse.tokens + purse.left))
+        policies.append(f'"{bucket.unit}";q={bucket.burst:.0f};w={math.ceil(bucket.burst / bucket.per_s)}')
+        states.append(
+            f'"{bucket.unit}";r={math.floor(remaining)};t={math.ceil((bucket.burst - remaining) / bucket.per_s)}'
+        )
     return [(b"ratelimit-policy", ", ".join(policies).encode()), (b"ratelimit", ", ".join(states).encode())]

@@ -142,7 +142,7 @@ def _tell_rights(app: FastAPI) -> None:
     for context in iter_route_contexts(app.routes):
         route = context.original_route
         if isinstance(route, APIRoute) and route.include_in_schema:
-            asked = (RIGHTS.get(each.call, ()) for each in route.dependant.dependencies if each.call)
+            asked = (RIGHTS.get(dependant.call, ()) for dependant in route.dependant.dependencies if dependant.call)
             needed[route.operation_id or route.name] = [f"`{right}`" for rights in asked for right in rights]
     for operations in (app.openapi_schema or {})["paths"].values():
         for operation in operations.values():

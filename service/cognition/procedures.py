@@ -111,7 +111,9 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
         await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
         candidates = await _candidates(session, strategy, vector, res)
         if equal is None or equal not in {each.id for each, _ in candidates}:
-            equal = _find_equal(strategy, _rate([each for each in candidates if each not in compared], res))
+            equal = _find_equal(
+                strategy, _rate([candidate for candidate in candidates if candidate not in compared], res)
+            )
         if new.once and equal is not None and new.from_conversation_id is not None:
             known = await strategies.get(session, workspace_id, equal)
             if known is not None and await strategies.is_linked(session, workspace_id, equal, new.from_conversation_id):
@@ -168,16 +170,16 @@ async def _candidates(session: Session, new: Strategy, vector: Vector | None, re
 def _rate(known: Candidates, res: Resources) -> list[tuple[Strategy, bool]]:
     """The known strategies, and whether each is as similar as a duplicate."""
     exact = res.settings.memories.dedup_exact
-    return [(each, cosine is not None and res.embedder.similarity(cosine) >= exact) for each, cosine in known]
+    return [(strategy, cosine is not None and res.embedder.similarity(cosine) >= exact) for strategy, cosine in known]
 
 
 def _find_equal(new: Strategy, known: Sequence[tuple[Strategy, bool]]) -> UUID | None:
     """The known strategy with the same text, or one so similar that a memory would count as a duplicate."""
-    for each, similar in known:
-        if each.embedded_text.casefold() == new.embedded_text.casefold():
-            return each.id
-        if similar and is_same(new.embedded_text, each.embedded_text):
-            return each.id
+    for strategy, similar in known:
+        if strategy.embedded_text.casefold() == new.embedded_text.casefold():
+            return strategy.id
+        if similar and is_same(new.embedded_text, strategy.embedded_text):
+            return strategy.id
     return None
 
 
@@ -228,10 +230,10 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given
     """The given scope, completed with the ids of the conversation. Raises NotFound if the conversation does not exist
     or belongs to another user or agent."""
     async with res.db.read(workspace_id) as session:
-        found = await conversations.get(session, workspace_id, conversation_id)
-    if found is None or not given.may_link_to(found.scope):
+        conversation = await conversations.get(session, workspace_id, conversation_id)
+    if conversation is None or not given.may_link_to(conversation.scope):
         raise turns.missing("conversation_id")
-    own = found.scope
+    own = conversation.scope
     return Scope(
         workspace_id,
         given.user_id or own.user_id,
@@ -294,6 +296,6 @@ def missing() -> NotFound:
 async def _check_conversation(session: Session, scope: Scope, conversation_id: UUID | None, field: str) -> None:
     if conversation_id is None:
         return
-    found = await conversations.get(session, scope.workspace_id, conversation_id)
-    if found is None or not scope.may_link_to(found.scope):
+    conversation = await conversations.get(session, scope.workspace_id, conversation_id)
+    if conversation is None or not scope.may_link_to(conversation.scope):
         raise turns.missing(field)

@@ -28,10 +28,10 @@ class ProfileOutcome:
 async def read(workspace_id: UUID, user_id: str, res: Resources) -> Profile:
     """Raises NotFound if none is stored."""
     async with res.db.read(workspace_id) as session:
-        found = await profiles.find(session, workspace_id, user_id)
-    if found is None:
+        profile = await profiles.find(session, workspace_id, user_id)
+    if profile is None:
         raise missing()
-    return found
+    return profile
 
 
 async def write(
@@ -56,9 +56,9 @@ async def write(
         if expected is not None and (old is None or not expected.meets(old.version)):
             raise PreconditionFailed("The profile has changed since, or is not there: read it again.", field="If-Match")
         traits = _merge(old.traits, parts) if old and merge else Traits(**parts)
-        found = await profiles.put(session, workspace_id, user_id, traits, now=res.clock())
+        profile = await profiles.put(session, workspace_id, user_id, traits, now=res.clock())
         await append_audit(session, "update" if old else "store", scope, [], request, res, kind="profile")
-        outcome = ProfileOutcome(found, old is None)
+        outcome = ProfileOutcome(profile, old is None)
         await store_answer(session, workspace_id, outcome, request)
     return outcome
 

@@ -57,7 +57,7 @@ class Manifest:
 
     @property
     def rows(self) -> int:
-        return sum(each.rows for each in self.tables)
+        return sum(table.rows for table in self.tables)
 
     def table(self, name: str) -> TableEntry | None:
         return next((each for each in self.tables if each.name == name), None)
@@ -105,7 +105,7 @@ def begin(folder: Path) -> None:
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)  # regardless of the umask: every memory is in there
     left = list(folder.iterdir())
-    if any(not each.name.endswith((SUFFIX, ".new")) for each in left):
+    if any(not path.name.endswith((SUFFIX, ".new")) for path in left):
         raise CommandError(f"{folder} holds other files. Name a folder that is not there yet.")
     for each in left:
         each.unlink()
@@ -150,14 +150,14 @@ def lines(folder: Path, name: str) -> Iterator[str]:
 def verify(folder: Path, manifest: Manifest) -> None:
     """Reads every file. Raises CommandError for one that is missing, cut off or changed."""
     for entry in manifest.tables:
-        found, rows = hashlib.sha256(), 0
+        digest, rows = hashlib.sha256(), 0
         try:
             for line in lines(folder, entry.name):
-                found.update(line.encode() + b"\n")
+                digest.update(line.encode() + b"\n")
                 rows += 1
         except (OSError, EOFError, UnicodeDecodeError) as exc:
             raise CommandError(f"{folder / (entry.name + SUFFIX)} is damaged: {exc}. Export again.") from exc
-        if (rows, found.hexdigest()) != (entry.rows, entry.sha256):
+        if (rows, digest.hexdigest()) != (entry.rows, entry.sha256):
             raise CommandError(
                 f"{folder / (entry.name + SUFFIX)} is not what was exported: it has {rows} of {entry.rows} rows, or "
                 "they were changed. Export again."

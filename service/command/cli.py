@@ -138,9 +138,9 @@ def doctor(
     from service.postgres.doctor import is_whole
 
     with errors_in_a_sentence(CANNOT_LOOK):
-        found = doctor.examine_database(settings(), examples=examples)
-    print(doctor.as_json(found) if as_json else doctor.table(found))
-    if not is_whole(found):
+        results = doctor.examine_database(settings(), examples=examples)
+    print(doctor.as_json(results) if as_json else doctor.table(results))
+    if not is_whole(results):
         raise typer.Exit(BROKEN)
 
 

@@ -247,8 +247,8 @@ def _latest(path: Path, store: str) -> Path | None:
     """The newest backup of one of AutoMem's stores below a folder; the file itself if it is one."""
     if path.is_file():
         return path if store == "falkordb" else None
-    found = sorted(path.glob(f"**/{store}_*.json*"))
-    return found[-1] if found else None
+    paths = sorted(path.glob(f"**/{store}_*.json*"))
+    return paths[-1] if paths else None
 
 
 def _text(path: Path) -> Iterable[str]:

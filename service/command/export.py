@@ -39,7 +39,7 @@ async def export(url: str, folder: Path, named: str | None, *, with_vectors: boo
                     entries.append(
                         await _write(connection, table, workspace_id, generation.number, folder, with_vectors)
                     )
-            found = Manifest(
+            manifest = Manifest(
                 id=str(uuid7()),
                 created_at=datetime.now(UTC).isoformat(timespec="seconds"),
                 service_version=__version__,
@@ -49,8 +49,8 @@ async def export(url: str, folder: Path, named: str | None, *, with_vectors: boo
                 with_vectors=with_vectors,
                 tables=entries,
             )
-            archive.finish(folder, found)
-            return found
+            archive.finish(folder, manifest)
+            return manifest
 
 
 async def _write(

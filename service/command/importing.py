@@ -114,7 +114,7 @@ async def _write(
         if entry is None or (transfer.is_vectors(table) and not with_vectors):
             continue
         known = set(transfer.columns(table))
-        columns = tuple(each for each in entry.columns if each in known)
+        columns = tuple(column for column in entry.columns if column in known)
         statement = transfer.insert(table.name, columns, with_vectors=with_vectors)
         for batch in _batches(archive.lines(folder, table.name)):
             try:

@@ -75,5 +75,5 @@ def _show(answer: Any, rows: list[dict[str, Any]], columns: tuple[str, ...], as_
     if as_json:
         show_json(answer)
         return
-    dated = [{**each, "when": (each.get("t_valid") or each.get("created_at") or "")[:10]} for each in rows]
+    dated = [{**row, "when": (row.get("t_valid") or row.get("created_at") or "")[:10]} for row in rows]
     show_table(columns, dated, empty="Nothing was found.")

@@ -31,7 +31,7 @@ def export(
 
     with errors_in_a_sentence(), login_url(settings(), WORKER) as url, progress("export") as advance:
         made = asyncio.run(export.export(url, folder, workspace, with_vectors=vectors, advance=advance))
-        rows = {each.name: each.rows for each in made.tables if each.rows}
+        rows = {table.name: table.rows for table in made.tables if table.rows}
         found: dict[str, Any] = {"folder": str(folder), "workspace": made.workspace["id"], "rows": made.rows}
     show_json({**found, "tables": rows}) if as_json else show_fields(found)
 

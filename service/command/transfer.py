@@ -91,12 +91,12 @@ EMBED_LATER = f"""
 @cache
 def tables() -> tuple[TableClause, ...]:
     """All tables that travel, parents before children."""
-    return tuple(each for each in TABLES.values() if "workspace_id" in each.c and each.name not in LEFT_OUT)
+    return tuple(table for table in TABLES.values() if "workspace_id" in table.c and table.name not in LEFT_OUT)
 
 
 def columns(table: TableClause) -> list[str]:
     """The columns in the lines of a table."""
-    return [each.name for each in table.c if each.name not in GIVEN]
+    return [column.name for column in table.c if column.name not in GIVEN]
 
 
 def is_vectors(table: TableClause) -> bool:
@@ -106,9 +106,9 @@ def is_vectors(table: TableClause) -> bool:
 @cache
 def _select(table: TableClause, *, with_vectors: bool) -> str:
     """`$1` is the workspace, `$2` the generation whose vectors travel."""
-    own = [each for each in table.c if each.name not in GIVEN]
-    shown = [f'{_select_shown(table.name, each, with_vectors=with_vectors)} AS "{each.name}"' for each in own]
-    nulls = [f"CASE WHEN t.\"{each.name}\" = 'null' THEN '{each.name}' END" for each in own if _is_json(each)]
+    own = [column for column in table.c if column.name not in GIVEN]
+    shown = [f'{_select_shown(table.name, column, with_vectors=with_vectors)} AS "{column.name}"' for column in own]
+    nulls = [f"CASE WHEN t.\"{column.name}\" = 'null' THEN '{column.name}' END" for column in own if _is_json(column)]
     if nulls:  # a column that holds the JSON null is another thing than an empty one
         shown.append(f"nullif(array_remove(ARRAY[{', '.join(nulls)}], NULL), '{{}}') AS json_null")
     where = ["t.workspace_id = $1", "$2::smallint IS NOT NULL"]

@@ -61,12 +61,12 @@ async def choose(connection: Any, named: str | None) -> UUID:
             raise CommandError(f"There is no workspace {named} in the database.")
         return as_id
     names = await _names(connection)
-    found = [each for each, name in names.items() if named in (None, name)]
-    if len(found) == 1:
-        return found[0]
+    ids = [each for each, name in names.items() if named in (None, name)]
+    if len(ids) == 1:
+        return ids[0]
     listed = "\n".join(f"  {each}  {name}" for each, name in list(names.items())[:20])
     if named is not None:
-        problem = f"{len(found) or 'No'} workspace{'s are' if len(found) > 1 else ' is'} called {named!r}"
+        problem = f"{len(ids) or 'No'} workspace{'s are' if len(ids) > 1 else ' is'} called {named!r}"
     else:
         problem = "There are several workspaces" if names else "There is no workspace"
     raise CommandError(f"{problem}: name one with --workspace.\n{listed}")

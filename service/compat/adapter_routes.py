@@ -137,7 +137,7 @@ async def read_numbered_page(
     rows = asked.rows(res.clock())
     async with res.db.snapshot(caller.workspace_id) as session:
         places = await memories.page(session, rows, order, after=None, limit=skip + limit)
-        ids = [each.id for each in places[skip:]]
+        ids = [key.id for key in places[skip:]]
         found, read = await memories.get_page(session, caller.workspace_id, ids)
         if read < len(ids) and not may_cut:
             detail = f"page_size: the first {read} memories of this page fill an answer; ask for fewer at once."

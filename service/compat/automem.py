@@ -157,7 +157,7 @@ def _retry(write: WriteContext, caller: Caller, sent: Any) -> WriteContext:
 
 async def _are_there(caller: Caller, done: StoreBatchResponse, res: Resources) -> bool:
     """Whether all memories of an answered batch still exist; if not, the batch is a new request."""
-    ids = {each.results[0].id for each in done.results if each.error is None} - {None}
+    ids = {item.results[0].id for item in done.results if item.error is None} - {None}
     return len(await read(caller, [each for each in ids if each is not None], res)) == len(ids)
 
 
@@ -182,11 +182,11 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
         done = await store_memories(StoreBatchRequest(items=part), caller, res, _from(context, begin))
         if context is not write and not await _are_there(caller, done, res):
             done = await store_memories(StoreBatchRequest(items=part), caller, res, write)
-        ids += [str(each.results[0].id) for each in done.results if each.error is None]
+        ids += [str(item.results[0].id) for item in done.results if item.error is None]
         failed += [
-            {"index": begin + each.index, "message": each.error.detail}
-            for each in done.results
-            if each.error is not None
+            {"index": begin + item.index, "message": item.error.detail}
+            for item in done.results
+            if item.error is not None
         ]
     body = {
         "status": "success" if not failed else "partial",
@@ -218,17 +218,17 @@ async def list_by_tag(request: Request, caller: Reader, res: ResourcesOf) -> dic
     wanted = _tags(request)
     limit = whole_number(asked.get("limit"), "limit", default=20, most=MOST_TAGGED)
     offset = whole_number(asked.get("offset"), "offset", default=0, least=0, most=10**9)
-    found = await read_numbered_page(
+    page = await read_numbered_page(
         request, find_tagged(caller, wanted), caller, res, SortOrder("importance"), skip=offset, limit=limit
     )
     return {
         "status": "success",
         "tags": wanted,
-        "count": len(found.memories),
+        "count": len(page.memories),
         "limit": limit,
         "offset": offset,
-        "has_more": found.total.value > offset + len(found.memories),
-        "memories": [automem_words.memory_item(each) for each in found.memories],
+        "has_more": page.total.value > offset + len(page.memories),
+        "memories": [automem_words.memory_item(memory) for memory in page.memories],
     }
 
 
@@ -255,7 +255,7 @@ async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, w
         )
         last = len(page.memories) < MOST_AT_ONCE and not page.is_cut
         context = write.answered_by(answer) if last else replace(write, idempotency=None)
-        gone = await forget_many(caller.workspace_id, [each.id for each in page.memories], res, context)
+        gone = await forget_many(caller.workspace_id, [memory.id for memory in page.memories], res, context)
         if last:
             return send(answer(gone))
         count += sum(each.deleted for each in gone)
@@ -263,10 +263,10 @@ async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, w
 
 @router.get("/memory/{id}")
 async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf) -> dict[str, Any]:
-    found = await one(caller, id, res)
-    note("get", found.scope, [found])
-    used([found])
-    return {"status": "success", "memory": automem_words.memory_item(found)}
+    memory = await one(caller, id, res)
+    note("get", memory.scope, [memory])
+    used([memory])
+    return {"status": "success", "memory": automem_words.memory_item(memory)}
 
 
 @router.patch("/memory/{id}")
@@ -282,9 +282,9 @@ async def update_memory(id: str, request: Request, caller: Changer, res: Resourc
     )
 
 
-def _answer_update(found: Memory) -> StoredAnswer:
-    body = {"status": "success", "memory_id": str(found.id), "message": "Memory updated successfully"}
-    return StoredAnswer(200, {**body, "memory": automem_words.memory_item(found)})
+def _answer_update(memory: Memory) -> StoredAnswer:
+    body = {"status": "success", "memory_id": str(memory.id), "message": "Memory updated successfully"}
+    return StoredAnswer(200, {**body, "memory": automem_words.memory_item(memory)})
 
 
 @router.delete("/memory/{id}")
@@ -379,8 +379,8 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
         "status": "success",
         "memory_id": str(start.id),
         "count": len(shown),
-        "related_memories": [automem_words.memory_item(each) for each in shown],
-        "relationship_types": [str(each) for each in types],
+        "related_memories": [automem_words.memory_item(memory) for memory in shown],
+        "relationship_types": [str(relation_type) for relation_type in types],
         "max_depth": depth,
         "limit": limit,
     }
@@ -412,14 +412,14 @@ async def consolidation_status(caller: Admin, res: ResourcesOf) -> dict[str, Any
     for name in WORKSPACE_JOBS:
         found = await jobs.describe(JobsOf(caller), name, res, last_runs=3)
         next_runs[name] = iso(found.next_run) if found.next_run else None
-        past += [{"task": name, **JobRunItem.of(each).model_dump(mode="json")} for each in found.runs[:3]]
+        past += [{"task": name, **JobRunItem.of(run).model_dump(mode="json")} for run in found.runs[:3]]
     return {"status": "success", "next_runs": next_runs, "history": past, "tasks": list(WORKSPACE_JOBS)}
 
 
 @router.get("/enrichment/status")
 async def enrichment_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
     found = await jobs.describe(JobsOf(caller), "enrich", res, last_runs=0)
-    by_state = {each.state: each.jobs for each in found.states}
+    by_state = {count.state: count.jobs for count in found.states}
     waiting = by_state.get("queued", 0) + by_state.get("failed", 0)
     return {
         "status": "running",

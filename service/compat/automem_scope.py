@@ -28,18 +28,18 @@ def owner(caller: Caller) -> dict[str, str]:
     return {} if any(caller.ids(None, None, None)) else {"user_id": ONE_STORE}
 
 
-def _is_here(found: Memory, caller: Caller) -> bool:
+def _is_here(memory: Memory, caller: Caller) -> bool:
     user_id, agent_id, run_id = caller.ids(None, None, None)
     if not any((user_id, agent_id, run_id)):
         user_id = ONE_STORE
-    return found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id)
+    return memory.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id)
 
 
 async def read(caller: Caller, ids: Iterable[UUID], res: Resources) -> dict[UUID, Memory]:
     """The existing memories in the key's store."""
     async with res.db.read(caller.workspace_id) as session:
         found = await memories.get_many(session, caller.workspace_id, list(ids), alive_at=res.clock())
-    return {key: each for key, each in found.items() if _is_here(each, caller)}
+    return {key: memory for key, memory in found.items() if _is_here(memory, caller)}
 
 
 def uuid_of(given: str, field: str = "id") -> UUID:
@@ -52,9 +52,9 @@ def uuid_of(given: str, field: str = "id") -> UUID:
 
 async def one(caller: Caller, id: str, res: Resources) -> Memory:
     wanted = uuid_of(id)
-    if (found := (await read(caller, [wanted], res)).get(wanted)) is None:
+    if (memory := (await read(caller, [wanted], res)).get(wanted)) is None:
         raise missing()
-    return found
+    return memory
 
 
 def find_tagged(caller: Caller, wanted: Sequence[str]) -> NarrowingFields:
@@ -64,8 +64,8 @@ def find_tagged(caller: Caller, wanted: Sequence[str]) -> NarrowingFields:
 
 async def is_untouched(caller: Caller, id: str, res: Resources) -> bool:
     """Whether the memory exists unchanged."""
-    found = (await read(caller, [UUID(id)], res)).get(UUID(id))
-    return found is not None and found.version == 1
+    memory = (await read(caller, [UUID(id)], res)).get(UUID(id))
+    return memory is not None and memory.version == 1
 
 
 def ends_of(sent: Mapping[str, Any]) -> tuple[UUID, UUID]:

@@ -136,29 +136,29 @@ def flag(given: str | None, *, default: bool = False) -> bool:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def memory_item(found: Memory) -> dict[str, Any]:
+def memory_item(memory: Memory) -> dict[str, Any]:
     """A memory as AutoMem shows it."""
-    fields = memory_fields(found)
+    fields = memory_fields(memory)
     return {
-        "id": str(found.id),
-        "content": found.text,
-        "summary": found.summary,
+        "id": str(memory.id),
+        "content": memory.text,
+        "summary": memory.summary,
         "type": fields["type"],
         "confidence": fields["type_confidence"],
-        "importance": found.importance.value,
-        "tags": list(found.tags),
-        "tag_prefixes": list(found.tag_prefixes),
-        "metadata": dict(found.metadata),
+        "importance": memory.importance.value,
+        "tags": list(memory.tags),
+        "tag_prefixes": list(memory.tag_prefixes),
+        "metadata": dict(memory.metadata),
         "entities": fields["entities"],
-        "timestamp": iso(found.timestamp),
-        "updated_at": iso(found.updated_at),
-        "last_accessed": _iso(found.last_accessed),
-        "t_valid": iso(found.t_valid or found.timestamp),
-        "t_invalid": _iso(found.t_invalid),
-        "relevance_score": found.relevance,
-        "archived": found.archived,
-        "enriched": found.enriched_at is not None,
-        "processed": found.enriched_at is not None,
+        "timestamp": iso(memory.timestamp),
+        "updated_at": iso(memory.updated_at),
+        "last_accessed": _iso(memory.last_accessed),
+        "t_valid": iso(memory.t_valid or memory.timestamp),
+        "t_invalid": _iso(memory.t_invalid),
+        "relevance_score": memory.relevance,
+        "archived": memory.archived,
+        "enriched": memory.enriched_at is not None,
+        "processed": memory.enriched_at is not None,
     }
 
 
@@ -204,16 +204,16 @@ def relation_item(end: ConnectedMemory) -> dict[str, Any]:
     return {"type": str(end.type), "strength": end.strength, "memory": memory}
 
 
-def analysis(found: Sequence[Memory]) -> dict[str, Any]:
+def analysis(memories: Sequence[Memory]) -> dict[str, Any]:
     """Counts over the memories, without patterns and preferences."""
     types: dict[str, list[float]] = defaultdict(list)
     hours: dict[str, list[float]] = defaultdict(list)
     names: Counter[str] = Counter()
-    for each in found:
-        types[str(each.kind.type)].append(each.kind.confidence)
-        hours[f"hour_{each.timestamp.hour:02d}"].append(each.importance.value)
-        names.update(name.lower() for among in each.entities.values() for name in among)
-    sure = [each.kind.confidence for each in found]
+    for memory in memories:
+        types[str(memory.kind.type)].append(memory.kind.confidence)
+        hours[f"hour_{memory.timestamp.hour:02d}"].append(memory.importance.value)
+        names.update(name.lower() for among in memory.entities.values() for name in among)
+    sure = [each.kind.confidence for each in memories]
     return {
         "memory_types": {
             name: {"count": len(each), "average_confidence": _mean(each)}

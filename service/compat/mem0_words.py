@@ -121,11 +121,11 @@ def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
     if given is not None:
         tree(given)  # also where it then matches nothing
     owners = _join([present(sent, *ENTITIES)], _owners(given) if isinstance(given, dict) else [{}])
-    kinds = {tuple(sorted(each)) for each in owners}
+    kinds = {tuple(sorted(owner)) for owner in owners}
     if len(owners) <= 1 or () in kinds:
         return [{}] if () in kinds else list(owners)
     if len(kinds) == len(owners) and all(len(kind) == 1 for kind in kinds):
-        return [{"scope_match": "any", **{name: value for each in owners for name, value in each.items()}}]
+        return [{"scope_match": "any", **{name: value for owner in owners for name, value in owner.items()}}]
     if len(kinds) > 1 or len(owners) > MOST_OWNERS:
         detail = f"filters: names users, agents and runs in too many ways; send a request for each ({MOST_OWNERS} ids "
         raise InvalidInput(f"{detail}of one kind, or one id of each kind, are taken together).", field="filters")
@@ -309,41 +309,41 @@ def parse_repr(given: str | None) -> dict[str, Any]:
 # -- answers -----------------------------------------------------------------------------------------------------------
 
 
-def memory_item(found: Memory, **more: Any) -> dict[str, Any]:
+def memory_item(memory: Memory, **more: Any) -> dict[str, Any]:
     """A memory as mem0 shows it."""
-    metadata = dict(found.metadata)
+    metadata = dict(memory.metadata)
     kept = {name: metadata.pop(name, None) for name in KEPT_IN_METADATA}
-    last_day = None if found.expires_at is None else (found.expires_at - timedelta(microseconds=1)).date().isoformat()
+    last_day = None if memory.expires_at is None else (memory.expires_at - timedelta(microseconds=1)).date().isoformat()
     return {
-        "id": str(found.id),
-        "memory": found.text,
-        "hash": found.hash,
-        "user_id": found.scope.user_id,
-        "agent_id": found.scope.agent_id,
-        "run_id": found.scope.run_id,
+        "id": str(memory.id),
+        "memory": memory.text,
+        "hash": memory.hash,
+        "user_id": memory.scope.user_id,
+        "agent_id": memory.scope.agent_id,
+        "run_id": memory.scope.run_id,
         **kept,
         "metadata": metadata,
-        "categories": list(found.categories),
+        "categories": list(memory.categories),
         "expiration_date": last_day,
-        "created_at": iso(found.timestamp),
-        "updated_at": iso(found.updated_at),
+        "created_at": iso(memory.timestamp),
+        "updated_at": iso(memory.updated_at),
         **more,
     }
 
 
-def history_entry(found: HistoryEntry, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def history_entry(entry: HistoryEntry, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
     """A change of a memory as mem0 shows it."""
     return {
-        "id": str(found.id),
-        "memory_id": str(found.memory_id),
-        "event": found.event,
+        "id": str(entry.id),
+        "memory_id": str(entry.memory_id),
+        "event": entry.event,
         "input": None,
-        "old_memory": found.old_memory,
-        "new_memory": found.new_memory,
-        "user_id": found.user_id,
+        "old_memory": entry.old_memory,
+        "new_memory": entry.new_memory,
+        "user_id": entry.user_id,
         "metadata": dict(metadata or {}),
-        "created_at": iso(found.recorded_at),
-        "updated_at": iso(found.recorded_at),
+        "created_at": iso(entry.recorded_at),
+        "updated_at": iso(entry.recorded_at),
     }
 
 
@@ -369,23 +369,23 @@ STATUS: Final[Mapping[str, str]] = {
 """The status of an event by the state of its operation."""
 
 
-def event_item(found: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, Any]:
+def event_item(operation: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, Any]:
     """The event of an add or a long deletion, as mem0 shows it. `texts`: of the new memories."""
     results = [
         {**each, "data": {"memory": texts[UUID(each["id"])].text}}
-        for each in (found.result or {}).get("results", [])
+        for each in (operation.result or {}).get("results", [])
         if each.get("id") and UUID(each["id"]) in texts
     ]
-    warnings = (found.result or {}).get("warnings", [])
+    warnings = (operation.result or {}).get("warnings", [])
     return {
-        "id": str(found.id),
-        "event_type": "ADD" if found.kind == KIND else "DELETE",
-        "status": STATUS[found.state],
+        "id": str(operation.id),
+        "event_type": "ADD" if operation.kind == KIND else "DELETE",
+        "status": STATUS[operation.state],
         "results": results,
-        "error": (found.error or {}).get("detail") or next(filter(is_fault, warnings), None),
+        "error": (operation.error or {}).get("detail") or next(filter(is_fault, warnings), None),
         "warnings": warnings,
-        "created_at": iso(found.created_at),
-        "updated_at": iso(found.finished_at or found.created_at),
+        "created_at": iso(operation.created_at),
+        "updated_at": iso(operation.finished_at or operation.created_at),
     }
 
 

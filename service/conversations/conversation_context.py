@@ -61,8 +61,8 @@ async def context(
         # memories of the whole user or agent, not only of this conversation
         wide = scope if scope.user_id is None and scope.agent_id is None else replace(scope, run_id=None)
         wide = replace(wide, include_shared=include_shared)
-        found = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking, detail=detail), res)
-        hits, warnings = found.hits, found.warnings
+        result = await search.search(Query(wide, text, MAX_MEMORIES, ranking=res.settings.ranking, detail=detail), res)
+        hits, warnings = result.hits, result.warnings
     return fit(conversation, latest, hits, max_tokens, warnings)
 
 

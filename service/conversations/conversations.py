@@ -44,13 +44,13 @@ async def open_conversation(
     clean_title = None if title is None else await pii.clean_words(title, "title", res)
     clean_metadata, _ = await pii.clean_object(metadata, "metadata", res)
     async with write_transaction(scope, res, request) as session:
-        found = await conversations.of_scope(session, scope)
+        conversation = await conversations.of_scope(session, scope)
         opened = OpenedConversation(
-            found
+            conversation
             or await conversations.create(
                 session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
             ),
-            is_new=found is None,
+            is_new=conversation is None,
         )
         if opened.is_new:
             made = opened.conversation.id

@@ -43,7 +43,9 @@ async def page(
             consolidated=consolidated,
             mentions=mentioning(scope.workspace_id, entity_id) if entity_id else None,
         )
-        return found, await conversations.turn_counts(session, scope.workspace_id, [each.id for each in found])
+        return found, await conversations.turn_counts(
+            session, scope.workspace_id, [conversation.id for conversation in found]
+        )
 
 
 async def get(owner: Scope, name: str, res: Resources) -> Conversation:
@@ -55,9 +57,9 @@ async def get(owner: Scope, name: str, res: Resources) -> Conversation:
 async def get_counted(owner: Scope, name: str, res: Resources) -> tuple[Conversation, int]:
     """The conversation, and how many turns it has; as `get`."""
     async with res.db.snapshot(owner.workspace_id) as session:
-        found = await find(session, owner, name)
-        counts = await conversations.turn_counts(session, owner.workspace_id, [found.id])
-    return found, counts.get(found.id, 0)
+        conversation = await find(session, owner, name)
+        counts = await conversations.turn_counts(session, owner.workspace_id, [conversation.id])
+    return conversation, counts.get(conversation.id, 0)
 
 
 class ConversationDetails(NamedTuple):
@@ -72,12 +74,12 @@ class ConversationDetails(NamedTuple):
 async def details(owner: Scope, name: str, res: Resources, *, after: int | None, limit: int) -> ConversationDetails:
     """The conversation with its turns after an index, in order. Raises NotFound or InvalidInput."""
     async with res.db.snapshot(owner.workspace_id) as session:
-        found = await find(session, owner, name)
-        stored = await turns.page(session, owner.workspace_id, found.id, after=after, limit=limit + 1)
-        counts = await conversations.turn_counts(session, owner.workspace_id, [found.id])
+        conversation = await find(session, owner, name)
+        stored = await turns.page(session, owner.workspace_id, conversation.id, after=after, limit=limit + 1)
+        counts = await conversations.turn_counts(session, owner.workspace_id, [conversation.id])
         read, last = cursors.cut(stored, limit)
         shown = await transcript.of(session, read)
-    return ConversationDetails(found, counts.get(found.id, 0), shown, last.index if last else None)
+    return ConversationDetails(conversation, counts.get(conversation.id, 0), shown, last.index if last else None)
 
 
 async def recent_turns(

@@ -40,11 +40,11 @@ async def of(session: Session, turns: Sequence[Turn]) -> list[TranscriptTurn]:
 def _transcribe(turn: Turn, spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> TranscriptTurn:
     if turn.whole is None:
         return TranscriptTurn(turn)
-    removed = withdrawn.hidden_of([each for each in spans if each.reason in GONE], kept)
+    removed = withdrawn.hidden_of([span for span in spans if span.reason in GONE], kept)
     marked = []
-    for each in spans:
-        if each.reason not in GONE:
-            parts = (withdrawal.move(part, removed) for part in withdrawn.hidden_of([each], kept))
-            marked += [replace(each, start=start, end=end) for start, end in parts if start < end]
+    for withdrawn_span in spans:
+        if withdrawn_span.reason not in GONE:
+            parts = (withdrawal.move(part, removed) for part in withdrawn.hidden_of([withdrawn_span], kept))
+            marked += [replace(withdrawn_span, start=start, end=end) for start, end in parts if start < end]
     text = CleanText(withdrawal.cut(turn.whole, removed))
     return TranscriptTurn(replace(turn, text=text), tuple(marked))

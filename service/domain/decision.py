@@ -172,13 +172,13 @@ class Decision:
     @property
     def targets(self) -> frozenset[UUID]:
         """The memories it concerns: those that may change, be marked or lose a sentence, and those that stay."""
-        struck = (each.memory.id for each in self.strikes)
-        return frozenset({*(each.target.id for each in self.edits if each.target), *self.outdates, *struck})
+        struck = (strike.memory.id for strike in self.strikes)
+        return frozenset({*(edit.target.id for edit in self.edits if edit.target), *self.outdates, *struck})
 
     @property
     def only_adds(self) -> bool:
         """Whether the decision only adds its text."""
-        return not self.touches_older and all(each.action is Action.ADD for each in self.edits)
+        return not self.touches_older and all(edit.action is Action.ADD for edit in self.edits)
 
 
 @dataclass(frozen=True, slots=True)

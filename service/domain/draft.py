@@ -266,4 +266,4 @@ class NewMemory:
         looked = draft.options.dedup and not draft.options.record and draft.given.compare is None
         if draft.merged or not (draft.seen or (looked and draft.embedding_status is EmbeddingStatus.STORED)):
             return None
-        return tuple((each.id, each.similarity) for each in draft.seen)
+        return tuple((neighbour.id, neighbour.similarity) for neighbour in draft.seen)

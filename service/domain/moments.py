@@ -21,9 +21,9 @@ WHOLE_HOURS: Final = frozenset(range(-12, 15)) - {0}
 BEYOND: Final = "must lie between the years 2 and 9998; leave it out for never"
 
 
-def clamp(found: datetime) -> datetime:
+def clamp(moment: datetime) -> datetime:
     """A bound with the same memories on each side, since nothing is stored beyond the calendar."""
-    return min(max(found, FIRST - timedelta(days=1)), END)
+    return min(max(moment, FIRST - timedelta(days=1)), END)
 
 
 def parse(given: object, zone: tzinfo = UTC) -> datetime:
@@ -38,15 +38,15 @@ def parse(given: object, zone: tzinfo = UTC) -> datetime:
         raise ValueError(BEYOND) from None
 
 
-def utc(found: datetime, zone: tzinfo = UTC) -> datetime:
+def utc(moment: datetime, zone: tzinfo = UTC) -> datetime:
     """The moment in UTC. Raises ValueError outside the years 2 to 9998."""
     try:
-        found = (found if found.tzinfo else found.replace(tzinfo=zone)).astimezone(UTC)
+        moment = (moment if moment.tzinfo else moment.replace(tzinfo=zone)).astimezone(UTC)
     except OverflowError:
         raise ValueError(BEYOND) from None
-    if not FIRST <= found < END:
+    if not FIRST <= moment < END:
         raise ValueError(BEYOND)
-    return found
+    return moment
 
 
 def zone_of(written: object) -> str | None:

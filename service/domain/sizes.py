@@ -103,7 +103,7 @@ def _parts(kind: type) -> Callable[[Any], Iterable[Any]] | None:
         return iter
     if not is_dataclass(kind):
         return None
-    names = [each.name for each in fields(kind) if str(each.type).removesuffix(" | None") not in FEW_BYTES]
+    names = [field.name for field in fields(kind) if str(field.type).removesuffix(" | None") not in FEW_BYTES]
     return lambda value: [getattr(value, name) for name in names]
 
 

@@ -66,7 +66,7 @@ def place(
 ) -> Place:
     """The place of a statement in a line of versions ordered by start."""
     start = begins(said_at, t_valid, t_invalid)
-    at = bisect_right([each.start for each in line], start)
+    at = bisect_right([version.start for version in line], start)
     before, after = line[at - 1] if at else None, line[at] if at < len(line) else None
     is_split = before is not None and before.said_at[-1] > start
     known = next((each for each in (before, None if is_split else after) if each and each.hash == value_hash), None)

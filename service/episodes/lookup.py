@@ -16,9 +16,9 @@ async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -
     NotFound, or InvalidInput if several have this name and the owner does not distinguish them."""
     workspace_id = owner.workspace_id
     as_id = uuid_or_none(wanted)
-    found = await conversations.get(session, workspace_id, as_id) if as_id else None
-    if found is not None and _is_owned(found, owner):
-        return found
+    conversation = await conversations.get(session, workspace_id, as_id) if as_id else None
+    if conversation is not None and _is_owned(conversation, owner):
+        return conversation
     named = await conversations.by_external_id(
         session, workspace_id, wanted, user_id=owner.user_id, agent_id=owner.agent_id
     )
@@ -31,6 +31,6 @@ async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -
     return named[0]
 
 
-def _is_owned(found: Conversation, owner: Scope) -> bool:
+def _is_owned(conversation: Conversation, owner: Scope) -> bool:
     """Ids of a scope are optional here; one that is given must be the conversation's."""
-    return found.scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)
+    return conversation.scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)

@@ -125,10 +125,10 @@ async def _find_repeated(
     """The stored turn that this one repeats; raises Conflict if another turn has its index."""
     workspace_id = conversation.scope.workspace_id
     if given.index is not None:
-        found = await turns.at_index(session, workspace_id, conversation.id, given.index)
-        if found is not None and not _is_equal(found, new):
+        turn = await turns.at_index(session, workspace_id, conversation.id, given.index)
+        if turn is not None and not _is_equal(turn, new):
             raise Conflict(f"turn_index: turn {given.index} of this conversation has another text.", field="turn_index")
-        return found
+        return turn
     last = await turns.latest(session, workspace_id, conversation.id, limit=1)
     repeated = last and _is_equal(last[0], new) and given.timestamp in (None, last[0].timestamp)
     return last[0] if repeated else None
@@ -151,7 +151,7 @@ async def _vector(
 
 async def embed_later(session: Session, workspace_id: UUID, conversation_id: UUID, new: Sequence[NewTurn]) -> None:
     """Queues the job that makes missing vectors; until then the turns are found by their words."""
-    if any(each.vector is None for each in new):
+    if any(turn.vector is None for turn in new):
         payload = {TURNS_OF: str(conversation_id)}
         await queue.enqueue(session, workspace_id, [NewJob("embed", payload=payload, max_attempts=LONG_MAX_ATTEMPTS)])
 

@@ -143,10 +143,10 @@ async def purge_talk(
 async def _lock(session: Session, talk: Talk, expected: Expected | None) -> bool:
     """Locks the conversation; returns whether the talk still exists."""
     workspace_id = talk.scope.workspace_id
-    found = await conversations.lock(session, workspace_id, talk.conversation_id)
-    if found is None:
+    conversation = await conversations.lock(session, workspace_id, talk.conversation_id)
+    if conversation is None:
         return False
-    if expected is not None and not expected.meets(found.version):
+    if expected is not None and not expected.meets(conversation.version):
         raise PreconditionFailed("The conversation has changed since: read it again.", field="If-Match")
     if talk.turn_id is None:
         return True

@@ -68,18 +68,20 @@ async def delete(
 ) -> None:
     """Deletes the memories of the plan and withdraws its sentences, in the caller's transaction."""
     workspace_id = wanted.scope.workspace_id
-    struck = {each.id for each in plan.memories if each.remaining and await _strike(session, wanted.scope, each, res)}
-    ids = sorted(each.id for each in plan.memories if each.version and each.id not in struck)
+    struck = {
+        target.id for target in plan.memories if target.remaining and await _strike(session, wanted.scope, target, res)
+    }
+    ids = sorted(target.id for target in plan.memories if target.version and target.id not in struck)
     for first in range(0, len(ids), BATCH):
         await deletion.delete_memories(session, workspace_id, ids[first : first + BATCH], generation=res.generation)
     alone = [
-        WithdrawnSpan(each.turn_id, each.start, each.end, "deleted")
-        for each in plan.sentences
-        if each.memory_id is None
+        WithdrawnSpan(sentence.turn_id, sentence.start, sentence.end, "deleted")
+        for sentence in plan.sentences
+        if sentence.memory_id is None
     ]
     await withdrawn.add_to_present(session, workspace_id, alone)
-    await withdrawn.refresh(session, workspace_id, {each.turn_id for each in alone})
-    turns = len({each.turn_id for each in plan.sentences})
+    await withdrawn.refresh(session, workspace_id, {span.turn_id for span in alone})
+    turns = len({sentence.turn_id for sentence in plan.sentences})
     touched = sorted({*ids, *struck})
     await append_audit(session, "delete", wanted.scope, touched, request, res, by="forget", turns=turns)
 
@@ -104,13 +106,13 @@ async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget
 
 async def drop_changed(session: Session, workspace_id: UUID, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
     """The plan without memories changed or deleted since it was made, and the sentences of these alone."""
-    versions = {each.id: each.version for each in plan.memories if each.version}
+    versions = {target.id: target.version for target in plan.memories if target.version}
     same = set(await targets.lock_unchanged(session, workspace_id, versions))
-    lost = [each.id for each in plan.memories if each.version and each.id not in same]
+    lost = [target.id for target in plan.memories if target.version and target.id not in same]
     if not lost:
         return plan, ()
-    memories = tuple(each for each in plan.memories if each.id not in lost)
-    sentences = tuple(each for each in plan.sentences if each.memory_id not in lost)
+    memories = tuple(target for target in plan.memories if target.id not in lost)
+    sentences = tuple(sentence for sentence in plan.sentences if sentence.memory_id not in lost)
     warnings = tuple(CHANGED.format(id=each) for each in lost)
     return replace(plan, memories=memories, sentences=sentences), warnings
 
@@ -119,12 +121,12 @@ async def _purge(
     session: Session, wanted: ForgetScope, plan: ForgetPlan, res: Resources, request: WriteContext
 ) -> PurgeReceipt:
     workspace_id = wanted.scope.workspace_id
-    ids = sorted(each.id for each in plan.memories)
-    touched = {each.turn_id for each in plan.sentences}
-    touched |= {each.turn_id for each in await targets.spans(session, workspace_id, ids)}
-    for each in plan.memories:
-        if each.remaining:
-            await _keep_rest(session, wanted, each, res)
+    ids = sorted(target.id for target in plan.memories)
+    touched = {sentence.turn_id for sentence in plan.sentences}
+    touched |= {span.turn_id for span in await targets.spans(session, workspace_id, ids)}
+    for forget_target in plan.memories:
+        if forget_target.remaining:
+            await _keep_rest(session, wanted, forget_target, res)
     kept = await _cut_out(session, workspace_id, touched, plan.sentences)
     conversations = [each for one in ids for each in await contexts.conversations_of(session, workspace_id, one)]
     counts = await purge.purge_memories(
@@ -142,8 +144,8 @@ async def _cut_out(
 ) -> set[UUID]:
     """Cuts the sentences out of turns that say more; returns these turns."""
     spans: dict[UUID, list[Span]] = {}
-    for each in sentences:
-        spans.setdefault(each.turn_id, []).append((each.start, each.end))
+    for sentence in sentences:
+        spans.setdefault(sentence.turn_id, []).append((sentence.start, sentence.end))
     kept = set()
     for turn_id, turn in (await targets.turns_by_id(session, workspace_id, turn_ids)).items():
         removed = withdrawal.without(spans.get(turn_id, []), [])

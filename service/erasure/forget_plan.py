@@ -76,12 +76,12 @@ async def by_query(
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         texts = await forget_texts.read(session, wanted, with_deleted=with_deleted)
     for asked in dict.fromkeys((raw, str(query))):
-        parsed, found, spoken = await res.rules.run(_match, asked, texts)
-        if found.meant or spoken.meant:
+        parsed, matches, spoken = await res.rules.run(_match, asked, texts)
+        if matches.meant or spoken.meant:
             break
     cosines = await _cosines(wanted, query, res)
-    near = _near(found, texts, cosines)
-    chosen = await res.rules.run(_in_words, parsed, found, spoken, texts)
+    near = _near(matches, texts, cosines)
+    chosen = await res.rules.run(_in_words, parsed, matches, spoken, texts)
     matched: Matched = "identifier" if parsed.identifiers else "name" if parsed.names else "words"
     guess = sort in ("statement", "thing") and (matched == "words" or sort == "statement")
     if chosen.parts and guess:
@@ -94,9 +94,9 @@ async def by_query(
             return ForgetPlan("nothing", NOTHING_SAID, near=near)
         candidates = [key for key in cosines or () if (key, 0) in texts.memories]
         if parsed.names:
-            named_in = {key[0] for key in found.near if isinstance(key, tuple)}
-            candidates = [each for each in candidates if each in named_in]
-        scored = await _score(query, [(each, 0) for each in candidates], texts, res, wanted, sort)
+            named_in = {key[0] for key in matches.near if isinstance(key, tuple)}
+            candidates = [candidate for candidate in candidates if candidate in named_in]
+        scored = await _score(query, [(candidate, 0) for candidate in candidates], texts, res, wanted, sort)
         first = _standing_out(scored, texts)
         if not first and not chosen.parts:
             return ForgetPlan(
@@ -108,22 +108,22 @@ async def by_query(
             chosen.add(key, forget_matching.with_dependents(texts.parts[key], {place}), reason)
     named = parsed if _ASKS_FOR_NAME.search(query) else None
     plan = _build_plan(matched, await res.rules.run(forget_texts.spread, chosen, texts, named), texts)
-    gone = {each.id for each in plan.memories}
+    gone = {target.id for target in plan.memories}
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         plan = await _with_sources(session, wanted, plan)
-    return replace(plan, near=tuple(each for each in near if each.id not in gone))
+    return replace(plan, near=tuple(target for target in near if target.id not in gone))
 
 
 async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> ForgetPlan:
     """The plan for memories of the scope with these ids."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         extent = Extent(wanted.scope, wanted.channel)
-        texts = {each.id: each for each in await targets.by_ids(session, extent, ids, wanted.session_id)}
+        texts = {text.id: text for text in await targets.by_ids(session, extent, ids, wanted.session_id)}
         chosen = [
-            ForgetTarget(each.id, each.text, "its id was given", each.version)
-            for each in (texts[one] for one in dict.fromkeys(ids) if one in texts)
+            ForgetTarget(text.id, text.text, "its id was given", text.version)
+            for text in (texts[one] for one in dict.fromkeys(ids) if one in texts)
         ]
-        chosen += _past_versions(texts.values(), {each.id for each in chosen})
+        chosen += _past_versions(texts.values(), {target.id for target in chosen})
         if not chosen:
             return ForgetPlan("nothing", "No memory of this scope has one of these ids.")
         return await _with_sources(session, wanted, ForgetPlan("ids", EXPLANATIONS["ids"], tuple(chosen)))
@@ -137,7 +137,7 @@ async def last_said(wanted: ForgetScope, request: Draft, res: Resources) -> Forg
         )
     if request.given.session_id is None:
         return ForgetPlan("nothing", NOTHING_SAID)
-    turns = [each for each in texts.turns.values() if each.role == "user"]
+    turns = [text for text in texts.turns.values() if text.role == "user"]
     chosen = ChosenParts()
     if turns:
         last = max(turns, key=lambda each: each.turn_index)
@@ -210,7 +210,7 @@ async def _similarities(query: str, texts: Sequence[str], scope: Scope, res: Res
     """Calibrated similarities of a query and each text; 0 if the embedder fails."""
     try:
         asked = await res.embedder.embed_query(scope.workspace_id, CleanText(query))
-        vectors = await res.embedder.embed(scope.workspace_id, [CleanText(each) for each in texts])
+        vectors = await res.embedder.embed(scope.workspace_id, [CleanText(text) for text in texts])
     except EmbeddingError:
         return [0.0] * len(texts)
     return [res.embedder.query_similarity(float(asked @ vector)) for vector in vectors]
@@ -268,17 +268,17 @@ def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> Fo
     for key, places in chosen.parts.items():
         reason = chosen.reasons[key]
         if isinstance(key, tuple):
-            each = texts.memories[key]
-            left = forget_matching.remaining(each.text, places) if each.version and each.version_of is None else ""
-            known = meant.get(each.id)
+            text = texts.memories[key]
+            left = forget_matching.remaining(text.text, places) if text.version and text.version_of is None else ""
+            known = meant.get(text.id)
             if known is None or (known.remaining and not left):
-                meant[each.id] = ForgetTarget(each.id, each.text, reason, each.version, left)
+                meant[text.id] = ForgetTarget(text.id, text.text, reason, text.version, left)
             continue
         turn = texts.turns[key]
         for part in (texts.parts[key][place] for place in sorted(places)):
             where = (turn.id, turn.conversation_id, turn.turn_index, part.start, part.end)
             said.append(ForgetSentence(*where, part.text, reason))
-    whole = {each.id for each in meant.values() if not each.remaining}
+    whole = {forget_target.id for forget_target in meant.values() if not forget_target.remaining}
     for target in _past_versions(texts.memories.values(), whole):
         meant.setdefault(target.id, target)
     return ForgetPlan(matched, EXPLANATIONS[matched], tuple(meant.values()), tuple(said))
@@ -287,23 +287,23 @@ def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> Fo
 def _past_versions(texts: Iterable[StoredText], meant: set[UUID]) -> list[ForgetTarget]:
     """The past versions of the matching memories."""
     return [
-        ForgetTarget(each.id, each.text, f"is a past version of memory {each.version_of}", each.version)
-        for each in texts
-        if each.version_of in meant and each.id not in meant
+        ForgetTarget(text.id, text.text, f"is a past version of memory {text.version_of}", text.version)
+        for text in texts
+        if text.version_of in meant and text.id not in meant
     ]
 
 
-def _near(found: Matches[Key], texts: ForgetTexts, cosines: Mapping[UUID, float] | None) -> tuple[ForgetTarget, ...]:
+def _near(matches: Matches[Key], texts: ForgetTexts, cosines: Mapping[UUID, float] | None) -> tuple[ForgetTarget, ...]:
     near: dict[UUID, ForgetTarget] = {}
-    for key, reason in found.near.items():
+    for key, reason in matches.near.items():
         assert isinstance(key, tuple), "memories are compared"
-        each = texts.memories[key]
-        score = (cosines or {}).get(each.id)
-        near.setdefault(each.id, ForgetTarget(each.id, each.text, reason, each.version, probability=score))
+        text = texts.memories[key]
+        score = (cosines or {}).get(text.id)
+        near.setdefault(text.id, ForgetTarget(text.id, text.text, reason, text.version, probability=score))
     for one, score in (cosines or {}).items():
         if score >= CLEAR_SIMILARITY and one not in near and (one, 0) in texts.memories:
-            each = texts.memories[one, 0]
-            near[one] = ForgetTarget(one, each.text, "is near by meaning", each.version, probability=score)
+            text = texts.memories[one, 0]
+            near[one] = ForgetTarget(one, text.text, "is near by meaning", text.version, probability=score)
     return tuple(near.values())[:NEAR_MISSES]
 
 
@@ -311,25 +311,25 @@ def _near_misses(scored: Sequence[Scored], texts: ForgetTexts) -> tuple[ForgetTa
     """The memories of these parts as near misses, each once."""
     near: dict[UUID, ForgetTarget] = {}
     for key, _, score in scored:
-        each = texts.memories[key]
-        near.setdefault(each.id, ForgetTarget(each.id, each.text, "is near by meaning", each.version, "", score))
+        text = texts.memories[key]
+        near.setdefault(text.id, ForgetTarget(text.id, text.text, "is near by meaning", text.version, "", score))
     return tuple(near.values())[:NEAR_MISSES]
 
 
 async def _with_sources(session: Session, wanted: ForgetScope, plan: ForgetPlan) -> ForgetPlan:
     """The plan with the sentences of completely removed memories that no other live memory needs."""
     workspace_id = wanted.scope.workspace_id
-    ids = [each.id for each in plan.memories if not each.remaining]
-    found = await targets.spans(session, workspace_id, ids)
-    said = {(each.turn_id, each.start, each.end): each for each in plan.sentences}
-    turns = await targets.turns_by_id(session, workspace_id, {each.turn_id for each in found})
+    ids = [target.id for target in plan.memories if not target.remaining]
+    spans = await targets.spans(session, workspace_id, ids)
+    said = {(sentence.turn_id, sentence.start, sentence.end): sentence for sentence in plan.sentences}
+    turns = await targets.turns_by_id(session, workspace_id, {span.turn_id for span in spans})
     kept = await withdrawn.read_kept(session, workspace_id, list(turns), besides=ids)
-    for each in found:
-        turn = turns[each.turn_id]
-        for start, end in withdrawal.without([each.span], kept.get(each.turn_id, [])):
+    for memory_span in spans:
+        turn = turns[memory_span.turn_id]
+        for start, end in withdrawal.without([memory_span.span], kept.get(memory_span.turn_id, [])):
             where = (turn.id, turn.conversation_id, turn.turn_index, start, end)
-            reason = f"memory {each.memory_id} rests on it"
+            reason = f"memory {memory_span.memory_id} rests on it"
             if not any(one[0] == turn.id and one[1] <= start and end <= one[2] for one in said):
-                said[turn.id, start, end] = ForgetSentence(*where, turn.text[start:end], reason, each.memory_id)
+                said[turn.id, start, end] = ForgetSentence(*where, turn.text[start:end], reason, memory_span.memory_id)
     ordered = sorted(said.values(), key=lambda each: (str(each.conversation_id), each.turn_index, each.start))
     return replace(plan, sentences=tuple(ordered))

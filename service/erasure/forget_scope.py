@@ -193,8 +193,8 @@ async def _finish(workspace_id: UUID, operation_id: UUID, res: Resources) -> Cou
 
 
 async def _count(session: Session, workspace_id: UUID, operation_id: UUID, more: int) -> None:
-    found = await operations.get(session, workspace_id, operation_id)
-    progress = dict(found.progress or {}) if found else {}
+    operation = await operations.get(session, workspace_id, operation_id)
+    progress = dict(operation.progress or {}) if operation else {}
     done = progress.get("done", 0) + more
     await operations.advance(
         session, workspace_id, operation_id, {"done": done, "total": max(done, progress.get("total", 0))}

@@ -48,7 +48,7 @@ class ForgetTexts:
         return [
             ForgetText(
                 key,
-                self.memories[key].text if isinstance(key, tuple) else " ".join(each.text for each in self.parts[key]),
+                self.memories[key].text if isinstance(key, tuple) else " ".join(part.text for part in self.parts[key]),
             )
             for key in keys
         ]
@@ -76,19 +76,24 @@ async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> 
     if with_deleted and wanted.session_id is None:
         stored += await targets.list_gone(session, extent)
     memories: dict[MemoryKey, StoredText] = {}
-    for each in stored:
+    for text in stored:
         number = 0
-        while (each.id, number) in memories:
+        while (text.id, number) in memories:
             number += 1
-        memories[each.id, number] = each
-    turns = {each.id: each for each in await targets.turns(session, extent, wanted.session_id)}
+        memories[text.id, number] = text
+    turns = {spoken_text.id: spoken_text for spoken_text in await targets.turns(session, extent, wanted.session_id)}
     hidden = await _hidden(
         session, wanted.scope.workspace_id, [one.id for one in turns.values() if one.shown is not None]
     )
-    parts: dict[Key, list[Part]] = {key: forget_matching.parts(each.text) for key, each in memories.items()}
-    parts |= {key: _split_shown(each, hidden.get(key, [])) for key, each in turns.items()}
+    parts: dict[Key, list[Part]] = {
+        key: forget_matching.parts(stored_text.text) for key, stored_text in memories.items()
+    }
+    parts |= {key: _split_shown(spoken_text, hidden.get(key, [])) for key, spoken_text in turns.items()}
     return ForgetTexts(
-        memories, turns, parts, {(each.conversation_id, each.turn_index): each.id for each in turns.values()}
+        memories,
+        turns,
+        parts,
+        {(spoken_text.conversation_id, spoken_text.turn_index): spoken_text.id for spoken_text in turns.values()},
     )
 
 

@@ -66,11 +66,11 @@ def is_allowed(address: str, networks: Sequence[str], *, secure: bool) -> bool:
     return secure and any(inner in each for each in PUBLIC) and not any(inner in each for each in RESERVED)
 
 
-def _inner(found: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
+def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:
     """The IPv4 address that an IPv6 one reaches, if any."""
-    if isinstance(found, IPv6Address):
-        return IPv4Address(int(found) & 0xFFFFFFFF) if found in NAT64 else found.ipv4_mapped or found
-    return found
+    if isinstance(address, IPv6Address):
+        return IPv4Address(int(address) & 0xFFFFFFFF) if address in NAT64 else address.ipv4_mapped or address
+    return address
 
 
 def fault_of(url: str, networks: Sequence[str]) -> str | None:

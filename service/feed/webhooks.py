@@ -102,10 +102,10 @@ async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -
         if webhook is None or not webhook.enabled:
             return 0, False
         after = FeedPosition(webhook.position, webhook.seq)
-        found, end, has_more = await feed.entries(session, workspace_id, after, limit=PAGE)
+        entries, end, has_more = await feed.entries(session, workspace_id, after, limit=PAGE)
         if end == after:
             return 0, False
-        wanted = [each for each in found if not webhook.events or each.kind in webhook.events]
+        wanted = [entry for entry in entries if not webhook.events or entry.kind in webhook.events]
         await webhooks.add_deliveries(session, workspace_id, webhook_id, wanted, end)
         if wanted:
             await webhooks.schedule(session, workspace_id, webhook_id, wait_s=_left_s(webhook, res))

@@ -47,7 +47,7 @@ async def upsert(
         entity_id, is_new = await _find_or_create(session, owner, new, res, expected)
         stored = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert stored is not None, "it is locked"
-        aliases = {key(each): each for each in new.aliases if key(each) != key(stored.name)}
+        aliases = {key(alias): alias for alias in new.aliases if key(alias) != key(stored.name)}
         if await entities.list_taken_aliases(session, owner, entity_id, aliases):
             raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
         if len({*map(key, stored.aliases), *aliases}) > MAX_ALIASES:
@@ -60,15 +60,15 @@ async def upsert(
         elif embed_later:
             await entities.drop_vector(session, owner.workspace_id, entity_id)
             await deferred_vectors.embed_later(session, owner.workspace_id, deferred_vectors.ENTITIES)
-        found = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
-        assert found is not None, "it is locked"
-        await append_audit(session, "upsert_entity", _scope(found, owner.workspace_id), [entity_id], request, res)
-        await store_answer(session, owner.workspace_id, (found, is_new), request)
-    return found, is_new
+        entity = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
+        assert entity is not None, "it is locked"
+        await append_audit(session, "upsert_entity", _scope(entity, owner.workspace_id), [entity_id], request, res)
+        await store_answer(session, owner.workspace_id, (entity, is_new), request)
+    return entity, is_new
 
 
 async def _clean(new: EntityUpsert, res: Resources) -> EntityUpsert:
-    names = [await clean_words(display_name(each), "aliases", res) for each in new.aliases]
+    names = [await clean_words(display_name(alias), "aliases", res) for alias in new.aliases]
     properties, _ = await pii.clean_object(new.properties, "properties", res)
     return replace(
         new,
@@ -209,11 +209,11 @@ async def merge(
         if both[absorbed].user_id != both[survivor].user_id:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
         done = await merges.merge(session, workspace_id, absorbed, survivor, now=res.clock())
-        found = await _merge_outcome(session, workspace_id, done, [survivor])
+        outcome = await _merge_outcome(session, workspace_id, done, [survivor])
         scope = _scope(both[survivor], workspace_id)
         await append_audit(session, "merge_entities", scope, [absorbed, survivor], request, res, merge_id=str(done))
-        await store_answer(session, workspace_id, found, request)
-    return found
+        await store_answer(session, workspace_id, outcome, request)
+    return outcome
 
 
 async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: WriteContext) -> MergeOutcome:
@@ -238,9 +238,9 @@ async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: W
             assert entity is not None, "it is locked"
             scope = _scope(entity, workspace_id)
             await append_audit(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
-        found = await _merge_outcome(session, workspace_id, merge_id, ids)
-        await store_answer(session, workspace_id, found, request)
-    return found
+        outcome = await _merge_outcome(session, workspace_id, merge_id, ids)
+        await store_answer(session, workspace_id, outcome, request)
+    return outcome
 
 
 async def _merge_outcome(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> MergeOutcome:

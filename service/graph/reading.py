@@ -66,11 +66,11 @@ async def search(
     async with res.db.begin(seen.workspace_id) as session:
         matches = await entities.search(session, seen, query, vector, kind=kind, generation=res.generation, limit=limit)
         hits = []
-        for each in matches:
-            similarity = None if each.cosine is None else res.embedder.query_similarity(each.cosine)
-            score = max(each.fit, similarity or 0.0)
-            if each.fit > 0 or score >= MIN_SIMILARITY:
-                hits.append(EntityHit(each.entity, score, similarity))
+        for match in matches:
+            similarity = None if match.cosine is None else res.embedder.query_similarity(match.cosine)
+            score = max(match.fit, similarity or 0.0)
+            if match.fit > 0 or score >= MIN_SIMILARITY:
+                hits.append(EntityHit(match.entity, score, similarity))
         hits.sort(key=lambda hit: (-hit.score, -hit.entity.mentions, hit.entity.name))
         if counts:
             await _count(session, seen, [hit.entity.id for hit in hits[:limit]], res)
@@ -112,13 +112,13 @@ async def relations_of(
         named = await entities.by_name(session, seen, name) or await _by_id(session, seen, name)
         if not named:
             raise NotFound("There is no entity with this name.", field="name")
-        ids = [each.id for each in named]
+        ids = [entity.id for entity in named]
         page = await entity_relations.page(session, workspace_id, ids, edges, after=after, limit=limit)
         directions = {edge.id: direction for edge, direction in page}
         shown = await _show_relations(session, workspace_id, [edge for edge, _ in page])
         if counts:
             await _count(session, seen, ids, res)
-    return named, [(each, directions[each.relation.id]) for each in shown]
+    return named, [(relation, directions[relation.relation.id]) for relation in shown]
 
 
 @dataclass(frozen=True, slots=True)
@@ -147,13 +147,13 @@ async def graph(
             raise missing("ids")
         walk = await entity_walks.neighbourhood(session, workspace_id, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
-        by_id, count = await direct.page_of_ids([each.entity_id for each in walk.reached], get_many)
+        by_id, count = await direct.page_of_ids([entity.entity_id for entity in walk.reached], get_many)
         relations = await _show_relations(
             session, workspace_id, walk.relations, {each.id: each.name for each in by_id.values()}
         )
         if counts:
             await _count(session, seen, starts, res)
-    nodes = [(each, by_id[each.entity_id]) for each in walk.reached if each.entity_id in by_id]
+    nodes = [(entity, by_id[entity.entity_id]) for entity in walk.reached if entity.entity_id in by_id]
     return EntityGraph(nodes, relations, walk.truncated or count < len(walk.reached))
 
 
@@ -170,9 +170,9 @@ async def path(
         )
         nodes = await entities.get_many(session, EntityScope(workspace_id, None), way.entity_ids)
         relations = await _show_relations(
-            session, workspace_id, way.relations, {each.id: each.name for each in nodes.values()}
+            session, workspace_id, way.relations, {entity.id: entity.name for entity in nodes.values()}
         )
-    return way, [nodes[each] for each in way.entity_ids], relations
+    return way, [nodes[entity_id] for entity_id in way.entity_ids], relations
 
 
 async def _show_relations(
@@ -183,12 +183,15 @@ async def _show_relations(
     if not edges:
         return []
     if names is None:
-        ends = {end for each in edges for end in (each.source_id, each.target_id)}
+        ends = {end for relation in edges for end in (relation.source_id, relation.target_id)}
         names = await entities.names(session, workspace_id, ends)
-    edges = [each for each in edges if {each.source_id, each.target_id} <= names.keys()]
-    evidence = await entity_relations.evidence(session, workspace_id, [each.id for each in edges], each=MAX_EVIDENCE)
+    edges = [relation for relation in edges if {relation.source_id, relation.target_id} <= names.keys()]
+    evidence = await entity_relations.evidence(
+        session, workspace_id, [relation.id for relation in edges], each=MAX_EVIDENCE
+    )
     return [
-        ShownRelation(each, names[each.source_id], names[each.target_id], evidence.get(each.id, [])) for each in edges
+        ShownRelation(relation, names[relation.source_id], names[relation.target_id], evidence.get(relation.id, []))
+        for relation in edges
     ]
 
 
@@ -198,7 +201,7 @@ async def _count(session: Session, seen: EntityScope, ids: list[UUID], res: Reso
 
 async def _by_id(session: Session, seen: EntityScope, name: str) -> list[Entity]:
     try:
-        found = await entities.get(session, seen, UUID(name))
+        entity = await entities.get(session, seen, UUID(name))
     except ValueError:
         return []
-    return [found] if found else []
+    return [entity] if entity else []

@@ -64,7 +64,7 @@ def address_of(scope: Scope) -> str:
     if ":" not in host:
         return str(host)
     try:
-        found = ip_address(host)
+        address = ip_address(host)
     except ValueError:
         return str(host)
-    return str(IPv6Address(int(found) >> 64 << 64)) if isinstance(found, IPv6Address) else str(found)
+    return str(IPv6Address(int(address) >> 64 << 64)) if isinstance(address, IPv6Address) else str(address)

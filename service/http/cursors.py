@@ -101,7 +101,7 @@ def _moment_and_id(text: str) -> tuple[datetime, UUID]:
 
 def aware(text: str) -> datetime:
     """Parses an ISO time in UTC; raises ValueError for any other."""
-    found = datetime.fromisoformat(text)
-    if found.tzinfo != UTC:  # as `iso` writes them
+    moment = datetime.fromisoformat(text)
+    if moment.tzinfo != UTC:  # as `iso` writes them
         raise ValueError
-    return found
+    return moment

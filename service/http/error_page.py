@@ -30,7 +30,8 @@ def page_of(code: str) -> str:
 def html() -> bytes:
     """The page, which needs no other resources."""
     rows = (
-        (f'<tr id="{code}"><td><code>{code}</code>', each.status, each.when, each.then) for code, each in HELP.items()
+        (f'<tr id="{code}"><td><code>{code}</code>', error_help.status, error_help.when, error_help.then)
+        for code, error_help in HELP.items()
     )
     cells = "\n".join("<td>".join((begin, *map(escape, said))) for begin, *said in rows)
     return SHELL.format(rows=cells).encode()

@@ -221,7 +221,7 @@ def narrow(body: NarrowingFields, scope: Scope) -> Narrow:
         tag_match=body.tag_match,
         tag_mode=body.tag_mode,
         exclude_tags=_tags(body.exclude_tags, "exclude_tags"),
-        categories=tuple(dict.fromkeys(each.strip().lower() for each in body.categories)),
+        categories=tuple(dict.fromkeys(category.strip().lower() for category in body.categories)),
         types=tuple(dict.fromkeys(body.types)),
         min_confidence=body.min_confidence,
         valid_at=body.valid_at,

@@ -117,7 +117,7 @@ class AuditRead:
         self,
         route: str,
         scope: Scope,
-        found: Sequence[Result],
+        results: Sequence[Result],
         *,
         query: str | None = None,
         kind: Subject = "semantic",
@@ -138,15 +138,15 @@ class AuditRead:
                 operation=operation,
                 memory_type=kind,
                 scope=scope,
-                affected_ids=(session,) if session else tuple(each.id for each in found),
+                affected_ids=(session,) if session else tuple(result.id for result in results),
                 request_id=request.state.request_id,
                 api_key_id=caller.key_id,
                 session_id=session_of(request),
                 config_snapshot=thresholds(res.settings, None if query is None else "retrieve"),
-                metadata=_metadata(route, scope, found, res, query, parameters),
+                metadata=_metadata(route, scope, results, res, query, parameters),
                 target_channels=() if scope.every_channel else tuple(dict.fromkeys(searched)),
                 query_text=query,
-                result_count=len(found),
+                result_count=len(results),
                 latency_ms=elapsed_ms(self._began),
             )
         )
@@ -159,14 +159,14 @@ async def _audit_read(request: Request) -> AuditRead:
 def _metadata(
     route: str,
     scope: Scope,
-    found: Sequence[Result],
+    results: Sequence[Result],
     res: Resources,
     query: str | None,
     parameters: Mapping[str, Any],
 ) -> dict[str, Any]:
     metadata: dict[str, Any] = {"route": route}
     verbose = res.settings.history.audit_level == "verbose"
-    if elsewhere := [str(each.id) for each in found if each.channel != scope.channel]:
+    if elsewhere := [str(result.id) for result in results if result.channel != scope.channel]:
         metadata["cross_channel_ids"] = elsewhere
     if verbose:
         metadata["asked"] = {name: value for name, value in parameters.items() if value is not None}
@@ -178,19 +178,19 @@ def _metadata(
 class CountUse(Protocol):
     """Counts memories, and entities by id, as used."""
 
-    def __call__(self, found: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None: ...
+    def __call__(self, memories: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None: ...
 
 
 def use_counter(request: Request) -> CountUse:
     """Returns a function that counts memories as used, after the request and outside its transaction
     (docs/decisions/059-ageing.md)."""
 
-    def count_use(found: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None:
+    def count_use(memories: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None:
         caller: Caller = request.state.caller
         res: Resources = request.state.resources
         if res.settings.search.reinforce:
             uses: UseCounter = request.app.state.uses
-            uses.add(caller.workspace_id, [each.id for each in found], res.clock(), entities=entities)
+            uses.add(caller.workspace_id, [memory.id for memory in memories], res.clock(), entities=entities)
 
     return count_use
 

@@ -77,10 +77,10 @@ def _time(value: object, info: ValidationInfo) -> datetime:
     if not isinstance(value, str):
         raise ValueError("must be an ISO 8601 time in a string")
     try:
-        found = datetime.fromisoformat(value.strip())
+        moment = datetime.fromisoformat(value.strip())
     except ValueError:
         raise ValueError("must be an ISO 8601 time such as 2026-03-02T09:30:00+00:00") from None
-    return found if info.context is ResponseModel else moments.utc(found)
+    return moment if info.context is ResponseModel else moments.utc(moment)
 
 
 def _uuid(value: object) -> UUID:
@@ -376,5 +376,5 @@ class TemporalDetails(ResponseModel):
     mentions: list[TimeMention] = Field(default_factory=list, description="In text order")
 
 
-def temporal_details(found: Temporal) -> TemporalDetails:
-    return TemporalDetails.of(found, mentions=[TimeMention.of(each) for each in found.mentions])
+def temporal_details(temporal: Temporal) -> TemporalDetails:
+    return TemporalDetails.of(temporal, mentions=[TimeMention.of(mention) for mention in temporal.mentions])

@@ -119,7 +119,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
 
 def without_model(conversation: ConversationDraft) -> ConversationDraft:
     """The conversation, to be read by the rules alone."""
-    drafts = [replace(each, options=replace(each.options, use_llm=False)) for each in conversation.drafts]
+    drafts = [replace(draft, options=replace(draft.options, use_llm=False)) for draft in conversation.drafts]
     return replace(conversation, drafts=drafts)
 
 
@@ -235,13 +235,13 @@ async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
         return []
     workspace_id, llm = facts[0].scope.workspace_id, facts[0].options.use_llm
     async with res.db.read(workspace_id, generic_plans=True) as session:
-        seen = [(await decide.find_neighbours(session, each, res)).neighbours for each in facts]
-        recalled = [await _find_recalled(session, each, res) for each in facts]
+        seen = [(await decide.find_neighbours(session, fact, res)).neighbours for fact in facts]
+        recalled = [await _find_recalled(session, fact, res) for fact in facts]
     began = time.perf_counter()
     drafts = [replace(draft, seen=shown) for draft, shown in zip(facts, seen, strict=True)]
     known = [
-        decide.without_judgement(draft, res.settings) or model_or_rules.echo_decision(draft.statement, found)
-        for draft, found in zip(drafts, recalled, strict=True)
+        decide.without_judgement(draft, res.settings) or model_or_rules.echo_decision(draft.statement, neighbours)
+        for draft, neighbours in zip(drafts, recalled, strict=True)
     ]
     asked = [
         ShownStatement(draft.statement, draft.seen, _fact(draft).comparison)
@@ -283,7 +283,7 @@ async def _write(
     """Writes turns and facts; with `read_again_at` also a job that lets the model read the turns then."""
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
-        facts = [await decide.confirm(session, each, res, last=last) for each in facts]
+        facts = [await decide.confirm(session, draft, res, last=last) for draft in facts]
         again = read_again_at is not None
         places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=not again)
         batch = InsertBatch(session)
@@ -292,8 +292,8 @@ async def _write(
         audited = write.audit_rows(scope, outcomes, request, res)
         # what was written here cannot be erased before the commit; a memory that was only confirmed can
         changed = {one.memory_id for one in outcomes if one.event is not Action.NONE}
-        sure = [each for each in links if turn_rows and each.memory_id in changed]
-        unsure = [each for each in links if each not in sure]
+        sure = [link for link in links if turn_rows and link.memory_id in changed]
+        unsure = [link for link in links if link not in sure]
         batch.add(sources.new_rows(scope, sure), audited)
         if (deferred := res.context.deferred) and not unsure:
             # the last statement but that of the idempotency key, which no other request has locked
@@ -428,4 +428,4 @@ def _previews(facts: Sequence[Draft], res: Resources) -> tuple[Outcome, ...]:
 
 
 def _decision_warnings(facts: Sequence[Draft]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(warning for each in facts if each.decision for warning in each.decision.warnings))
+    return tuple(dict.fromkeys(warning for draft in facts if draft.decision for warning in draft.decision.warnings))

@@ -55,10 +55,10 @@ async def accept(conversation: ConversationDraft, res: Resources, request: Write
 async def progress(workspace_id: UUID, operation_id: UUID, res: Resources) -> OperationRecord:
     """The progress of an operation; raises NotFound."""
     async with res.db.read(workspace_id) as session:
-        found = await operations.get(session, workspace_id, operation_id)
-    if found is None:
+        operation = await operations.get(session, workspace_id, operation_id)
+    if operation is None:
         raise missing()
-    return found
+    return operation
 
 
 def missing() -> NotFound:

@@ -59,7 +59,7 @@ async def read(
         )
     if by_model:
         return await extract.from_messages(sources, workspace_id, res, instruction=conversation.instruction), vectors
-    chars = sum(len(each.text) for each in sources.messages)
+    chars = sum(len(utterance.text) for utterance in sources.messages)
     extracted = res.rules.run_if_long(chars, extract.by_rules, sources)
     return await asyncio.gather(extracted, _vectors(messages if new else (), res))
 
@@ -74,21 +74,21 @@ async def _read_turns_before(session: Session, conversation: ConversationDraft, 
     """The last turns before the first message: of its conversation, or else of the same user and agent."""
     scope, name = conversation.scope, conversation.external_id
     if conversation.stored is not None:
-        found = await last_turns.before(session, scope, conversation.stored[0], limit=LAST_TURNS)
+        contents = await last_turns.before(session, scope, conversation.stored[0], limit=LAST_TURNS)
     elif name is not None:
-        found = await last_turns.of_conversation(session, scope, name, limit=LAST_TURNS)
+        contents = await last_turns.of_conversation(session, scope, name, limit=LAST_TURNS)
     else:
         since = first.timestamp - SAME_TALK
-        found = await last_turns.of_recent_conversation(session, scope, since, first.timestamp, limit=LAST_TURNS)
-    return [Utterance(each.role, each.text, each.speaker, each.timestamp) for each in found]
+        contents = await last_turns.of_recent_conversation(session, scope, since, first.timestamp, limit=LAST_TURNS)
+    return [Utterance(content.role, content.text, content.speaker, content.timestamp) for content in contents]
 
 
 async def _vectors(messages: Sequence[Draft], res: Resources) -> Sequence[Vector]:
     """The vectors of the messages; none if they are long or the embedder fails."""
-    if not messages or sum(len(each.clean) for each in messages) > EMBEDDED_AT_ONCE_CHARS:
+    if not messages or sum(len(draft.clean) for draft in messages) > EMBEDDED_AT_ONCE_CHARS:
         return ()
     try:
-        return await res.embedder.embed(messages[0].scope.workspace_id, [each.clean for each in messages])
+        return await res.embedder.embed(messages[0].scope.workspace_id, [draft.clean for draft in messages])
     except EmbeddingError:
         return ()
 
@@ -100,6 +100,10 @@ async def _find_known(
     if not vectors or not np.any(middle := np.sum(vectors, axis=0)):
         return []
     draft = replace(messages[-1], vector=unit(middle), embedding_status=EmbeddingStatus.STORED)
-    found = await decide.find_neighbours(session, draft, res, limit=KNOWN)
+    neighbours = await decide.find_neighbours(session, draft, res, limit=KNOWN)
     said_at = draft.timestamp
-    return [each.text for each in found.neighbours if each.timestamp is None or each.timestamp <= said_at]
+    return [
+        neighbour.text
+        for neighbour in neighbours.neighbours
+        if neighbour.timestamp is None or neighbour.timestamp <= said_at
+    ]

@@ -97,9 +97,9 @@ async def _write(
         await write.add(session, new_memories, res, batch=batch)
         batch.add(write.audit_rows(scope, outcomes, request, res))
         await batch.flush()
-        for each in outcomes:
-            if each.event is Action.NONE and each.memory_id:
-                await write.prolong(session, scope, each.memory_id, each.draft.given.expires_at, res)
+        for outcome in outcomes:
+            if outcome.event is Action.NONE and outcome.memory_id:
+                await write.prolong(session, scope, outcome.memory_id, outcome.draft.given.expires_at, res)
         links = [
             SourceLink(each.memory_id, place.id, 0, len(each.draft.clean))
             for each, place in zip(outcomes, places, strict=True)
@@ -155,8 +155,8 @@ async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> tu
     """The outcomes that storing the messages would have; new ones without an id."""
     async with res.db.read(scope.workspace_id) as session:
         outcomes, new_memories = await _split_known(session, scope, drafts)
-    new = {each.id for each in new_memories}
-    return tuple(_without_id(each) if each.memory_id in new else each for each in outcomes)
+    new = {memory.id for memory in new_memories}
+    return tuple(_without_id(outcome) if outcome.memory_id in new else outcome for outcome in outcomes)
 
 
 def _without_id(outcome: Outcome) -> Outcome:

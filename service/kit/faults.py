@@ -53,16 +53,16 @@ def place(error: BaseException) -> str:
     if own := frames(error):
         return own[-1]
     last = traceback.extract_tb(error.__traceback__)[-1:]
-    return "".join(f"{Path(each.filename).name}:{each.lineno} {each.name}" for each in last) or "unknown"
+    return "".join(f"{Path(summary.filename).name}:{summary.lineno} {summary.name}" for summary in last) or "unknown"
 
 
 def _chain(error: BaseException) -> list[BaseException]:
     """The error and what caused it; SQLAlchemy keeps the driver's error as `orig`."""
-    found: list[BaseException] = []
-    while error is not None and error not in found and len(found) < 10:
-        found.append(error)
+    errors: list[BaseException] = []
+    while error is not None and error not in errors and len(errors) < 10:
+        errors.append(error)
         cause = getattr(error, "orig", None) or error.__cause__
         if not isinstance(cause, BaseException):
             break
         error = cause
-    return found
+    return errors

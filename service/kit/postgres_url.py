@@ -70,7 +70,7 @@ def is_local(url: URL) -> bool:
     """Whether the server is on this machine: a socket, localhost or a loopback address."""
     named = url.query.get("host") or url.host or ""
     hosts = named if isinstance(named, tuple) else named.split(",")
-    return all(each.startswith("/") or each in ("", "localhost") or _is_loopback(each) for each in hosts)
+    return all(host.startswith("/") or host in ("", "localhost") or _is_loopback(host) for host in hosts)
 
 
 def _is_loopback(host: str) -> bool:

@@ -39,7 +39,7 @@ class ContextTurn:
 
 def lexical(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
     """Returns the text of `context_terms` and `context_bm25`; `before`: the turns before it, oldest first."""
-    near = [end_of(each.text) for each in _nearest(before)]
+    near = [end_of(context_turn.text) for context_turn in _nearest(before)]
     return CleanText("\n".join([*near, turn.text]))
 
 

@@ -96,7 +96,7 @@ def guess(text: str) -> Classification | None:
 
     The offline stand-in for the model, for texts that `classify` leaves over.
     """
-    best = _most((kind, len({found.group() for found in cue.finditer(text)})) for kind, cue in _RULES)
+    best = _most((kind, len({match.group() for match in cue.finditer(text)})) for kind, cue in _RULES)
     return best and Classification(best[0], 0.5 if best[1] == 1 else 0.6, ClassificationSource.RULES)
 
 

@@ -28,7 +28,7 @@ def _pieces(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The spans of a line's pieces, each ending with a sentence where one ends in its second half."""
     while end - start > MAX_LINE_CHARS:
         middle, limit = start + MAX_LINE_CHARS // 2, start + MAX_LINE_CHARS
-        stops = [found.end() for found in _STOP.finditer(text, middle, limit)]
+        stops = [match.end() for match in _STOP.finditer(text, middle, limit)]
         cut = stops[-1] if stops else _word_end(text, middle, limit)
         yield start, cut
         start = cut

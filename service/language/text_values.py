@@ -92,10 +92,10 @@ def find_replacement(given: Sequence[Value], text: str) -> Value | None:
     return None
 
 
-def _words(found: Sequence[Value]) -> list[Value]:
+def _words(values: Sequence[Value]) -> list[Value]:
     """The single words of names."""
     words = []
-    for each in found:
+    for each in values:
         start = each.start
         for word in each.key.split(" "):
             words.append(Value("name", start, start + len(word), word))

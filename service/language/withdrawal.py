@@ -20,9 +20,9 @@ def located(quote: str, text: str) -> Span:
     """The span of a quote in a text, with or without the speaker in front of it, in any case; the whole text if it is
     not found."""
     for part in (quote, _SPEAKER.sub("", quote)):
-        found = re.search(re.escape(part.strip()), text, re.IGNORECASE)
-        if found is not None and found.end() > found.start():
-            return found.span()
+        match = re.search(re.escape(part.strip()), text, re.IGNORECASE)
+        if match is not None and match.end() > match.start():
+            return match.span()
     return 0, len(text)
 
 

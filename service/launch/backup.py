@@ -60,7 +60,7 @@ def backup(settings: Settings, folder: Path, advance: Advance = lambda *_: None)
         if key.exists():
             shutil.copy2(key, fresh / KEY_FILE)
         fresh.rename(folder)
-    return sum(each.stat().st_size for each in folder.iterdir())
+    return sum(path.stat().st_size for path in folder.iterdir())
 
 
 def restore(settings: Settings, folder: Path, advance: Advance = lambda *_: None) -> None:
@@ -94,8 +94,8 @@ def _restore(folder: Path, target: Path, cluster: Path, fresh: Path, advance: Ad
         _unpack(folder, fresh, advance)
         _run(["pg_verifybackup", str(fresh)], f"The backup in {folder} is damaged", {}, advance)
         account = accounts.choose(cluster)
-        for each in (fresh, *fresh.rglob("*")):
-            account.give(each)
+        for path in (fresh, *fresh.rglob("*")):
+            account.give(path)
         fresh.rename(cluster)
     finally:
         lock.release()

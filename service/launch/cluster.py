@@ -169,5 +169,5 @@ def _name(pid: int) -> str:
 
 
 def _command_line(pid: int) -> str:
-    found = subprocess.run(["ps", "-wwo", "command=", "-p", str(pid)], check=False, capture_output=True, text=True)
-    return found.stdout
+    process = subprocess.run(["ps", "-wwo", "command=", "-p", str(pid)], check=False, capture_output=True, text=True)
+    return process.stdout

@@ -47,8 +47,8 @@ def removed_on_failure(*folders: Path) -> Iterator[None]:
     try:
         yield
     except BaseException:
-        for each in folders:
-            shutil.rmtree(each, ignore_errors=True)
+        for path in folders:
+            shutil.rmtree(path, ignore_errors=True)
         raise
 
 

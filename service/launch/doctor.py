@@ -23,7 +23,7 @@ def examine_database(settings: Settings, *, examples: int) -> list[CheckResult]:
 
 def table(results: Sequence[CheckResult]) -> str:
     """The results for a person: a line per check, with the broken rows below it."""
-    width = max(len(each.check.name) for each in results)
+    width = max(len(result.check.name) for result in results)
     lines = []
     for each in results:
         state = f"{each.broken} broken" if each.broken else "ok"
@@ -31,8 +31,8 @@ def table(results: Sequence[CheckResult]) -> str:
         lines += [f"{'':<{width}}  {'':>12}    {_where(row.workspace_id)}{row.id}" for row in each.examples]
         if 0 < len(each.examples) < each.broken:
             lines.append(f"{'':<{width}}  {'':>12}    and {each.broken - len(each.examples)} more")
-    broken = sum(1 for each in results if each.broken)
-    took_s = sum(each.took_s for each in results)
+    broken = sum(1 for result in results if result.broken)
+    took_s = sum(result.took_s for result in results)
     verdict = f"{broken} of {len(results)} checks failed" if broken else f"all {len(results)} checks hold"
     return "\n".join([*lines, "", f"{verdict} ({took_s:.1f} s)"])
 
@@ -41,16 +41,16 @@ def as_json(results: Sequence[CheckResult]) -> str:
     """The results for a program, as docs/doctor.md describes."""
     checks = [
         {
-            "name": each.check.name,
-            "rule": each.check.rule,
-            "broken": each.broken,
+            "name": result.check.name,
+            "rule": result.check.rule,
+            "broken": result.broken,
             "examples": [
                 {"workspace_id": str(row.workspace_id) if row.workspace_id else None, "id": row.id}
-                for row in each.examples
+                for row in result.examples
             ],
-            "took_s": round(each.took_s, 3),
+            "took_s": round(result.took_s, 3),
         }
-        for each in results
+        for result in results
     ]
     return json.dumps({"whole": doctor.is_whole(results), "checks": checks}, indent=1)
 

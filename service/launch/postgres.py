@@ -161,8 +161,8 @@ class EmbeddedPostgres:
         return self._process.poll() is None
 
     def _start_owned(self, account: Account, deadline: float) -> Server:
-        found = self._binaries or find_binaries()
-        binaries = accounts.reachable_binaries(found, self.data_dir, account)
+        path = self._binaries or find_binaries()
+        binaries = accounts.reachable_binaries(path, self.data_dir, account)
         cluster.ensure_cluster(binaries, self.cluster, account, sync=self._settings.get("fsync") != "off")
         cluster.end_orphans(self.cluster, patience_s=ORPHAN_PATIENCE_S)
         passwords = logins.ensure_logins(binaries, self.cluster, DATABASE, account)

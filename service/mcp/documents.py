@@ -50,8 +50,8 @@ class PromptRow:
 
 
 PROMPTS: Mapping[str, PromptRow] = {
-    each.name: each
-    for each in (
+    row.name: row
+    for row in (
         PromptRow(
             "answer_from_memory",
             "A question with what is remembered about it",
@@ -101,16 +101,16 @@ async def list_documents(ask: Ask, ids: FixedIds) -> list[DocumentLink]:
 
 async def read(uri: str, ask: Ask, ids: FixedIds) -> tuple[str, str]:
     """The text and its media type. Raises InvalidInput for an unknown address, or NotRead."""
-    if found := PROFILE_URI.fullmatch(uri):
-        user_id = unquote(found[1])
+    if match := PROFILE_URI.fullmatch(uri):
+        user_id = unquote(match[1])
         if ids.user_id and user_id != ids.user_id:
             raise InvalidInput("user_id: is fixed by this connection to another one.", field="user_id")
         answer = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', user_id)}/profile"))
         return json.dumps(harmless_in(_body(answer)), ensure_ascii=False, indent=1), JSON
-    if found := CONVERSATION_URI.fullmatch(uri):
+    if match := CONVERSATION_URI.fullmatch(uri):
         owner = {name: value for name, value in ids.given().items() if name in IDS}
-        place = {"cursor": unquote(found[2])} if found[2] else {}
-        path = f"/v1/conversations/{in_path('id', unquote(found[1]))}"
+        place = {"cursor": unquote(match[2])} if match[2] else {}
+        path = f"/v1/conversations/{in_path('id', unquote(match[1]))}"
         answer = await ask(RestRequest("GET", path, {"limit": TURNS, **place, **owner}))
         return _transcript(_body(answer)), TEXT
     raise InvalidInput(f"uri: must be {PROFILE} or {CONVERSATION}.", field="uri")

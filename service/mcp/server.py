@@ -128,18 +128,18 @@ class _Handlers:
     ) -> mcp_types.ListResourcesResult:
         ids = await self._inside_wall()
         try:
-            found = await documents.list_documents(self._ask, ids)
+            links = await documents.list_documents(self._ask, ids)
         except NotRead as exc:
             raise _refusal(exc) from None
         return mcp_types.ListResourcesResult(
             resources=[
                 mcp_types.Resource(
-                    uri=each.uri,
-                    name=one_line(each.name),
-                    description=one_line(each.description),
-                    mime_type=each.media_type,
+                    uri=link.uri,
+                    name=one_line(link.name),
+                    description=one_line(link.description),
+                    mime_type=link.media_type,
                 )
-                for each in found
+                for link in links
             ]
         )
 
@@ -177,14 +177,14 @@ class _Handlers:
         return mcp_types.ListPromptsResult(
             prompts=[
                 mcp_types.Prompt(
-                    name=each.name,
-                    description=each.description,
+                    name=row.name,
+                    description=row.description,
                     arguments=[
                         mcp_types.PromptArgument(name=name, description=said, required=True)
-                        for name, said in ([each.argument] if each.argument else [])
+                        for name, said in ([row.argument] if row.argument else [])
                     ],
                 )
-                for each in PROMPTS.values()
+                for row in PROMPTS.values()
             ]
         )
 

@@ -30,7 +30,7 @@ TYPES = tuple(MemoryType)
 DRAWN_BY_THE_SERVICE = frozenset(
     {RelationType.SIMILAR_TO, RelationType.SUPERSEDES, RelationType.PROMOTED_FROM, RelationType.MAY_OUTDATE}
 )
-RELATIONS = tuple(each for each in RelationType if each not in DRAWN_BY_THE_SERVICE)
+RELATIONS = tuple(relation_type for relation_type in RelationType if relation_type not in DRAWN_BY_THE_SERVICE)
 
 
 def text(description: str, **more: Any) -> Schema:
@@ -443,4 +443,4 @@ TOOLS: Sequence[AgentTool] = (
         is_scoped=False,
     ),
 )
-BY_NAME: Mapping[str, AgentTool] = {each.name: each for each in TOOLS}
+BY_NAME: Mapping[str, AgentTool] = {tool.name: tool for tool in TOOLS}

@@ -42,8 +42,8 @@ async def associate(
 
 
 async def _ends(session: Session, workspace_id: UUID, relation: Relation, res: Resources) -> Scope:
-    found = await edges.lock_ends(session, workspace_id, [relation.source_id, relation.target_id], now=res.clock())
-    source, target = found.get(relation.source_id), found.get(relation.target_id)
+    scopes = await edges.lock_ends(session, workspace_id, [relation.source_id, relation.target_id], now=res.clock())
+    source, target = scopes.get(relation.source_id), scopes.get(relation.target_id)
     if source is None:
         raise missing()
     if target is None:

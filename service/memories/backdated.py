@@ -59,7 +59,7 @@ async def keep(
     """Keeps the draft as an earlier version of `target`; returns the id of the version, which may be an existing one.
     `previous`: another memory, which is valid until the draft begins. Raises Gone."""
     line = await versions.line(session, draft.scope.workspace_id, target)
-    ids = {target, *(each.id for each in line), *([previous.id] if previous else [])}
+    ids = {target, *(version.id for version in line), *([previous.id] if previous else [])}
     if await history.lock(session, draft.scope.workspace_id, ids) != ids:
         raise write.Gone("A memory that it is about is gone.")
     given, digest = draft.given, draft.merged.hash if draft.merged else draft.hash
@@ -70,7 +70,7 @@ async def keep(
         return position.known.id
     await _make_room(edit, position, target)
     added = await _add(edit, draft, position, target)
-    if previous is not None and not any(each.id == previous.id for each in line):
+    if previous is not None and not any(version.id == previous.id for version in line):
         await _end(edit, previous.id, position.start, added)
     return added
 

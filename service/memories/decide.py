@@ -50,7 +50,7 @@ async def decide(draft: Draft, res: Resources) -> Draft:
     ask, workspace_id = draft.options.use_llm and near, draft.scope.workspace_id
     judged = await model_or_rules.decide(draft.statement, draft.seen, workspace_id, res, llm=ask)
     decision = await with_texts(_for_single_text(judged, draft), draft, res)
-    failed = tuple(each for each in decision.warnings if each == MERGE_FAILED)
+    failed = tuple(warning for warning in decision.warnings if warning == MERGE_FAILED)
     return replace(draft, decision=decision, warnings=(*draft.warnings, *failed))
 
 
@@ -95,7 +95,7 @@ def without_judgement(draft: Draft, limits: Settings) -> Decision | None:
 
 
 def _equal(draft: Draft, seen: Sequence[Neighbour]) -> Neighbour | None:
-    return next((each for each in seen if each.hash == draft.hash), None)
+    return next((neighbour for neighbour in seen if neighbour.hash == draft.hash), None)
 
 
 def repeat_decision(draft: Draft, equal: Neighbour) -> Decision:
@@ -123,7 +123,7 @@ def _for_single_text(decision: Decision, draft: Draft) -> Decision:
     if first.target is None or first.action is Action.DELETE:
         return replace(decision, edits=(Edit(Action.ADD, None, first.text or draft.clean),))
     if first.action is Action.UPDATE and first.text != first.target.text:
-        return replace(decision, edits=(first, *(each for each in rest if each.action is Action.DELETE)))
+        return replace(decision, edits=(first, *(edit for edit in rest if edit.action is Action.DELETE)))
     # an update that changes nothing would only make other writers decide again
     return replace(decision, edits=(replace(first, action=Action.NONE, text=None),))
 
@@ -137,13 +137,13 @@ def by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings) -> Dra
 
 def each_by_rules(drafts: Sequence[Draft], limits: Settings) -> list[Draft]:
     """Decides about several drafts by the rules, each against its own neighbours."""
-    return [by_rules(each, each.seen, limits) for each in drafts]
+    return [by_rules(draft, draft.seen, limits) for draft in drafts]
 
 
 async def with_texts(decision: Decision, draft: Draft, res: Resources) -> Decision:
     """The decision with the texts that it wrote itself redacted and embedded. Where that fails, the draft is added as
     it is, with a warning."""
-    own = {each.text for each in decision.edits if each.text is not None and each.text != draft.clean}
+    own = {edit.text for edit in decision.edits if edit.text is not None and edit.text != draft.clean}
     if not own:
         return decision
     try:
@@ -156,7 +156,7 @@ async def with_texts(decision: Decision, draft: Draft, res: Resources) -> Decisi
         written: MergedText(text, content_hash(text), vector)
         for (written, text), vector in zip(texts.items(), vectors, strict=True)
     }
-    edits = tuple(replace(each, merged=merged.get(each.text)) if each.text else each for each in decision.edits)
+    edits = tuple(replace(edit, merged=merged.get(edit.text)) if edit.text else edit for edit in decision.edits)
     return replace(decision, edits=edits)
 
 
@@ -168,14 +168,14 @@ async def confirm(session: Session, draft: Draft, res: Resources, *, last: bool 
     return confirm_with(await find_neighbours(session, draft, res), draft, res, last=last)
 
 
-def confirm_with(found: Neighbours, draft: Draft, res: Resources, *, last: bool) -> Draft:
-    """The draft, if its decision still holds with the neighbours `found` under the lock; raises and decides as
+def confirm_with(neighbours: Neighbours, draft: Draft, res: Resources, *, last: bool) -> Draft:
+    """The draft, if its decision still holds with the neighbours `neighbours` under the lock; raises and decides as
     `confirm` does."""
-    draft = replace(draft, expired_duplicate_possible=found.expired_duplicate_possible)
-    confirmed = _confirm(draft, found.neighbours, res)
+    draft = replace(draft, expired_duplicate_possible=neighbours.expired_duplicate_possible)
+    confirmed = _confirm(draft, neighbours.neighbours, res)
     if confirmed is None and not last:
         raise DecisionOutdated
-    return confirmed or by_rules(draft, found.neighbours, res.settings)
+    return confirmed or by_rules(draft, neighbours.neighbours, res.settings)
 
 
 def _confirm(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resources) -> Draft | None:
@@ -192,10 +192,10 @@ def _confirm(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resources) ->
         if decision.edits[0].earlier and draft.kind is None:  # a statement that becomes history is annotated first
             return None
         return replace(draft, seen=neighbours, decision=decision)
-    targets = decision.targets & {each.id for each in draft.seen}
-    if targets - {each.id for each in neighbours}:
+    targets = decision.targets & {neighbour.id for neighbour in draft.seen}
+    if targets - {neighbour.id for neighbour in neighbours}:
         return None
-    seen, near = {each.state for each in draft.seen}, res.settings.memories.dedup_near
+    seen, near = {neighbour.state for neighbour in draft.seen}, res.settings.memories.dedup_near
     for each in neighbours:
         if each.state not in seen and (
             each.id in targets or each.similarity >= near or _would_change_decision(draft, each)

@@ -79,7 +79,7 @@ async def carry_out(
     policy = policy_of(draft, decision.edits, res.settings) if turn else "in_place"
     several = len(decision.edits) > 1 or policy == "supersede"
     only_edit = first and not several
-    joins = only_edit and all(each.action is Action.ADD for each in decision.edits)
+    joins = only_edit and all(edit.action is Action.ADD for edit in decision.edits)
     if not joins:
         await batch.flush()
     if turn is None and several:
@@ -112,7 +112,7 @@ async def _by_policy(policy: Policy, context: EditContext, draft: Draft, edits: 
 def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
     """The policy for the memories that these edits contradict; a correction is always accepted. A statement that begins
     in the future does not replace one that is valid until then."""
-    if not any(each.action in CONTRADICTS and each.target for each in edits):
+    if not any(edit.action in CONTRADICTS and edit.target for edit in edits):
         return "in_place"
     if draft.fact is not None and draft.fact.correction:
         return "supersede"
@@ -202,7 +202,7 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
             new = replace(draft, given=replace(draft.given, t_valid=since))
         known = await _if_known(context, new)
         outcomes.append(known or await _add(context, new, replace(edit, target=None)))
-    by = next((each.memory_id for each in outcomes if each.memory_id), None)
+    by = next((outcome.memory_id for outcome in outcomes if outcome.memory_id), None)
     for target, draft in retired:
         if by is None or by == target.id:  # nothing replaced it, or it did not change
             continue
@@ -305,7 +305,7 @@ def _outcome(
 
 
 def _as_new(draft: Draft) -> Dedup:
-    return Dedup(DedupAction.STORED_NEW, None, max((each.similarity for each in draft.seen), default=None))
+    return Dedup(DedupAction.STORED_NEW, None, max((neighbour.similarity for neighbour in draft.seen), default=None))
 
 
 def preview(draft: Draft, settings: Settings) -> list[Outcome]:

@@ -92,7 +92,7 @@ async def promote_if_worthy(
         original = await memories.get(session, workspace_id, memory_id)
         assert original is not None, "it is locked"
         figures = await _figures(session, original)
-        ends = [each for each in (original.t_invalid, original.temporal.valid_until) if each is not None]
+        ends = [moment for moment in (original.t_invalid, original.temporal.valid_until) if moment is not None]
         if original.archived or (ends and min(ends) <= now):
             return None
         if not is_worthy(rules, figures.confidence, figures.access_count, figures.conversation_count):

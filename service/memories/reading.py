@@ -91,21 +91,21 @@ async def page(
             source = deleted.source(asked.scope, asked.channels)
             places, going = await deleted.page(session, source, rows, order, after=after, limit=limit + 1)
             gone, _ = cursors.cut(going, limit)
-            found, read = {each.id: each for each in gone}, len(gone)
+            found, read = {memory.id: memory for memory in gone}, len(gone)
             total = await deleted.count(session, source, rows) if counted else None
         elif asked.as_of is not None:
             recorded_scope = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
             places = await recorded.page(session, recorded_scope, order, after=after, limit=limit + 1)
             of_then = partial(recorded.get_many, session, workspace_id, moment=asked.as_of)
-            found, read = await direct.page_of_ids([each.id for each in places[:limit]], of_then)
+            found, read = await direct.page_of_ids([key.id for key in places[:limit]], of_then)
             total = await recorded.count(session, recorded_scope) if counted else None
         else:
             places = await memories.page(session, rows, order, after=after, limit=limit + 1)
-            wanted = [each.id for each in places[:limit]]
+            wanted = [key.id for key in places[:limit]]
             found, read = await memories.get_items(session, workspace_id, wanted, detail)
             total = await memories.count(session, rows) if counted else None
     last = places[read - 1] if len(places) > read else None
-    return MemoryList([found[each.id] for each in places[:read]], last, total)
+    return MemoryList([found[key.id] for key in places[:read]], last, total)
 
 
 async def find(session: Session, workspace_id: UUID, memory_id: UUID) -> Memory | None:
@@ -119,10 +119,10 @@ async def get(
     """A memory, archived or not, or its version that held at a moment, or was recorded then. Raises NotFound."""
     by_key = valid_at is None and as_of is None  # a single statement, planned once
     async with res.db.read(workspace_id, generic_plans=True) if by_key else res.db.snapshot(workspace_id) as session:
-        found = await recorded.get(session, workspace_id, memory_id, valid_at=valid_at, as_of=as_of, now=res.clock())
-    if found is None:
+        memory = await recorded.get(session, workspace_id, memory_id, valid_at=valid_at, as_of=as_of, now=res.clock())
+    if memory is None:
         raise missing()
-    return found
+    return memory
 
 
 async def get_items(
@@ -256,10 +256,10 @@ async def relations(
 
 
 async def _alive(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
-    found = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
-    if found is None:
+    memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None:
         raise missing()
-    return found
+    return memory
 
 
 # -- where it comes from -----------------------------------------------------------------------------------------------
@@ -275,8 +275,8 @@ async def changes(
         if not entries:
             await _refuse_unknown(session, workspace_id, memory_id)
         line = (await versions.line(session, workspace_id, memory_id, texts=False))[skip[1] :][:limit]
-        said, _ = await memories.get_items(session, workspace_id, [each.id for each in line], "lean")
-    return entries, [replace(each, text=said[each.id].text) for each in line if each.id in said]
+        said, _ = await memories.get_items(session, workspace_id, [version.id for version in line], "lean")
+    return entries, [replace(version, text=said[version.id].text) for version in line if version.id in said]
 
 
 async def decisions_about(

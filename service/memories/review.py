@@ -53,7 +53,7 @@ class ReviewWithMemories:
     def version(self) -> int:
         """Differs as soon as any of the memories is changed or deleted; has no other meaning."""
         involved = [self.memory, *self.contradicts] if self.memory else self.contradicts
-        return zlib.crc32(" ".join(f"{each.id}:{each.version}" for each in involved).encode())
+        return zlib.crc32(" ".join(f"{memory.id}:{memory.version}" for memory in involved).encode())
 
 
 async def pending(
@@ -73,15 +73,15 @@ async def pending(
 
 async def with_memories(session: Session, workspace_id: UUID, found: list[Review]) -> list[ReviewWithMemories]:
     """The reviews with their memories."""
-    ids = {each.memory_id for each in found} | {change.target_id for each in found for change in each.changes}
+    ids = {review.memory_id for review in found} | {change.target_id for each in found for change in each.changes}
     by_id = await memories.get_many(session, workspace_id, sorted(ids))
     return [
         ReviewWithMemories(
-            each,
-            by_id.get(each.memory_id),
-            tuple(by_id[change.target_id] for change in each.changes if change.target_id in by_id),
+            review,
+            by_id.get(review.memory_id),
+            tuple(by_id[change.target_id] for change in review.changes if change.target_id in by_id),
         )
-        for each in found
+        for review in found
     ]
 
 
@@ -111,14 +111,14 @@ async def _resolve(
 ) -> ReviewWithMemories:
     for _ in range(2):  # a second try finds how another request resolved it
         async with res.db.read(workspace_id) as session:
-            found = await reviews.get(session, workspace_id, review_id)
-            pending = await memories.get(session, workspace_id, found.memory_id) if found else None
-        if found is None:
+            review = await reviews.get(session, workspace_id, review_id)
+            pending = await memories.get(session, workspace_id, review.memory_id) if review else None
+        if review is None:
             raise NotFound("There is no review with this id.", field="id")
-        if found.state == wanted:
-            return await _as_it_is(workspace_id, found, res)
-        if found.state != "pending":
-            raise Conflict(f"This review was already {found.state}.", field="id")
+        if review.state == wanted:
+            return await _as_it_is(workspace_id, review, res)
+        if review.state != "pending":
+            raise Conflict(f"This review was already {review.state}.", field="id")
         if pending is not None:
             with contextlib.suppress(_ResolvedMeanwhile):
                 return await _resolve_pending(pending, review_id, wanted, res, request, expected)
@@ -158,9 +158,9 @@ async def _resolve_pending(
     return answer
 
 
-async def _as_it_is(workspace_id: UUID, found: Review, res: Resources) -> ReviewWithMemories:
+async def _as_it_is(workspace_id: UUID, review: Review, res: Resources) -> ReviewWithMemories:
     async with res.db.read(workspace_id) as session:
-        return (await with_memories(session, workspace_id, [found]))[0]
+        return (await with_memories(session, workspace_id, [review]))[0]
 
 
 async def _lock(session: Session, workspace_id: UUID, review: Review) -> None:
@@ -175,7 +175,7 @@ async def _carry_out(session: Session, pending: Memory, review: Review, res: Res
     contradicted = await memories.get_many(
         session, workspace_id, [change.target_id for change in review.changes], alive_at=res.clock()
     )
-    live = {each.id for each in contradicted.values() if not each.archived}
+    live = {memory.id for memory in contradicted.values() if not memory.archived}
     evidence = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
     ruling_id = uuid7()
     for change in review.changes:

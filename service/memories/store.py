@@ -79,31 +79,33 @@ def rules_decide(draft: Draft, res: Resources) -> bool:
 async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outcome | None]:
     """Stores texts of one scope in one transaction and returns their outcomes in order; None for one that is too long
     to be decided under the lock. Raises DecisionOutdated where several texts cannot be compared in one statement."""
-    annotated = await run_all(ANNOTATED, [each.draft for each in texts], res)
-    texts = [replace(each, draft=draft) for each, draft in zip(texts, annotated, strict=True)]
+    annotated = await run_all(ANNOTATED, [text.draft for text in texts], res)
+    texts = [replace(text, draft=draft) for text, draft in zip(texts, annotated, strict=True)]
     scope, outcomes = texts[0].draft.scope, dict[UUID, Outcome]()
     audited = replace(texts[0].request, idempotency=None)
     async with write_transaction(scope, res, audited) as session:
         batch = InsertBatch(session)
         new, others = _split(await _decide_together(session, texts, res))
         if len(others) > 1:
-            await history.lock(session, scope.workspace_id, {one for each in others for one in _may_change(each.draft)})
-        for each in new:
-            outcomes[each.id] = await _carry_out(session, each, res, batch, first=True)
-        for each in others:
-            draft: Draft | None = each.draft
-            if outcomes or each.draft.decision is None:
+            await history.lock(session, scope.workspace_id, {one for text in others for one in _may_change(text.draft)})
+        for new_text in new:
+            outcomes[new_text.id] = await _carry_out(session, new_text, res, batch, first=True)
+        for new_text in others:
+            draft: Draft | None = new_text.draft
+            if outcomes or new_text.draft.decision is None:
                 await batch.flush()
-                draft = await _decide_under_lock(session, each.draft, res)
+                draft = await _decide_under_lock(session, new_text.draft, res)
             if draft is not None:
                 first = not outcomes
-                outcomes[each.id] = await _carry_out(session, replace(each, draft=draft), res, batch, first=first)
+                outcomes[new_text.id] = await _carry_out(
+                    session, replace(new_text, draft=draft), res, batch, first=first
+                )
         batch.add(write.audit_rows(scope, list(outcomes.values()), audited, res))
         await batch.flush()
-        for each in texts:
-            if each.id in outcomes:
-                await store_answer(session, scope.workspace_id, StoreResult((outcomes[each.id],)), each.request)
-    return [outcomes.get(each.id) for each in texts]
+        for new_text in texts:
+            if new_text.id in outcomes:
+                await store_answer(session, scope.workspace_id, StoreResult((outcomes[new_text.id],)), new_text.request)
+    return [outcomes.get(text.id) for text in texts]
 
 
 async def _decide_together(session: Session, texts: Sequence[NewText], res: Resources) -> list[NewText]:
@@ -112,70 +114,72 @@ async def _decide_together(session: Session, texts: Sequence[NewText], res: Reso
     if len(texts) == 1:
         draft = await _decide_under_lock(session, replace(texts[0].draft, decision=None), res)
         return [replace(texts[0], draft=draft)] if draft else []
-    compared = [each for each in texts if each.draft.options.dedup]
-    near = await decide.find_neighbours_of_many(session, [each.draft for each in compared], res) if compared else []
+    compared = [text for text in texts if text.draft.options.dedup]
+    near = await decide.find_neighbours_of_many(session, [text.draft for text in compared], res) if compared else []
     if near is None:
         raise DecisionOutdated
-    drafts = _with_all_neighbours(texts, {each.id: found for each, found in zip(compared, near, strict=True)}, res)
+    drafts = _with_all_neighbours(
+        texts, {text.id: neighbours for text, neighbours in zip(compared, near, strict=True)}, res
+    )
     parts = [drafts[at : at + JUDGED_AT_ONCE] for at in range(0, len(drafts), JUDGED_AT_ONCE)]
     decided = await asyncio.gather(*(res.rules.run(decide.each_by_rules, part, res.settings) for part in parts))
-    return [replace(each, draft=draft) for each, draft in zip(texts, chain(*decided), strict=True)]
+    return [replace(text, draft=draft) for text, draft in zip(texts, chain(*decided), strict=True)]
 
 
 def _with_all_neighbours(texts: Sequence[NewText], near: Mapping[UUID, Neighbours], res: Resources) -> list[Draft]:
     """Each draft with its nearest neighbours among the stored memories and the texts before it in the request."""
-    vectors = np.stack([each.draft.vector for each in texts if each.draft.vector is not None])
+    vectors = np.stack([text.draft.vector for text in texts if text.draft.vector is not None])
     cosines, limit = vectors @ vectors.T, decide.CANDIDATES
     drafts = []
-    for place, each in enumerate(texts):
-        if each.id not in near:
-            drafts.append(each.draft)
+    for place, new_text in enumerate(texts):
+        if new_text.id not in near:
+            drafts.append(new_text.draft)
             continue
-        stored = near[each.id]
+        stored = near[new_text.id]
         nearest = np.argsort(-cosines[place, :place], kind="stable")[:limit]
         earlier_texts = [_as_neighbour(texts[at], res.embedder.similarity(float(cosines[place, at]))) for at in nearest]
         seen = sorted((*stored.neighbours, *earlier_texts), key=lambda one: -one.similarity)[:limit]
         possible = stored.expired_duplicate_possible
-        drafts.append(replace(each.draft, seen=tuple(seen), expired_duplicate_possible=possible))
+        drafts.append(replace(new_text.draft, seen=tuple(seen), expired_duplicate_possible=possible))
     return drafts
 
 
-def _as_neighbour(each: NewText, similarity: float) -> Neighbour:
-    draft = each.draft
+def _as_neighbour(text: NewText, similarity: float) -> Neighbour:
+    draft = text.draft
     times = (draft.timestamp, draft.given.t_valid, draft.given.t_invalid)
-    return Neighbour(each.id, draft.clean, draft.hash, 1, similarity, *times)
+    return Neighbour(text.id, draft.clean, draft.hash, 1, similarity, *times)
 
 
 def _split(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
     """Separates the texts that only add a memory from those that change one, or were compared with such a text."""
     hashes, others = set[str](), dict[UUID, NewText]()
     new = list[NewText]()
-    for each in texts:
-        draft = each.draft
+    for text in texts:
+        draft = text.draft
         if any(seen.id in others for seen in draft.seen):
-            others[each.id] = replace(each, draft=replace(draft, decision=None))
+            others[text.id] = replace(text, draft=replace(draft, decision=None))
         elif draft.decision is None or not draft.decision.only_adds or (draft.options.dedup and draft.hash in hashes):
-            others[each.id] = each
+            others[text.id] = text
         else:
             hashes.add(draft.hash)
-            new.append(each)
+            new.append(text)
     return new, list(others.values())
 
 
 def _may_change(draft: Draft) -> frozenset[UUID]:
     """The memories that writing the draft may change: the targets of its decision, or all its neighbours if
     undecided."""
-    return draft.decision.targets if draft.decision else frozenset(each.id for each in draft.seen)
+    return draft.decision.targets if draft.decision else frozenset(neighbour.id for neighbour in draft.seen)
 
 
 async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> Draft | None:
     """Decides about the draft again, under the lock; None if the rules would take too long."""
     began = time.perf_counter()
-    found = await decide.find_neighbours(session, draft, res) if draft.options.dedup else Neighbours(())
+    neighbours = await decide.find_neighbours(session, draft, res) if draft.options.dedup else Neighbours(())
     compared = time.perf_counter()
-    if len(draft.clean) + sum(len(each.text) for each in found.neighbours) > LONG_CHARS:
+    if len(draft.clean) + sum(len(neighbour.text) for neighbour in neighbours.neighbours) > LONG_CHARS:
         return None
-    draft = decide.confirm_with(found, draft, res, last=True)
+    draft = decide.confirm_with(neighbours, draft, res, last=True)
     return add_time(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 

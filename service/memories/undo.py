@@ -46,24 +46,28 @@ class UndoneDecision:
 async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> UndoneDecision:
     """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
-        found = await decisions.get(session, workspace_id, decision_id)
-        together = await decisions.of_ruling(session, workspace_id, found) if found else []
-    if found is None:
+        decision = await decisions.get(session, workspace_id, decision_id)
+        together = await decisions.of_ruling(session, workspace_id, decision) if decision else []
+    if decision is None:
         raise missing()
-    scopes = {found.scope, *(each.scope for each in together)}
-    async with scopes_transaction(workspace_id, scopes, res, request, owner=found.scope) as session:
-        await undo.lock(session, workspace_id, decision_id, found.ruling_id)
-        group = await decisions.of_ruling(session, workspace_id, found)
+    scopes = {decision.scope, *(stored_decision.scope for stored_decision in together)}
+    async with scopes_transaction(workspace_id, scopes, res, request, owner=decision.scope) as session:
+        await undo.lock(session, workspace_id, decision_id, decision.ruling_id)
+        group = await decisions.of_ruling(session, workspace_id, decision)
         if not group:
             raise missing()  # purged in the meantime
-        ours = [each for each in group if each.history_id is not None and each.memory_id is not None]
-        open_ones = [each for each in ours if each.undone_at is None]
+        ours = [
+            stored_decision
+            for stored_decision in group
+            if stored_decision.history_id is not None and stored_decision.memory_id is not None
+        ]
+        open_ones = [stored_decision for stored_decision in ours if stored_decision.undone_at is None]
         if open_ones:
             await _take_back(session, workspace_id, open_ones, res)
-            ids = sorted({each.memory_id for each in open_ones if each.memory_id})
-            await append_audit(session, "undo", found.scope, ids, request, res, decision_id=str(decision_id))
+            ids = sorted({stored_decision.memory_id for stored_decision in open_ones if stored_decision.memory_id})
+            await append_audit(session, "undo", decision.scope, ids, request, res, decision_id=str(decision_id))
         elif not ours:
-            raise Conflict(NOTHING if found.event is not None else NO_RECORD, field="id")
+            raise Conflict(NOTHING if decision.event is not None else NO_RECORD, field="id")
         answer = await _answer(session, workspace_id, decision_id, ours)
         await store_answer(session, workspace_id, answer, request)
     return answer
@@ -74,30 +78,30 @@ def missing() -> NotFound:
 
 
 async def _take_back(session: Session, workspace_id: UUID, group: Sequence[StoredDecision], res: Resources) -> None:
-    await history.lock(session, workspace_id, [each.memory_id for each in group if each.memory_id])
+    await history.lock(session, workspace_id, [decision.memory_id for decision in group if decision.memory_id])
     now = res.clock()
-    for each in reversed(group):
-        assert each.memory_id is not None, "only changes are taken back"
-        assert each.history_id is not None, "only changes are taken back"
-        was = await history.snapshot(session, workspace_id, each.memory_id, generation=res.generation)
-        taken_over = each.verdict.get("action") == decisions.TAKEN_OVER
+    for stored_decision in reversed(group):
+        assert stored_decision.memory_id is not None, "only changes are taken back"
+        assert stored_decision.history_id is not None, "only changes are taken back"
+        was = await history.snapshot(session, workspace_id, stored_decision.memory_id, generation=res.generation)
+        taken_over = stored_decision.verdict.get("action") == decisions.TAKEN_OVER
         if (was is None) != taken_over:
             raise Conflict(ERASED if was is None else CHANGED, field="id")
-        if not await undo.is_current(session, workspace_id, each.memory_id, each.history_id):
+        if not await undo.is_current(session, workspace_id, stored_decision.memory_id, stored_decision.history_id):
             raise Conflict(ERASED if was is None else CHANGED, field="id")
-        if each.event != Action.ADD and each.before is None:  # a purge has blanked it
+        if stored_decision.event != Action.ADD and stored_decision.before is None:  # a purge has blanked it
             raise Conflict(ERASED, field="id")
         entry = None
         if was is None:
-            entry = await _bring_back(session, workspace_id, each, res, now)
-        elif each.event == Action.ADD:
+            entry = await _bring_back(session, workspace_id, stored_decision, res, now)
+        elif stored_decision.event == Action.ADD:
             await deletion.delete_memories(
-                session, workspace_id, [each.memory_id], generation=res.generation, withdraws=None
+                session, workspace_id, [stored_decision.memory_id], generation=res.generation, withdraws=None
             )
         else:
-            entry = await _restore(session, workspace_id, each, was, res, now)
-        await withdrawn.take_back(session, workspace_id, each.memory_id, entry=each.history_id)
-        await undo.mark_undone(session, workspace_id, each.id, entry, now=now)
+            entry = await _restore(session, workspace_id, stored_decision, was, res, now)
+        await withdrawn.take_back(session, workspace_id, stored_decision.memory_id, entry=stored_decision.history_id)
+        await undo.mark_undone(session, workspace_id, stored_decision.id, entry, now=now)
 
 
 async def _restore(
@@ -155,13 +159,13 @@ async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Reso
 async def _answer(
     session: Session, workspace_id: UUID, decision_id: UUID, group: Sequence[StoredDecision]
 ) -> UndoneDecision:
-    found = await decisions.get(session, workspace_id, decision_id)
-    assert found is not None, "it is locked"
-    ids = [each.memory_id for each in group if each.memory_id is not None]
+    decision = await decisions.get(session, workspace_id, decision_id)
+    assert decision is not None, "it is locked"
+    ids = [stored_decision.memory_id for stored_decision in group if stored_decision.memory_id is not None]
     by_id = await memories.get_many(session, workspace_id, ids)
     return UndoneDecision(
-        found,
-        tuple(each.id for each in group),
+        decision,
+        tuple(stored_decision.id for stored_decision in group),
         tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id),
         tuple(each for each in dict.fromkeys(ids) if each not in by_id),
     )

@@ -71,9 +71,9 @@ async def add(
     now = res.clock()
     workspace_id = new_memories[0].draft.scope.workspace_id
     decided = [
-        NewDecision(each.id, each.draft.evidence, each.draft.scope, Action.ADD, each.history_id, ruling_id)
-        for each in new_memories
-        if each.draft.evidence
+        NewDecision(memory.id, memory.draft.evidence, memory.draft.scope, Action.ADD, memory.history_id, ruling_id)
+        for memory in new_memories
+        if memory.draft.evidence
     ]
     if hashes := [new.hash for new in new_memories if new.expired_duplicate_possible]:
         await memories.release_expired(session, workspace_id, hashes, now=now)
@@ -83,9 +83,9 @@ async def add(
         queue.new_rows(workspace_id, [job for new in new_memories for job in jobs_of(new, new.id)]),
     )
     reused = [
-        Change(each.id, Action.ADD, each.draft.scope, None, each.text, id=each.history_id)
-        for each in new_memories
-        if each.draft.given.id is not None  # in use before, perhaps: entries of its history may still be open
+        Change(memory.id, Action.ADD, memory.draft.scope, None, memory.text, id=memory.history_id)
+        for memory in new_memories
+        if memory.draft.given.id is not None  # in use before, perhaps: entries of its history may still be open
     ]
     if batch is not None and not reused:
         batch.add(*rows)
@@ -270,10 +270,10 @@ async def withdraw_text(session: Session, old: Memory, new_text: str, entry: UUI
 async def withdraw_older(session: Session, workspace_id: UUID, outcomes: Sequence[Outcome]) -> None:
     """Withdraws the sentences of a statement that was out of date when it was said. Call it once its sources are
     linked."""
-    for each in outcomes:
-        if each.kept_as is not None:
-            why = Withdrawal("superseded", None, each.memory_id)
-            await _withdraw(session, workspace_id, each.kept_as, why)
+    for outcome in outcomes:
+        if outcome.kept_as is not None:
+            why = Withdrawal("superseded", None, outcome.memory_id)
+            await _withdraw(session, workspace_id, outcome.kept_as, why)
 
 
 async def _withdraw(
@@ -337,8 +337,8 @@ def jobs_of(new: NewMemory, memory_id: UUID, *, enrich: bool = True) -> list[New
         known |= {"hash": new.hash, "neighbours": [[str(each), similarity] for each, similarity in new.neighbours]}
     fact = new.draft.fact
     if fact is not None and (fact.entities or fact.relations):
-        known["entities"] = [[each.name, each.type, each.description] for each in fact.entities]
-        known["relations"] = [[each.source, each.relation, each.target] for each in fact.relations]
+        known["entities"] = [[entity.name, entity.type, entity.description] for entity in fact.entities]
+        known["relations"] = [[relation.source, relation.relation, relation.target] for relation in fact.relations]
     embed = new.embedding_status is not EmbeddingStatus.STORED
     return follow_up(memory_id, embed=embed, enrich=enrich, payload=known)
 

@@ -95,10 +95,10 @@ class Timings(Collector):
         return [SummaryMetricFamily(self._name, self._documentation, labels=[self._label])]
 
     def collect(self) -> Iterable[Metric]:
-        found = SummaryMetricFamily(self._name, self._documentation, labels=[self._label])
+        family = SummaryMetricFamily(self._name, self._documentation, labels=[self._label])
         for of, (count, seconds) in sorted(self._seen.items()):
-            found.add_metric([of], int(count), seconds)
-        return [found]
+            family.add_metric([of], int(count), seconds)
+        return [family]
 
 
 STATEMENTS = Timings(

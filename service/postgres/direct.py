@@ -35,7 +35,7 @@ Parameter = tuple[str, Callable[[Any], Any] | None]
 def reader(kind: Callable[..., T], **special: Callable[[Any], Any]) -> Callable[[Any], T]:
     """Makes values of a dataclass out of rows: each field is what `special` makes of the row, else the column of its
     name."""
-    names = [each.name for each in fields(kind)]  # type: ignore[arg-type]
+    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
     read = [special.get(name) or attrgetter(name) for name in names]
     return lambda row: kind(*(each(row) for each in read))
 
@@ -106,7 +106,7 @@ async def page_of_ids(
 
 async def many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> None:
     """Runs the statement once for each set of values, in one round trip."""
-    arguments = [_prepare(session, statement, each)[1] for each in values]
+    arguments = [_prepare(session, statement, value)[1] for value in values]
     with Timed(otherwise=INSERTS):
         await (await driver(session)).executemany(compile_statement(statement, session.dialect)[0], arguments)
 

@@ -64,9 +64,11 @@ class CheckResult:
 
 def checks() -> list[Invariant]:
     """All checks, in the order of the script."""
-    found = [Invariant(each["name"], each["rule"], each["query"]) for each in CHECK.finditer(SCRIPT.read_text())]
-    assert len({each.name for each in found}) == len(found), "two checks have one name"
-    return found
+    invariants = [
+        Invariant(match["name"], match["rule"], match["query"]) for match in CHECK.finditer(SCRIPT.read_text())
+    ]
+    assert len({invariant.name for invariant in invariants}) == len(invariants), "two checks have one name"
+    return invariants
 
 
 async def examine(url: str, *, examples: int) -> list[CheckResult]:
@@ -87,7 +89,7 @@ async def examine(url: str, *, examples: int) -> list[CheckResult]:
 
 def is_whole(results: Sequence[CheckResult]) -> bool:
     """Whether nothing is broken."""
-    return not any(each.broken for each in results)
+    return not any(result.broken for result in results)
 
 
 async def _become_owner(connection: asyncpg.Connection[Any]) -> None:

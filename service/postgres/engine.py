@@ -98,7 +98,7 @@ class ShrinkingPool(AsyncAdaptedQueuePool):
         with suppress(Empty):
             while True:
                 idle.append(self._pool.get(block=False))  # the one used last comes first
-        spare = [each for at, each in enumerate(idle) if at >= keep and each.info.get(USED_AT, 0.0) <= since]
+        spare = [pool for at, pool in enumerate(idle) if at >= keep and pool.info.get(USED_AT, 0.0) <= since]
         for each in reversed(idle):
             if each not in spare:
                 self._pool.put(each, block=False)

@@ -82,9 +82,9 @@ async def status(database: Database) -> DatabaseStatus:
 
 
 async def _check(database: Database, session: Session) -> int:
-    found = await _revision(session)
-    database.write_refusal = write_refusal(found)
-    return found.number
+    revision = await _revision(session)
+    database.write_refusal = write_refusal(revision)
+    return revision.number
 
 
 async def _revision(session: Session) -> SchemaRevision:
@@ -97,23 +97,23 @@ async def _revision(session: Session) -> SchemaRevision:
     return SchemaRevision(*row)
 
 
-def write_refusal(found: SchemaRevision, expected: int = EXPECTED_REVISION) -> str | None:
+def write_refusal(revision: SchemaRevision, expected: int = EXPECTED_REVISION) -> str | None:
     """Why code of revision `expected` must not write, None when it may. Raises SchemaMismatch when it cannot read."""
-    if found.number < expected:
+    if revision.number < expected:
         raise mismatch(
-            f"The database's schema is at revision {found.number}, this version of the service needs {expected}. "
+            f"The database's schema is at revision {revision.number}, this version of the service needs {expected}. "
             "Run `loxodon migrate` first.",
             BEHIND,
         )
-    if found.oldest_reader > expected:
+    if revision.oldest_reader > expected:
         raise mismatch(
-            f"The database's schema is at revision {found.number}, which this version of the service (revision "
+            f"The database's schema is at revision {revision.number}, which this version of the service (revision "
             f"{expected}) cannot read. Start the newer version.",
             AHEAD,
         )
-    if found.oldest_writer > expected:
+    if revision.oldest_writer > expected:
         return (
-            f"The database's schema is at revision {found.number}, this version of the service knows {expected}: "
+            f"The database's schema is at revision {revision.number}, this version of the service knows {expected}: "
             "it only serves reads. Start the newer version."
         )
     return None

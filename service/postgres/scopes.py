@@ -57,7 +57,7 @@ class Condition:
     parts: tuple[str, ...] = ()
 
     def __and__(self, other: Condition) -> Condition:
-        parts = tuple(f"{each} AND {other.sql}" for each in self.parts)
+        parts = tuple(f"{part} AND {other.sql}" for part in self.parts)
         return Condition(f"{self.sql} AND {other.sql}", {**self.values, **other.values}, parts)
 
     @property

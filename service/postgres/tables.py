@@ -65,9 +65,9 @@ COLUMN = re.compile(r'^    "?([a-z]\w*)"? ([a-z]+(?: precision)?)(?:\((\d+)\))?(
 
 def primary_key(name: str) -> tuple[str, ...]:
     """The columns of a table's primary key, where the table has `workspace_id`."""
-    found = re.search(r"PRIMARY KEY \((.*)\)", DEFINITIONS[name])
-    assert found is not None, f"{name} has its key elsewhere"
-    return tuple(found[1].split(", "))
+    match = re.search(r"PRIMARY KEY \((.*)\)", DEFINITIONS[name])
+    assert match is not None, f"{name} has its key elsewhere"
+    return tuple(match[1].split(", "))
 
 
 def _table(name: str, definition: str) -> TableClause:

@@ -125,7 +125,7 @@ def estimate_prompt(request: LlmRequest) -> int:
     """The tokens that `request` is likely to send. By bytes and rounded up, because a character of another script is
     more of a token; with the schema of the answer, which is sent too."""
     texts = (request.system, request.user, json.dumps(request.schema, default=dict) if request.schema else "")
-    return -(-sum(len(each.encode("utf-8", "surrogatepass")) for each in texts) // CHARS_PER_TOKEN)
+    return -(-sum(len(text.encode("utf-8", "surrogatepass")) for text in texts) // CHARS_PER_TOKEN)
 
 
 def _exceeded(code: str, limit: str) -> LlmError:

@@ -202,7 +202,7 @@ def _refusal(status: int, headers: Mapping[str, str], content: bytes, key: str |
     code, parameter, message = _error_fields(content)
     reason = _reason(status, code, message)
     if parameter is None and reason is FailureReason.REFUSED:  # Anthropic and others name it in the sentence alone
-        parameter = found.group() if (found := OPTIONAL_NAME.search(message)) else None
+        parameter = match.group() if (match := OPTIONAL_NAME.search(message)) else None
     return CallFailed(
         reason,
         status=status,

@@ -36,8 +36,8 @@ def split(text: str, max_chars: int) -> list[str]:
 def _cut(piece: str) -> int:
     """Where to end the piece: after the last white space of its last quarter, else at its end."""
     tail = len(piece) - len(piece) // 4
-    found = BREAK.search(piece, tail)
-    return found.end() if found else len(piece)
+    match = BREAK.search(piece, tail)
+    return match.end() if match else len(piece)
 
 
 def mean(vectors: Sequence[Vector], weights: Sequence[int]) -> Vector:

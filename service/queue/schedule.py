@@ -102,7 +102,7 @@ async def make_due(session: Session, names: Sequence[str]) -> None:
 
 async def start_due(session: Session, names: Sequence[str]) -> list[str]:
     """Queues runs of the due jobs among `names`; returns their names. In a transaction of the nil workspace."""
-    found = await session.scalars(
+    rows = await session.scalars(
         START_DUE,
         {
             "names": list(names),
@@ -111,7 +111,7 @@ async def start_due(session: Session, names: Sequence[str]) -> list[str]:
             "max_attempts": MAX_ATTEMPTS,
         },
     )
-    return list(found)
+    return list(rows)
 
 
 async def request(

@@ -83,7 +83,9 @@ class ActiveEmbedder:
 
     async def end_idle(self, idle_s: float) -> int:
         """Ends processes of embedders that were idle for this long; returns how many."""
-        return sum([await each.end_idle(idle_s) for each in self._opened if isinstance(each, EmbedderProcess)])
+        return sum(
+            [await embedder.end_idle(idle_s) for embedder in self._opened if isinstance(embedder, EmbedderProcess)]
+        )
 
     async def keep_looking(self) -> None:
         """Looks every few seconds until it is cancelled."""
@@ -118,18 +120,18 @@ async def active_embedder(
     database: Database, settings: Settings, *, seldom_used: bool
 ) -> AsyncIterator[ActiveEmbedder]:
     """The embedder that follows the active generation within the block. Raises StoreUnavailable."""
-    found = ActiveEmbedder(database, settings, seldom_used=seldom_used)
+    embedder = ActiveEmbedder(database, settings, seldom_used=seldom_used)
     try:
-        await found.look()
-        looking = asyncio.create_task(found.keep_looking())
+        await embedder.look()
+        looking = asyncio.create_task(embedder.keep_looking())
         try:
-            yield found
+            yield embedder
         finally:
             looking.cancel()
             with contextlib.suppress(asyncio.CancelledError):
                 await looking
     finally:
-        await found.close()
+        await embedder.close()
 
 
 def with_caches(embedder: Embedder, database: Database) -> CachedEmbedder:

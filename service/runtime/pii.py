@@ -24,7 +24,7 @@ T = TypeVar("T")
 
 async def redact(draft: Draft, res: Resources) -> Draft:
     """The draft with redacted text, metadata and tags; raises PiiRejected naming the field."""
-    text, found = await clean(draft.raw, "messages" if draft.speech else "content", res)
+    text, redactions = await clean(draft.raw, "messages" if draft.speech else "content", res)
     metadata, in_metadata = await clean_object(draft.given.metadata, "metadata", res)
     words, in_tags = await _run_scan("tags", detection.redact_json, list(draft.given.tags), res)
     kept = tags.normalise(words)
@@ -34,7 +34,7 @@ async def redact(draft: Draft, res: Resources) -> Draft:
         metadata=metadata,
         tags=kept,
         tag_prefixes=tags.prefixes(kept),
-        redactions=add_up((*found, *in_metadata, *in_tags)),
+        redactions=add_up((*redactions, *in_metadata, *in_tags)),
     )
 
 
@@ -81,15 +81,15 @@ def of_words(field: str, text: str) -> str:
 
 def still_in(text: CleanText, redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
     """The redactions of a message that are visible in a text made from it."""
-    counts = ((each.label, text.count(detection.placeholder(each.label))) for each in redactions)
+    counts = ((redaction.label, text.count(detection.placeholder(redaction.label))) for redaction in redactions)
     return tuple(Redaction(label, count) for label, count in counts if count)
 
 
 def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
     """One count per label, labels in order."""
     counts: Counter[str] = Counter()
-    for each in redactions:
-        counts[each.label] += each.count
+    for redaction in redactions:
+        counts[redaction.label] += redaction.count
     return tuple(Redaction(label, counts[label]) for label in sorted(counts))
 
 

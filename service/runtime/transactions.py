@@ -41,15 +41,15 @@ async def scopes_transaction(
     """A transaction in several scopes of a workspace, whose locks are taken in the order of their names. `owner`: whose
     data the stored response contains."""
     by_name: dict[str, Scope] = {}
-    for each in wanted:
-        check_share(each, request)
-        by_name[each.lock_name] = each
+    for scope in wanted:
+        check_share(scope, request)
+        by_name[scope.lock_name] = scope
     ordered = [by_name[name] for name in sorted(by_name)]
     locks = "; ".join(map(scopes.lock, ordered)) or None
     shared = any(each.is_shared for each in ordered)
     async with AsyncExitStack() as held:
-        for each in ordered:
-            await held.enter_async_context(res.locks.hold(each))
+        for scope in ordered:
+            await held.enter_async_context(res.locks.hold(scope))
         async with res.db.begin(workspace_id, locks, generic_plans=True, writes_shared=shared) as session:
             if request.idempotency:
                 await idempotency.claim(session, workspace_id, request.idempotency, owner)

@@ -96,35 +96,35 @@ class Answerability:
         return self.probability * _logistic(HIT_INTERCEPT + HIT_LESS_FIT * less_fit + HIT_PLACE * math.log1p(place))
 
 
-def assess(found: Statements, parsed: ParsedQuery, unsaid: float, texts: int) -> Answerability | None:
+def assess(statements: Statements, parsed: ParsedQuery, unsaid: float, texts: int) -> Answerability | None:
     """The probability of an answer among all candidates; None if unknown: for a request, which asks nothing, and if no
     candidate has a vector. `unsaid`: 0..1, as `unsaid_share` gives it. `texts`: how many were searched."""
     if parsed.is_request:
         return None
-    if not found.keys:
+    if not statements.keys:
         return Answerability(0.0, {})
-    if np.isnan(found.cosine).all():
+    if np.isnan(statements.cosine).all():
         return None
-    fits = found.cosine + ASKS * found.asking + WORDS * found.words
-    theirs, others = _flag_speakers(found.speakers, parsed)
+    fits = statements.cosine + ASKS * statements.asking + WORDS * statements.words
+    theirs, others = _flag_speakers(statements.speakers, parsed)
     said_by_others = 0.0
     if theirs.any():
-        of_themselves = fits + ABOUT * found.first_person
+        of_themselves = fits + ABOUT * statements.first_person
         said_by_others = max(0.0, _best(of_themselves[others]) - _best(of_themselves[theirs]))
-        fits = fits + ABOUT * np.where(theirs, found.first_person, 1.0 - found.first_person)
+        fits = fits + ABOUT * np.where(theirs, statements.first_person, 1.0 - statements.first_person)
     best = int(np.nanargmax(fits))
     less_fit = fits[best] - fits
-    nearest = -np.sort(-found.cosine[~np.isnan(found.cosine)])[: NEXT + 1]
+    nearest = -np.sort(-statements.cosine[~np.isnan(statements.cosine)])[: NEXT + 1]
     measures = (
-        float(found.cosine[best]),
+        float(statements.cosine[best]),
         said_by_others,
-        min(1.0, float(found.words[best])),
+        min(1.0, float(statements.words[best])),
         unsaid,
-        _lacking(less_fit, found.texts, parsed),
+        _lacking(less_fit, statements.texts, parsed),
         float(nearest[0] - nearest[1:].mean()) if len(nearest) > 1 else 0.0,
     )
     log_odds = INTERCEPT + scarcity(texts) + sum(map(mul, COEFFICIENTS, measures))
-    known = zip(found.keys, less_fit.tolist(), strict=True)
+    known = zip(statements.keys, less_fit.tolist(), strict=True)
     return Answerability(_logistic(log_odds), {key: less for key, less in known if not math.isnan(less)}, measures)
 
 
@@ -156,7 +156,7 @@ def of_memories(
     cosines: Mapping[UUID, float | None],
 ) -> Answerability | None:
     """The answerability from the candidates of a search of memories. `cosines`: to the vector of the original query."""
-    found = Statements(
+    statements = Statements(
         measured.ids,
         np.array([cosines[each] for each in measured.ids], dtype=np.float64),
         columns.signals["context_lexical"] / (math.fsum(context.idf.of_contexts.values()) or 1.0),
@@ -166,7 +166,7 @@ def of_memories(
         measured.phrasing,
     )
     texts = context.text_count
-    return assess(found, context.parsed, unsaid_share(context.idf.of_texts, texts), texts)
+    return assess(statements, context.parsed, unsaid_share(context.idf.of_texts, texts), texts)
 
 
 def unsaid_share(idf: Mapping[int, float], texts: int) -> float:
@@ -181,8 +181,8 @@ def _flag_speakers(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple
     if len(parsed.speakers) != 1:
         nobody = np.zeros(len(speakers), dtype=bool)
         return nobody, nobody
-    theirs = np.array([each in parsed.speakers for each in speakers], dtype=bool)
-    return theirs, np.array([each is not None for each in speakers], dtype=bool) & ~theirs
+    theirs = np.array([speaker in parsed.speakers for speaker in speakers], dtype=bool)
+    return theirs, np.array([speaker is not None for speaker in speakers], dtype=bool) & ~theirs
 
 
 def _best(fits: Column) -> float:

@@ -38,15 +38,18 @@ class ColumnRange:
 
 def find_ranges(narrow: Narrow, window: Window) -> tuple[ColumnRange, ...]:
     """The ranges that each row must meet, at most one per column."""
-    checks = [] if narrow.filters is None else [each for each in flat(narrow.filters) if isinstance(each, Check)]
-    equal = (_equal(name, [each for each in checks if each.field.name == name]) for name in EQUAL)
-    between = (_between(name, [each for each in checks if each.field.name == name], window) for name in ORDERED)
-    return tuple(each for each in (*equal, *between) if each is not None)
+    checks = [] if narrow.filters is None else [part for part in flat(narrow.filters) if isinstance(part, Check)]
+    equal = (_equal(name, [part for part in checks if part.field.name == name]) for name in EQUAL)
+    between = (_between(name, [part for part in checks if part.field.name == name], window) for name in ORDERED)
+    return tuple(column_range for column_range in (*equal, *between) if column_range is not None)
 
 
 def time_span(ranges: Sequence[ColumnRange]) -> tuple[datetime | None, datetime | None]:
     """The first and the last moment that `timestamp` may have."""
-    return next(((each.low, each.high) for each in ranges if each.field == "timestamp"), (None, None))
+    return next(
+        ((column_range.low, column_range.high) for column_range in ranges if column_range.field == "timestamp"),
+        (None, None),
+    )
 
 
 def _equal(name: str, checks: Sequence[Check]) -> ColumnRange | None:
@@ -59,7 +62,7 @@ def _equal(name: str, checks: Sequence[Check]) -> ColumnRange | None:
 
 
 def _between(name: str, checks: Sequence[Check], window: Window) -> ColumnRange | None:
-    given: list[tuple[str, Any]] = [(each.operator, each.value) for each in checks if each.value is not None]
+    given: list[tuple[str, Any]] = [(check.operator, check.value) for check in checks if check.value is not None]
     if name == "timestamp":
         given += [(operator, at) for operator, at in (("gte", window.start), ("lt", window.end)) if at is not None]
     lows = [_next(value, 1) if op == "gt" else value for op, value in given if op in ("gt", "gte", "eq")]

@@ -32,9 +32,9 @@ def same_thing_cosine(similarity: Callable[[float], float]) -> float:
     return high
 
 
-def newer(found: Mapping[UUID, LeanMemory]) -> dict[Hashable, Collection[Hashable]]:
+def newer(memories: Mapping[UUID, LeanMemory]) -> dict[Hashable, Collection[Hashable]]:
     """Returns for each memory those of the others that replaced it, or may have, as an edge says."""
-    return {key: (*row.may_be_outdated_by, *row.superseded_by) for key, row in found.items()}
+    return {key: (*row.may_be_outdated_by, *row.superseded_by) for key, row in memories.items()}
 
 
 def current_first(ranked: Sequence[Ranked], newer: Mapping[Hashable, Collection[Hashable]]) -> list[Ranked]:

@@ -87,7 +87,7 @@ def find_keys(narrow: Narrow) -> FilterKeys:
     """The keys of every row that meets the conditions: all single ones, and the smallest groups of several."""
     groups = [*_tags(narrow), *_tree(narrow.filters)]
     if narrow.categories:
-        groups.append(tuple(FilterKey("category", each) for each in narrow.categories))
+        groups.append(tuple(FilterKey("category", category) for category in narrow.categories))
     if narrow.types:
         groups.append(tuple(_column("type", each) for each in narrow.types))
     several = sorted((group for group in groups if 1 < len(group) <= MAX_GROUP_KEYS), key=len)
@@ -95,9 +95,9 @@ def find_keys(narrow: Narrow) -> FilterKeys:
 
 
 def _tags(narrow: Narrow) -> list[KeyGroup]:
-    keys = tuple(FilterKey("word", each) for each in narrow.tags)
+    keys = tuple(FilterKey("word", tag) for tag in narrow.tags)
     if narrow.tag_mode == "all":
-        return [(each,) for each in keys]
+        return [(key,) for key in keys]
     return [keys] if keys else []
 
 
@@ -111,11 +111,11 @@ def _tree(tree: Filter | None) -> Sequence[KeyGroup]:
     match tree:
         case AllOf():
             parts = list(flat(tree))
-            ranges = [each for each in parts if isinstance(each, Check) and each.operator in ORDER]
-            others = [each for each in parts if not isinstance(each, Check) or each.operator not in ORDER]
-            return [*_ranges(ranges), *(group for each in others for group in _tree(each))]
+            ranges = [part for part in parts if isinstance(part, Check) and part.operator in ORDER]
+            others = [part for part in parts if not isinstance(part, Check) or part.operator not in ORDER]
+            return [*_ranges(ranges), *(group for part in others for group in _tree(part))]
         case AnyOf(parts):
-            found = [_tree(each) for each in parts]
+            found = [_tree(part) for part in parts]
             return _either([min(groups, key=len) for groups in found]) if all(found) else []
         case Check(_, "in", tuple() as values):
             return _either([_equal(tree, each) for each in values])
@@ -129,8 +129,8 @@ def _tree(tree: Filter | None) -> Sequence[KeyGroup]:
 def flat(tree: Filter) -> Iterator[Filter]:
     """The parts of an AND and of the ANDs inside it; any other filter as it is."""
     if isinstance(tree, AllOf):
-        for each in tree.parts:
-            yield from flat(each)
+        for part in tree.parts:
+            yield from flat(part)
     else:
         yield tree
 
@@ -191,7 +191,7 @@ def _ranges(checks: Sequence[Check]) -> list[KeyGroup]:
         words = covering(path[-1], kind, bounds.low, bounds.high)
         if bounds.low is not None and bounds.high is not None:
             words.append(of_list(path[-1]))
-        groups.append(tuple(FilterKey("word", each) for each in words))
+        groups.append(tuple(FilterKey("word", word) for word in words))
     return groups
 
 

@@ -88,7 +88,7 @@ class Columns:
 
 
 def fuse(
-    found: Columns,
+    columns: Columns,
     context: FusionContext,
     weights: Weights = DEFAULT,
     fusion: Fusion = "weighted",
@@ -100,13 +100,13 @@ def fuse(
     used = _weigh(weights, context)
     whole = math.fsum(used.values()) or 1.0
     share = {name: weight / whole for name, weight in used.items() if weight or explain}
-    nothing = np.zeros(len(found.keys))
-    raw = {name: found.signals.get(name, nothing) for name in share}
+    nothing = np.zeros(len(columns.keys))
+    raw = {name: columns.signals.get(name, nothing) for name in share}
     # an absent signal says nothing: value 0
     value = {name: _normal(name, column, context, weights, fusion) for name, column in raw.items()}
     totals = sum((value[name] * share[name] for name in share), start=nothing)
     scores = totals
-    for factor in found.factors.values():
+    for factor in columns.factors.values():
         scores = scores * np.where(np.isnan(factor), 1.0, factor)
 
     def terms(at: int) -> dict[str, ScoreTerm]:
@@ -114,13 +114,13 @@ def fuse(
 
     return [
         Ranked(
-            found.keys[at],
+            columns.keys[at],
             float(scores[at]),
             float(totals[at]),
-            {name: float(factor[at]) for name, factor in found.factors.items() if factor[at] == factor[at]},
+            {name: float(factor[at]) for name, factor in columns.factors.items() if factor[at] == factor[at]},
             terms(at) if explain else {},
         )
-        for at in _best(scores, found.keys, limit)
+        for at in _best(scores, columns.keys, limit)
     ]
 
 

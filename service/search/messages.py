@@ -38,8 +38,8 @@ class Message:
 def group_by_turn(hits: Iterable[Hit], passages: Sequence[SourcePassage]) -> dict[TurnPlace, list[Message]]:
     """The memories that keep messages, by their turns. `passages`: of all memories that are not turns themselves."""
     of: dict[UUID, list[SourcePassage]] = {}
-    for each in passages:
-        of.setdefault(each.memory_id, []).append(each)
+    for source_passage in passages:
+        of.setdefault(source_passage.memory_id, []).append(source_passage)
     found: dict[TurnPlace, list[Message]] = {}
     for hit in hits:
         memory = hit.memory
@@ -79,7 +79,7 @@ def later_of(hits: Sequence[Hit]) -> Mapping[UUID, Hit]:
         memory = hit.memory
         likely = [each for each in (*memory.superseded_by, *memory.may_be_outdated_by) if each in by_id]
         if memory.id in first:
-            likely += [each.id for each in hit.later if each.id in first]
+            likely += [statement.id for statement in hit.later if statement.id in first]
         if likely:
             found[memory.id] = by_id[likely[0]]
     return found

@@ -41,7 +41,7 @@ class PastTexts:
     def candidates(self, plan: SearchPlan) -> Candidates:
         """All the memories as candidates, and in "text_lexical" those that have a term of the query."""
         sought = frozenset(plan.terms)
-        frequencies = Counter(term for each in self.weights for term in sought & each.keys())
+        frequencies = Counter(term for weight in self.weights for term in sought & weight.keys())
         counts = {term: float(times) for term, times in frequencies.items()}
         lexical = [row.id for row, weights in zip(self.rows, self.weights, strict=True) if sought & weights.keys()]
         arms = {"as_of": [row.id for row in self.rows], "text_lexical": lexical}
@@ -90,4 +90,4 @@ async def read(session: Session, scope: RecordedScope, plan: SearchPlan, res: Re
 
 
 def _weights(texts: Sequence[CleanText]) -> list[dict[int, float]]:
-    return [lexemes.weights(each) for each in texts]
+    return [lexemes.weights(text) for text in texts]

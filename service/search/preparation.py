@@ -144,11 +144,13 @@ async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSumma
     shared part is the same for every user."""
     turns_of = scopes.matching("t", query.scope.private, query.channels).each
     parts = zip_longest(plan.scope.each, turns_of, fillvalue=NOWHERE)  # no turn is shared
-    found = [await _part_summary(part, of_turns, query, res) for part, of_turns in parts]
-    speakers = sorted({name for each in found for name in each.speakers})
-    if len(found) == 1:
-        return found[0]
-    return ScopeSummary(sum(each.rows for each in found), tuple(speakers), any(each.has_turns for each in found))
+    summaries = [await _part_summary(part, of_turns, query, res) for part, of_turns in parts]
+    speakers = sorted({name for summary in summaries for name in summary.speakers})
+    if len(summaries) == 1:
+        return summaries[0]
+    return ScopeSummary(
+        sum(summary.rows for summary in summaries), tuple(speakers), any(each.has_turns for each in summaries)
+    )
 
 
 async def _part_summary(part: Condition, of_turns: Condition, query: Query, res: Resources) -> ScopeSummary:
@@ -161,8 +163,8 @@ async def _part_summary(part: Condition, of_turns: Condition, query: Query, res:
     if known is not None and fresh:
         return known
     async with res.db.read(query.scope.workspace_id, generic_plans=True) as session:
-        found = await candidates.summary(session, part, of_turns, count_to=count_to)
+        summary = await candidates.summary(session, part, of_turns, count_to=count_to)
     if len(res.scope_summaries) > MAX_SUMMARIES:
         res.scope_summaries.clear()
-    res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, found)
-    return found
+    res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, summary)
+    return summary

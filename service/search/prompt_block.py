@@ -150,7 +150,7 @@ def entity(item: EntityItem, score: float) -> PromptPiece:
     parts = [f"- {one_line(f'{known.name} ({known.type})')}"]
     if known.description:
         parts.append(one_line(known.description))
-    parts += [one_line(f"{each.source} {each.label} {each.target}") for each in item.relations]
+    parts += [one_line(f"{relation.source} {relation.label} {relation.target}") for relation in item.relations]
     text = parts[0] if len(parts) == 1 else f"{parts[0]}: {'; '.join(parts[1:])}"
     return PromptPiece("entities", score, (PromptLine(known.id, text, (known.name, str(known.id))),))
 
@@ -177,7 +177,7 @@ def user_context(profile: Profile) -> list[PromptPiece]:
     traits = profile.traits
     parts = {
         "preferences": _pairs(traits.preferences),
-        "expertise": ", ".join(_plain(each) for each in traits.expertise_areas),
+        "expertise": ", ".join(_plain(expertise_area) for expertise_area in traits.expertise_areas),
         "communication style": _pairs(traits.communication_style),
     }
     return [

@@ -56,16 +56,18 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     watch = Stopwatch()
     async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
         with watch.measure("facts"):
-            found = await search.within(session, ready, res)
+            result = await search.within(session, ready, res)
         ranked = RankedTurns((), None)
         if "turns" in query.include:
             with watch.measure("turns"):
                 ranked = await turn_search.rank(session, turn_query, res)
-        facts = [hit.memory.id for hit in found.hits if hit.memory.turn_index is None]
+        facts = [hit.memory.id for hit in result.hits if hit.memory.turn_index is None]
         passages = await sources.passages(session, query.scope.workspace_id, facts)
         await use_custom_plans(session)
-        kept = messages.group_by_turn(found.hits, passages)
-        memories = {place: max((each.hit for each in said), key=lambda hit: hit.score) for place, said in kept.items()}
+        kept = messages.group_by_turn(result.hits, passages)
+        memories = {
+            place: max((message.hit for message in said), key=lambda hit: hit.score) for place, said in kept.items()
+        }
         matches: Sequence[tuple[TurnPlace, float]] = ()
         turns: Mapping[TurnPlace, Turn] = {}
         rewritten: set[TurnPlace] = set()
@@ -78,7 +80,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
                 )
                 if lost := [place for place in places if place not in turns]:
                     rewritten = await recall_context.hidden_turns(session, query.scope.workspace_id, lost)
-        answer_probability = _answer_probability(found, ranked, memories)
+        answer_probability = _answer_probability(result, ranked, memories)
         wanted = query
         if not is_probable(answer_probability, query.min_answer):
             wanted = replace(query, include=query.include - ANSWERS)
@@ -86,7 +88,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
         results = RecallResults(
             matches,
             turns,
-            _facts(wanted, found, rewritten),
+            _facts(wanted, result, rewritten),
             await _entities(session, wanted, names, res, watch),
             await _strategies(session, query, task_vector, res, watch),
             await _goals(session, query, watch),
@@ -94,11 +96,11 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             probabilities(ranked.hits, memories),
             answer_probability,
             {place: said for place, said in kept.items() if place in turns},
-            {each.memory_id: each.place for each in passages},
-            messages.later_of(found.hits),
+            {passage.memory_id: passage.place for passage in passages},
+            messages.later_of(result.hits),
         )
-    warnings = tuple(dict.fromkeys((*found.warnings, *turn_query.text.vectors.warnings)))
-    return await res.rules.run(bundle, query, results, found, warnings, watch.ms, res.clock())
+    warnings = tuple(dict.fromkeys((*result.warnings, *turn_query.text.vectors.warnings)))
+    return await res.rules.run(bundle, query, results, result, warnings, watch.ms, res.clock())
 
 
 def _search_query(query: RecallQuery, limit: int) -> Query:
@@ -161,23 +163,23 @@ def _choose(
     return probable[: query.top_k]
 
 
-def _answer_probability(found: SearchResult, turns: RankedTurns, memories: Collection[TurnPlace]) -> float | None:
+def _answer_probability(result: SearchResult, turns: RankedTurns, memories: Collection[TurnPlace]) -> float | None:
     """The probability of the memories; if none of them keeps the first turn, the higher of both, because that turn may
     be the answer."""
     first = turns.hits[0].turn if turns.hits else None
     if first is None or (first.conversation_id, first.index) in memories:
-        return found.answer_probability
-    known = (found.answer_probability, turns.answer_probability)
+        return result.answer_probability
+    known = (result.answer_probability, turns.answer_probability)
     return max((each for each in known if each is not None), default=None)
 
 
-def _facts(query: RecallQuery, found: SearchResult, rewritten: Collection[TurnPlace]) -> list[Hit]:
+def _facts(query: RecallQuery, result: SearchResult, rewritten: Collection[TurnPlace]) -> list[Hit]:
     """Memories that are not turns, each text once: a copy promoted to another channel has the same text. `rewritten`:
     turns whose memories have a different text now, so that the turn is not shown."""
     if "facts" not in query.include:
         return []
     by_hash: dict[str, Hit] = {}
-    for hit in found.hits:
+    for hit in result.hits:
         memory = hit.memory
         is_fact = memory.turn_index is None or (memory.conversation_id, memory.turn_index) in rewritten
         if is_fact and is_probable(hit.answer_probability, query.min_probability):
@@ -193,9 +195,9 @@ async def _entities(
         return []
     with watch.measure("entities"):
         entities = await recall_context.find_entities(session, query.scope, names)
-        ids = [each.id for each in entities]
+        ids = [entity.id for entity in entities]
         relations = await recall_context.relations(session, query.scope.workspace_id, ids, now=res.clock())
-    return [EntityItem(each, tuple(relations.get(each.id, ()))) for each in entities[: query.top_k]]
+    return [EntityItem(entity, tuple(relations.get(entity.id, ()))) for entity in entities[: query.top_k]]
 
 
 async def _strategies(
@@ -207,7 +209,7 @@ async def _strategies(
     limit = min(MAX_STRATEGIES, query.top_k)
     with watch.measure("strategies"):
         matches = await strategy_ranking.within(session, query.scope, vector, res, limit=limit, channels=query.channels)
-    return [each for each in matches if each.similarity is None or each.similarity >= MIN_STRATEGY_SIMILARITY]
+    return [match for match in matches if match.similarity is None or match.similarity >= MIN_STRATEGY_SIMILARITY]
 
 
 async def _goals(session: Session, query: RecallQuery, watch: Stopwatch) -> list[Goal]:

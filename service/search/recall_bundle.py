@@ -79,7 +79,7 @@ class _Scoring:
 def bundle(
     query: RecallQuery,
     results: RecallResults,
-    found: SearchResult,
+    result: SearchResult,
     warnings: Sequence[str],
     ms: Mapping[str, float],
     now: datetime,
@@ -87,11 +87,12 @@ def bundle(
     """Returns the results that fit into `query.max_tokens`. `ms`: milliseconds by part."""
     scoring = _Scoring(query.shares, now)
     lines = _Lines(results, ZoneInfo(query.timezone), now)
-    others = [prompt_block.entity(each, scoring.share(query.shares.entities)) for each in results.entities]
+    others = [prompt_block.entity(item, scoring.share(query.shares.entities)) for item in results.entities]
     others += [
-        prompt_block.strategy(each, scoring.share(query.shares.strategies) * each.score) for each in results.strategies
+        prompt_block.strategy(match, scoring.share(query.shares.strategies) * match.score)
+        for match in results.strategies
     ]
-    always = [prompt_block.goal(each, now) for each in results.goals]  # with the user first: they are short
+    always = [prompt_block.goal(goal, now) for goal in results.goals]  # with the user first: they are short
     always += prompt_block.user_context(results.profile) if results.profile else []
     taken = set[Hashable]()
     for _ in range(PASSES):
@@ -99,23 +100,23 @@ def bundle(
         block = PromptBlock(prompt_block.HEADINGS, query.max_tokens)
         pack(always, block)
         pieces = [*passages, *facts, *others]
-        first = pack([each for each in pieces if each.keys in taken], block)
-        taken = {each.keys for each in (*first, *pack(pieces, block))}
+        first = pack([piece for piece in pieces if piece.keys in taken], block)
+        taken = {piece.keys for piece in (*first, *pack(pieces, block))}
         lines = replace(lines, known=block.lines)
     kept = {part: block.lines.get(part, {}) for part in PARTS}
     known = _fact_items(results, scoring, block)
     return Bundle(
         turns=_turn_items(results, passages, block),
         facts=known,
-        entities=tuple(each for each in results.entities if each.entity.id in kept["entities"]),
-        strategies=tuple(each for each in results.strategies if each.strategy.id in kept["strategies"]),
-        goals=tuple(each for each in results.goals if each.id in kept["goals"]),
+        entities=tuple(item for item in results.entities if item.entity.id in kept["entities"]),
+        strategies=tuple(match for match in results.strategies if match.strategy.id in kept["strategies"]),
+        goals=tuple(goal for goal in results.goals if goal.id in kept["goals"]),
         profile=results.profile if kept["user_context"] else None,
         text=block.text(PARTS),
         tokens=block.tokens,
         metrics=_metrics(query, results, block, ms, facts=len(known)),
-        vector_path=found.vector_path,
-        techniques=dict[str, TechniqueUse](found.techniques),
+        vector_path=result.vector_path,
+        techniques=dict[str, TechniqueUse](result.techniques),
         warnings=tuple(warnings),
         answer_probability=results.answer_probability,
     )
@@ -143,8 +144,8 @@ class _Lines:
             if kept[0].context and not self._is_above(turn, kept[0].takes_up):
                 text = f"{one_line(kept[0].context)} {text}"
         elif kept and len(turn.text) > LONG_CHARS:
-            text = format_turn(turn, " \u2026 ".join(each.own for each in kept))
-        marks = dict.fromkeys(self.marks(each.hit) for each in kept)
+            text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
+        marks = dict.fromkeys(self.marks(message.hit) for message in kept)
         return prompt_block.turn_line(turn, text + "".join(marks), self.zone)
 
     def _is_above(self, turn: Turn, words: str) -> bool:
@@ -178,7 +179,7 @@ class _Lines:
     def _word(self, hit: Hit) -> str:
         """The day of a statement that is in the block, else its words."""
         day, known = self.day(hit.memory.timestamp), self.known
-        places = (place for place, kept in self.results.messages.items() if hit in (each.hit for each in kept))
+        places = (place for place, kept in self.results.messages.items() if hit in (message.hit for message in kept))
         if hit.memory.id in known.get("facts", {}) or any(place in known.get("turns", {}) for place in places):
             return f"{day}"
         return f"\u201c{summary.shorten(one_line(hit.memory.text), QUOTED_CHARS)}\u201d, {day}"
@@ -202,7 +203,7 @@ def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lin
 
 def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
     """Facts that are not messages and whose turn is not in the block."""
-    said = {each.hit.memory.id for kept in results.messages.values() for each in kept}
+    said = {message.hit.memory.id for kept in results.messages.values() for message in kept}
     said |= {key for key, place in results.read_from.items() if place in lines.known.get("turns", {})}
     first: dict[UUID, datetime] = {}
     for hit in results.facts:
@@ -236,7 +237,7 @@ def _turn_items(results: RecallResults, passages: Sequence[PromptPiece], block: 
 
 def _fact_items(results: RecallResults, scoring: _Scoring, block: PromptBlock) -> tuple[FactItem, ...]:
     """The facts in the block, also those that are there as the turn that says them."""
-    places = [(place, each.hit.memory.id) for place, kept in results.messages.items() for each in kept]
+    places = [(place, message.hit.memory.id) for place, kept in results.messages.items() for message in kept]
     places += [(place, key) for key, place in results.read_from.items()]
     said = {key for place, key in places if place in block.lines.get("turns", {})} | block.lines.get("facts", {}).keys()
     return tuple(

@@ -228,7 +228,7 @@ async def _later(
 
 def _is_short(ranked: Sequence[Ranked], found: LeanMemories, rows: LeanMemories, limit: int) -> bool:
     """Whether hits are missing only because some were dropped as repetitions of others."""
-    if len({each.hash for each in found.values()}) >= min(limit, len(rows)):
+    if len({memory.hash for memory in found.values()}) >= min(limit, len(rows)):
         return False
     kept = _each_once([each for each in ranked if _id(each) in found], found)
     return len(kept) < min(limit, len(rows))
@@ -323,19 +323,19 @@ async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID
     found = {**await read(session, workspace_id, ids)}
     if of_turns := [each for each in ids if each not in found]:
         said = await turns.get_many(session, workspace_id, of_turns)
-        found |= {key: memory_of(each) for key, each in said.items()}
+        found |= {key: memory_of(turn) for key, turn in said.items()}
     return found
 
 
 async def _drop_repeated(session: Session, query: Query, found: LeanMemories) -> LeanMemories:
     """The hits without the messages whose facts are among them: the message is only the source of the fact."""
-    said = {key: each for key, each in found.items() if each.source == "memory"}
-    messages = {key: each.conversation_id for key, each in said.items() if each.turn_index is not None}
-    facts = [key for key, each in said.items() if key not in messages and each.conversation_id in messages.values()]
+    said = {key: memory for key, memory in found.items() if memory.source == "memory"}
+    messages = {key: memory.conversation_id for key, memory in said.items() if memory.turn_index is not None}
+    facts = [key for key, memory in said.items() if key not in messages and memory.conversation_id in messages.values()]
     if not (messages and facts) or query.as_of is not None:
         return found
     stated = await sources.find_stated(session, query.scope.workspace_id, facts, list(messages))
-    return {key: each for key, each in found.items() if key not in stated}
+    return {key: memory for key, memory in found.items() if key not in stated}
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
@@ -375,7 +375,7 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         stopwatch.lap("rerank")
     ranked = _choose_hits(prepared, ranked, found.memories)
     hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
-    probable = tuple(each for each in hits if is_probable(each.answer_probability, query.min_probability))
+    probable = tuple(hit for hit in hits if is_probable(hit.answer_probability, query.min_probability))
     arm_counts = {name: len(arm) for name, arm in candidates.arms.items()}
     _record(prepared, arm_counts)
     return SearchResult(
@@ -433,9 +433,9 @@ def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:
         used["entity_centric"] = TechniqueUse(ms["entities"], arm_counts.get("entity", 0))
     for stage, took_ms in ms.items():
         STAGES.labels(stage).observe(took_ms / 1000)
-    for name, each in used.items():
-        TECHNIQUE_SECONDS.labels(name).observe(each.ms / 1000)
-        TECHNIQUE_RESULTS.labels(name).observe(each.count)
+    for name, use in used.items():
+        TECHNIQUE_SECONDS.labels(name).observe(use.ms / 1000)
+        TECHNIQUE_RESULTS.labels(name).observe(use.count)
 
 
 def _id(ranked: Ranked) -> UUID:

@@ -77,11 +77,11 @@ def query_context(
     parsed: ParsedQuery,
     now: datetime,
     term_ids: Mapping[str, int],
-    found: Candidates,
+    candidates: Candidates,
     entities: EntityMatches,
 ) -> QueryContext:
     """The query as ranking knows it before the features are read."""
-    texts = found.text_count
+    texts = candidates.text_count
     return QueryContext(
         query,
         parsed,
@@ -89,10 +89,10 @@ def query_context(
         term_ids,
         # a term that no text has still counts towards the score of a full match
         TermIdf(
-            {number: bm25.idf(texts, found.text_df.get(number, 0.0)) for number in term_ids.values()},
-            {number: bm25.idf(texts, found.context_df.get(number, 0.0)) for number in term_ids.values()},
+            {number: bm25.idf(texts, candidates.text_df.get(number, 0.0)) for number in term_ids.values()},
+            {number: bm25.idf(texts, candidates.context_df.get(number, 0.0)) for number in term_ids.values()},
         ),
-        {term: fusion.rarity(texts, found.text_df.get(number, 0.0)) for term, number in term_ids.items()},
+        {term: fusion.rarity(texts, candidates.text_df.get(number, 0.0)) for term, number in term_ids.items()},
         entities,
         entity_weights(entities, texts),
         text_count=texts,
@@ -120,19 +120,19 @@ def choose_features(context: QueryContext, matching_texts: int) -> frozenset[str
 
 
 def with_features(
-    context: QueryContext, found: Features, matching_texts: int, similarity: Callable[[float], float]
+    context: QueryContext, features: Features, matching_texts: int, similarity: Callable[[float], float]
 ) -> QueryContext:
     """The context, completed from the features of all candidates. `similarity` calibrates a cosine of two stored
     texts."""
     goals = {
         each: goal_pull(cosine, similarity, is_linked=linked)
-        for each, linked, cosine in zip(found.ids, found.goal_linked, found.goal_cosine, strict=True)
+        for each, linked, cosine in zip(features.ids, features.goal_linked, features.goal_cosine, strict=True)
         if linked is not None
     }
-    context = replace(context, goals=goals, time_span=time_span(context.parsed, found))
+    context = replace(context, goals=goals, time_span=time_span(context.parsed, features))
     if not _are_few(context, matching_texts):
         return context
-    return replace(context, few_matches=bool(_rare(found, context.parsed.rare_terms, context).any()))
+    return replace(context, few_matches=bool(_rare(features, context.parsed.rare_terms, context).any()))
 
 
 def _are_few(context: QueryContext, texts: int) -> bool:
@@ -200,46 +200,46 @@ def fuse(columns: Columns, context: QueryContext, *, limit: int | None = None, e
     return fusion.fuse(columns, fusion_context(context), weights(ranking), ranking.fusion, limit=limit, explain=explain)
 
 
-def cosines(found: Features) -> dict[UUID, float | None]:
+def cosines(features: Features) -> dict[UUID, float | None]:
     """The cosine of each candidate to the vector of the query as sent, if another one was searched with."""
-    if found.original_cosine:
-        return dict(zip(found.ids, found.original_cosine, strict=True))
-    known = found.text_vector.tolist()
-    return {each: None if math.isnan(cosine) else cosine for each, cosine in zip(found.ids, known, strict=True)}
+    if features.original_cosine:
+        return dict(zip(features.ids, features.original_cosine, strict=True))
+    known = features.text_vector.tolist()
+    return {each: None if math.isnan(cosine) else cosine for each, cosine in zip(features.ids, known, strict=True)}
 
 
 MIN_TIME_SPAN = timedelta(days=1)
 """Candidates within one day are treated as equally recent."""
 
 
-def time_span(parsed: ParsedQuery, found: Features) -> tuple[datetime, datetime] | None:
+def time_span(parsed: ParsedQuery, features: Features) -> tuple[datetime, datetime] | None:
     """The times of the oldest and the newest candidate; None unless the query asks for the present."""
-    if not parsed.about_present or not found.timestamp:
+    if not parsed.about_present or not features.timestamp:
         return None
-    oldest, newest = min(found.timestamp), max(found.timestamp)
+    oldest, newest = min(features.timestamp), max(features.timestamp)
     return (oldest, newest) if newest - oldest >= MIN_TIME_SPAN else None
 
 
-def columns(found: Features, context: QueryContext) -> Columns:
+def columns(features: Features, context: QueryContext) -> Columns:
     """The signals and factors of the candidates."""
     signals = {
-        "text_lexical": found.text_lexical,
-        "context_lexical": _fill(found.context_lexical, found.text_lexical),
-        "text_vector": found.text_vector,
-        "context_vector": _fill(found.context_vector, found.text_vector),
-        "speaker": _speaker(found, context.parsed),
-        "declarative": 1.0 - asking_share(found.ids, found.phrasing),
-        "first_person": first_person_share(found.ids, found.phrasing)
+        "text_lexical": features.text_lexical,
+        "context_lexical": _fill(features.context_lexical, features.text_lexical),
+        "text_vector": features.text_vector,
+        "context_vector": _fill(features.context_vector, features.text_vector),
+        "speaker": _speaker(features, context.parsed),
+        "declarative": 1.0 - asking_share(features.ids, features.phrasing),
+        "first_person": first_person_share(features.ids, features.phrasing)
         if context.parsed.speakers
-        else np.zeros(len(found.ids)),
-        "time": _timely(found, context),
-        "dated": np.array(found.dated or np.zeros(len(found.ids)), dtype=np.float64),
-        "rare": _rare(found, find_required_terms(context), context),
-        "tag": np.array(found.tagged or np.zeros(len(found.ids)), dtype=np.float64),
-        "entity": _entity(found, context),
-        "goal": _goal(found, context),
+        else np.zeros(len(features.ids)),
+        "time": _timely(features, context),
+        "dated": np.array(features.dated or np.zeros(len(features.ids)), dtype=np.float64),
+        "rare": _rare(features, find_required_terms(context), context),
+        "tag": np.array(features.tagged or np.zeros(len(features.ids)), dtype=np.float64),
+        "entity": _entity(features, context),
+        "goal": _goal(features, context),
     }
-    return Columns(found.ids, signals, factors(found, context))
+    return Columns(features.ids, signals, factors(features, context))
 
 
 def _fill(column: Column, other: Column) -> Column:
@@ -247,60 +247,60 @@ def _fill(column: Column, other: Column) -> Column:
     return np.where(np.isnan(column), other, column)
 
 
-def _speaker(found: Features, parsed: ParsedQuery) -> Column:
-    if not found.speaker and not found.role:
-        return np.zeros(len(found.ids))
-    nobody: Sequence[str | None] = [None] * len(found.ids)
-    speakers = zip(found.speaker or nobody, found.role or nobody, strict=True)
+def _speaker(features: Features, parsed: ParsedQuery) -> Column:
+    if not features.speaker and not features.role:
+        return np.zeros(len(features.ids))
+    nobody: Sequence[str | None] = [None] * len(features.ids)
+    speakers = zip(features.speaker or nobody, features.role or nobody, strict=True)
     return np.array([matching.speaker_match(parsed, speaker, role) for speaker, role in speakers], dtype=np.float64)
 
 
-def _timely(found: Features, context: QueryContext) -> Column:
+def _timely(features: Features, context: QueryContext) -> Column:
     if context.time_span is not None:
-        return matching.relative_recency(found.timestamp, *context.time_span)
+        return matching.relative_recency(features.timestamp, *context.time_span)
     if context.parsed.time is None:
-        return np.zeros(len(found.ids))
-    mentions = [[_mention(kept) for kept in mentioned or ()] for mentioned in found.mentions]
-    return matching.time_match(context.parsed.time, found.timestamp, mentions)
+        return np.zeros(len(features.ids))
+    mentions = [[_mention(kept) for kept in mentioned or ()] for mentioned in features.mentions]
+    return matching.time_match(context.parsed.time, features.timestamp, mentions)
 
 
-def _rare(found: Features, groups: Collection[tuple[str, ...]], context: QueryContext) -> Column:
-    texts = found.terms or [()] * len(found.ids)
+def _rare(features: Features, groups: Collection[tuple[str, ...]], context: QueryContext) -> Column:
+    texts = features.terms or [()] * len(features.ids)
     return matching.exact_match(groups, context.term_ids, context.rarity, texts)
 
 
-def _entity(found: Features, context: QueryContext) -> Column:
-    column = np.zeros(len(found.ids))
+def _entity(features: Features, context: QueryContext) -> Column:
+    column = np.zeros(len(features.ids))
     if context.entity_weights:
-        for at, each in enumerate(found.ids):
+        for at, each in enumerate(features.ids):
             if named := context.entities.memories.get(each):
                 column[at] = matching.entity_match(named, context.entity_weights, len(context.entities.named_as))
     return column
 
 
-def _goal(found: Features, context: QueryContext) -> Column:
+def _goal(features: Features, context: QueryContext) -> Column:
     if not context.goals:
-        return np.zeros(len(found.ids))
-    return np.array([context.goals.get(each, 0.0) for each in found.ids], dtype=np.float64)
+        return np.zeros(len(features.ids))
+    return np.array([context.goals.get(each, 0.0) for each in features.ids], dtype=np.float64)
 
 
-def factors(found: Features, context: QueryContext) -> dict[str, Column]:
+def factors(features: Features, context: QueryContext) -> dict[str, Column]:
     """The factors of the sum; only those that are switched on."""
     on, made = context.ranking.factors, dict[str, Column]()
-    stats = [context.stats.get(each) for each in found.ids] if on.importance or on.salience else []
+    stats = [context.stats.get(each) for each in features.ids] if on.importance or on.salience else []
     if on.expired_factor != 1:
-        made["validity"] = _validity(found, context)
+        made["validity"] = _validity(features, context)
     if on.tells_tags:
-        made["temporal_tag"] = _temporal_tag(found, context)
+        made["temporal_tag"] = _temporal_tag(features, context)
     if on.importance:
-        relevance = np.array([each.relevance if each else 1.0 for each in stats], dtype=np.float64)
-        made["importance"] = _centre(on.importance, np.array(found.importance, dtype=np.float64) * relevance)
+        relevance = np.array([stat.relevance if stat else 1.0 for stat in stats], dtype=np.float64)
+        made["importance"] = _centre(on.importance, np.array(features.importance, dtype=np.float64) * relevance)
     if on.salience:
-        salience = np.array([each.salience if each else None for each in stats], dtype=np.float64)
+        salience = np.array([stat.salience if stat else None for stat in stats], dtype=np.float64)
         made["salience"] = _centre(on.salience, salience)
     if on.recency:
         now = (context.query.reference or context.now).timestamp()
-        days = [max(0.0, now - moment.timestamp()) / DAY_S for moment in found.timestamp]
+        days = [max(0.0, now - moment.timestamp()) / DAY_S for moment in features.timestamp]
         made["recency"] = _centre(on.recency, np.exp2(-np.array(days, dtype=np.float64) / HALF_LIFE_DAYS))
     return made
 
@@ -310,25 +310,25 @@ def _centre(strength: float, value: Column) -> Column:
     return 1 + strength * (2 * np.clip(value, 0.0, 1.0) - 1)
 
 
-def _temporal_tag(found: Features, context: QueryContext) -> Column:
+def _temporal_tag(features: Features, context: QueryContext) -> Column:
     """Past lowers and current raises the score, unless the query asks about a time, for what was, or for something
     to be done: an operation two years ago says as much about somebody as a habit."""
     parsed = context.parsed
     timeless = parsed.time is None and not parsed.about_past and not parsed.is_request and context.query.window.is_open
     if not timeless or context.query.narrow.valid_at is not None:
-        return np.ones(len(found.ids))
+        return np.ones(len(features.ids))
     on = context.ranking.factors
     by_tag = {"current": on.current_factor, "past": on.past_factor}  # a memory tagged `future` keeps its score
-    return np.array([by_tag.get(tag or "", 1.0) for tag in found.temporal_tag], dtype=np.float64)
+    return np.array([by_tag.get(tag or "", 1.0) for tag in features.temporal_tag], dtype=np.float64)
 
 
-def _validity(found: Features, context: QueryContext) -> Column:
+def _validity(features: Features, context: QueryContext) -> Column:
     """An expired memory ranks lower, unless the query asks about a time."""
     query = context.query
     if query.validity == "ignore" or not query.window.is_open or context.parsed.time is not None:
-        return np.ones(len(found.ids))
+        return np.ones(len(features.ids))
     then = query.narrow.valid_at or context.now
-    over = [ended is not None and ended <= then for ended in found.ended]
+    over = [ended is not None and ended <= then for ended in features.ended]
     return np.where(np.array(over, dtype=bool), context.ranking.factors.expired_factor, 1.0)
 
 

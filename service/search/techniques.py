@@ -211,7 +211,7 @@ async def _complete(query: Query, ask: LlmRequest, shape: type[Shape], res: Reso
 
 
 def _texts(values: Sequence[object]) -> list[CleanText]:
-    return [CleanText(each.strip()[:MAX_CHARS]) for each in values if isinstance(each, str) and each.strip()]
+    return [CleanText(value.strip()[:MAX_CHARS]) for value in values if isinstance(value, str) and value.strip()]
 
 
 def _by_model(query: Query, reply: _Filters) -> Query:
@@ -224,7 +224,7 @@ def _by_model(query: Query, reply: _Filters) -> Query:
         query,
         Window(start, end) if usable else EVER,
         [kind for kind in MemoryType if kind in types],
-        [each for each in tags if isinstance(each, str)],
+        [tag for tag in tags if isinstance(tag, str)],
         _filter(reply.filters),
     )
 

@@ -78,7 +78,7 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
     """Returns the best turns of the snapshot after the first `skip`, as many as fit a response."""
     wanted, query, text = prepared.wanted, prepared.query, prepared.text
     time = text.parsed.time
-    found, features, _ = await turn_candidates.read(
+    candidates, features, _ = await turn_candidates.read(
         session,
         wanted,
         TurnQuery(sorted(text.term_ids.values()), text.vectors.searched, time.middle if time else None),
@@ -87,12 +87,12 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
         newest=query.limit,
         exact_rows=max(sizes.EXACT_ROWS, 1),
     )
-    context = signals.query_context(query, text.parsed, prepared.now, text.term_ids, found, EntityMatches())
+    context = signals.query_context(query, text.parsed, prepared.now, text.term_ids, candidates, EntityMatches())
     context = replace(context, time_span=signals.time_span(text.parsed, features))
     columns, cosines = signals.columns(features, context), signals.cosines(features)
     answer = answerability.of_memories(context, features, columns, cosines)
     best = signals.fuse(columns, context, limit=query.limit, explain=False)[skip:]
-    order = [(UUID(str(each.key)), each.score) for each in best]
+    order = [(UUID(str(ranked.key)), ranked.score) for ranked in best]
     read = partial(turns.get_many, session, wanted.scope.workspace_id)
     rows, count = await direct.page_of_ids([each for each, _ in order], read)
     read_on = skip + count if count < len(order) else None

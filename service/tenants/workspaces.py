@@ -42,14 +42,14 @@ async def list_owners(
     workspace_id: UUID, kinds: Sequence[OwnerKind], res: Resources, *, after: str | None, limit: int
 ) -> list[OwnerUsage]:
     """Users, agents and runs with memories, kind by kind and by name, starting after `after`."""
-    found: list[OwnerUsage] = []
+    usages: list[OwnerUsage] = []
     async with res.db.snapshot(workspace_id) as session:
         for kind in kinds:
-            if len(found) < limit:
-                room = limit - len(found)
-                found += await users.owners(session, workspace_id, kind, after=after, limit=room, now=res.clock())
+            if len(usages) < limit:
+                room = limit - len(usages)
+                usages += await users.owners(session, workspace_id, kind, after=after, limit=room, now=res.clock())
             after = None
-    return found
+    return usages
 
 
 async def list_channels(scope: Scope, res: Resources, *, after: str | None, limit: int) -> list[ChannelUsage]:

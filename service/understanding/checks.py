@@ -79,13 +79,13 @@ def refusal(text: str, sources: SourceTurns, message: int | None = None) -> Refu
     return (
         _stranger(bare, sources)
         or _wrong_date(text, sources, nearest)
-        or next((why for each in nearest if (why := _claims_more(bare, each, sources))), None)
+        or next((why for sentence in nearest if (why := _claims_more(bare, sentence, sources))), None)
     )
 
 
 def is_quoted(text: str, nearest: Sequence[SourceSentence]) -> bool:
     """Whether a fact is a sentence exactly as it was said, so that it cannot claim more."""
-    return any(_plain(text) == _plain(each.text) for each in nearest)
+    return any(_plain(text) == _plain(sentence.text) for sentence in nearest)
 
 
 def _plain(text: str) -> str:
@@ -110,7 +110,7 @@ def _denials(text: str) -> int:
 
 
 def _is_hedged(said: str) -> bool:
-    return any(not _WEAK.fullmatch(found.group()) for found in HEDGES.finditer(said))
+    return any(not _WEAK.fullmatch(match.group()) for match in HEDGES.finditer(said))
 
 
 def _another_subject(fact: str, source: SourceSentence, sources: SourceTurns) -> bool:
@@ -152,8 +152,8 @@ def _turned_round(fact: str, said: str) -> bool:
 
 
 def _find_names(text: str) -> list[str]:
-    found = sorted((*text_values.find(f"x {text}"), *text_values.names(f"x {text}")), key=lambda each: each.start)
-    return [each.key for each in found]
+    values = sorted((*text_values.find(f"x {text}"), *text_values.names(f"x {text}")), key=lambda each: each.start)
+    return [value.key for value in values]
 
 
 def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
@@ -166,7 +166,7 @@ def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
         parts = [part for part in re.findall(r"[^\W_]{2,}", name.key) if part != USER.casefold()]
         if not all(part in words or part.removesuffix("s") in words or part in known for part in parts):
             return Refusal.NAME
-    years = {str(at.astimezone(sources.zone).year) for _, each in sources.mentions if (at := each.begins_at)}
+    years = {str(at.astimezone(sources.zone).year) for _, mention in sources.mentions if (at := mention.begins_at)}
     if not text_values.figures(undated) <= text_values.figures(sources.text) | years:
         return Refusal.FIGURE
     return None
@@ -176,13 +176,13 @@ def _mentions(text: str, sources: SourceTurns) -> list[Mention]:
     """The dates of a text, without times of day, durations and recurring times, which are checked as figures."""
     if not temporal.may_have_time(text):
         return []
-    found = temporal.find(text, sources.messages[-1].said_at, sources.zone)
-    return [each for each in found if each.kind in DATED_KINDS and (each.begins_at or each.ends_at)]
+    mentions = temporal.find(text, sources.messages[-1].said_at, sources.zone)
+    return [mention for mention in mentions if mention.kind in DATED_KINDS and (mention.begins_at or mention.ends_at)]
 
 
 def _without(text: str, mentions: list[Mention]) -> str:
-    for each in reversed(mentions):
-        text = f"{text[: each.start]} {text[each.end :]}"
+    for mention in reversed(mentions):
+        text = f"{text[: mention.start]} {text[mention.end :]}"
     return text
 
 
@@ -194,7 +194,7 @@ def _wrong_date(text: str, sources: SourceTurns, nearest: Sequence[SourceSentenc
     meant = sources.mentions_near(nearest) or [mention for _, mention in sources.mentions]
     for date in dates:
         if not any(_agree(date, other) for other in meant) and not any(
-            _covers(date, each.said.said_at.timestamp()) for each in nearest
+            _covers(date, sentence.said.said_at.timestamp()) for sentence in nearest
         ):
             return Refusal.DATE
     return None

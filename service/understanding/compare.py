@@ -163,10 +163,10 @@ class Spoken:
     @cached_property
     def gist(self) -> tuple[frozenset[str], frozenset[str], frozenset[str], dict[str, str]]:
         """The words of a sentence, its subjects, those that are names, and a value of each kind."""
-        words = frozenset(word for each in self.statements for word in each.words - OVER_WORDS)
-        subjects = frozenset(name for each in self.statements for name in each.subjects)
+        words = frozenset(word for sentence in self.statements for word in sentence.words - OVER_WORDS)
+        subjects = frozenset(name for sentence in self.statements for name in sentence.subjects)
         names = subjects - {"user", (self.speaker or "user").casefold()}
-        return words, subjects, names, {each.kind: each.key for each in text_values.find(self.own)}
+        return words, subjects, names, {value.kind: value.key for value in text_values.find(self.own)}
 
 
 def relate(
@@ -204,9 +204,9 @@ def differs(one: str, other: str) -> bool:
     """Whether two texts that share their words differ in a figure, a name or a denial."""
     a, b = read(one), read(other)
     return (
-        sorted(each.key for each in text_values.find(a.own)) != sorted(each.key for each in text_values.find(b.own))
-        or {each.key for each in text_values.names(a.own)} != {each.key for each in text_values.names(b.own)}
-        or sum(each.denials for each in a.statements) != sum(each.denials for each in b.statements)
+        sorted(value.key for value in text_values.find(a.own)) != sorted(each.key for each in text_values.find(b.own))
+        or {value.key for value in text_values.names(a.own)} != {each.key for each in text_values.names(b.own)}
+        or sum(sentence.denials for sentence in a.statements) != sum(statement.denials for statement in b.statements)
     )
 
 
@@ -236,7 +236,7 @@ def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence
 def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
     """The people a sentence is about: its speaker, and the names in it."""
     bare = _LEAD.sub("", sentence)
-    found = {each.key for each in text_values.names(bare)}
+    found = {value.key for value in text_values.names(bare)}
     first = _FIRST_NAME.match(bare)
     if first is not None and not is_common(first.group(1)):
         found.add(first.group(1).casefold())
@@ -281,13 +281,13 @@ def _pronouns(text: str) -> frozenset[str]:
 
 def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Reason | None:
     """Why a sentence of the older text ends; None if it does not."""
-    said = [each for each in new.statements if not _HEDGED.search(each.text)]
+    said = [sentence for sentence in new.statements if not _HEDGED.search(sentence.text)]
     stands_alone = was.subjects or (len(new.statements) == 1 and len(old.statements) == 1)
     if stands_alone and any(_is_opposite(each, was, new.speaker) for one in said for each in _clauses(one.text)):
         return Reason.OPPOSITE
-    if any(_names_as_over(each, was, new) for each in said):
+    if any(_names_as_over(sentence, was, new) for sentence in said):
         return Reason.CHANGE
-    if not any(_ALSO.search(each.text) or _PASSING.search(each.text) for each in said) and _refills(
+    if not any(_ALSO.search(sentence.text) or _PASSING.search(sentence.text) for sentence in said) and _refills(
         said, was, new, old
     ):
         return Reason.NEW_VALUE
@@ -311,7 +311,7 @@ def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
         and new_stems == old_stems
         and (denials % 2) != (was.denials % 2)
         and _subjects(clause, speaker) == was.subjects
-        and [each.key for each in text_values.find(clause)] == [each.key for each in text_values.find(was.text)]
+        and [value.key for value in text_values.find(clause)] == [each.key for each in text_values.find(was.text)]
     )
 
 
@@ -383,9 +383,9 @@ def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
     if new.context:
         return _elided(new.context).fullmatch(told) is not None
     new_values, old_values = text_values.find(own), text_values.find(told)
-    same = {each.key for each in new_values} & {each.key for each in old_values}
-    kinds = {each.kind for each in new_values if each.key not in same}
-    meant = [each for each in old_values if each.kind in kinds and each.key not in same]
+    same = {value.key for value in new_values} & {old_value.key for old_value in old_values}
+    kinds = {value.kind for value in new_values if value.key not in same}
+    meant = [value for value in old_values if value.kind in kinds and value.key not in same]
     return len(meant) == 1 and bool(frozenset(lexemes(_LEAD.sub("", own))) & was.words)
 
 
@@ -438,7 +438,7 @@ def signs(new: Spoken, old: Spoken, similarity: float) -> tuple[float, ...]:
         not names <= named,
         not named <= names,
         len(subjects) > len(names) and len(others) > len(named),  # both are about their speakers
-        sum(each.denials for each in (*new.statements, *old.statements)) % 2,
+        sum(sentence.denials for sentence in (*new.statements, *old.statements)) % 2,
         any(values_then.get(kind, key) != key for kind, key in values_now.items()),
-        *(bool(each.search(new.own)) for each in (_CHANGES, _ALSO)),
+        *(bool(pattern.search(new.own)) for pattern in (_CHANGES, _ALSO)),
     )

@@ -50,7 +50,7 @@ async def from_messages(
     if read_out is None:
         raise UnusableAnswer(f"The answer of {name} could not be read.")
     stated = [fact for fact in read_out.facts if not keeping.is_about_the_memory(fact.text)]
-    chars = sum(len(each.text) for each in sources.messages)
+    chars = sum(len(utterance.text) for utterance in sources.messages)
     kept = await res.rules.run_if_long(chars, ground, stated[:MAX_FACTS], sources) if stated else Grounded(())
     if stated and not kept.facts:
         raise UnusableAnswer(f"No fact of {name} is borne out by the messages.")
@@ -64,7 +64,7 @@ def _read(text: str, sources: SourceTurns) -> ReadOut | None:
     and repeats no words of the messages: "found no job in Bergen" may be a fact."""
     found = read(text, sources.zone, sources.known)
     if found is None and says_nothing(text):
-        said = frozenset().union(*(content_words(each.text) for each in sources.messages))
+        said = frozenset().union(*(content_words(utterance.text) for utterance in sources.messages))
         return None if said & content_words(text) else ReadOut(())
     return found
 
@@ -85,6 +85,6 @@ def _reply_warnings(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, 
 
 def by_rules(sources: SourceTurns) -> Extracted:
     """The offline extraction: quotes. Pure; some milliseconds for a long conversation."""
-    found = quotes(sources)
-    why = None if found else "no message states anything worth keeping; greetings, questions and small talk do not"
-    return Extracted(found, "rules:3", (), why)
+    facts = quotes(sources)
+    why = None if facts else "no message states anything worth keeping; greetings, questions and small talk do not"
+    return Extracted(facts, "rules:3", (), why)

@@ -53,9 +53,9 @@ def read(text: str, zone: ZoneInfo, known: Sequence[CleanText]) -> ReadOut | Non
     `known`: the memories that it was shown. A fact without a label counts as implied."""
     for value in readings(text):
         listed = _find_list(value)
-        found = tuple(fact for each in listed or () if (fact := _fact(each, zone, known)) is not None)
-        if found or listed == []:
-            return ReadOut(found, len(listed or ()) - len(found))
+        facts = tuple(fact for each in listed or () if (fact := _fact(each, zone, known)) is not None)
+        if facts or listed == []:
+            return ReadOut(facts, len(listed or ()) - len(facts))
     return None
 
 
@@ -100,7 +100,7 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
         relations=tuple(_parse_relations(value.get("relations"))),
         speaker=value["speaker"].strip() if isinstance(value.get("speaker"), str) else None,
         kind=MemoryType(kind) if isinstance(kind, str) and kind in set(MemoryType) else None,
-        categories=tuple(each for each in topics if isinstance(each, str)) if isinstance(topics, list) else (),
+        categories=tuple(topic for topic in topics if isinstance(topic, str)) if isinstance(topics, list) else (),
         t_valid=_moment(value.get("t_valid"), zone),
         t_invalid=_moment(value.get("t_invalid"), zone),
         comparison=_comparison(value.get("known"), known),

@@ -71,7 +71,7 @@ def _also_compared(quote: Fact, more: Comparison) -> Fact:
 def _holds(quote: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> bool:
     """Whether a quote contains one of the sentences."""
     place, start, end = (quote.message or 0) + len(sources.before), quote.start or 0, quote.end or 0
-    return any(each.place == place and start < each.end and each.start < end for each in nearest)
+    return any(sentence.place == place and start < sentence.end and sentence.start < end for sentence in nearest)
 
 
 def _check(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> Fact:
@@ -81,7 +81,7 @@ def _check(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) 
     corrects = not said.by_assistant and answers.corrects(said.text)
     text = NAMELESS.sub(lambda _: said.name or "User", fact.text) if not said.by_assistant else fact.text
     times = list(_times(nearest, sources)) if fact.t_valid or fact.t_invalid else []
-    speakers = {each.speaker for each in sources.turns}
+    speakers = {utterance.speaker for utterance in sources.turns}
     return replace(
         fact,
         text=CleanText(dates.date_expressions(text, said.said_at, sources.zone)),
@@ -93,8 +93,10 @@ def _check(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) 
         speaker=fact.speaker if fact.speaker in speakers else said.speaker,
         t_valid=_confirm(fact.t_valid, times, before=said.said_at),
         t_invalid=_confirm(fact.t_invalid, times, after=said.said_at),
-        entities=tuple(each for each in fact.entities if _are_named((each.name,), sources)),
-        relations=tuple(each for each in fact.relations if _are_named((each.source, each.target), sources)),
+        entities=tuple(entity for entity in fact.entities if _are_named((entity.name,), sources)),
+        relations=tuple(
+            relation for relation in fact.relations if _are_named((relation.source, relation.target), sources)
+        ),
     )
 
 
@@ -128,7 +130,7 @@ def _confirm(
     """A model's moment, if it is one that the text names, to the day; on the right side of when it was said."""
     if moment is None or (before is not None and moment > before) or (after is not None and moment <= after):
         return None
-    return moment if any(abs(moment - each) < DAY for each in times) else None
+    return moment if any(abs(moment - time) < DAY for time in times) else None
 
 
 def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
@@ -142,14 +144,14 @@ def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
     found = talk.read(sources.messages, sources.before, sources.zone)
     return tuple(
         Fact(
-            text=CleanText(each.text),
-            confidence=each.confidence,
-            correction=each.correction,
-            message=each.message,
-            start=each.start,
-            end=each.end,
-            also=each.also,
-            by_assistant=sources.messages[each.message].by_assistant,
+            text=CleanText(quote.text),
+            confidence=quote.confidence,
+            correction=quote.correction,
+            message=quote.message,
+            start=quote.start,
+            end=quote.end,
+            also=quote.also,
+            by_assistant=sources.messages[quote.message].by_assistant,
         )
-        for each in found
+        for quote in found
     )

@@ -52,10 +52,11 @@ def settle(statement: Statement, known: Sequence[Neighbour], comparison: Compari
     related = _all_related(statement, known)
     if any(each.link.kind in (LinkKind.ENDS, LinkKind.UNSURE) for each in related):
         return None
-    rest = {each.id for each in known} - {each.memory.id for each in related}
+    rest = {neighbour.id for neighbour in known} - {each.memory.id for each in related}
     says_it_all = any(each.link.kind is LinkKind.SAME for each in related)
     if not says_it_all and any(
-        each.id in rest and _may_matter(each, comparison, is_nearest=not place) for place, each in enumerate(known)
+        neighbour.id in rest and _may_matter(neighbour, comparison, is_nearest=not place)
+        for place, neighbour in enumerate(known)
     ):
         return None
     return _judge(statement, known, related)
@@ -70,12 +71,12 @@ def _may_matter(memory: Neighbour, comparison: Comparison | None, *, is_nearest:
 
 
 def _all_related(statement: Statement, known: Sequence[Neighbour]) -> list[Related]:
-    return [each for memory in known if (each := _relate(statement, memory)) is not None]
+    return [related for memory in known if (related := _relate(statement, memory)) is not None]
 
 
 def _judge(statement: Statement, known: Sequence[Neighbour], related: Sequence[Related]) -> Decision:
     edits, reasons = _edits(statement, related)
-    adds = any(each.action is Action.ADD for each in edits)
+    adds = any(edit.action is Action.ADD for edit in edits)
     outdates = tuple(each.memory.id for each in related if each.link.kind is LinkKind.UNSURE and not each.later)
     strikes = _strikes(statement, related) if adds else ()
     if strikes:
@@ -84,16 +85,16 @@ def _judge(statement: Statement, known: Sequence[Neighbour], related: Sequence[R
         reasons = [Reason.UNSURE]
     elif not reasons:
         reasons = [Reason.ANOTHER if known else Reason.NOTHING_NEAR]
-    verdict = "+".join(each.action for each in edits)
-    shown = tuple(each.id for each in known)
+    verdict = "+".join(edit.action for edit in edits)
+    shown = tuple(neighbour.id for neighbour in known)
     evidence = Evidence("rules", RULES, verdict, " ".join(dict.fromkeys(reasons)), shown)
     return Decision(edits, evidence, outdates=outdates if adds else (), strikes=strikes)
 
 
 def contradicts(statement: Statement, memory: Neighbour) -> bool:
     """Whether the memory contradicts the statement, whichever of the two was said later."""
-    found = _relate(statement, memory)
-    return found is not None and found.link.kind is LinkKind.ENDS
+    related = _relate(statement, memory)
+    return related is not None and related.link.kind is LinkKind.ENDS
 
 
 def is_later(memory: Neighbour, statement: Statement) -> bool:
@@ -135,7 +136,7 @@ def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit
         ended = _find_ended(statement, [each for each in related if each is not same])
         return (Edit(Action.NONE, same.memory, renewed=renewed), *_archive(ended)), [same.link.reason]
     ends = [each for each in related if each.link.kind is LinkKind.ENDS and each.link.text is None]
-    later = [each for each in ends if each.later]
+    later = [end for end in ends if end.later]
     before = _find_ended(statement, ends)
     if later and not _is_over(statement):  # a statement about a past time stays true next to a later one
         following = min(later, key=lambda each: _holds_from(each.memory))
@@ -173,7 +174,7 @@ def _find_ended(statement: Statement, related: Sequence[Related]) -> list[Relate
         and not each.later
         and (not over or _was_over(each.memory, statement))
     ]
-    by_slot = [each for each in ends if each.link.reason is Reason.NEW_VALUE]
+    by_slot = [end for end in ends if end.link.reason is Reason.NEW_VALUE]
     if by_slot:
         return sorted(by_slot, key=lambda each: _holds_from(each.memory), reverse=True)
     return sorted(ends, key=lambda each: -each.memory.similarity)[:1]
@@ -184,7 +185,7 @@ def _was_over(memory: Neighbour, statement: Statement) -> bool:
 
 
 def _archive(ended: Sequence[Related]) -> list[Edit]:
-    return [Edit(Action.DELETE, each.memory) for each in ended]
+    return [Edit(Action.DELETE, related.memory) for related in ended]
 
 
 def _is_over(statement: Statement) -> bool:

@@ -32,21 +32,21 @@ def check(
     if listed is None:
         return _reject(statement, shown, evidence, "the answer could not be read")
     read = [_operation(each, fact, shown) for each in listed[:MAX_OPERATIONS]]
-    operations = tuple(each for each in read if each is not None)
+    operations = tuple(edit for edit in read if edit is not None)
     if not operations:
         return _reject(statement, shown, evidence, "it names no memory that was shown")
-    if not all(_grounded(each, fact) for each in operations):
+    if not all(_grounded(edit, fact) for edit in operations):
         return _reject(statement, shown, evidence, "it writes what neither the fact nor the memory says")
-    if any(_overwrites(each, fact) for each in operations):
+    if any(_overwrites(edit, fact) for edit in operations):
         return _reject(statement, shown, evidence, "it puts the fact in the place of a memory about something else")
     meant = _meaningful(operations)
     if not may_drop and any(_drops(each, statement, shown) for each in meant):
         return _reject(statement, shown, evidence, "it drops a fact that no memory says")
-    deletes = [each for each in operations if each.action is Action.DELETE]
-    touched = [each.target.id for each in operations if each.target is not None and each.action is not Action.NONE]
+    deletes = [edit for edit in operations if edit.action is Action.DELETE]
+    touched = [edit.target.id for edit in operations if edit.target is not None and edit.action is not Action.NONE]
     if len(deletes) > 1 or len(set(touched)) < len(touched) or _deletes_unrelated(operations, fact):
         return _reject(statement, shown, evidence, "it would retire more than it puts in place")
-    verbs = "+".join(each.action for each in operations)
+    verbs = "+".join(edit.action for edit in operations)
     edits = _in_time(_never_less(meant, fact), statement)
     return Decision(
         edits,
@@ -72,7 +72,7 @@ def _why(listed: Sequence[Any]) -> str:
 def _in_time(edits: tuple[Edit, ...], statement: Statement) -> tuple[Edit, ...]:
     """Turns an edit that would end a memory that is newer than the statement into one that makes the statement its
     history."""
-    late = [each.target for each in edits if each.target and each.action is not Action.NONE]
+    late = [edit.target for edit in edits if edit.target and edit.action is not Action.NONE]
     later = next((target for target in late if is_later(target, statement)), None)
     return edits if later is None else (Edit(Action.NONE, later, earlier=True),)
 
@@ -98,16 +98,16 @@ def _drops(operation: Edit, statement: Statement, shown: Sequence[Neighbour]) ->
         return False
     if contradicts(statement, target):
         return True
-    return not any(checks.says_it(each.text, statement.text) for each in (target, *shown))
+    return not any(checks.says_it(neighbour.text, statement.text) for neighbour in (target, *shown))
 
 
 def _deletes_unrelated(operations: tuple[Edit, ...], fact: CleanText) -> bool:
     """Whether an UPDATE comes with the deletion of a memory that has no word in common with the new texts."""
-    if all(each.action is not Action.UPDATE for each in operations):
+    if all(edit.action is not Action.UPDATE for edit in operations):
         return False
-    new_words = content_words(fact).union(*(content_words(each.text) for each in operations if each.text))
-    deleted = (each.target for each in operations if each.action is Action.DELETE and each.target is not None)
-    return any(not new_words & content_words(each.text) for each in deleted)
+    new_words = content_words(fact).union(*(content_words(edit.text) for edit in operations if edit.text))
+    deleted = (edit.target for edit in operations if edit.action is Action.DELETE and edit.target is not None)
+    return any(not new_words & content_words(neighbour.text) for neighbour in deleted)
 
 
 def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit | None:
@@ -132,7 +132,10 @@ def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:
     if isinstance(given, bool) or not isinstance(given, str | int | float):
         return None
     word = str(given).strip("[]#. ").removesuffix(".0")
-    named = {**{str(each.id): each for each in shown}, **{str(place): each for place, each in enumerate(shown, 1)}}
+    named = {
+        **{str(neighbour.id): neighbour for neighbour in shown},
+        **{str(place): each for place, each in enumerate(shown, 1)},
+    }
     return named.get(word.lower())
 
 
@@ -160,14 +163,14 @@ def _find_list(answer: str) -> list[Any] | None:
 
 def _meaningful(operations: tuple[Edit, ...]) -> tuple[Edit, ...]:
     """Drops NONE next to another action."""
-    real = tuple(each for each in operations if each.action is not Action.NONE)
+    real = tuple(edit for edit in operations if edit.action is not Action.NONE)
     return real or operations[:1]
 
 
 def _never_less(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ...]:
     """Replaces the memory of a bare DELETE by the fact that caused it: what is known changes but does not vanish."""
-    retires = any(each.action is Action.DELETE for each in operations)
-    places = any(each.action is not Action.DELETE for each in operations)
+    retires = any(edit.action is Action.DELETE for edit in operations)
+    places = any(edit.action is not Action.DELETE for edit in operations)
     return (*operations, Edit(Action.ADD, None, fact)) if retires and not places else operations
 
 

@@ -78,7 +78,7 @@ async def complete_as(
     res: Resources, workspace_id: UUID, prompt: LlmRequest, shape: type[Model]
 ) -> tuple[Model, LlmReply]:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
-    found, reply = await complete_read(res, workspace_id, prompt, lambda text: validate(text, shape))
-    if found is None:
+    model, reply = await complete_read(res, workspace_id, prompt, lambda text: validate(text, shape))
+    if model is None:
         raise UnusableAnswer(f"The answer of {name_model(res, prompt.task)} could not be read.")
-    return found, reply
+    return model, reply

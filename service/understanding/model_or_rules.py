@@ -55,34 +55,38 @@ async def decide_open(
     if not llm or res.llm is None:
         return await _by_rules(_judge_all, given, res)
     if res.settings.llm.prompts.update_decision is not None:
-        found: list[Decision | None] = [None if each.shown else judge(each.statement, ()) for each in given]
+        decisions: list[Decision | None] = [
+            None if statement.shown else judge(statement.statement, ()) for statement in given
+        ]
     else:
-        found = await _by_rules(_settle_all, given, res)
+        decisions = await _by_rules(_settle_all, given, res)
     slots = asyncio.Semaphore(CALLS_AT_ONCE)
 
-    async def one(each: ShownStatement, settled: Decision | None) -> Decision:
+    async def one(statement: ShownStatement, settled: Decision | None) -> Decision:
         if settled is not None:
             return settled
         async with slots:
-            return await _by_model(each, workspace_id, res)
+            return await _by_model(statement, workspace_id, res)
 
-    return list(await asyncio.gather(*map(one, given, found)))
+    return list(await asyncio.gather(*map(one, given, decisions)))
 
 
 async def _by_rules(
     work: Callable[[Sequence[ShownStatement]], T], given: Sequence[ShownStatement], res: Resources
 ) -> T:
     """Judges all statements in one call; long texts off the event loop."""
-    chars = sum(len(each.statement.text) + sum(len(memory.text) for memory in each.shown) for each in given)
+    chars = sum(
+        len(statement.statement.text) + sum(len(memory.text) for memory in statement.shown) for statement in given
+    )
     return await res.rules.run_if_long(chars, work, given)
 
 
 def _judge_all(given: Sequence[ShownStatement]) -> list[Decision]:
-    return [judge(each.statement, each.shown) for each in given]
+    return [judge(statement.statement, statement.shown) for statement in given]
 
 
 def _settle_all(given: Sequence[ShownStatement]) -> list[Decision | None]:
-    return [settle(each.statement, each.shown, each.comparison) for each in given]
+    return [settle(statement.statement, statement.shown, statement.comparison) for statement in given]
 
 
 async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -> Decision:
@@ -99,7 +103,7 @@ async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -
         reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
         warning = exc.as_warning("A fact was decided by the rules.")
         return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
-    ids = tuple(each.id for each in shown)
+    ids = tuple(neighbour.id for neighbour in shown)
     evidence = Evidence("llm", reply.model or res.llm.model, "", Reason.MODEL, ids, prompt_sha256, reply.text)
     decision = model_answers.check(statement, shown, reply.text, evidence, may_drop=custom is not None)
     cut = ("llm_truncated: the model's answer was cut off.",) if reply.truncated else ()
@@ -109,8 +113,8 @@ async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -
 def echo_decision(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:
     """NONE for a statement in which an assistant only repeats recalled memories; None if it says more, or none were
     recalled."""
-    same = next((each for each in recalled if checks.says_it(each.text, statement.text)), None)
+    same = next((neighbour for neighbour in recalled if checks.says_it(neighbour.text, statement.text)), None)
     if same is None:
         return None
-    ids = tuple(each.id for each in recalled)
+    ids = tuple(neighbour.id for neighbour in recalled)
     return Decision((Edit(Action.NONE, same),), Evidence("rules", RULES, "NONE", Reason.ECHO, ids))

@@ -128,10 +128,11 @@ def extract(sources: SourceTurns, instruction: str | None) -> LlmRequest:
         listed = (f"({number}) {text}" for number, text in enumerate(sources.known, 1))
         parts.append("Known already:\n" + fence(*listed))
     if sources.before:
-        said = (f"{_said_at(each, sources.zone)} {_line(each)}" for each in sources.before)
+        said = (f"{_said_at(utterance, sources.zone)} {_line(utterance)}" for utterance in sources.before)
         parts.append("Said before:\n" + fence(*said))
     lines = (
-        f"[{place}] {_said_at(each, sources.zone)} {_line(each)}" for place, each in enumerate(sources.messages, 1)
+        f"[{place}] {_said_at(utterance, sources.zone)} {_line(utterance)}"
+        for place, utterance in enumerate(sources.messages, 1)
     )
     parts.append("Conversation:\n" + fence(*lines))
     return _ask("extract", f"{instruction or EXTRACT}\n\n{EXTRACT_FORM}", "\n\n".join(parts), schema=FACTS_SCHEMA)
@@ -149,14 +150,17 @@ def _line(said: Utterance) -> str:
 
 def decide(statement: Statement, shown: Sequence[Neighbour], *, instruction: str | None = None) -> LlmRequest:
     """Operations for one statement next to its neighbours, which are numbered from 1, each with when it was said."""
-    stored = [f"[{n}] {each.text}" for n, each in enumerate(shown, 1)] or ["(no stored memory is near)"]
+    stored = [f"[{n}] {neighbour.text}" for n, neighbour in enumerate(shown, 1)] or ["(no stored memory is near)"]
     user = f"New fact:\n{fence(statement.text)}\n\nStored memories:\n{fence(*stored)}{_said(statement, shown)}"
     return _ask("decide", instruction or DECIDE, user, schema=OPERATIONS_SCHEMA, max_tokens=1_000)
 
 
 def _said(statement: Statement, shown: Sequence[Neighbour]) -> str:
     """The time at which each memory was said, as far as is known."""
-    moments = [("new fact", statement.said_at), *((f"[{n}]", each.timestamp) for n, each in enumerate(shown, 1))]
+    moments = [
+        ("new fact", statement.said_at),
+        *((f"[{n}]", neighbour.timestamp) for n, neighbour in enumerate(shown, 1)),
+    ]
     told = ", ".join(f"{name} {at:%Y-%m-%d %H:%M}" for name, at in moments if at)
     return f"\n\nSaid at: {told}" if told else ""
 
@@ -167,7 +171,7 @@ def summarise(text: CleanText) -> LlmRequest:
 
 def fence(*entries: str) -> str:
     """The entries between fences. None of them can end the fence early, or begin a line that looks like another."""
-    lines = (DASHES.sub("- - -", indented(each)) for each in entries)
+    lines = (DASHES.sub("- - -", indented(entry)) for entry in entries)
     return "\n".join((FENCE, *lines, FENCE))
 
 

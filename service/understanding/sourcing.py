@@ -68,42 +68,45 @@ class SourceTurns:
     @cached_property
     def speakers(self) -> frozenset[str]:
         """The names of those who speak, casefolded."""
-        return frozenset(each.speaker.casefold() for each in self.turns)
+        return frozenset(utterance.speaker.casefold() for utterance in self.turns)
 
     @cached_property
     def text(self) -> str:
         """Everything that was said, with the names of the speakers."""
-        return "\n".join(f"{each.speaker} ({each.role}): {each.text}" for each in self.turns)
+        return "\n".join(f"{utterance.speaker} ({utterance.role}): {utterance.text}" for utterance in self.turns)
 
     @cached_property
     def mentions(self) -> list[tuple[int, Mention]]:
         """The times that the turns name, each at the time its turn was said."""
         return [
             (place, mention)
-            for place, each in enumerate(self.turns)
-            if temporal.may_have_time(each.text)
-            for mention in temporal.find(each.text, each.said_at, self.zone)
+            for place, utterance in enumerate(self.turns)
+            if temporal.may_have_time(utterance.text)
+            for mention in temporal.find(utterance.text, utterance.said_at, self.zone)
         ]
 
     def nearest(self, text: str, message: int | None = None) -> list[SourceSentence]:
         """The sentences that share most content words with a text, all of one turn; none if no sentence shares any."""
         words, named = content_words(text), None if message is None else message + len(self.before)
         ranked = [
-            ((len(words & each.words), each.place == named, not each.said.by_assistant, each.place), each)
-            for each in self.sentences
-            if words & each.words
+            (
+                (len(words & sentence.words), sentence.place == named, not sentence.said.by_assistant, sentence.place),
+                sentence,
+            )
+            for sentence in self.sentences
+            if words & sentence.words
         ]
         best = max((rank for rank, _ in ranked), default=None)
-        return [each for rank, each in ranked if rank == best]
+        return [sentence for rank, sentence in ranked if rank == best]
 
     def mentions_near(self, nearest: Sequence[SourceSentence]) -> list[Mention]:
         """The times that the sentences name, else those that their turns do."""
         inside = [
             mention
             for place, mention in self.mentions
-            if any(each.place == place and each.start <= mention.start < each.end for each in nearest)
+            if any(sentence.place == place and sentence.start <= mention.start < sentence.end for sentence in nearest)
         ]
-        places = {each.place for each in nearest}
+        places = {sentence.place for sentence in nearest}
         return inside or [mention for place, mention in self.mentions if place in places]
 
     def is_agreed(self, sentence: SourceSentence) -> bool:

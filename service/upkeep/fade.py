@@ -34,7 +34,7 @@ async def archive_faded(
         found = await memories.get_many(session, workspace_id, ids)
     count = 0
     for scope, group in groupby(sorted(found.values(), key=_owner), key=lambda each: each.scope):
-        count += await _archive(scope, sorted(each.id for each in group), res, request)
+        count += await _archive(scope, sorted(memory.id for memory in group), res, request)
     return count, ids[-1] if len(ids) == ARCHIVED_AT_ONCE else None
 
 

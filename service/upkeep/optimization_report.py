@@ -44,7 +44,7 @@ async def report(
         by_id = await _memories_of(session, workspace_id, section, walked.candidates)
     if section == "duplicates":
         return await _duplicates(walked, by_id, res, limit)
-    shown = tuple(_describe(section, each, by_id) for each in _present(section, walked.candidates, by_id))
+    shown = tuple(_describe(section, candidate, by_id) for candidate in _present(section, walked.candidates, by_id))
     rest = walked.candidates[-1].place if walked.total > len(walked.candidates) else walked.last
     return SectionReport(section, shown, walked.total, walked.last is None, rest)
 
@@ -58,9 +58,9 @@ async def find_chosen(
         candidates = await findings.among(session, workspace_id, section, ids, now=res.clock())
         by_id = await _memories_of(session, workspace_id, section, candidates)
     if section == "duplicates":
-        return {each.change: each for each in (await _redundant(candidates, by_id, res)).values()}
-    described = [_describe(section, each, by_id) for each in _present(section, candidates, by_id)]
-    return {each.change: each for each in described}
+        return {finding.change: finding for finding in (await _redundant(candidates, by_id, res)).values()}
+    described = [_describe(section, candidate, by_id) for candidate in _present(section, candidates, by_id)]
+    return {finding.change: finding for finding in described}
 
 
 async def storage(res: Resources, *, limit: int) -> StorageReport:
@@ -71,7 +71,7 @@ async def storage(res: Resources, *, limit: int) -> StorageReport:
 
 def ids_of(changes: Iterable[CleanupChange]) -> list[UUID]:
     """The ids that they remove and keep, each once, ascending."""
-    return sorted({one for each in changes for one in (each.id, each.kept_id) if one is not None})
+    return sorted({one for change in changes for one in (change.id, change.kept_id) if one is not None})
 
 
 async def _memories_of(
@@ -79,7 +79,7 @@ async def _memories_of(
 ) -> Mapping[UUID, Memory]:
     if section in WITHOUT_MEMORIES:
         return {}
-    ids = {one for each in candidates for one in (each.id, each.kept_id) if one is not None}
+    ids = {one for candidate in candidates for one in (candidate.id, candidate.kept_id) if one is not None}
     return await memories.get_many(session, workspace_id, sorted(ids))
 
 
@@ -87,7 +87,7 @@ def _present(section: Section, candidates: Iterable[Candidate], by_id: Mapping[U
     """The candidates whose memories have not been deleted in the meantime."""
     if section in WITHOUT_MEMORIES:
         return candidates
-    return [each for each in candidates if {each.id, each.kept_id} - {None} <= by_id.keys()]
+    return [candidate for candidate in candidates if {candidate.id, candidate.kept_id} - {None} <= by_id.keys()]
 
 
 async def _duplicates(walked: Walked, by_id: Mapping[UUID, Memory], res: Resources, limit: int) -> SectionReport:
@@ -112,7 +112,7 @@ def _affordable(pairs: Sequence[Candidate], by_id: Mapping[UUID, Memory]) -> Seq
     """The first pairs, as many as may be compared, but at least one."""
     chars = 0
     for place, pair in enumerate(pairs):
-        chars += sum(len(each.text) for each in _both(pair, by_id))
+        chars += sum(len(memory.text) for memory in _both(pair, by_id))
         if chars > COMPARED_CHARS and place:
             return pairs[:place]
     return pairs
@@ -149,24 +149,24 @@ def _start(memory: Memory) -> str:
     return memory.text[:SHOWN_CHARS]
 
 
-def _describe(section: Section, found: Candidate, by_id: Mapping[UUID, Memory]) -> CleanupFinding:
+def _describe(section: Section, candidate: Candidate, by_id: Mapping[UUID, Memory]) -> CleanupFinding:
     """A finding other than a duplicate, with its reason."""
-    change = CleanupChange(section, found.id, found.version, found.kept_id, found.kept_version)
-    detail = found.detail
+    change = CleanupChange(section, candidate.id, candidate.version, candidate.kept_id, candidate.kept_version)
+    detail = candidate.detail
     if section == "orphan_entities":
         reason = "No memory, relation or merge names it."
         return CleanupFinding(change, reason, detail["bytes"], "bytes", detail["about"])
     if section == "dead_jobs":
         over = " Its operation is over: send that request again." if detail["is_over"] else ""
-        reason = f"It failed {found.version} times: {detail['last_error'] or 'its worker died'}.{over}"
+        reason = f"It failed {candidate.version} times: {detail['last_error'] or 'its worker died'}.{over}"
         return CleanupFinding(change, reason, 1, "jobs", detail["about"], is_applicable=not over)
-    text = _start(by_id[found.id])
+    text = _start(by_id[candidate.id])
     if section == "missing_vectors":
         died = f" {detail['deaths']} died, the last of: {detail['last_error']}." if detail["deaths"] else ""
         return CleanupFinding(change, f"No job is going to make its vector.{died}", 1, "vectors", text)
     if section == "contradictions":
         review = UUID(detail["review_id"]) if detail["review_id"] else None
-        kept = _start(by_id[found.kept_id]) if found.kept_id else None
+        kept = _start(by_id[candidate.kept_id]) if candidate.kept_id else None
         reason = CONTRADICTED[detail["type"]]
         return CleanupFinding(change, reason, 1, "memories", text, kept, review, is_applicable=review is None)
     if section == "low_value":

@@ -40,20 +40,20 @@ async def apply(
     confirmed = await _find_confirmed(workspace_id, changes, res)
     if dry_run:
         return Applied(tuple(changes))
-    of_memories = ids_of(each for each in changes if each.section not in WITHOUT_MEMORIES)
+    of_memories = ids_of(change for change in changes if change.section not in WITHOUT_MEMORIES)
     async with res.db.read(workspace_id) as session:
-        scopes = {each.scope for each in (await memories.get_many(session, workspace_id, of_memories)).values()}
+        scopes = {memory.scope for memory in (await memories.get_many(session, workspace_id, of_memories)).values()}
     async with scopes_transaction(workspace_id, scopes, res, request) as session:
         await history.lock(session, workspace_id, of_memories)
-        orphans = sorted(each.id for each in changes if each.section == "orphan_entities")
+        orphans = sorted(change.id for change in changes if change.section == "orphan_entities")
         await entities.lock(session, workspace_id, orphans)
         await _check(session, workspace_id, changes, res)
         by_id = await memories.get_many(session, workspace_id, of_memories)
-        ruling = uuid7() if any(each.is_undoable for each in changes) else None
+        ruling = uuid7() if any(change.is_undoable for change in changes) else None
         for place, finding in enumerate(confirmed):
             await _carry_out(session, workspace_id, place, finding, by_id, ruling, res)
         await entities.remove(session, workspace_id, orphans)
-        ids = [each.id for each in changes]
+        ids = [change.id for change in changes]
         await append_audit(
             session,
             "optimize",
@@ -61,7 +61,7 @@ async def apply(
             ids,
             request,
             res,
-            sections=sorted({each.section for each in changes}),
+            sections=sorted({change.section for change in changes}),
             ruling_id=ruling and str(ruling),
         )
         first = await decisions.first_of_ruling(session, workspace_id, ruling) if ruling else None
@@ -75,28 +75,31 @@ async def _find_confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], 
     known: dict[CleanupChange, CleanupFinding] = {}
     for section, own in _by_section(changes).items():
         known |= await find_chosen(workspace_id, section, own, res)
-    for place, each in enumerate(changes):
-        if each not in known:
-            raise _conflict(place, each)
-        if not known[each].is_applicable:
-            raise Conflict(OVER.format(id=each.id, reason=known[each].reason), field=f"changes[{place}]")
-    return [known[each] for each in changes]
+    for place, change in enumerate(changes):
+        if change not in known:
+            raise _conflict(place, change)
+        if not known[change].is_applicable:
+            raise Conflict(OVER.format(id=change.id, reason=known[change].reason), field=f"changes[{place}]")
+    return [known[cleanup_change] for cleanup_change in changes]
 
 
 async def _check(session: Session, workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> None:
     """Checks the changes under the locks. Texts are not compared again: an equal version has an equal text."""
     for section, own in _by_section(changes).items():
-        found = await findings.among(session, workspace_id, section, ids_of(own), now=res.clock())
-        known = {frozenset({(each.id, each.version), (each.kept_id, each.kept_version)}) for each in found}
-        for each in own:
-            if frozenset({(each.id, each.version), (each.kept_id, each.kept_version)}) not in known:
-                raise _conflict(changes.index(each), each)
+        candidates = await findings.among(session, workspace_id, section, ids_of(own), now=res.clock())
+        known = {
+            frozenset({(candidate.id, candidate.version), (candidate.kept_id, candidate.kept_version)})
+            for candidate in candidates
+        }
+        for change in own:
+            if frozenset({(change.id, change.version), (change.kept_id, change.kept_version)}) not in known:
+                raise _conflict(changes.index(change), change)
 
 
 def _by_section(changes: Sequence[CleanupChange]) -> Mapping[Section, list[CleanupChange]]:
     found: dict[Section, list[CleanupChange]] = {}
-    for each in changes:
-        found.setdefault(each.section, []).append(each)
+    for change in changes:
+        found.setdefault(change.section, []).append(change)
     return found
 
 

@@ -43,8 +43,8 @@ def claim_groups(tasks: Mapping[str, Task], batch_size: int) -> list[ClaimGroup]
     alone = tuple(name for name, task in tasks.items() if task.together is None and not task.half)
     half = tuple(name for name, task in tasks.items() if task.half)
     joint = {name: task.max_batch or batch_size for name, task in tasks.items() if task.together is not None}
-    found = [ClaimGroup(alone), ClaimGroup(half, half=True), ClaimGroup(tuple(joint), tuple(joint.values()))]
-    return [each for each in found if each.kinds]
+    groups = [ClaimGroup(alone), ClaimGroup(half, half=True), ClaimGroup(tuple(joint), tuple(joint.values()))]
+    return [group for group in groups if group.kinds]
 
 
 def split(jobs: Sequence[Job], group: ClaimGroup) -> list[Batch]:

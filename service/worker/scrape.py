@@ -104,10 +104,10 @@ class Scrape:
         QUEUE_AGE.clear()
         for kind in get_args(JobName):  # 0 rather than no series, which an autoscaler would treat as unknown
             QUEUE_AGE.labels(kind).set(0)
-        for each in jobs:
-            QUEUE_JOBS.labels(each.kind, each.state).set(each.jobs)
-            if each.state == "due":
-                QUEUE_AGE.labels(each.kind).set(each.oldest_s)
+        for state in jobs:
+            QUEUE_JOBS.labels(state.kind, state.state).set(state.jobs)
+            if state.state == "due":
+                QUEUE_AGE.labels(state.kind).set(state.oldest_s)
         LOCKS_WAITING.set(await vitals.waiting_locks(session))
         WORKING_BYTES.set(await working.size_bytes(session))
         await self._read_replication(session)
@@ -126,11 +126,11 @@ class Scrape:
         DAY_COST.set(spent.cost)
 
     async def _read_replication(self, session: Session) -> None:
-        found = await vitals.replication(session)
-        STANDBYS.set(found.standbys)
+        replication = await vitals.replication(session)
+        STANDBYS.set(replication.standbys)
         for gauge, value in (
-            (STANDBY_LAG, found.lag_s),
-            (STANDBY_BYTES, found.lag_bytes),
-            (SLOT_BYTES, found.slot_bytes),
+            (STANDBY_LAG, replication.lag_s),
+            (STANDBY_BYTES, replication.lag_bytes),
+            (SLOT_BYTES, replication.slot_bytes),
         ):
             gauge.set(nan if value is None else value)

@@ -101,11 +101,11 @@ async def put_goal(
 async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources) -> WorkingEntry:
     """The entry. Reading counts as a use, so it is a writing transaction on the primary. Raises NotFound."""
     async with res.db.begin(scope.workspace_id) as session:
-        found = await working.use(session, scope, kind, key, now=res.clock())
-    metrics.count_look_up("working_memory", hits=int(found is not None), misses=int(found is None))
-    if found is None:
+        entry = await working.use(session, scope, kind, key, now=res.clock())
+    metrics.count_look_up("working_memory", hits=int(entry is not None), misses=int(entry is None))
+    if entry is None:
         raise missing(kind)
-    return found
+    return entry
 
 
 async def read_all(scope: WorkingScope, res: Resources) -> WorkingMemory:

@@ -56,10 +56,10 @@ async def take(database: Database, workspace_id: UUID, wanted: Sequence[tuple[To
     """Takes up to the given number of tokens from each, in the order given, in one transaction."""
     granted: dict[TokenBucket, Grant] = {}
     async with database.begin(workspace_id, generic_plans=True) as session:
-        for each, count in sorted(wanted, key=lambda pair: (pair[0].subject, pair[0].unit)):  # one order of locks
-            values = {"workspace": workspace_id, "subject": each.subject, "unit": each.unit, "wanted": float(count)}
-            values |= {"per_s": float(each.per_s), "burst": float(each.burst)}
+        for bucket, count in sorted(wanted, key=lambda pair: (pair[0].subject, pair[0].unit)):  # one order of locks
+            values = {"workspace": workspace_id, "subject": bucket.subject, "unit": bucket.unit, "wanted": float(count)}
+            values |= {"per_s": float(bucket.per_s), "burst": float(bucket.burst)}
             row = await direct.first(session, TAKE, values)
             assert row is not None
-            granted[each] = Grant(row.granted, row.tokens)
+            granted[bucket] = Grant(row.granted, row.tokens)
     return [granted[each] for each, _ in wanted]

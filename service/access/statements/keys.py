@@ -42,7 +42,7 @@ TOKEN_SECRET = text("SELECT token_secret(:proposed)")
 CREATE_WORKSPACE = text("SELECT create_workspace(:workspace, :name, :key, :key_name, :hash, :hint, :rights)")
 
 
-INFO = tuple(API_KEY.c[each.name] for each in fields(KeyInfo))
+INFO = tuple(API_KEY.c[field.name] for field in fields(KeyInfo))
 
 
 def rights_of(names: Iterable[str]) -> frozenset[Right]:

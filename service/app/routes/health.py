@@ -136,8 +136,8 @@ async def health(request: Request) -> Response:
     """200 if the database answers within 2 s and this version can read its schema, else 503. Needs no key. The reason
     is in the log and in `/v1/health/details`."""
     probe: Probe = request.app.state.probe
-    found = await probe.health()
-    return JSONResponse(found.model_dump(exclude_none=True), _http_status(found.status))
+    response = await probe.health()
+    return JSONResponse(response.model_dump(exclude_none=True), _http_status(response.status))
 
 
 @router.get(
@@ -173,7 +173,7 @@ def _http_status(status: Status) -> int:
 
 async def _details(res: Resources) -> HealthDetailsResponse:
     try:
-        found = await asyncio.wait_for(readiness.status(res.db), READY_TIMEOUT_S)
+        status = await asyncio.wait_for(readiness.status(res.db), READY_TIMEOUT_S)
     except SchemaMismatch as exc:
         return HealthDetailsResponse(status="unavailable", version=__version__, database="up", detail=exc.detail)
     except (ServiceError, TimeoutError):
@@ -183,10 +183,10 @@ async def _details(res: Resources) -> HealthDetailsResponse:
         detail=res.db.write_refusal or (res.active.note if res.active else None),
         version=__version__,
         database="up",
-        postgres=found.postgres,
-        pgvector=found.pgvector,
-        schema_version=found.revision,
-        queue_depth=found.queue_depth,
+        postgres=status.postgres,
+        pgvector=status.pgvector,
+        schema_version=status.revision,
+        queue_depth=status.queue_depth,
         embedder=res.embedder.model,
         llm=res.llm.model if res.llm else None,
         llm_status=res.model_status.said if res.llm else None,

@@ -49,12 +49,12 @@ async def patterns(job: Job, res: Resources) -> Counts:
             batch = await tool_patterns.unread(
                 session, job.workspace_id, ids, after=last, quiet_since=quiet_since, batch=BATCH_ROWS
             )
-        for each in batch:
+        for conversation in batch:
             async with res.db.read(job.workspace_id) as session:
-                uses = await tool_patterns.uses(session, each, quiet_since=quiet_since)
-            learned += await _learn(each, uses, res, context)
+                uses = await tool_patterns.uses(session, conversation, quiet_since=quiet_since)
+            learned += await _learn(conversation, uses, res, context)
             async with res.db.begin(job.workspace_id) as session:
-                await tool_patterns.mark(session, each)
+                await tool_patterns.mark(session, conversation)
                 seen += 1
                 await queue.advance(session, job, seen, seen)
         last = batch[-1].id if len(batch) == BATCH_ROWS else None
@@ -73,13 +73,15 @@ async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) 
         since = await exemplars.read_until(session, workspace_id) - OVERLAP
     while last is not None:
         async with res.db.read(workspace_id) as session:
-            found = await exemplars.candidates(session, workspace_id, after=last, since=since, now=now)
-        pairs = [(each.example or "", each.pattern) for each in found]
+            candidates = await exemplars.candidates(session, workspace_id, after=last, since=since, now=now)
+        pairs = [(candidate.example or "", candidate.pattern) for candidate in candidates]
         shares = await res.rules.run(pattern_examples.shares, pairs) if pairs else []
-        for each, share in zip(found, shares, strict=True):
-            if each.example_id is not None and share is not None:
-                drawn += await _draw(workspace_id, each.example_id, each.pattern_id, share, res, context)
-        ids = dict.fromkeys(each.pattern_id for each in found)
+        for example_candidate, share in zip(candidates, shares, strict=True):
+            if example_candidate.example_id is not None and share is not None:
+                drawn += await _draw(
+                    workspace_id, example_candidate.example_id, example_candidate.pattern_id, share, res, context
+                )
+        ids = dict.fromkeys(candidate.pattern_id for candidate in candidates)
         last = max(ids) if len(ids) == exemplars.PATTERNS_AT_ONCE else None
     return {"examples": drawn, "examples_until": int(now.timestamp())}
 

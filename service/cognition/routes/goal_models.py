@@ -176,13 +176,13 @@ def goal_response(goal: Goal, now: datetime) -> GoalResponse:
     return GoalResponse.of(goal, status=goal.status.value, overdue=goal.is_overdue(now))
 
 
-def goal_details_response(found: GoalDetails, now: datetime) -> GoalDetailsResponse:
+def goal_details_response(goal: GoalDetails, now: datetime) -> GoalDetailsResponse:
     return GoalDetailsResponse.of(
-        found.goal,
-        status=found.goal.status.value,
-        overdue=found.goal.is_overdue(now),
-        parent=goal_response(found.parent, now) if found.parent else None,
-        blockers=[goal_response(each, now) for each in found.blockers],
-        subgoals=[goal_response(each, now) for each in found.subgoals],
-        memory_ids=list(found.memory_ids),
+        goal.goal,
+        status=goal.goal.status.value,
+        overdue=goal.goal.is_overdue(now),
+        parent=goal_response(goal.parent, now) if goal.parent else None,
+        blockers=[goal_response(blocker, now) for blocker in goal.blockers],
+        subgoals=[goal_response(subgoal, now) for subgoal in goal.subgoals],
+        memory_ids=list(goal.memory_ids),
     )

@@ -85,7 +85,7 @@ async def list_goals(
     page, last = cursors.cut(found, limit)
     now = res.clock()
     return GoalPage(
-        results=[goal_response(each, now) for each in page],
+        results=[goal_response(goal, now) for goal in page],
         next_cursor=cursors.encode(last.created_at, last.id) if last else None,
     )
 
@@ -146,8 +146,8 @@ async def get_goal_history(
 ) -> GoalHistoryResponse:
     """Oldest first, with the values before and after each change."""
     wanted, before = uuid_of(id, missing), cursors.counts(cursor)
-    found = await goals.read_history(caller.workspace_id, wanted, res, skip=before[0], limit=limit + 1)
-    (page,), more = cursors.cut_each(before, limit, found)
+    changes = await goals.read_history(caller.workspace_id, wanted, res, skip=before[0], limit=limit + 1)
+    (page,), more = cursors.cut_each(before, limit, changes)
     return GoalHistoryResponse(
         results=[
             GoalHistoryItem.of(each, event=each.event.value, changes=dict(each.changes), timestamp=each.recorded_at)
@@ -246,5 +246,5 @@ async def _close(
     return send(serialize(goal))
 
 
-def _details(found: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
-    return answer(status, goal_details_response(found, now))
+def _details(goal: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
+    return answer(status, goal_details_response(goal, now))

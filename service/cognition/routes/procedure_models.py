@@ -230,18 +230,18 @@ class StrategySearchResponse(ResponseModel):
     warnings: list[str] = Field(description="What was skipped, each as `code: sentence`", default_factory=list)
 
 
-def strategy_details_response(found: Strategy) -> StrategyDetailsResponse:
-    return StrategyDetailsResponse.of(found, conversations=_uses(found))
+def strategy_details_response(strategy: Strategy) -> StrategyDetailsResponse:
+    return StrategyDetailsResponse.of(strategy, conversations=_uses(strategy))
 
 
-def learn_strategy_response(found: LearnedStrategy) -> LearnStrategyResponse:
-    event = "ADD" if found.is_new else "REINFORCE"
-    return LearnStrategyResponse.of(found.strategy, conversations=_uses(found.strategy), event=event)
+def learn_strategy_response(strategy: LearnedStrategy) -> LearnStrategyResponse:
+    event = "ADD" if strategy.is_new else "REINFORCE"
+    return LearnStrategyResponse.of(strategy.strategy, conversations=_uses(strategy.strategy), event=event)
 
 
-def strategy_search_hit(found: StrategyMatch) -> StrategySearchHit:
-    return StrategySearchHit.of(found.strategy, similarity=found.similarity, score=found.score)
+def strategy_search_hit(match: StrategyMatch) -> StrategySearchHit:
+    return StrategySearchHit.of(match.strategy, similarity=match.similarity, score=match.score)
 
 
-def _uses(found: Strategy) -> list[StrategyUseItem]:
-    return [StrategyUseItem(conversation_id=each, success=success) for each, success in found.conversations.items()]
+def _uses(strategy: Strategy) -> list[StrategyUseItem]:
+    return [StrategyUseItem(conversation_id=each, success=success) for each, success in strategy.conversations.items()]

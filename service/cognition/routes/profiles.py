@@ -109,5 +109,5 @@ def profile_response(found: Profile) -> ProfileResponse:
     return ProfileResponse.of(found, **asdict(found.traits))
 
 
-def _answer_stored(found: ProfileOutcome) -> StoredAnswer:
-    return answer(201 if found.is_new else 200, profile_response(found.profile))
+def _answer_stored(outcome: ProfileOutcome) -> StoredAnswer:
+    return answer(201 if outcome.is_new else 200, profile_response(outcome.profile))

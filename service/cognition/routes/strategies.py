@@ -76,12 +76,12 @@ async def list_strategies(
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> StrategyPage:
     """Newest first; with `channel`, those of that channel and of _global."""
-    found = await procedures.list_strategies(
+    strategies = await procedures.list_strategies(
         scope, res, task_type=task_type, tool_name=tool_name, after=cursors.decode(cursor), limit=limit + 1
     )
-    page, last = cursors.cut(found, limit)
+    page, last = cursors.cut(strategies, limit)
     return StrategyPage(
-        results=[StrategyResponse.of(each) for each in page],
+        results=[StrategyResponse.of(strategy) for strategy in page],
         next_cursor=cursors.encode(last.created_at, last.id) if last else None,
     )
 
@@ -99,12 +99,12 @@ async def find_strategies(
 ) -> StrategySearchResponse:
     """Ordered by similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
     clean = await clean_words(task, "task", res)
-    found, warnings = await strategy_ranking.find(
+    matches, warnings = await strategy_ranking.find(
         scope, clean, res, limit=limit, channels=channels or (), task_type=task_type
     )
-    shown = [each.strategy for each in found]
+    shown = [match.strategy for match in matches]
     note("strategies/search", scope, shown, query=clean, kind="procedural", channels=channels or (), top_k=limit)
-    return StrategySearchResponse(results=[strategy_search_hit(each) for each in found], warnings=list(warnings))
+    return StrategySearchResponse(results=[strategy_search_hit(match) for match in matches], warnings=list(warnings))
 
 
 @router.get(
@@ -155,9 +155,9 @@ async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: Wri
     return send(answer_count(count))
 
 
-def _answer_learn(found: LearnedStrategy) -> StoredAnswer:
-    return answer(201 if found.is_new else 200, learn_strategy_response(found))
+def _answer_learn(strategy: LearnedStrategy) -> StoredAnswer:
+    return answer(201 if strategy.is_new else 200, learn_strategy_response(strategy))
 
 
-def _details(found: Strategy) -> StoredAnswer:
-    return answer(200, strategy_details_response(found))
+def _details(strategy: Strategy) -> StoredAnswer:
+    return answer(200, strategy_details_response(strategy))

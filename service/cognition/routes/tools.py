@@ -85,10 +85,10 @@ async def list_tool_invocations(
     """Newest first by time of recording, as far back as invocations are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, conversation_id)
     after = None if cursor is None else cursors.unpack(cursor, _time_and_number)
-    found = await procedures.list_invocations(scope, wanted, res, after=after, limit=limit + 1)
-    page, last = cursors.cut(found, limit)
+    invocations = await procedures.list_invocations(scope, wanted, res, after=after, limit=limit + 1)
+    page, last = cursors.cut(invocations, limit)
     return ToolInvocationPage(
-        results=[ToolInvocationResponse.of(each) for each in page],
+        results=[ToolInvocationResponse.of(invocation) for invocation in page],
         next_cursor=cursors.pack(f"{last.recorded_at.isoformat()}|{last.id}") if last and last.recorded_at else None,
     )
 
@@ -135,7 +135,7 @@ async def list_tools(
 
 
 def _answer_recorded(use: Invocation) -> StoredAnswer:
-    redactions = [RedactionCount.of(each) for each in use.redactions]
+    redactions = [RedactionCount.of(redaction) for redaction in use.redactions]
     return answer(201, RecordedToolInvocationResponse.of(use, redactions=redactions))
 
 

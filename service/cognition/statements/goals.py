@@ -108,7 +108,7 @@ async def details(session: Session, workspace_id: UUID, goal: Goal) -> GoalDetai
         goal,
         known.get(goal.parent_id) if goal.parent_id else None,
         tuple(known[each] for each in goal.blocked_by[:MAX_SHOWN] if each in known),
-        tuple(known[each] for each in subgoal_ids if each in known),
+        tuple(known[subgoal_id] for subgoal_id in subgoal_ids if subgoal_id in known),
         tuple(memory_ids),
     )
 
@@ -211,7 +211,7 @@ async def set_edges(
     await session.execute(delete(GOAL_EDGE).where(*conditions, GOAL_EDGE.c.target_id.not_in(targets)))
     if targets:
         start = {"workspace_id": workspace_id, "source_id": goal_id, "rel_type": rel_type}
-        rows = [{**start, "target_id": each} for each in sorted(targets)]
+        rows = [{**start, "target_id": target} for target in sorted(targets)]
         await session.execute(insert(GOAL_EDGE).values(rows).on_conflict_do_nothing())
 
 

@@ -186,11 +186,15 @@ class ConversationContextResponse(ResponseModel):
     warnings: list[str] = Field(description="What was skipped, each as `code: sentence`", default_factory=list)
 
 
-def conversation_fields(found: Conversation, turn_count: int) -> dict[str, Any]:
+def conversation_fields(conversation: Conversation, turn_count: int) -> dict[str, Any]:
     """Fields whose names or values differ from the domain's."""
-    return {"run_id": found.external_id, "turn_count": turn_count, "consolidated": found.consolidated_at is not None}
+    return {
+        "run_id": conversation.external_id,
+        "turn_count": turn_count,
+        "consolidated": conversation.consolidated_at is not None,
+    }
 
 
-def transcript_turn(found: TranscriptTurn) -> TurnResponse:
-    marked = [WithdrawnSpanItem.of(each) for each in found.withdrawn]
-    return TurnResponse.of(found.turn, **{**turn_fields(found.turn), "withdrawn": marked})
+def transcript_turn(turn: TranscriptTurn) -> TurnResponse:
+    marked = [WithdrawnSpanItem.of(span) for span in turn.withdrawn]
+    return TurnResponse.of(turn.turn, **{**turn_fields(turn.turn), "withdrawn": marked})

@@ -109,7 +109,7 @@ async def list_conversations(
 ) -> ConversationPage:
     """`run_id` selects the conversation of this name. A conversation mentions the entities of the memories extracted
     from it."""
-    found, turn_counts = await reading.page(
+    conversations, turn_counts = await reading.page(
         scope,
         res,
         after=cursors.decode(cursor),
@@ -118,8 +118,11 @@ async def list_conversations(
         consolidated=consolidated,
         entity_id=entity_id,
     )
-    page, last = cursors.cut(found, limit)
-    results = [ConversationResponse.of(each, **conversation_fields(each, turn_counts.get(each.id, 0))) for each in page]
+    page, last = cursors.cut(conversations, limit)
+    results = [
+        ConversationResponse.of(conversation, **conversation_fields(conversation, turn_counts.get(conversation.id, 0)))
+        for conversation in page
+    ]
     return ConversationPage(results=results, next_cursor=cursors.encode(last.created_at, last.id) if last else None)
 
 
@@ -138,12 +141,12 @@ async def get_conversation(
     """The conversation is found by id or name; a name that several users have needs `user_id` or `agent_id`. The ETag
     is for If-Match."""
     after = None if cursor is None else cursors.unpack(cursor, _index)
-    found, turn_count, shown, last = await reading.details(owner, id, res, after=after, limit=limit)
-    response.headers["ETag"] = etag(found.version)
+    conversation, turn_count, shown, last = await reading.details(owner, id, res, after=after, limit=limit)
+    response.headers["ETag"] = etag(conversation.version)
     return ConversationDetailsResponse.of(
-        found,
-        **conversation_fields(found, turn_count),
-        turns=[transcript_turn(each) for each in shown],
+        conversation,
+        **conversation_fields(conversation, turn_count),
+        turns=[transcript_turn(turn) for turn in shown],
         next_cursor=None if last is None else cursors.pack(f"turn|{last}"),
     )
 
@@ -229,44 +232,48 @@ async def get_conversation_context(
     asked = None if query is None else await clean_words(query, "query", res)
     conversation = await reading.get(owner, id, res)
     shared = res.settings.search.include_shared if include_shared is None else include_shared
-    found = await context(conversation, asked, max_tokens, with_budget(res), include_shared=shared, detail=detail)
-    memories = [hit.memory for hit in found.memories]
+    conversation_context = await context(
+        conversation, asked, max_tokens, with_budget(res), include_shared=shared, detail=detail
+    )
+    memories = [hit.memory for hit in conversation_context.memories]
     note("context", conversation.scope, memories, query=asked, max_tokens=max_tokens)
     if reinforce:
         used(memories)
     return send_json(
         {
             "conversation_id": conversation.id,
-            "turns": [turn_item(each, detail) for each in found.turns],
+            "turns": [turn_item(turn, detail) for turn in conversation_context.turns],
             "memories": [
                 {**memory_item(each.memory, detail), "score": each.score, "similarity": each.similarity}
-                for each in found.memories
+                for each in conversation_context.memories
             ],
-            "context": found.text,
-            "tokens": found.tokens,
+            "context": conversation_context.text,
+            "tokens": conversation_context.tokens,
             "max_tokens": max_tokens,
-            "warnings": found.warnings,
+            "warnings": conversation_context.warnings,
         }
     )
 
 
-def _conversation(found: Conversation, *, turn_count: int, status: int = 200) -> StoredAnswer:
-    return answer(status, ConversationResponse.of(found, **conversation_fields(found, turn_count)))
+def _conversation(conversation: Conversation, *, turn_count: int, status: int = 200) -> StoredAnswer:
+    return answer(status, ConversationResponse.of(conversation, **conversation_fields(conversation, turn_count)))
 
 
-def _answer_opened(found: OpenedConversation) -> StoredAnswer:
-    conversation = found.conversation
-    return _conversation(conversation, turn_count=conversation.next_index, status=201 if found.is_new else 200)
-
-
-def _answer_stored(found: TurnOutcome) -> StoredAnswer:
-    body = StoreTurnResponse.of(
-        found.turn,
-        **turn_fields(found.turn),
-        redactions=[RedactionCount.of(each) for each in found.redactions],
-        warnings=list(found.warnings),
+def _answer_opened(opened_conversation: OpenedConversation) -> StoredAnswer:
+    conversation = opened_conversation.conversation
+    return _conversation(
+        conversation, turn_count=conversation.next_index, status=201 if opened_conversation.is_new else 200
     )
-    return answer(201 if found.is_new else 200, body)
+
+
+def _answer_stored(outcome: TurnOutcome) -> StoredAnswer:
+    body = StoreTurnResponse.of(
+        outcome.turn,
+        **turn_fields(outcome.turn),
+        redactions=[RedactionCount.of(redaction) for redaction in outcome.redactions],
+        warnings=list(outcome.warnings),
+    )
+    return answer(201 if outcome.is_new else 200, body)
 
 
 def _index(text: str) -> int:

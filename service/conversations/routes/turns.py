@@ -93,16 +93,16 @@ async def search_turns(
             limit=limit,
         )
     hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]
-    found = [hit.turn for hit in hits]
-    note("turns/search", scope, found, query=text, kind="episodic", channels=channels or (), limit=limit)
+    turns = [hit.turn for hit in hits]
+    note("turns/search", scope, turns, query=text, kind="episodic", channels=channels or (), limit=limit)
     results = [
         {
-            **turn_item(each.turn, detail),
-            "score": each.score,
-            "similarity": each.similarity,
-            "answer_probability": each.answer_probability,
+            **turn_item(turn_hit.turn, detail),
+            "score": turn_hit.score,
+            "similarity": turn_hit.similarity,
+            "answer_probability": turn_hit.answer_probability,
         }
-        for each in hits
+        for turn_hit in hits
     ]
     return send_json(
         {

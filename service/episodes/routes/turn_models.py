@@ -73,34 +73,34 @@ class TurnResponse(TurnListItem):
     created_at: Time = Field(description="When it was stored")
 
 
-def turn_fields(found: Turn) -> dict[str, Any]:
+def turn_fields(turn: Turn) -> dict[str, Any]:
     """Fields whose names differ from the domain's."""
     return {
-        "external_id": found.scope.run_id,
-        "turn_index": found.index,
-        "name": found.speaker,
-        "content": found.text,
+        "external_id": turn.scope.run_id,
+        "turn_index": turn.index,
+        "name": turn.speaker,
+        "content": turn.text,
         "withdrawn": [],
-        "content_hash": found.hash if found.whole is None else sha256(found.text),
-        "embedding": "stored" if found.embedded else "queued",
+        "content_hash": turn.hash if turn.whole is None else sha256(turn.text),
+        "embedding": "stored" if turn.embedded else "queued",
     }
 
 
-def turn_item(found: Turn, detail: Detail) -> dict[str, Any]:
+def turn_item(turn: Turn, detail: Detail) -> dict[str, Any]:
     """A TurnListItem, with detail=full a TurnResponse, for responses written without a model."""
     if detail == "full":
-        return TurnResponse.of(found, **turn_fields(found)).model_dump(mode="json")
+        return TurnResponse.of(turn, **turn_fields(turn)).model_dump(mode="json")
     return {
-        "id": found.id,
-        "conversation_id": found.conversation_id,
-        "external_id": found.scope.run_id,
-        "turn_index": found.index,
-        "role": found.role,
-        "name": found.speaker,
-        "content": found.text,
-        "metadata": found.metadata,
-        "timestamp": iso(found.timestamp),
-        "user_id": found.scope.user_id,
-        "agent_id": found.scope.agent_id,
-        "channel": found.scope.channel,
+        "id": turn.id,
+        "conversation_id": turn.conversation_id,
+        "external_id": turn.scope.run_id,
+        "turn_index": turn.index,
+        "role": turn.role,
+        "name": turn.speaker,
+        "content": turn.text,
+        "metadata": turn.metadata,
+        "timestamp": iso(turn.timestamp),
+        "user_id": turn.scope.user_id,
+        "agent_id": turn.scope.agent_id,
+        "channel": turn.scope.channel,
     }

@@ -168,7 +168,7 @@ LOCK_TURNS = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = 
 
 async def lock_turns(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> bool:
     """Locks turns against deletion until the transaction ends; returns whether all of them exist."""
-    values = {"workspace": scope.workspace_id, "ids": [each.id for each in turns]}
+    values = {"workspace": scope.workspace_id, "ids": [turn.id for turn in turns]}
     return len(await direct.fetch(session, LOCK_TURNS, values)) == len(turns)
 
 
@@ -205,18 +205,18 @@ class ConversationTail:
 
 async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> ConversationTail:
     """The last visible turns of a conversation, which may not exist yet."""
-    found = await of_scope(session, replace(scope, run_id=external_id))
-    if found is None:
+    conversation = await of_scope(session, replace(scope, run_id=external_id))
+    if conversation is None:
         return ConversationTail(0, ())
     turns = await session.execute(
         select(func.coalesce(TURN.c.shown, TURN.c.content), TURN.c.speaker, TURN.c.role)
-        .where(TURN.c.workspace_id == scope.workspace_id, TURN.c.conversation_id == found.id)
+        .where(TURN.c.workspace_id == scope.workspace_id, TURN.c.conversation_id == conversation.id)
         .where(TURN.c.shown.is_distinct_from(""))
         .order_by(TURN.c.turn_index.desc())
         .limit(limit)
     )
     last = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
-    return ConversationTail(found.next_index, tuple(reversed(last)))
+    return ConversationTail(conversation.next_index, tuple(reversed(last)))
 
 
 @dataclass(frozen=True, slots=True)
@@ -313,8 +313,8 @@ async def of_scope(session: Session, scope: Scope) -> Conversation | None:
         CONVERSATION.c.external_id == scope.run_id,
     )
     order = (CONVERSATION.c.channel == scope.channel).desc(), CONVERSATION.c.id
-    found = (await session.execute(query.order_by(*order).limit(1))).one_or_none()
-    return None if found is None else _conversation(found)
+    row = (await session.execute(query.order_by(*order).limit(1))).one_or_none()
+    return None if row is None else _conversation(row)
 
 
 async def page(

@@ -75,18 +75,18 @@ class TurnFilter:
 
     def rows(self, alias: str) -> Condition:
         """The other conditions, on `turn`."""
-        found = Condition(f"NOT {alias}.archived AND {alias}.shown IS DISTINCT FROM ''")
+        condition = Condition(f"NOT {alias}.archived AND {alias}.shown IS DISTINCT FROM ''")
         if self.since is not None:
-            found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": self.since})
+            condition &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": self.since})
         if self.until is not None:
-            found &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": self.until})
+            condition &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": self.until})
         if self.stored_by is not None:
-            found &= Condition(f"{alias}.created_at <= :stored_by", {"stored_by": self.stored_by})
+            condition &= Condition(f"{alias}.created_at <= :stored_by", {"stored_by": self.stored_by})
         if self.now is not None:
-            found &= scopes.of_nothing_expired(alias, self.now)
+            condition &= scopes.of_nothing_expired(alias, self.now)
         if self.conversation_id is not None:
-            found &= Condition(f"{alias}.conversation_id = :conversation", {"conversation": self.conversation_id})
-        return found
+            condition &= Condition(f"{alias}.conversation_id = :conversation", {"conversation": self.conversation_id})
+        return condition
 
 
 INSERT = insert_into("turn", by_default=("archived", "created_at", "shown"))
@@ -121,8 +121,8 @@ async def latest(
     query = _select().where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
     if now is not None:
         query = query.where(TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now))
-    found = await direct.page(session, query.order_by(TURN.c.turn_index.desc()).limit(limit), None, _turn)
-    return found[::-1]
+    turns = await direct.page(session, query.order_by(TURN.c.turn_index.desc()).limit(limit), None, _turn)
+    return turns[::-1]
 
 
 async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: int) -> list[Turn]:
@@ -212,8 +212,8 @@ def _select(generation: int | None = None) -> Select[Any]:
 
 
 def _of_nothing_expired(workspace_id: UUID, now: datetime) -> ColumnElement[bool]:
-    found = scopes.of_nothing_expired("turn", now) & Condition("true", {"workspace": workspace_id})
-    return cast(ColumnElement[bool], found.clause)
+    condition = scopes.of_nothing_expired("turn", now) & Condition("true", {"workspace": workspace_id})
+    return cast(ColumnElement[bool], condition.clause)
 
 
 def _has_vector(generation: int | None) -> Any:

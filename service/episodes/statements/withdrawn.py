@@ -115,7 +115,7 @@ async def withdraw(
         WithdrawnSpan(row.turn_id, *place(row, old_text), why.reason, row.memory_id, why.replaced_by) for row in rows
     ]
     await add(session, workspace_id, spans, history_id=why.history_id)
-    return sorted({each.turn_id for each in spans})
+    return sorted({span.turn_id for span in spans})
 
 
 async def add(
@@ -126,27 +126,27 @@ async def add(
         {
             "workspace": workspace_id,
             "id": uuid7(),
-            "turn_id": each.turn_id,
-            "start": each.start,
-            "end": each.end,
-            "reason": each.reason,
-            "memory_id": each.memory_id,
-            "replaced_by": each.replaced_by,
+            "turn_id": span.turn_id,
+            "start": span.start,
+            "end": span.end,
+            "reason": span.reason,
+            "memory_id": span.memory_id,
+            "replaced_by": span.replaced_by,
             "history_id": history_id,
         }
-        for each in spans
+        for span in spans
     ]
     await direct.insert(session, NewRows(INSERT, rows))
 
 
 async def add_to_present(session: Session, workspace_id: UUID, spans: Sequence[WithdrawnSpan]) -> None:
     """Adds spans, skipping turns that have been deleted."""
-    values = {"workspace": workspace_id, "turns": sorted({each.turn_id for each in spans})}
+    values = {"workspace": workspace_id, "turns": sorted({span.turn_id for span in spans})}
     lengths = {row.id: len(row.content) for row in await direct.fetch(session, LOCK, values)}
     await add(
         session,
         workspace_id,
-        [replace(each, end=min(each.end, lengths[each.turn_id])) for each in spans if each.turn_id in lengths],
+        [replace(span, end=min(span.end, lengths[span.turn_id])) for span in spans if span.turn_id in lengths],
     )
 
 
@@ -167,10 +167,10 @@ async def turns_shared_with(session: Session, workspace_id: UUID, ids: Sequence[
 
 async def of_turns(session: Session, workspace_id: UUID, turn_ids: Sequence[UUID]) -> dict[UUID, list[WithdrawnSpan]]:
     """The withdrawn spans by turn, in order, whether or not another memory still needs them."""
-    found: dict[UUID, list[WithdrawnSpan]] = {}
+    spans: dict[UUID, list[WithdrawnSpan]] = {}
     for row in await direct.fetch(session, SPANS, {"workspace": workspace_id, "turns": list(turn_ids)}):
-        found.setdefault(row.turn_id, []).append(WithdrawnSpan(*row))
-    return found
+        spans.setdefault(row.turn_id, []).append(WithdrawnSpan(*row))
+    return spans
 
 
 async def read_kept(
@@ -186,8 +186,8 @@ async def read_kept(
 
 def hidden_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> list[withdrawal.Span]:
     """The hidden spans of a turn. A sentence that was itself withdrawn, rather than with a memory, is always hidden."""
-    resting = [(each.start, each.end) for each in spans if each.memory_id is not None]
-    alone = [(each.start, each.end) for each in spans if each.memory_id is None]
+    resting = [(span.start, span.end) for span in spans if span.memory_id is not None]
+    alone = [(span.start, span.end) for span in spans if span.memory_id is None]
     return withdrawal.without([*withdrawal.without(resting, kept), *alone], [])
 
 
@@ -213,7 +213,10 @@ async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]
     await session.execute(NO_VECTOR, touched)
     await session.execute(NO_COPY, touched)  # working memory has copies of the last turns
     conversations = sorted({row.conversation_id for row, now in changed if now != ""})
-    jobs = [NewJob("embed", payload={TURNS_OF: str(each)}, max_attempts=LONG_MAX_ATTEMPTS) for each in conversations]
+    jobs = [
+        NewJob("embed", payload={TURNS_OF: str(conversation)}, max_attempts=LONG_MAX_ATTEMPTS)
+        for conversation in conversations
+    ]
     if jobs:
         await queue.enqueue(session, workspace_id, jobs)
 

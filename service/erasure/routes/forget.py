@@ -156,25 +156,25 @@ def _answer(found: Forgotten, *, dry_run: bool) -> StoredAnswer:
         removed=found.carried_out,
         matched=plan.matched,
         explanation=plan.explanation,
-        memories=[_memory(each, hidden=gone) for each in plan.memories],
-        turns=[_sentence(each, hidden=gone) for each in plan.sentences],
-        near_misses=[_memory(each, hidden=False) for each in plan.near],
+        memories=[_memory(target, hidden=gone) for target in plan.memories],
+        turns=[_sentence(sentence, hidden=gone) for sentence in plan.sentences],
+        near_misses=[_memory(target, hidden=False) for target in plan.near],
         receipt=receipt_response(found.receipt) if found.receipt is not None else None,
         warnings=list(found.warnings),
     )
     return answer(200, body)
 
 
-def _memory(found: ForgetTarget, *, hidden: bool) -> ForgottenMemoryItem:
+def _memory(target: ForgetTarget, *, hidden: bool) -> ForgottenMemoryItem:
     return ForgottenMemoryItem(
-        id=found.id,
-        memory=None if hidden else found.text,
-        reason="is purged" if hidden else found.reason,
-        remaining=None if hidden else found.remaining or None,
-        probability=found.probability,
+        id=target.id,
+        memory=None if hidden else target.text,
+        reason="is purged" if hidden else target.reason,
+        remaining=None if hidden else target.remaining or None,
+        probability=target.probability,
     )
 
 
-def _sentence(found: ForgetSentence, *, hidden: bool) -> ForgottenSentenceItem:
+def _sentence(sentence: ForgetSentence, *, hidden: bool) -> ForgottenSentenceItem:
     more = {"text": None, "reason": "is purged"} if hidden else {}
-    return ForgottenSentenceItem.of(found, **more)
+    return ForgottenSentenceItem.of(sentence, **more)

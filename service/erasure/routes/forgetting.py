@@ -160,12 +160,12 @@ async def reset_workspace(caller: Admin, res: ResourcesOf, write: WriteOf) -> Re
     return send(answer_count(await empty_workspace(caller.workspace_id, res, write.answered_by(answer_count))))
 
 
-def receipt_answer(found: PurgeReceipt) -> StoredAnswer:
-    return answer(200, receipt_response(found))
+def receipt_answer(receipt: PurgeReceipt) -> StoredAnswer:
+    return answer(200, receipt_response(receipt))
 
 
-def receipt_response(found: PurgeReceipt) -> PurgeReceiptResponse:
-    return PurgeReceiptResponse.of(found, purged=True, counts=dict(found.counts))
+def receipt_response(receipt: PurgeReceipt) -> PurgeReceiptResponse:
+    return PurgeReceiptResponse.of(receipt, purged=True, counts=dict(receipt.counts))
 
 
 def answer_count(found: ForgottenScope) -> StoredAnswer:

@@ -120,8 +120,8 @@ async def memories(session: Session, extent: Extent, session_id: str | None) -> 
     rows = scopes.owned("m", extent.scope, extent.channel)
     if session_id is not None:
         rows &= Condition("m.session_id = :session_id", {"session_id": session_id})
-    found = [StoredText(*row) for row in await _all(session, MEMORIES, rows)]
-    return sorted(found, key=lambda each: (each.created_at, each.id))
+    texts = [StoredText(*row) for row in await _all(session, MEMORIES, rows)]
+    return sorted(texts, key=lambda each: (each.created_at, each.id))
 
 
 async def turns(session: Session, extent: Extent, session_id: str | None) -> list[SpokenText]:
@@ -161,8 +161,8 @@ async def list_gone(session: Session, extent: Extent) -> list[StoredText]:
 
 async def lock_unchanged(session: Session, workspace_id: UUID, versions: Mapping[UUID, int]) -> list[UUID]:
     """Locks these memories, by ascending id; returns those that still have the given version."""
-    found = await session.execute(LOCK_TEXTS, {"workspace": workspace_id, "ids": sorted(versions)})
-    return [row.id for row in found if row.version == versions[row.id]]
+    result = await session.execute(LOCK_TEXTS, {"workspace": workspace_id, "ids": sorted(versions)})
+    return [row.id for row in result if row.version == versions[row.id]]
 
 
 async def spans(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemorySpan]:
@@ -178,8 +178,8 @@ async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, remove
     values = {"workspace": workspace_id, "turn": turn.id}
     spans = (await withdrawn.of_turns(session, workspace_id, [turn.id])).get(turn.id, [])
     await session.execute(FORGET_SPANS, values)
-    places = [replace(each, start=start, end=end) for each in spans for start, end in [shift(each, removed)]]
-    await withdrawn.add(session, workspace_id, [each for each in places if each.start < each.end])
+    places = [replace(span, start=start, end=end) for span in spans for start, end in [shift(span, removed)]]
+    await withdrawn.add(session, workspace_id, [span for span in places if span.start < span.end])
     for row in await direct.fetch(session, SOURCES_OF_TURN, values):
         start, end = withdrawal.move((row.start, row.end), removed)
         place = {"workspace": workspace_id, "memory_id": row.memory_id, "turn_id": turn.id}

@@ -145,14 +145,14 @@ def cursor_of(place: FeedPlace) -> str:
     return cursors.pack(f"{place.source}|{place.at.position}|{place.at.seq}|{place.moment.isoformat()}")
 
 
-def page_of(found: FeedPage) -> ChangesPage:
-    page, last = cursors.cut(found.entries, len(found.entries))
-    end = replace(found.end, at=last.at) if last else found.end
+def page_of(feed_page: FeedPage) -> ChangesPage:
+    page, last = cursors.cut(feed_page.entries, len(feed_page.entries))
+    end = replace(feed_page.end, at=last.at) if last else feed_page.end
     return ChangesPage(
-        results=[change_item(each, found.end) for each in page],
+        results=[change_item(entry, feed_page.end) for entry in page],
         next_cursor=cursor_of(end),
-        has_more=found.has_more or last is not None,
-        held_since=found.held_since,
+        has_more=feed_page.has_more or last is not None,
+        held_since=feed_page.held_since,
     )
 
 

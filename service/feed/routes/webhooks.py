@@ -109,8 +109,8 @@ class WebhookItem(ResponseModel):
     created_at: Time = Field(description="When it was created")
 
     @classmethod
-    def describing(cls, found: Webhook) -> Self:
-        return cls.of(found, events=list(found.events))
+    def describing(cls, webhook: Webhook) -> Self:
+        return cls.of(webhook, events=list(webhook.events))
 
 
 class CreateWebhookResponse(ResponseModel):
@@ -167,8 +167,8 @@ class DeliveryItem(ResponseModel):
     finished_at: Time | None = Field(description="When it was delivered, given up or dropped; null: waiting")
 
     @classmethod
-    def describing(cls, found: WebhookDelivery) -> Self:
-        return cls.of(found, change_id=found.at.id)
+    def describing(cls, delivery: WebhookDelivery) -> Self:
+        return cls.of(delivery, change_id=delivery.at.id)
 
 
 class DeliveriesPage(ResponseModel):
@@ -190,8 +190,8 @@ async def create_webhook(
 @router.get("", summary="List the webhooks of the workspace", responses=errors.keyed())
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """The webhooks are returned without their secrets."""
-    found = await webhook_admin.list_all(caller.workspace_id, res)
-    return WebhooksResponse(results=[WebhookItem.describing(each) for each in found])
+    webhooks = await webhook_admin.list_all(caller.workspace_id, res)
+    return WebhooksResponse(results=[WebhookItem.describing(webhook) for webhook in webhooks])
 
 
 @router.get("/{id}", summary="Get a webhook", responses=errors.keyed(404))
@@ -208,8 +208,8 @@ async def update_webhook(
     """A new `url` and `enabled: true` reset the failures and retry dead deliveries. Changes that occur while it is
     disabled are sent once it is enabled."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
-    found = await webhook_admin.change(caller.workspace_id, uuid_of(id, webhook_admin.missing), given, res, write)
-    return WebhookItem.describing(found)
+    webhook = await webhook_admin.change(caller.workspace_id, uuid_of(id, webhook_admin.missing), given, res, write)
+    return WebhookItem.describing(webhook)
 
 
 @router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.keyed(404))
@@ -248,9 +248,9 @@ async def list_webhook_deliveries(
     """Newest first; kept for 7 days after they finish. Dead ones are retried when the webhook is enabled again."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)
     wanted = uuid_of(id, webhook_admin.missing)
-    found = await webhook_admin.list_deliveries(
+    deliveries = await webhook_admin.list_deliveries(
         caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1
     )
-    shown, last = cursors.cut(found, limit)
+    shown, last = cursors.cut(deliveries, limit)
     more = cursors.pack(str(last.id)) if last else None
-    return DeliveriesPage(results=[DeliveryItem.describing(each) for each in shown], next_cursor=more)
+    return DeliveriesPage(results=[DeliveryItem.describing(delivery) for delivery in shown], next_cursor=more)

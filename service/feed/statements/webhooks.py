@@ -115,12 +115,12 @@ async def add_deliveries(
             "workspace_id": workspace_id,
             "id": uuid7(),
             "webhook_id": webhook_id,
-            "position": each.at.position,
-            "seq": each.at.seq,
-            "event": each.kind,
-            "memory_id": each.memory_id,
+            "position": entry.at.position,
+            "seq": entry.at.seq,
+            "event": entry.kind,
+            "memory_id": entry.memory_id,
         }
-        for each in entries
+        for entry in entries
     ]
     if rows:
         await session.execute(insert(WEBHOOK_DELIVERY), rows)

@@ -145,9 +145,9 @@ async def search_entities(
     seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
     kind = type_name(type) if type else None
     hits, warnings = await reading.search(seen, wanted, res, kind=kind, limit=limit, counts=counts)
-    shown = [each.entity for each in hits]
+    shown = [hit.entity for hit in hits]
     note("entities/search", scope, shown, query=wanted, kind="entity", channels=channels or (), limit=limit)
-    results = [EntitySearchHit.of(each.entity, score=each.score, similarity=each.similarity) for each in hits]
+    results = [EntitySearchHit.of(hit.entity, score=hit.score, similarity=hit.similarity) for hit in hits]
     return EntitySearchResponse(results=results, warnings=warnings)
 
 
@@ -203,13 +203,13 @@ async def undo_entity_merge(id: str, caller: Changer, res: ResourcesOf, write: W
     return send(_answer_merge(await entity.unmerge(caller.workspace_id, uuid_of(id, entity.missing), res, context)))
 
 
-def _answer_merge(found: MergeOutcome) -> StoredAnswer:
-    done = found.merge
+def _answer_merge(outcome: MergeOutcome) -> StoredAnswer:
+    done = outcome.merge
     body = EntityMergeResponse.of(
         done,
         source_id=done.absorbed_id,
         target_id=done.entity_id,
-        entities=[EntityResponse.of(each) for each in found.entities],
+        entities=[EntityResponse.of(each) for each in outcome.entities],
     )
     return answer(200, body)
 

@@ -85,7 +85,7 @@ async def list_entity_relations(
         edge, direction = last[0].relation, last[1]
         far = edge.target_id if direction == "out" else edge.source_id
         more = cursors.pack(f"{edge.strength!r}|{far}|{edge.id}")
-    results = [relation_response(each) for each, _ in page]
+    results = [relation_response(relation) for relation, _ in page]
     return EntityRelationPage(entities=[EntityResponse.of(each) for each in named], results=results, next_cursor=more)
 
 
@@ -155,12 +155,12 @@ async def get_entity_graph(
     the response."""
     starts = _ids(ids)
     max_nodes = max(limit, len(starts))
-    found = await reading.graph(seen, starts, edges, res, depth=depth, limit=max_nodes, counts=counts)
-    page, last = cursors.cut(found.relations, len(found.relations))
+    graph = await reading.graph(seen, starts, edges, res, depth=depth, limit=max_nodes, counts=counts)
+    page, last = cursors.cut(graph.relations, len(graph.relations))
     body = EntityGraphResponse(
-        nodes=[EntityGraphNode.of(node, depth=each.depth) for each, node in found.nodes],
-        relations=[relation_response(each) for each in page],
-        truncated=found.truncated or last is not None,
+        nodes=[EntityGraphNode.of(node, depth=each.depth) for each, node in graph.nodes],
+        relations=[relation_response(relation) for relation in page],
+        truncated=graph.truncated or last is not None,
     )
     return send(answer(200, body))  # validated once: a response has hundreds of rows
 
@@ -180,8 +180,8 @@ async def find_entity_path(
     return EntityPathResponse(
         found=bool(nodes),
         length=len(way.relations) if nodes else None,
-        nodes=[EntityResponse.of(each) for each in nodes],
-        relations=[relation_response(each) for each in relations],
+        nodes=[EntityResponse.of(node) for node in nodes],
+        relations=[relation_response(relation) for relation in relations],
         truncated=way.truncated,
     )
 
@@ -200,7 +200,7 @@ def _ids(given: list[str]) -> list[UUID]:
 
 def _place(text: str) -> EdgePageKey:
     strength, far, last = text.split("|")
-    found = EdgePageKey(float(strength), UUID(far), UUID(last))
-    if not math.isfinite(found.strength):
+    key = EdgePageKey(float(strength), UUID(far), UUID(last))
+    if not math.isfinite(key.strength):
         raise ValueError
-    return found
+    return key

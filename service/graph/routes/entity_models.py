@@ -232,7 +232,7 @@ class EntityMergeResponse(ResponseModel):
     entities: list[EntityResponse] = Field(description="The remaining entities: the target, or both after an undo")
 
 
-def relation_response(found: ShownRelation) -> EntityRelationResponse:
+def relation_response(relation: ShownRelation) -> EntityRelationResponse:
     return EntityRelationResponse.of(
-        found.relation, source=found.source, target=found.target, memory_ids=found.memory_ids
+        relation.relation, source=relation.source, target=relation.target, memory_ids=relation.memory_ids
     )

@@ -154,19 +154,24 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
 
 
 async def draw(
-    session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], found: Sequence[Relation], *, extracted_by: str
+    session: Session,
+    workspace_id: UUID,
+    memory_ids: Sequence[UUID],
+    relations: Sequence[Relation],
+    *,
+    extracted_by: str,
 ) -> None:
     """Replaces the edges that `extracted_by` made at these memories; edges made by callers or other extractors stay.
     The caller has locked the ends."""
-    drawn = sorted(found, key=lambda each: (str(each.source_id), str(each.type), str(each.target_id)))
+    drawn = sorted(relations, key=lambda each: (str(each.source_id), str(each.type), str(each.target_id)))
     values = {
         "workspace": workspace_id,
         "memory_ids": list(memory_ids),
         "extracted_by": extracted_by,
-        "sources": [each.source_id for each in drawn],
-        "types": [str(each.type) for each in drawn],
-        "targets": [each.target_id for each in drawn],
-        "strengths": [each.strength for each in drawn],
+        "sources": [relation.source_id for relation in drawn],
+        "types": [str(relation.type) for relation in drawn],
+        "targets": [relation.target_id for relation in drawn],
+        "strengths": [relation.strength for relation in drawn],
     }
     await direct.fetch(session, DRAW, values)
 
@@ -206,7 +211,7 @@ async def of_memory(
 
 async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *, target_id: UUID) -> list[UUID]:
     """The memories that have an edge of this kind to `target_id`. Uses ix_memory_edge_target."""
-    found = await session.scalars(
+    rows = await session.scalars(
         select(MEMORY_EDGE.c.source_id)
         .where(
             MEMORY_EDGE.c.workspace_id == workspace_id,
@@ -215,7 +220,7 @@ async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *
         )
         .order_by(MEMORY_EDGE.c.source_id)
     )
-    return list(found)
+    return list(rows)
 
 
 async def walk(session: Session, workspace_id: UUID, start: UUID, options: WalkOptions, *, now: datetime) -> Walk:
@@ -280,13 +285,13 @@ def _values(workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: 
     return {
         "workspace": workspace_id,
         "ids": list(ids),
-        "types": [str(each) for each in options.types] or None,
+        "types": [str(relation_type) for relation_type in options.types] or None,
         "now": now,
         "include_archived": options.include_archived,
         "fan_out": options.fan_out + 1,
     }
 
 
-COLUMNS = [MEMORY_EDGE.c["rel_type" if each.name == "type" else each.name] for each in fields(Relation)]
+COLUMNS = [MEMORY_EDGE.c["rel_type" if field.name == "type" else field.name] for field in fields(Relation)]
 
 _relation = direct.reader(Relation, type=lambda row: RelationType(row.rel_type))

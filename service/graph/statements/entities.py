@@ -286,8 +286,8 @@ def embedded_text(name: str, description: str | None) -> CleanText:
 
 async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> int:
     """Deletes entities with their aliases, vectors, relations and mentions; returns how many."""
-    found = await session.execute(REMOVE, {"workspace": workspace_id, "ids": list(ids)})
-    return found.rowcount
+    result = await session.execute(REMOVE, {"workspace": workspace_id, "ids": list(ids)})
+    return result.rowcount
 
 
 async def delete_unnamed(session: Session, scope: Scope, channel: str | None, *, upto: datetime) -> None:
@@ -384,9 +384,9 @@ async def search(
         statement = text(SEARCH_NAMES_AND_VECTORS.format(rows=rows.sql))
         statement = statement.bindparams(bindparam("query_vector", type_=Half()))
         values |= {"query_vector": vector.tolist(), "generation": generation}
-    found = await session.execute(statement.columns(properties=JSONB()), values)
+    result = await session.execute(statement.columns(properties=JSONB()), values)
     return [
-        EntityMatch(entity_of(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in found
+        EntityMatch(entity_of(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in result
     ]
 
 

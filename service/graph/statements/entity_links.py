@@ -139,8 +139,8 @@ async def read_known(
 async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMention]) -> None:
     """Inserts the entities that do not exist yet, each as first mentioned; an existing one keeps its type."""
     new: dict[tuple[EntityOwner, str], EntityMention] = {}
-    for each in mentions:
-        new.setdefault((each.owner, key(each.named.name)), each)
+    for mention in mentions:
+        new.setdefault((mention.owner, key(mention.named.name)), mention)
     if not new:
         return
     await direct.fetch(
@@ -150,12 +150,12 @@ async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMen
             "workspace": workspace_id,
             **_columns([owner for owner, _ in new]),
             "ids": [uuid7() for _ in new],
-            "names": [each.named.name for each in new.values()],
+            "names": [entity_mention.named.name for entity_mention in new.values()],
             "keys": [name_key for _, name_key in new],
-            "types": [each.named.type for each in new.values()],
-            "descriptions": [each.named.description for each in new.values()],
-            "extractors": [each.extracted_by for each in new.values()],
-            "first_seen": [each.seen_at for each in new.values()],
+            "types": [entity_mention.named.type for entity_mention in new.values()],
+            "descriptions": [entity_mention.named.description for entity_mention in new.values()],
+            "extractors": [entity_mention.extracted_by for entity_mention in new.values()],
+            "first_seen": [entity_mention.seen_at for entity_mention in new.values()],
         },
     )
 
@@ -167,10 +167,10 @@ async def link(
     by memory and key. If two extractors read the same name, the first keeps the link."""
     values = {
         "workspace": workspace_id,
-        **_columns([each.owner for each in mentions]),
-        "memory_ids": [each.memory_id for each in mentions],
-        "keys": [key(each.named.name) for each in mentions],
-        "extractors": [each.extracted_by for each in mentions],
+        **_columns([mention.owner for mention in mentions]),
+        "memory_ids": [mention.memory_id for mention in mentions],
+        "keys": [key(mention.named.name) for mention in mentions],
+        "extractors": [mention.extracted_by for mention in mentions],
         "read": [memory_id for memory_id, _ in read],
         "readers": [by for _, by in read],
     }
@@ -189,4 +189,4 @@ async def remove_unnamed(session: Session, workspace_id: UUID, ids: Sequence[UUI
 
 
 def _columns(owners: Sequence[EntityOwner]) -> dict[str, object]:
-    return {"users": [each.user_id for each in owners], "channels": [each.channel for each in owners]}
+    return {"users": [owner.user_id for owner in owners], "channels": [each.channel for each in owners]}

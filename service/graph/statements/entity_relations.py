@@ -192,7 +192,7 @@ async def put(
     session: Session, workspace_id: UUID, relation: EntityRelation, *, now: datetime
 ) -> tuple[EntityRelation, bool]:
     """Stores an edge; returns it, and whether it is new. An existing one gets the new values."""
-    given = {each.name: getattr(relation, each.name) for each in fields(relation)}
+    given = {field.name: getattr(relation, field.name) for field in fields(relation)}
     values = {**given, "workspace": workspace_id, "properties": dict(relation.properties), "now": now}
     values = {name: values[name] for name in PUT.compile().params}
     row = (await session.execute(PUT, values)).one()
@@ -211,21 +211,21 @@ async def store_extracted(
     ends first."""
     values: dict[str, Any] = {
         "workspace": workspace_id,
-        "sources": [each.source_id for each in relations],
-        "types": [each.type for each in relations],
-        "targets": [each.target_id for each in relations],
-        "extractors": [each.extracted_by for each in relations],
+        "sources": [relation.source_id for relation in relations],
+        "types": [relation.type for relation in relations],
+        "targets": [relation.target_id for relation in relations],
+        "extractors": [relation.extracted_by for relation in relations],
     }
     if relations:
         new = {
             "ids": [uuid7() for _ in relations],
-            "labels": [each.label for each in relations],
-            "confidences": [each.confidence for each in relations],
+            "labels": [relation.label for relation in relations],
+            "confidences": [relation.confidence for relation in relations],
             "now": now,
         }
         await direct.fetch(session, ADD_EXTRACTED, values | new)
     evidence = {
-        "memory_ids": [each.memory_id for each in relations],
+        "memory_ids": [relation.memory_id for relation in relations],
         "read": [memory_id for memory_id, _ in read],
         "readers": [by for _, by in read],
     }

@@ -103,19 +103,19 @@ async def neighbourhood(
     """The entities up to `depth` (1..3) edges away from the starts: at most `limit`, nearest first, then by the
     strength of the edge that leads to them; each once."""
     reached = [ReachedEntity(each, 0, None) for each in dict.fromkeys(starts)]
-    frontier = [each.entity_id for each in reached]
+    frontier = [entity.entity_id for entity in reached]
     truncated = False
     for hop in range(1, depth + 1):
         room = limit - len(reached)
-        seen = [each.entity_id for each in reached]
+        seen = [entity.entity_id for entity in reached]
         fresh, cut = await _advance(session, workspace_id, frontier, seen, edges, room=room + 1)
         truncated |= cut or len(fresh) > room
-        found = [ReachedEntity(far, hop, by) for far, by in fresh[:room]]
-        reached += found
-        frontier = [each.entity_id for each in found]
+        entities = [ReachedEntity(far, hop, by) for far, by in fresh[:room]]
+        reached += entities
+        frontier = [entity.entity_id for entity in entities]
         if not frontier:
             break
-    ids = [each.entity_id for each in reached]
+    ids = [entity.entity_id for entity in reached]
     values = {**edges.values, "workspace": workspace_id, "ids": ids, "fan_out": FAN_OUT, "limit": limit * 4}
     inside = {edge.id: edge for edge in map(relation_of, await session.execute(INSIDE, values))}
     for each in reached:

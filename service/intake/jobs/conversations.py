@@ -161,11 +161,11 @@ async def _queue(job: Job, res: Resources) -> Counts:
     return {"conversations": queued}
 
 
-def _job_of(found: UnreadTurns, res: Resources) -> NewJob:
-    given = CallerFields(timezone=res.settings.memories.timezone, session_id=found.name, compare=NO_MESSAGES)
-    draft = Draft(found.scope, CleanText(""), given, Options(), res.clock())
-    conversation = ConversationDraft(found.scope, [draft], None, infer=True)
-    payload = deferred.consolidation_payload(conversation, draft, found.conversation_id, found.first, found.last)
+def _job_of(turns: UnreadTurns, res: Resources) -> NewJob:
+    given = CallerFields(timezone=res.settings.memories.timezone, session_id=turns.name, compare=NO_MESSAGES)
+    draft = Draft(turns.scope, CleanText(""), given, Options(), res.clock())
+    conversation = ConversationDraft(turns.scope, [draft], None, infer=True)
+    payload = deferred.consolidation_payload(conversation, draft, turns.conversation_id, turns.first, turns.last)
     return NewJob("consolidate", payload=payload, max_attempts=LONG_MAX_ATTEMPTS)
 
 
@@ -178,5 +178,5 @@ async def _find_kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnCont
 
 
 def _ids(curated: StoreResult) -> StoredAnswer:
-    ids = [str(each.memory_id) for each in curated.outcomes if each.memory_id]
+    ids = [str(outcome.memory_id) for outcome in curated.outcomes if outcome.memory_id]
     return StoredAnswer(200, {"results": ids, "warnings": list(curated.warnings)})

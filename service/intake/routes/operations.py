@@ -91,6 +91,6 @@ class OperationResponse(ResponseModel):
 async def get_operation(id: str, caller: Reader, res: ResourcesOf) -> OperationResponse:
     """The state of a request that returned 202. Finished operations are kept as long as finished jobs, 7 days by
     default."""
-    found = await progress(caller.workspace_id, uuid_of(id, missing), res)
-    done = OperationProgress(**found.progress) if found.progress else None
-    return OperationResponse.of(found, status=found.state, progress=done, result=found.result or None)
+    operation = await progress(caller.workspace_id, uuid_of(id, missing), res)
+    done = OperationProgress(**operation.progress) if operation.progress else None
+    return OperationResponse.of(operation, status=operation.state, progress=done, result=operation.result or None)

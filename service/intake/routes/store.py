@@ -87,7 +87,7 @@ async def store_memories(
     items = await asyncio.gather(*(_item(index, one, caller, res, write) for index, one in enumerate(body.items)))
     answers = await store_batch(items, res, res.context.deadline.lift())
     found = [_batch_item(index, each) for index, each in enumerate(answers)]
-    good = sum(each.error is None for each in found)
+    good = sum(item.error is None for item in found)
     usage = llm_usage(res.context.budget.used)
     return StoreBatchResponse(results=found, succeeded=good, failed=len(found) - good, usage=usage)
 

@@ -128,7 +128,7 @@ async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources)
         raise TooLarge(REPEATED, field="metadata")
     drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
     if caller.may(Right.DELETE):
-        drafts = [replace(each, options=replace(each.options, may_delete=True)) for each in drafts]
+        drafts = [replace(draft, options=replace(draft.options, may_delete=True)) for draft in drafts]
     external_id = body.run_id or body.session_id or scope.run_id
     if caller.wall.run_id not in (None, external_id):
         raise Forbidden("session_id: this key is restricted to another run.", field="session_id")
@@ -173,7 +173,7 @@ def _texts(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[str]]:
 def list_texts(body: StoreRequest) -> list[str]:
     """All texts of one item."""
     if isinstance(body.messages, list):
-        return [_text_of(each)[0] for each in body.messages]
+        return [_text_of(message)[0] for message in body.messages]
     return [body.messages or body.content or ""]
 
 

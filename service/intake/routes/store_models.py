@@ -211,7 +211,7 @@ class StoreRequest(MemoryFields):
             for each in (given, *(said if isinstance(said, list) else ()))
             if isinstance(each, dict)
         ]
-        zone = next((found for each in times if (found := moments.zone_of(each))), None)
+        zone = next((found for time in times if (found := moments.zone_of(time))), None)
         return {**given, "timezone": zone} if zone else given
 
     @model_validator(mode="after")
@@ -390,7 +390,7 @@ def store_outcome(outcome: Outcome) -> StoreOutcome:
         **_annotation(draft),
         tags=list(draft.tags),
         tag_prefixes=list(draft.tag_prefixes),
-        pii=PiiSummary(redactions=[RedactionCount.of(each) for each in draft.redactions]),
+        pii=PiiSummary(redactions=[RedactionCount.of(redaction) for redaction in draft.redactions]),
         embedding=draft.embedding_status,
         enrichment="queued" if outcome.event is not Action.NONE and not draft.options.dry_run else "none",
         summarized=draft.original_length is not None,

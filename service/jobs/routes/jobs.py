@@ -82,9 +82,9 @@ class JobItem(ResponseModel):
     finished_at: Time | None = Field(description="When it was done, dead or cancelled; null: not yet")
 
     @classmethod
-    def describing(cls, found: JobRecord) -> Self:
-        shown = JobProgress.after(found.progress, found.begun_s) if found.progress else None
-        return cls.of(found, progress=shown, age_s=float(found.age_s))
+    def describing(cls, job: JobRecord) -> Self:
+        shown = JobProgress.after(job.progress, job.begun_s) if job.progress else None
+        return cls.of(job, progress=shown, age_s=float(job.age_s))
 
 
 class RetriedJobs(ResponseModel):
@@ -155,7 +155,7 @@ async def list_jobs(
     found = await jobs.list_jobs(JobsOf(caller, system), state or OPEN, res, name=name, before=before, limit=limit + 1)
     shown, last = cursors.cut(found, limit)
     more = cursors.pack(str(last.id)) if last else None
-    return JobsPage(results=[JobItem.describing(each) for each in shown], next_cursor=more)
+    return JobsPage(results=[JobItem.describing(job) for job in shown], next_cursor=more)
 
 
 @router.get("/{name}", summary="Get the state and last runs of jobs with one name", responses=errors.keyed(400))
@@ -165,9 +165,9 @@ async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
     return JobDetails.of(
         found,
         name=name,
-        states=[JobStateCount.of(each) for each in found.states],
-        progress=next((JobItem.describing(each).progress for each in found.running), None),
-        runs=[JobRunItem.of(each) for each in found.runs],
+        states=[JobStateCount.of(count) for count in found.states],
+        progress=next((JobItem.describing(job).progress for job in found.running), None),
+        runs=[JobRunItem.of(run) for run in found.runs],
     )
 
 

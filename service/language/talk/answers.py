@@ -67,8 +67,8 @@ def only_agrees(message: str) -> bool:
 
 def names_nobody(message: str) -> bool:
     """Whether a message speaks of a person whom it does not name: "He owes me 60 euros." """
-    found = _PERSON.search(message)
-    return found is not None and not text_values.names(f"x {message[: found.start()]}")
+    match = _PERSON.search(message)
+    return match is not None and not text_values.names(f"x {message[: match.start()]}")
 
 
 def corrects(message: str) -> bool:

@@ -83,18 +83,18 @@ def _voices(text: str) -> list[Passage]:
 
 def _is_transcript(text: str, labels: Sequence[re.Match[str]]) -> bool:
     """Two voices at least: roles, or names of which one comes back or that all say sentences."""
-    names = [each["label"].casefold() for each in labels]
+    names = [match["label"].casefold() for match in labels]
     if len(names) < 2 or len(set(names)) < 2:
         return False
     if sum(name in _ROLES for name in names) >= 2:
         return True
-    ends = [*(each.start() for each in labels[1:]), len(text)]
+    ends = [*(match.start() for match in labels[1:]), len(text)]
     sentences_ = all(re.search(r"[.!?]\W*$", text[a.end() : end].strip()) for a, end in zip(labels, ends, strict=True))
     return labels[0].re is _LABEL and labels[0].start() <= 1 and (len(set(names)) < len(names) or sentences_)
 
 
 def _speeches(text: str, labels: Sequence[re.Match[str]]) -> Iterator[Passage]:
-    ends = [*(each.start() for each in labels[1:]), len(text)]
+    ends = [*(match.start() for match in labels[1:]), len(text)]
     if text[: labels[0].start()].strip():
         yield Passage(0, labels[0].start())
     for label, end in zip(labels, ends, strict=True):

@@ -90,16 +90,21 @@ def _told(said: Said, text: str) -> str:
 
 def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo) -> list[Quote]:
     """The facts of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
-    turns = [part for place, each in enumerate((*before, *said)) if not each.is_silent for part in _parts(place, each)]
-    found: list[Quote] = []
+    turns = [
+        part
+        for place, utterance in enumerate((*before, *said))
+        if not utterance.is_silent
+        for part in _parts(place, utterance)
+    ]
+    quotes: list[Quote] = []
     kept = set[str]()
     for at, each in enumerate(turns):
         quote = _quote(turns[max(0, at - OWN_PARTS) : at], each, kept, zone, new=each.place >= len(before))
         if quote is not None:
             kept |= keeping.content(quote.text)
             if each.place >= len(before):
-                found.append(_count_places(quote, len(before)))
-    return found
+                quotes.append(_count_places(quote, len(before)))
+    return quotes
 
 
 def _parts(place: int, said: Utterance) -> Iterator[Said]:

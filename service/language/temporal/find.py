@@ -77,12 +77,12 @@ def find(
     """
     if reference.tzinfo is None:
         raise ValueError("the reference time must be aware")
-    found: list[Mention] = []
+    mentions: list[Mention] = []
     for start, end in islice(sentences.with_time(text), MAX_SENTENCES):
         raw, low = text[start:end], _lower(text[start:end])
         scene = TimeContext(low, raw, reference.astimezone(UTC), zone, _guided(low, leaning(low)), asked)
-        found += [mention for piece in _expressions(scene) if (mention := _mention(scene, piece, text, start))]
-    return tuple(found)
+        mentions += [mention for piece in _expressions(scene) if (mention := _mention(scene, piece, text, start))]
+    return tuple(mentions)
 
 
 def _expressions(scene: TimeContext) -> list[TimePiece]:
@@ -108,8 +108,8 @@ def pieces(scene: TimeContext) -> Iterator[TimePiece]:
         start = token.start()
         if start < end or (token[0].isalpha() and token[0] not in words.STARTS):
             continue
-        found = _ANY.match(scene.text, start)
-        piece = _read(scene, start, int((found.lastgroup or "r0")[1:])) if found else None
+        match = _ANY.match(scene.text, start)
+        piece = _read(scene, start, int((match.lastgroup or "r0")[1:])) if match else None
         if piece:
             yield piece
             end = piece.end

@@ -100,9 +100,9 @@ def _holiday(
     lean = at.lean if which is None else Lean.PAST if which < 0 else Lean.FUTURE
     days = [date_of(name, year) for year in range(at.scene.now.year - 1, at.scene.now.year + 2)]
     if lean is Lean.PAST:
-        day = [each for each in days if each < at.scene.today][-1]
+        day = [moment for moment in days if moment < at.scene.today][-1]
     else:
-        day = next(each for each in days if each >= at.scene.today)
+        day = next(moment for moment in days if moment >= at.scene.today)
     return at.whole(_days(name, around, day.year), unit, sort="holiday")
 
 

@@ -60,8 +60,8 @@ def tag(text: str, mentions: Sequence[Mention], reference: datetime) -> Temporal
 
 def _acts_now(text: str) -> bool:
     """Whether the first verb of a lower-cased text is a plain present."""
-    found = _NOW.match(text)
-    return found is not None and (found["base"] is None or Lean.PAST not in tense.verbs(found["base"]))
+    match = _NOW.match(text)
+    return match is not None and (match["base"] is None or Lean.PAST not in tense.verbs(match["base"]))
 
 
 def _counts(mention: Mention, text: str) -> bool:

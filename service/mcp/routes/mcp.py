@@ -104,16 +104,16 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
 
 async def _call(asgi: ASGIApp, scope: Scope, receive: Receive) -> Response:
     """Calls an ASGI application and returns the whole response."""
-    found = Response()
+    response = Response()
     parts: list[bytes] = []
 
     async def send(message: Message) -> None:
         if message["type"] == "http.response.start":
-            found.status_code = int(message["status"])
-            found.raw_headers = [tuple(each) for each in message.get("headers", ())]
+            response.status_code = int(message["status"])
+            response.raw_headers = [tuple(each) for each in message.get("headers", ())]
         elif message["type"] == "http.response.body":
             parts.append(message.get("body", b""))
 
     await asgi(scope, receive, send)
-    found.body = b"".join(parts)
-    return found
+    response.body = b"".join(parts)
+    return response

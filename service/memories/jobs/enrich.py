@@ -112,12 +112,12 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
             async with res.db.begin(workspace_id) as session:
                 await enrichment.count_attempt(session, workspace_id, memory_id, job.attempts)
     async with res.db.read(workspace_id, generic_plans=True) as session:
-        found = await _read(session, workspace_id, jobs, res)
-        owners = list(dict.fromkeys(each.owner for each in found))
+        inputs = await _read(session, workspace_id, jobs, res)
+        owners = list(dict.fromkeys(enrichment_input.owner for enrichment_input in inputs))
         known = await entity_links.read_known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
-        found = await _with_similar(session, found, res)
-    if found:
-        await _write(workspace_id, await res.rules.run(extract, found, known), res)
+        inputs = await _with_similar(session, inputs, res)
+    if inputs:
+        await _write(workspace_id, await res.rules.run(extract, inputs, known), res)
 
 
 async def _read(
@@ -140,8 +140,8 @@ def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[s
     for read in reads:
         names = known[read.owner]
         model, rules = find_by_model(read.job.payload), find_by_rules(read.subject.text, names)
-        for each in (*model.named, *rules.named):
-            names.setdefault(key(each.name), each)
+        for entity in (*model.named, *rules.named):
+            names.setdefault(key(entity.name), entity)
         if model.named or read.subject.version > 1:  # else no model has read it or an earlier text
             extractions.append(Extraction(read, LLM, LLM_CONFIDENCE, model))
         extractions.append(Extraction(read, RULES, RULES_CONFIDENCE, rules))
@@ -164,7 +164,9 @@ async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res:
                 await use_custom_plans(session)
                 by_values = True
             neighbours = await _nearest(session, read, res)
-        close = sorted((each for each in neighbours if each[1] >= SIMILAR_FROM), key=lambda each: -each[1])
+        close = sorted(
+            (neighbour for neighbour in neighbours if neighbour[1] >= SIMILAR_FROM), key=lambda each: -each[1]
+        )
         found.append(EnrichmentInput(read.job, read.subject, read.graph, dict(close[:MAX_SIMILAR])))
     return found
 
@@ -256,12 +258,12 @@ def _relations_of(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) 
     """Each relation once, under the label it has first."""
     memory_id = extraction.read.subject.id
     relations: dict[tuple[UUID, str, UUID], ExtractedRelation] = {}
-    for each in extraction.found.related:
-        source, target = ids.get((memory_id, key(each.source))), ids.get((memory_id, key(each.target)))
-        kind = normalise(each.relation)
+    for relation in extraction.found.related:
+        source, target = ids.get((memory_id, key(relation.source))), ids.get((memory_id, key(relation.target)))
+        kind = normalise(relation.relation)
         if source and target and source != target and kind:
             one = ExtractedRelation(
-                memory_id, source, kind, each.relation, target, extraction.by, extraction.confidence
+                memory_id, source, kind, relation.relation, target, extraction.by, extraction.confidence
             )
             relations.setdefault((source, kind, target), one)
     return list(relations.values())
@@ -277,7 +279,7 @@ async def _write_associations(
     subjects = [
         extraction.read.subject for extraction in extractions if extraction.by == RULES and extraction.read.graph
     ]
-    touched = [each.id for each in subjects if drawn[each.id] or each.version > 1]
+    touched = [subject.id for subject in subjects if drawn[subject.id] or subject.version > 1]
     found = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= existing]
     if touched:
         await edges.draw(session, workspace_id, touched, found, extracted_by=RULES)
@@ -313,7 +315,8 @@ def find_by_rules(text: str, known: Mapping[str, NamedEntity]) -> Findings:
         named.setdefault(key(found.name), found)
         names[entity.name] = found.name
     related = tuple(
-        NamedRelation(names[each.source], each.relation, names[each.target]) for each in relations.find(text, spans)
+        NamedRelation(names[relation.source], relation.relation, names[relation.target])
+        for relation in relations.find(text, spans)
     )
     return Findings(tuple(named.values()), summary.first_sentence(text) or None, related)
 

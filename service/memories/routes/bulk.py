@@ -56,14 +56,14 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
     """Archived memories included, expired ones not. Does not count as use."""
     (skip,), known = cursors.counts(body.cursor), _uuids(body.ids)
     unique = list(dict.fromkeys(known.values()))
-    found, count = await reading.get_items(caller.workspace_id, unique[skip:], body.detail, res)
+    memories, count = await reading.get_items(caller.workspace_id, unique[skip:], body.detail, res)
     end = skip + count
-    note("batch/get", Scope(caller.workspace_id), list(found.values()), ids=len(body.ids))
+    note("batch/get", Scope(caller.workspace_id), list(memories.values()), ids=len(body.ids))
     asked = {each: known.get(each) for each in body.ids}
-    unread = {*unique[skip:end], *(() if skip else (None,))} - found.keys()
+    unread = {*unique[skip:end], *(() if skip else (None,))} - memories.keys()
     missing = [written for written, each in asked.items() if each in unread]
     more = cursors.after_counts(end) if end < len(unique) else None
-    results = [memory_item(found[each], body.detail) for each in unique[skip:end] if each in found]
+    results = [memory_item(memories[each], body.detail) for each in unique[skip:end] if each in memories]
     return send_json({"results": results, "missing": missing, "next_cursor": more})
 
 
@@ -71,9 +71,9 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
 async def memories_exist(body: MemoryIdsRequest, caller: Reader, res: ResourcesOf) -> MemoriesExistResponse:
     """Archived memories exist, expired ones do not."""
     known = _uuids(body.ids)
-    found = await reading.existing(caller.workspace_id, list(set(known.values())), res)
+    ids = await reading.existing(caller.workspace_id, list(set(known.values())), res)
     return MemoriesExistResponse(
-        results=[MemoryExistsItem(id=each, exists=known.get(each) in found) for each in body.ids]
+        results=[MemoryExistsItem(id=each, exists=known.get(each) in ids) for each in body.ids]
     )
 
 
@@ -109,9 +109,9 @@ async def patch_memories(
         async with turn:
             return await _patch(index, one, caller, res, of_item(write, index), ends)
 
-    found = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
-    good = sum(each.error is None for each in found)
-    return PatchMemoriesResponse(results=found, succeeded=good, failed=len(found) - good)
+    items = await asyncio.gather(*(item(index, one) for index, one in enumerate(body.items)))
+    good = sum(each.error is None for each in items)
+    return PatchMemoriesResponse(results=items, succeeded=good, failed=len(items) - good)
 
 
 async def _patch(

@@ -80,8 +80,8 @@ async def get_memory_decisions(
 ) -> DecisionPage:
     """Available for a deleted memory too, until it is purged; 404 only for an id that never existed."""
     before = cursors.counts(cursor)
-    found = await reading.decisions_about(caller.workspace_id, memory_id(id), res, skip=before[0], limit=limit + 1)
-    (page,), more = cursors.cut_each(before, limit, found)
+    decisions = await reading.decisions_about(caller.workspace_id, memory_id(id), res, skip=before[0], limit=limit + 1)
+    (page,), more = cursors.cut_each(before, limit, decisions)
     return DecisionPage(results=[decision_response(each) for each in page], next_cursor=more)
 
 
@@ -99,24 +99,24 @@ async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: Write
     return send(undo_answer(result))
 
 
-def decision_response(found: StoredDecision) -> DecisionResponse:
-    verdict = found.verdict
+def decision_response(decision: StoredDecision) -> DecisionResponse:
+    verdict = decision.verdict
     return DecisionResponse.of(
-        found,
+        decision,
         verdict=verdict.get("action", ""),
         reason=verdict.get("reason", ""),
-        rejected=bool(verdict.get("rejected", found.state == "rejected")),
+        rejected=bool(verdict.get("rejected", decision.state == "rejected")),
     )
 
 
-def undo_answer(found: undo.UndoneDecision) -> StoredAnswer:
-    assert found.decision.undone_at is not None, "it was just undone"
+def undo_answer(decision: undo.UndoneDecision) -> StoredAnswer:
+    assert decision.decision.undone_at is not None, "it was just undone"
     body = UndoDecisionResponse(
-        id=found.decision.id,
+        id=decision.decision.id,
         state="undone",
-        undone_at=found.decision.undone_at,
-        decisions=list(found.together),
-        memories=[memory_response(each) for each in found.memories],
-        removed=list(found.removed),
+        undone_at=decision.decision.undone_at,
+        decisions=list(decision.together),
+        memories=[memory_response(memory) for memory in decision.memories],
+        removed=list(decision.removed),
     )
     return answer(200, body)

@@ -100,7 +100,7 @@ async def list_memories(
     note("list", scope, found.memories, channels=body.channels or (), limit=limit, **details)
     return send_json(
         {
-            "results": [memory_item(each, detail) for each in found.memories],
+            "results": [memory_item(memory, detail) for memory in found.memories],
             "next_cursor": cursors.encode_place(ordered, found.last) if found.last else None,
             "total": asdict(found.total) if found.total else None,
             "warnings": warnings,
@@ -139,13 +139,13 @@ async def get_memory(
     404 if there was none."""
     wanted = memory_id(id)
     narrowing.refuse_future(as_of, res.clock())
-    found = await reading.get(caller.workspace_id, wanted, res, valid_at=valid_at, as_of=as_of)
-    if not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
+    memory = await reading.get(caller.workspace_id, wanted, res, valid_at=valid_at, as_of=as_of)
+    if not memory.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
         raise missing()
-    note("get", found.scope, [found])
+    note("get", memory.scope, [memory])
     if counts and as_of is None:
-        used([found])
-    return send_json(memory_json(found), {"ETag": etag(found.version)} if as_of is None else None)
+        used([memory])
+    return send_json(memory_json(memory), {"ETag": etag(memory.version)} if as_of is None else None)
 
 
 @router.get(
@@ -277,8 +277,8 @@ def revision(body: PatchFields, caller: Caller, now: datetime) -> Revision:
     )
 
 
-def memory_answer(found: Memory) -> StoredAnswer:
-    return answer(200, memory_response(found))
+def memory_answer(memory: Memory) -> StoredAnswer:
+    return answer(200, memory_response(memory))
 
 
 def promotion_answer(found: PromotedMemory) -> StoredAnswer:

@@ -183,117 +183,117 @@ class MemoryHistoryResponse(ResponseModel):
     next_cursor: NextCursor = None
 
 
-def memory_response(found: Memory) -> MemoryResponse:
-    return MemoryResponse(**memory_fields(found))
+def memory_response(memory: Memory) -> MemoryResponse:
+    return MemoryResponse(**memory_fields(memory))
 
 
-def memory_item(found: LeanMemory, detail: Detail) -> dict[str, Any]:
+def memory_item(memory: LeanMemory, detail: Detail) -> dict[str, Any]:
     """A MemoryItem, with detail=full a MemoryResponse, for responses written without a model."""
     if detail == "full":
-        assert isinstance(found, Memory), "read with fewer fields than the answer has"
-        return memory_json(found)
-    return _with_times_as_text(_lean_fields(found)) | ({"archived": True} if found.archived else {})
+        assert isinstance(memory, Memory), "read with fewer fields than the answer has"
+        return memory_json(memory)
+    return _with_times_as_text(_lean_fields(memory)) | ({"archived": True} if memory.archived else {})
 
 
-def memory_json(found: Memory) -> dict[str, Any]:
+def memory_json(memory: Memory) -> dict[str, Any]:
     """A MemoryResponse, for responses written without a model."""
-    return _with_times_as_text(memory_fields(found))
+    return _with_times_as_text(memory_fields(memory))
 
 
 def _with_times_as_text(named: dict[str, Any]) -> dict[str, Any]:
     return {name: iso(each) if isinstance(each, datetime) else each for name, each in named.items()}
 
 
-def _lean_fields(found: LeanMemory) -> dict[str, Any]:
+def _lean_fields(memory: LeanMemory) -> dict[str, Any]:
     return {
-        "id": found.id,
-        "memory": found.text,
-        "type": found.kind.type,
-        "tags": list(found.tags),
-        "categories": list(found.categories),
-        "metadata": found.metadata,
-        "user_id": found.scope.user_id,
-        "agent_id": found.scope.agent_id,
-        "run_id": found.scope.run_id,
-        "channel": found.scope.channel,
-        "role": found.role,
-        "speaker": found.speaker,
-        "conversation_id": found.conversation_id,
-        "timestamp": found.timestamp,
-        "t_valid": found.t_valid,
-        "t_invalid": found.t_invalid,
-        "may_be_outdated_by": list(found.may_be_outdated_by),
+        "id": memory.id,
+        "memory": memory.text,
+        "type": memory.kind.type,
+        "tags": list(memory.tags),
+        "categories": list(memory.categories),
+        "metadata": memory.metadata,
+        "user_id": memory.scope.user_id,
+        "agent_id": memory.scope.agent_id,
+        "run_id": memory.scope.run_id,
+        "channel": memory.scope.channel,
+        "role": memory.role,
+        "speaker": memory.speaker,
+        "conversation_id": memory.conversation_id,
+        "timestamp": memory.timestamp,
+        "t_valid": memory.t_valid,
+        "t_invalid": memory.t_invalid,
+        "may_be_outdated_by": list(memory.may_be_outdated_by),
     }
 
 
-def memory_fields(found: Memory) -> dict[str, Any]:
+def memory_fields(memory: Memory) -> dict[str, Any]:
     """The fields of a memory; the four values of enrichment also appear in metadata."""
-    named = _entities(found)
+    named = _entities(memory)
     return {
-        **_lean_fields(found),
-        "hash": found.hash,
-        "type_confidence": found.kind.confidence,
-        "classification_source": found.kind.source,
-        "fact_confidence": found.fact_confidence,
-        "current_confidence": found.current_confidence,
-        "importance": found.importance.value,
-        "importance_level": found.importance.level,
-        "importance_band": importance.band(found.importance.value),
-        "tag_prefixes": list(found.tag_prefixes),
-        "metadata": _metadata(found, named),
-        "temporal": temporal_details(found.temporal),
+        **_lean_fields(memory),
+        "hash": memory.hash,
+        "type_confidence": memory.kind.confidence,
+        "classification_source": memory.kind.source,
+        "fact_confidence": memory.fact_confidence,
+        "current_confidence": memory.current_confidence,
+        "importance": memory.importance.value,
+        "importance_level": memory.importance.level,
+        "importance_band": importance.band(memory.importance.value),
+        "tag_prefixes": list(memory.tag_prefixes),
+        "metadata": _metadata(memory, named),
+        "temporal": temporal_details(memory.temporal),
         "entities": named,
-        "summary": found.summary,
-        "enriched": found.enriched_at is not None,
-        "enriched_at": found.enriched_at,
-        "enrichment_attempts": found.enrichment_attempts,
-        "lifecycle_state": found.lifecycle_state,
-        "archived": found.archived,
-        "deleted_at": found.deleted_at,
-        "embedding": found.embedding_status,
-        "shared": found.scope.is_shared,
-        "session_id": found.session_id,
-        "turn_index": found.turn_index,
-        "relevance": found.relevance,
-        "salience": found.salience,
-        "access_count": found.access_count,
-        "last_accessed": found.last_accessed,
-        "stale_at": found.stale_at,
-        "version": found.version,
-        "created_at": found.created_at,
-        "updated_at": found.updated_at,
-        "expires_at": found.expires_at,
-        "version_of": found.version_of,
+        "summary": memory.summary,
+        "enriched": memory.enriched_at is not None,
+        "enriched_at": memory.enriched_at,
+        "enrichment_attempts": memory.enrichment_attempts,
+        "lifecycle_state": memory.lifecycle_state,
+        "archived": memory.archived,
+        "deleted_at": memory.deleted_at,
+        "embedding": memory.embedding_status,
+        "shared": memory.scope.is_shared,
+        "session_id": memory.session_id,
+        "turn_index": memory.turn_index,
+        "relevance": memory.relevance,
+        "salience": memory.salience,
+        "access_count": memory.access_count,
+        "last_accessed": memory.last_accessed,
+        "stale_at": memory.stale_at,
+        "version": memory.version,
+        "created_at": memory.created_at,
+        "updated_at": memory.updated_at,
+        "expires_at": memory.expires_at,
+        "version_of": memory.version_of,
     }
 
 
-def _entities(found: Memory) -> dict[str, list[str]]:
-    spans = [entities.EntitySpan(name, kind, 0, 0) for kind, names in found.entities.items() for name in names]
+def _entities(memory: Memory) -> dict[str, list[str]]:
+    spans = [entities.EntitySpan(name, kind, 0, 0) for kind, names in memory.entities.items() for name in names]
     return entities.group(spans)
 
 
-def _metadata(found: Memory, named: dict[str, list[str]]) -> dict[str, Any]:
-    if found.enriched_at is None:
-        return dict(found.metadata)
+def _metadata(memory: Memory, named: dict[str, list[str]]) -> dict[str, Any]:
+    if memory.enriched_at is None:
+        return dict(memory.metadata)
     return {
-        "enriched_at": found.enriched_at.isoformat(),
-        "enrichment_attempts": found.enrichment_attempts,
-        "summary": found.summary,
+        "enriched_at": memory.enriched_at.isoformat(),
+        "enrichment_attempts": memory.enrichment_attempts,
+        "summary": memory.summary,
         "entities": named,
-        **found.metadata,  # the caller's own values take precedence
+        **memory.metadata,  # the caller's own values take precedence
     }
 
 
-def version_item(found: Version) -> MemoryVersionItem:
+def version_item(version: Version) -> MemoryVersionItem:
     return MemoryVersionItem(
-        id=found.id,
-        memory=found.text,
-        timestamp=found.said_at[-1],
-        t_valid=found.t_valid,
-        t_invalid=found.t_invalid,
-        is_current=not found.is_past,
+        id=version.id,
+        memory=version.text,
+        timestamp=version.said_at[-1],
+        t_valid=version.t_valid,
+        t_invalid=version.t_invalid,
+        is_current=not version.is_past,
     )
 
 
-def history_item(found: HistoryEntry) -> MemoryHistoryItem:
-    return MemoryHistoryItem.of(found, timestamp=found.recorded_at, recorded_from=found.recorded_at)
+def history_item(entry: HistoryEntry) -> MemoryHistoryItem:
+    return MemoryHistoryItem.of(entry, timestamp=entry.recorded_at, recorded_from=entry.recorded_at)

@@ -116,7 +116,7 @@ async def get_related_memories(
     """Nearest first, then by strength of the edge; each memory once. Follows at most the 50 strongest edges of each
     memory; `truncated` says whether there are more."""
     (skip,) = cursors.counts(cursor)
-    start, walk, found, count = await reading.walk(
+    start, walk, memories, count = await reading.walk(
         caller.workspace_id,
         memory_id(id),
         res,
@@ -127,10 +127,10 @@ async def get_related_memories(
         limit=limit,
         detail=detail,
     )
-    note("related", start.scope, list(found.values()), start=str(start.id), depth=depth, limit=limit)
+    note("related", start.scope, list(memories.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
         {
-            **memory_item(found[step.memory_id], detail),
+            **memory_item(memories[step.memory_id], detail),
             "depth": step.depth,
             "relation": _relation(step.by, _previous(step)),
         }
@@ -150,8 +150,8 @@ async def list_relations(
 ) -> RelationPage:
     """Strongest first, including relations that are not valid now."""
     before, start = cursors.counts(cursor), memory_id(id)
-    found = await reading.relations(caller.workspace_id, start, res, skip=before[0], limit=limit + 1)
-    (page,), more = cursors.cut_each(before, limit, found)
+    relations = await reading.relations(caller.workspace_id, start, res, skip=before[0], limit=limit + 1)
+    (page,), more = cursors.cut_each(before, limit, relations)
     return RelationPage(results=[_relation(each, start) for each in page], next_cursor=more)
 
 
@@ -231,15 +231,15 @@ def _types(given: list[str] | None) -> tuple[RelationType, ...]:
     return tuple(dict.fromkeys(RelationType(name) for name in named))
 
 
-def _relation(found: Relation, seen_from: UUID) -> RelationResponse:
+def _relation(relation: Relation, seen_from: UUID) -> RelationResponse:
     return RelationResponse(
-        source_id=found.source_id,
-        target_id=found.target_id,
-        type=found.type,
-        strength=found.strength,
-        properties=dict(found.properties),
-        t_valid=found.t_valid,
-        t_invalid=found.t_invalid,
-        created_at=found.created_at,
-        direction="in" if found.target_id == seen_from else "out",
+        source_id=relation.source_id,
+        target_id=relation.target_id,
+        type=relation.type,
+        strength=relation.strength,
+        properties=dict(relation.properties),
+        t_valid=relation.t_valid,
+        t_invalid=relation.t_invalid,
+        created_at=relation.created_at,
+        direction="in" if relation.target_id == seen_from else "out",
     )

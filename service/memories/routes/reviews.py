@@ -101,7 +101,7 @@ def _out(found: ReviewWithMemories) -> ReviewResponse:
     return ReviewResponse.of(
         found.review,
         memory=memory_response(found.memory) if found.memory else None,
-        changes=[ReviewChange.of(each) for each in found.review.changes],
-        contradicts=[memory_response(each) for each in found.contradicts],
+        changes=[ReviewChange.of(change) for change in found.review.changes],
+        contradicts=[memory_response(memory) for memory in found.contradicts],
         version=found.version,
     )

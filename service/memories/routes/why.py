@@ -66,8 +66,8 @@ async def explain_memory(
     return ExplainMemoryResponse(
         id=wanted,
         memory=found.text,
-        sources=[MemorySourceItem(**asdict(each)) for each in quotes],
+        sources=[MemorySourceItem(**asdict(quote)) for quote in quotes],
         decisions=[decision_response(each) for each in decided],
-        changes=[history_item(each) for each in changes],
+        changes=[history_item(change) for change in changes],
         next_cursor=more,
     )

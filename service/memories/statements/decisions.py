@@ -119,7 +119,7 @@ def _of_row(workspace_id: UUID, row: Any) -> StoredDecision:
 
 
 def new_rows(workspace_id: UUID, decided: Sequence[NewDecision]) -> NewRows:
-    return NewRows(INSERT, [_values(workspace_id, each) for each in decided])
+    return NewRows(INSERT, [_values(workspace_id, decision) for decision in decided])
 
 
 async def append(session: Session, workspace_id: UUID, decided: Sequence[NewDecision]) -> None:

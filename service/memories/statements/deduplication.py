@@ -166,9 +166,9 @@ def _fill(shape: str, parts: Parts) -> TextClause:
     return type_parameters(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
 
 
-def _is_too_large(found: Sequence[DriverRow]) -> bool:
+def _is_too_large(rows: Sequence[DriverRow]) -> bool:
     """Whether the scope has more rows than the statement compares."""
-    return any(row.arm == "large" for row in found)
+    return any(row.arm == "large" for row in rows)
 
 
 def neighbour(row: DriverRow, similarity: float) -> Neighbour:

@@ -100,9 +100,9 @@ DELETED_BEFORE = text("""
 
 
 def _rows(extent: Extent) -> ColumnElement[bool]:
-    found = scopes.owned("memory", extent.scope, extent.channel).clause
+    statement = scopes.owned("memory", extent.scope, extent.channel).clause
     own = MEMORY.c.version_of.is_(None)  # past versions are deleted with their memory
-    return and_(found, own, true() if extent.upto is None else MEMORY.c.created_at <= extent.upto)
+    return and_(statement, own, true() if extent.upto is None else MEMORY.c.created_at <= extent.upto)
 
 
 async def measure(session: Session, extent: Extent) -> tuple[int, datetime | None]:

@@ -179,12 +179,12 @@ async def _before(
         owner = next((name for name in PRECEDING_BY_OWNER if getattr(row, name) is not None), None)
         if owner is not None:
             by_owner.setdefault(owner, []).append(row.id)
-    found: dict[UUID, PrecedingMemory] = {}
+    memories: dict[UUID, PrecedingMemory] = {}
     for owner, ids in by_owner.items():
         values = {"workspace": workspace_id, "ids": ids, "window_s": window_s}
         for row in await direct.fetch(session, PRECEDING_BY_OWNER[owner], values):
-            found[row.memory_id] = PrecedingMemory(row.id, row.timestamp)
-    return found
+            memories[row.memory_id] = PrecedingMemory(row.id, row.timestamp)
+    return memories
 
 
 async def neighbours(

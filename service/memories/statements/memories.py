@@ -190,7 +190,7 @@ def _by_type(entities: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...
 
 def _temporal(row: direct.DriverRow) -> Temporal:
     tag = TemporalTag(row.temporal_tag) if row.temporal_tag else None
-    mentions = tuple(_mention(each) for each in row.mentions)
+    mentions = tuple(_mention(mention) for mention in row.mentions)
     return Temporal(TemporalType(row.temporal_type or "persistent"), row.valid_until, tag, mentions)
 
 
@@ -244,13 +244,15 @@ async def release_expired(session: Session, workspace_id: UUID, hashes: Sequence
 def new_rows(new_memories: Sequence[NewMemory], *, generation: int, now: datetime) -> tuple[NewRows, ...]:
     """The rows of new memories. Writing them raises Conflict for an id that another scope has taken (scopes do not
     wait for each other), or for an equal live row, which the scope lock makes rare."""
-    memories = [(each, _values(each, now)) for each in new_memories]
+    memories = [(memory, _values(memory, now)) for memory in new_memories]
     vectors = [
         {**values, "generation": generation, "kind": kind, "embedding": vector}
-        for each, values in memories
-        for kind, vector in vectors_of(each).items()
+        for memory, values in memories
+        for kind, vector in vectors_of(memory).items()
     ]
-    history = [{**values, "history_id": each.history_id} for each, values in memories if each.draft.given.id is None]
+    history = [
+        {**values, "history_id": memory.history_id} for memory, values in memories if memory.draft.given.id is None
+    ]
     rows = [values for _, values in memories]
     return (
         NewRows(INSERT_MEMORY, rows),

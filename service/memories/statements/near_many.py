@@ -60,7 +60,7 @@ async def find_neighbours_of_many(
     """The neighbours of each draft as deduplication.find_neighbours gives them; all drafts are of one scope and have a
     vector. None where the scope has more than `exact_rows` rows."""
     scope, now = drafts[0].scope, drafts[0].received_at
-    wanted = np.stack([each.vector for each in drafts if each.vector is not None])
+    wanted = np.stack([draft.vector for draft in drafts if draft.vector is not None])
     in_scope, vectors = scopes.exactly("m", scope), scopes.exactly("v", scope)
     unexpired = visibility.not_expired_nor_in_review("m", now)
     alive = live("m", now)
@@ -72,7 +72,7 @@ async def find_neighbours_of_many(
         return None
     near = await asyncio.to_thread(_nearest, row.alive or b"", row.vectors or b"", wanted, limit)
     ids = list({each for one in near for each, _ in one})
-    hashes = [each.hash for each in drafts]
+    hashes = [draft.hash for draft in drafts]
     texts = await direct.fetch(
         session, _texts(in_scope.sql, unexpired.sql), {**in_scope.values, "now": now, "ids": ids, "hashes": hashes}
     )

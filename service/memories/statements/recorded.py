@@ -171,7 +171,7 @@ async def get(
     then."""
     ids = [memory_id]
     if valid_at is not None:
-        ids = [each.id for each in await versions.line(session, workspace_id, memory_id, texts=False)]
+        ids = [version.id for version in await versions.line(session, workspace_id, memory_id, texts=False)]
         if not ids and as_of is not None:
             ids = [memory_id, *await versions.ever_of(session, workspace_id, [memory_id])]
     if as_of is not None:

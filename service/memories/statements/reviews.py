@@ -51,7 +51,7 @@ async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: S
         "workspace_id": workspace_id,
         "id": review_id,
         "memory_id": memory_id,
-        "changes": [{"verb": each.verb, "target_id": str(each.target_id)} for each in changes],
+        "changes": [{"verb": change.verb, "target_id": str(change.target_id)} for change in changes],
     }
     await session.execute(insert(REVIEW), [row])
     return review_id
@@ -130,5 +130,5 @@ COLUMNS = (
 
 
 def _review(row: Any) -> Review:
-    changes = tuple(ProposedChange(each["verb"], UUID(each["target_id"])) for each in row.changes)
+    changes = tuple(ProposedChange(change["verb"], UUID(change["target_id"])) for change in row.changes)
     return Review(row.id, row.memory_id, changes, row.state, row.created_at, row.resolved_at)

@@ -140,10 +140,10 @@ async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> N
     ordered = _once(links)
     values = {
         "workspace": scope.workspace_id,
-        "memories": [each.memory_id for each in ordered],
-        "turns": [each.turn_id for each in ordered],
-        "starts": [each.start for each in ordered],
-        "ends": [each.end for each in ordered],
+        "memories": [source_link.memory_id for source_link in ordered],
+        "turns": [source_link.turn_id for source_link in ordered],
+        "starts": [source_link.start for source_link in ordered],
+        "ends": [source_link.end for source_link in ordered],
     }
     await direct.fetch(session, LINK, values)
 
@@ -154,12 +154,12 @@ def new_rows(scope: Scope, links: Sequence[SourceLink]) -> NewRows:
     rows = [
         {
             "workspace_id": scope.workspace_id,
-            "memory_id": each.memory_id,
-            "turn_id": each.turn_id,
-            "start": each.start,
-            "end": each.end,
+            "memory_id": source_link.memory_id,
+            "turn_id": source_link.turn_id,
+            "start": source_link.start,
+            "end": source_link.end,
         }
-        for each in _once(links)
+        for source_link in _once(links)
     ]
     return NewRows(INSERT, rows)
 
@@ -167,8 +167,8 @@ def new_rows(scope: Scope, links: Sequence[SourceLink]) -> NewRows:
 def _once(links: Sequence[SourceLink]) -> list[SourceLink]:
     """The links, each pair of memory and turn once, in the order of the ids."""
     pairs: dict[tuple[UUID, UUID], SourceLink] = {}
-    for each in links:
-        pairs.setdefault((each.memory_id, each.turn_id), each)
+    for source_link in links:
+        pairs.setdefault((source_link.memory_id, source_link.turn_id), source_link)
     return [each for _, each in sorted(pairs.items(), key=itemgetter(0))]
 
 

@@ -125,18 +125,18 @@ EVER = text("""
 async def line(session: Session, workspace_id: UUID, memory_id: UUID, *, texts: bool = True) -> list[Version]:
     """The memory and its earlier versions, ordered by the beginning of their validity. `texts`: with their texts."""
     rows = await direct.fetch(session, LINE, {"workspace": workspace_id, "id": memory_id, "texts": texts})
-    found = (
+    versions = (
         Version(
             row.id, row.content, row.hash, _until(row.said_at, row.t_invalid), row.t_valid, row.t_invalid, row.is_past
         )
         for row in rows
     )
-    return sorted(found, key=lambda each: (each.start, each.said_at, each.hash))
+    return sorted(versions, key=lambda each: (each.start, each.said_at, each.hash))
 
 
 def _until(said_at: Sequence[datetime], end: datetime | None) -> tuple[datetime, ...]:
     """The times up to the end of a value; only the first if all are after its end."""
-    return tuple(each for each in said_at if end is None or each < end) or (said_at[0],)
+    return tuple(moment for moment in said_at if end is None or moment < end) or (said_at[0],)
 
 
 async def keep(

@@ -19,12 +19,12 @@ from service.postgres.scopes import Condition, type_parameters
 
 def conditions(alias: str, query: Query, now: datetime) -> Condition:
     """All conditions except the scope. A given window includes memories that are not valid now."""
-    found = not_expired_nor_in_review(alias, now) & present(
+    condition = not_expired_nor_in_review(alias, now) & present(
         alias, include_archived=query.include_archived, valid_at=query.narrow.valid_at
     )
     if query.window.is_open and query.narrow.valid_at is None:
-        found &= valid(alias, query.validity, now)
-    return filter_rows(alias, query.narrow, query.window, found, recorded=query.as_of is not None)
+        condition &= valid(alias, query.validity, now)
+    return filter_rows(alias, query.narrow, query.window, condition, recorded=query.as_of is not None)
 
 
 def valid(alias: str, validity: Validity, now: datetime) -> Condition:
@@ -33,41 +33,45 @@ def valid(alias: str, validity: Validity, now: datetime) -> Condition:
     out."""
     if validity == "ignore":
         return Condition("true")
-    found = Condition(f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :now)", {"now": now})
+    condition = Condition(f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :now)", {"now": now})
     if validity == "exclude":
         own_end = f"{alias}.t_invalid = {alias}.valid_until"
-        found &= Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now OR {own_end})")
-    return found
+        condition &= Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now OR {own_end})")
+    return condition
 
 
-def filter_rows(alias: str, narrow: Narrow, window: Window, found: Condition, *, recorded: bool = False) -> Condition:
-    """The conditions `found` and the caller's filters. Array operators are checked row by row: under the policy no
+def filter_rows(
+    alias: str, narrow: Narrow, window: Window, condition: Condition, *, recorded: bool = False
+) -> Condition:
+    """The conditions `condition` and the caller's filters. Array operators are checked row by row: under the policy no
     index serves them. `recorded`: the rows are those of an earlier moment, whose decay is not known."""
     if window.start is not None:
-        found &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": window.start})
+        condition &= Condition(f'{alias}."timestamp" >= :window_start', {"window_start": window.start})
     if window.end is not None:
-        found &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": window.end})
+        condition &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": window.end})
     if narrow.valid_at is not None:
         since = f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :valid_at)"
         until = f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :valid_at)"
-        found &= Condition(f"{since} AND {until}", {"valid_at": narrow.valid_at})
+        condition &= Condition(f"{since} AND {until}", {"valid_at": narrow.valid_at})
     if narrow.min_confidence is not None:
         stored = f"{alias}.fact_confidence"
         shown = stored if recorded else f"coalesce({filters.stat(alias, 'confidence')}, {stored})"
         enough = f"({stored} IS NULL OR {shown} >= CAST(:min_confidence AS float8))"
-        found &= Condition(enough, {"min_confidence": narrow.min_confidence})
+        condition &= Condition(enough, {"min_confidence": narrow.min_confidence})
     for name in narrow.without:
-        found &= Condition(f"{alias}.{name} IS NULL")
+        condition &= Condition(f"{alias}.{name} IS NULL")
     if narrow.types:
-        found &= _words(f"{alias}.type = ANY ({{words}})", "types", narrow.types)
+        condition &= _words(f"{alias}.type = ANY ({{words}})", "types", narrow.types)
     if narrow.categories:
-        found &= _words(f"{alias}.categories && {{words}}", "categories", narrow.categories)
+        condition &= _words(f"{alias}.categories && {{words}}", "categories", narrow.categories)
     column = f"{alias}.tag_prefixes" if narrow.tag_match == "prefix" else f"{alias}.tags"
     if narrow.tags:
-        found &= _words(f"{column} {'@>' if narrow.tag_mode == 'all' else '&&'} {{words}}", "with_tags", narrow.tags)
+        condition &= _words(
+            f"{column} {'@>' if narrow.tag_mode == 'all' else '&&'} {{words}}", "with_tags", narrow.tags
+        )
     if narrow.exclude_tags:
-        found &= _words(f"NOT {column} && {{words}}", "without_tags", narrow.exclude_tags)
-    return found & filters.compile_filter(alias, narrow.filters) if narrow.filters is not None else found
+        condition &= _words(f"NOT {column} && {{words}}", "without_tags", narrow.exclude_tags)
+    return condition & filters.compile_filter(alias, narrow.filters) if narrow.filters is not None else condition
 
 
 def _words(shape: str, name: str, words: Sequence[str]) -> Condition:

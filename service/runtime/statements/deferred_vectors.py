@@ -38,8 +38,8 @@ class DeferredVectors:
             vector.workspace_id == row.workspace_id, vector[self.owner] == row.id, vector.generation == generation
         )
         query = select(*row).where(row.workspace_id == workspace_id, self.wanted, ~embedded)
-        found = await session.execute(query.order_by(row.id).limit(limit))
-        return {each.id: self.text_of(each) for each in found}
+        result = await session.execute(query.order_by(row.id).limit(limit))
+        return {each.id: self.text_of(each) for each in result}
 
     async def store(
         self, session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int

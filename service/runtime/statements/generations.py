@@ -51,22 +51,24 @@ async def read_all_in(session: Session) -> list[Generation]:
     rows = await session.execute(
         select(table.generation, table.model, table.dimension, table.state).order_by(table.generation)
     )
-    found = [Generation(row.generation, row.model, row.dimension, cast(GenerationState, row.state)) for row in rows]
-    if not any(each.state == "active" for each in found):
+    generations = [
+        Generation(row.generation, row.model, row.dimension, cast(GenerationState, row.state)) for row in rows
+    ]
+    if not any(generation.state == "active" for generation in generations):
         raise StoreUnavailable("The database has no embedding generation yet: run the migrations first.")
-    return found
+    return generations
 
 
-def in_state(found: list[Generation], state: GenerationState) -> Generation | None:
+def in_state(generations: list[Generation], state: GenerationState) -> Generation | None:
     """The last of them in this state."""
-    return next((each for each in reversed(found) if each.state == state), None)
+    return next((generation for generation in reversed(generations) if generation.state == state), None)
 
 
 async def active(database: Database) -> Generation:
     """The generation that searches use; raises StoreUnavailable before the first migration."""
-    found = in_state(await read_all(database), "active")
-    assert found is not None, "read_all() has seen one"
-    return found
+    generation = in_state(await read_all(database), "active")
+    assert generation is not None, "read_all() has seen one"
+    return generation
 
 
 async def activate(session: Session, number: int) -> bool:

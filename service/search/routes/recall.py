@@ -52,20 +52,20 @@ async def recall_bundle(
     narrowing.refuse_future(body.as_of, res.clock())
     query = _query(body, scope, text, res)
     async with in_time(res, request) as timed:
-        found = await recall(query, timed)
-    facts = [each.memory for each in found.facts]
+        bundle = await recall(query, timed)
+    facts = [item.memory for item in bundle.facts]
     if body.reinforce and body.as_of is None:
-        count_use(facts, [each.entity.id for each in found.entities])
+        count_use(facts, [entity_item.entity.id for entity_item in bundle.entities])
     channels = query.channels
-    techniques = {name: {"ms": each.ms, "count": each.count} for name, each in found.techniques.items()} or None
+    techniques = {name: {"ms": use.ms, "count": use.count} for name, use in bundle.techniques.items()} or None
     audit_read("recall", scope, facts, query=text, channels=channels, max_tokens=body.max_tokens, techniques=techniques)
-    if found.turns:
-        turns = [each.turn for each in found.turns]
+    if bundle.turns:
+        turns = [turn_item.turn for turn_item in bundle.turns]
         audit_read("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.limit)
-    if found.strategies:
-        strategies = [each.strategy for each in found.strategies]
+    if bundle.strategies:
+        strategies = [match.strategy for match in bundle.strategies]
         audit_read("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.limit)
-    return send_json(recall_answer(found, body, ms=elapsed_ms(began), now=res.clock()))
+    return send_json(recall_answer(bundle, body, ms=elapsed_ms(began), now=res.clock()))
 
 
 def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -> RecallQuery:

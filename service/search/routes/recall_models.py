@@ -210,57 +210,57 @@ class RecallResponse(ResponseModel):
     warnings: list[str] = Field(description="What was omitted, each as `code: sentence`", default_factory=list)
 
 
-def recall_answer(found: Bundle, request: RecallRequest, *, ms: float, now: datetime) -> dict[str, Any]:
+def recall_answer(bundle: Bundle, request: RecallRequest, *, ms: float, now: datetime) -> dict[str, Any]:
     """A RecallResponse."""
     return {
         "turns": [
             {
-                **turn_item(each.turn, request.detail),
-                "score": each.score,
-                "match": each.match,
-                "answer_probability": each.answer_probability,
-                "around": each.is_context,
+                **turn_item(item.turn, request.detail),
+                "score": item.score,
+                "match": item.match,
+                "answer_probability": item.answer_probability,
+                "around": item.is_context,
             }
-            for each in found.turns
+            for item in bundle.turns
         ],
         "facts": [
             {
-                **memory_item(each.memory, request.detail),
-                "score": each.score,
-                "match": each.match,
-                "similarity": each.similarity,
-                "answer_probability": each.answer_probability,
+                **memory_item(fact_item.memory, request.detail),
+                "score": fact_item.score,
+                "match": fact_item.match,
+                "similarity": fact_item.similarity,
+                "answer_probability": fact_item.answer_probability,
             }
-            for each in found.facts
+            for fact_item in bundle.facts
         ],
-        "entities": [_entity(each) for each in found.entities],
-        "graph": _graph(found.entities),
-        "strategies": [strategy_search_hit(each) for each in found.strategies],
-        "goals": [goal_response(each, now) for each in found.goals],
-        "user_context": profiles.profile_response(found.profile) if found.profile else None,
-        "answerable": is_answerable(found.answer_probability),
-        "answer_probability": found.answer_probability,
-        "markdown": found.text if request.format == "markdown" else None,
+        "entities": [_entity(entity_item) for entity_item in bundle.entities],
+        "graph": _graph(bundle.entities),
+        "strategies": [strategy_search_hit(match) for match in bundle.strategies],
+        "goals": [goal_response(goal, now) for goal in bundle.goals],
+        "user_context": profiles.profile_response(bundle.profile) if bundle.profile else None,
+        "answerable": is_answerable(bundle.answer_probability),
+        "answer_probability": bundle.answer_probability,
+        "markdown": bundle.text if request.format == "markdown" else None,
         "metrics": RecallMetrics(
             parts={
                 name: RecallPartMetrics(found=part.found, kept=part.kept, tokens=part.tokens, ms=part.ms)
-                for name, part in found.metrics.items()
+                for name, part in bundle.metrics.items()
             },
-            tokens=found.tokens,
+            tokens=bundle.tokens,
             max_tokens=request.max_tokens,
-            vector_path=found.vector_path,
+            vector_path=bundle.vector_path,
             techniques={
                 name: TechniqueMetrics(ms=used.ms, count=used.count, note=used.note)
-                for name, used in found.techniques.items()
+                for name, used in bundle.techniques.items()
             },
             ms=ms,
         ),
-        "warnings": found.warnings,
+        "warnings": bundle.warnings,
     }
 
 
-def _entity(found: EntityItem) -> RecallEntityItem:
-    known = found.entity
+def _entity(item: EntityItem) -> RecallEntityItem:
+    known = item.entity
     return RecallEntityItem(
         id=known.id,
         name=known.name,
@@ -274,8 +274,8 @@ def _entity(found: EntityItem) -> RecallEntityItem:
 
 def _graph(entities: tuple[EntityItem, ...]) -> list[RecallRelationItem]:
     """Each relation once, even if both of its entities are in the bundle."""
-    edges = dict.fromkeys(relation for each in entities for relation in each.relations)
+    edges = dict.fromkeys(relation for item in entities for relation in item.relations)
     return [
-        RecallRelationItem(source=each.source, relation=each.label, target=each.target, strength=each.strength)
-        for each in edges
+        RecallRelationItem(source=edge.source, relation=edge.label, target=edge.target, strength=edge.strength)
+        for edge in edges
     ]

@@ -228,7 +228,7 @@ class ScopeSql(NamedTuple):
 
 def statement(plan: SearchPlan, strategy: VectorStrategy) -> TextClause:
     """The whole statement; tests/search/statements/golden has it with the values filled in."""
-    ranges = [prefilter.in_range("m", at, each) for at, each in enumerate(plan.column_ranges)]
+    ranges = [prefilter.in_range("m", at, column_range) for at, column_range in enumerate(plan.column_ranges)]
     return _statement(
         ScopeSql(
             plan.scope.sql,

@@ -62,11 +62,11 @@ async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_ro
     `exact_rows` since then is searched as a large one."""
     if scope_rows >= PREFILTER_ROWS:
         few = await prefilter.few_rows(session, plan)
-        if few is not None and (found := await exact.find(session, few)) is not None:
-            return found
-    if scope_rows <= plan.exact_rows and (found := await exact.find(session, plan)) is not None:
-        return found
+        if few is not None and (candidates := await exact.find(session, few)) is not None:
+            return candidates
+    if scope_rows <= plan.exact_rows and (candidates := await exact.find(session, plan)) is not None:
+        return candidates
     await use_custom_plans(session)
-    found = await approximate.find(session, plan, "binary" if scope_rows <= binary_rows else "hnsw")
+    candidates = await approximate.find(session, plan, "binary" if scope_rows <= binary_rows else "hnsw")
     await use_steady_plans(session)
-    return found
+    return candidates

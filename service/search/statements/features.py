@@ -165,22 +165,22 @@ def join(memories: Features, more: Features, wanted: frozenset[str]) -> Features
     return Features(**found)
 
 
-def with_contexts(found: Features, contexts: Sequence[tuple[UUID, float, float | None]]) -> Features:
+def with_contexts(features: Features, contexts: Sequence[tuple[UUID, float, float | None]]) -> Features:
     """The features, with the best of these for memories without a context."""
     best: dict[UUID, Column] = {}
     for each, *scores in contexts:
         best[each] = np.fmax(best.get(each, np.full(2, np.nan)), np.array(scores, dtype=np.float64))
-    lexical, cosines = np.array([best.get(each, np.full(2, np.nan)) for each in found.ids]).reshape(-1, 2).T
+    lexical, cosines = np.array([best.get(each, np.full(2, np.nan)) for each in features.ids]).reshape(-1, 2).T
     return replace(
-        found,
-        context_lexical=np.where(np.isnan(found.context_lexical), lexical, found.context_lexical),
-        context_vector=np.where(np.isnan(found.context_vector), cosines, found.context_vector),
+        features,
+        context_lexical=np.where(np.isnan(features.context_lexical), lexical, features.context_lexical),
+        context_vector=np.where(np.isnan(features.context_vector), cosines, features.context_vector),
     )
 
 
-def choose(found: Features, keep: NDArray[np.bool_]) -> Features:
+def choose(features: Features, keep: NDArray[np.bool_]) -> Features:
     """The features of some of the candidates."""
-    columns: dict[str, Any] = {each.name: getattr(found, each.name) for each in fields(found)}
+    columns: dict[str, Any] = {field.name: getattr(features, field.name) for field in fields(features)}
     for name, each in columns.items():
         columns[name] = each[keep] if name in NUMBERS else [*compress(each, keep)]
     return Features(**columns)

@@ -53,10 +53,10 @@ async def read(
         return {}
     values = {"workspace": workspace_id, "ids": ids, "hits": list(hits), "distance": distance, "most": MOST}
     rows = await direct.fetch(session, _statement(generation), values)
-    found: dict[UUID, list[LaterStatement]] = {}
+    statements: dict[UUID, list[LaterStatement]] = {}
     for row in rows:
-        found.setdefault(row.hit, []).append(LaterStatement(row.id, row.timestamp))
-    return {key: tuple(each) for key, each in found.items()}
+        statements.setdefault(row.hit, []).append(LaterStatement(row.id, row.timestamp))
+    return {key: tuple(each) for key, each in statements.items()}
 
 
 @lru_cache(maxsize=16)

@@ -77,8 +77,8 @@ def probe(plan: SearchPlan) -> TextClause:
     """Asks for `cut`: BY_KEYS where filter keys leave few rows, else the place of the column range that does, else
     NULL."""
     cases = [(BY_KEYS, f"{FEW_IDS} IS NOT NULL")] if plan.filter_keys else []
-    for at, each in enumerate(plan.column_ranges):
-        cases.append((at, RANGE_LEAVES_FEW.format(range=in_range("m", at, each), field=each.field)))
+    for at, column_range in enumerate(plan.column_ranges):
+        cases.append((at, RANGE_LEAVES_FEW.format(range=in_range("m", at, column_range), field=column_range.field)))
     return _probe(tuple(cases))
 
 

@@ -51,7 +51,7 @@ async def create_api_key(
 @router.get("/api-keys", summary="List the API keys of the workspace", responses=errors.keyed())
 async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
     """Revoked keys included; without secrets."""
-    return ApiKeysResponse(results=[ApiKeyItem.describing(each) for each in await keys.list_all(caller, res)])
+    return ApiKeysResponse(results=[ApiKeyItem.describing(info) for info in await keys.list_all(caller, res)])
 
 
 @router.get("/api-keys/{id}", summary="Get an API key", responses=errors.keyed(404))

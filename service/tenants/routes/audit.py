@@ -113,7 +113,7 @@ async def list_audit(
         until=until,
     )
     after = cursors.decode(cursor)
-    found = await workspaces.list_audit(caller.workspace_id, wanted, res, after=after, limit=limit + 1)
-    page, last = cursors.cut(found, limit)
+    records = await workspaces.list_audit(caller.workspace_id, wanted, res, after=after, limit=limit + 1)
+    page, last = cursors.cut(records, limit)
     more = cursors.encode(last.recorded_at, last.id) if last else None
-    return AuditPage(results=[AuditItem.of(each) for each in page], next_cursor=more)
+    return AuditPage(results=[AuditItem.of(record) for record in page], next_cursor=more)

@@ -71,10 +71,10 @@ async def list_scopes(
     since, after = cursors.unpack(cursor, _kind_and_id) if cursor else (wanted[0], None)
     kinds = wanted[wanted.index(since) :] if since in wanted else wanted
     after = after if since in wanted else None
-    found = await workspaces.list_owners(caller.workspace_id, kinds, res, after=after, limit=limit + 1)
-    page, last = cursors.cut(found, limit)
+    usages = await workspaces.list_owners(caller.workspace_id, kinds, res, after=after, limit=limit + 1)
+    page, last = cursors.cut(usages, limit)
     more = cursors.pack(f"{last.kind}|{last.id}") if last else None
-    return ScopePage(results=[ScopeItem.of(each, type=each.kind) for each in page], next_cursor=more)
+    return ScopePage(results=[ScopeItem.of(usage, type=usage.kind) for usage in page], next_cursor=more)
 
 
 @router.delete(
@@ -110,9 +110,9 @@ async def list_channels(
     """Channels of a user, agent or run, or of the whole workspace, with the number of live memories and turns."""
     scope = optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
     after = None if cursor is None else cursors.unpack(cursor, _channel)
-    found = await workspaces.list_channels(scope, res, after=after, limit=limit + 1)
-    page, last = cursors.cut(found, limit)
-    results = [ChannelItem.of(each, channel=each.name) for each in page]
+    usages = await workspaces.list_channels(scope, res, after=after, limit=limit + 1)
+    page, last = cursors.cut(usages, limit)
+    results = [ChannelItem.of(usage, channel=usage.name) for usage in page]
     return ChannelPage(results=results, next_cursor=cursors.pack(f"channel|{last.name}") if last else None)
 
 

@@ -84,9 +84,9 @@ async def update_workspace(
     if body.settings is not None:
         settings = {name: value for name, value in body.settings.items() if name != GRANTED}
         _check_settings(settings)
-    found = await workspaces.change(caller, body.name, settings, res)
+    workspace = await workspaces.change(caller, body.name, settings, res)
     request.app.state.keys.forget()
-    return WorkspaceResponse.of(found)
+    return WorkspaceResponse.of(workspace)
 
 
 def _check_settings(wanted: dict[str, Any]) -> None:

@@ -54,8 +54,8 @@ async def _archive_outdated(workspace_id: UUID, res: Resources, context: WriteCo
     last: UUID | None = FIRST
     while last is not None:
         async with res.db.read(workspace_id) as session:
-            found = await promotable.list_outdated(session, workspace_id, after=last, now=res.clock(), batch=BATCH)
-        for copy_id in found:
+            ids = await promotable.list_outdated(session, workspace_id, after=last, now=res.clock(), batch=BATCH)
+        for copy_id in ids:
             archived += await archive_outdated(workspace_id, copy_id, res, context)
-        last = found[-1] if len(found) == BATCH else None
+        last = ids[-1] if len(ids) == BATCH else None
     return archived

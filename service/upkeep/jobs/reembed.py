@@ -75,7 +75,7 @@ async def _run(job: Job, found: list[Generation], res: Resources) -> Counts:
     async with res.db.read(NIL_WORKSPACE) as session:
         workspaces = await missing_vectors.workspaces(session)
     counts = await _build(job, building, workspaces, res) if building else await _complete(job, workspaces, res)
-    dropped = [each.number for each in found if each.state == "dropped"]
+    dropped = [generation.number for generation in found if generation.state == "dropped"]
     deleted = 0
     for workspace_id in workspaces if dropped else ():
         deleted += await _delete_dropped(workspace_id, dropped, res)
@@ -171,21 +171,21 @@ async def _walk(workspace_id: UUID, find: Find, store: Store, progress: Progress
     made, after = 0, FIRST
     while True:
         async with res.db.read(workspace_id) as session:
-            found = await find(session, workspace_id, res.generation, after)
-        if not found:
+            texts = await find(session, workspace_id, res.generation, after)
+        if not texts:
             return made
-        vectors = await _embed(workspace_id, found, progress, res)
+        vectors = await _embed(workspace_id, texts, progress, res)
         async with res.db.begin(workspace_id) as session:
             await _check_wanted(session, res.generation)
             stored = await store(session, workspace_id, res.generation, vectors)
             await queue.advance(session, progress.job, progress.done + stored, progress.total)
-        made, progress.done, after = made + stored, progress.done + stored, found[-1].id
+        made, progress.done, after = made + stored, progress.done + stored, texts[-1].id
 
 
 async def _check_wanted(session: Session, number: int) -> None:
     """Raises GivenUp when the generation is neither being built nor active."""
     found = await generations.read_all_in(session)
-    if not any(each.number == number and each.state in ("building", "active") for each in found):
+    if not any(generation.number == number and generation.state in ("building", "active") for generation in found):
         raise GivenUp
 
 
@@ -195,14 +195,14 @@ async def _embed(
     """The vectors; if the embedder refuses the batch, those of the texts that it accepts one by one. Raises
     EmbeddingError if it is unavailable or accepts none."""
     try:
-        return dict(zip(texts, await res.embedder.embed(workspace_id, [each.text for each in texts]), strict=True))
+        return dict(zip(texts, await res.embedder.embed(workspace_id, [text.text for text in texts]), strict=True))
     except EmbeddingError as exc:
         if exc.retryable:
             raise
         found: dict[MissingText, Vector] = {}
-        for each in texts:
+        for missing_text in texts:
             try:
-                found[each] = (await res.embedder.embed(workspace_id, [each.text]))[0]
+                found[missing_text] = (await res.embedder.embed(workspace_id, [missing_text.text]))[0]
             except EmbeddingError as refusal:
                 if refusal.retryable:
                     raise

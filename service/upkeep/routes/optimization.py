@@ -190,12 +190,12 @@ async def get_optimization_report(
     if cursor is not None and len(wanted) != 1:
         raise InvalidInput("cursor: requires exactly one section.", field="cursor")
     after = START if cursor is None else cursors.unpack(cursor, _place)
-    found = [
+    sections = [
         await optimization_report.report(caller.workspace_id, each, res, after=after, limit=limit) for each in wanted
     ]
     return OptimizationReport(
         made_at=res.clock(),
-        sections=[_section(each) for each in found],
+        sections=[_section(each) for each in sections],
         storage=await _storage(res) if caller.may(Right.METRICS) else None,
         model_budget=await model_budget.read(caller, res),
     )
@@ -221,19 +221,22 @@ async def apply_optimization(
 
 def _refuse_overlap(changes: list[CleanupChange]) -> None:
     gone: set[UUID] = set()
-    for place, each in enumerate(changes):
-        if each.id in gone:
+    for place, change in enumerate(changes):
+        if change.id in gone:
             raise InvalidInput(f"changes[{place}].id: another change already removes it.", field=f"changes[{place}].id")
-        gone.add(each.id)
-    for place, each in enumerate(changes):
-        if each.kept_id in gone:
+        gone.add(change.id)
+    for place, change in enumerate(changes):
+        if change.kept_id in gone:
             field = f"changes[{place}].kept_id"
             raise InvalidInput(f"{field}: another change removes it; apply that one first.", field=field)
 
 
 async def _storage(res: Resources) -> StorageFigures:
-    found = await optimization_report.storage(res, limit=LARGEST)
-    tables, indexes = [TableItem.of(each) for each in found.tables], [IndexItem.of(each) for each in found.indexes]
+    report = await optimization_report.storage(res, limit=LARGEST)
+    tables, indexes = (
+        [TableItem.of(size) for size in report.tables],
+        [IndexItem.of(index_size) for index_size in report.indexes],
+    )
     return StorageFigures(tables=tables, indexes=indexes)
 
 
@@ -241,7 +244,7 @@ def answer_applied(found: Applied, *, dry_run: bool) -> StoredAnswer:
     body = ApplyOptimizationResponse(
         dry_run=dry_run,
         applied=0 if dry_run else len(found.changes),
-        changes=[AppliedChangeItem.of(each) for each in found.changes],
+        changes=[AppliedChangeItem.of(change) for change in found.changes],
         decision_id=found.decision_id,
     )
     return answer(200, body)
@@ -252,16 +255,18 @@ def _place(text: str) -> WalkPlace:
     return WalkPlace(UUID(first), UUID(second))
 
 
-def _section(found: SectionReport) -> OptimizationSection:
-    more = cursors.pack(f"{found.next.first}|{found.next.second}") if found.next else None
-    return OptimizationSection.of(found, findings=[_finding(each) for each in found.findings], next_cursor=more)
+def _section(section: SectionReport) -> OptimizationSection:
+    more = cursors.pack(f"{section.next.first}|{section.next.second}") if section.next else None
+    return OptimizationSection.of(
+        section, findings=[_finding(finding) for finding in section.findings], next_cursor=more
+    )
 
 
-def _finding(found: CleanupFinding) -> OptimizationFinding:
-    change = found.change
+def _finding(finding: CleanupFinding) -> OptimizationFinding:
+    change = finding.change
     return OptimizationFinding.of(
-        found,
-        change=OptimizationChangeItem.of(change) if found.is_applicable else None,
+        finding,
+        change=OptimizationChangeItem.of(change) if finding.is_applicable else None,
         ids=[each for each in (change.id, change.kept_id) if each is not None],
         remedy=change.remedy,
         is_undoable=change.is_undoable,

@@ -139,9 +139,9 @@ async def store_memories(session: Session, workspace_id: UUID, generation: int, 
     values = {
         "workspace": workspace_id,
         "generation": generation,
-        "ids": [each.id for each in ordered],
-        "hashes": [each.hash for each in ordered],
-        "vectors": [_as_text(made[each]) for each in ordered],
+        "ids": [missing_text.id for missing_text in ordered],
+        "hashes": [missing_text.hash for missing_text in ordered],
+        "vectors": [_as_text(made[missing_text]) for missing_text in ordered],
     }
     return len((await session.scalars(STORE_MEMORIES, values)).all())
 
@@ -161,14 +161,14 @@ async def contexts_without(session: Session, workspace_id: UUID, generation: int
 
 async def store_contexts(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
     """Stores vectors of contexts, except of those that have changed; returns how many."""
-    await session.execute(contexts.LOCK, {"workspace": workspace_id, "ids": [each.id for each in made]})
-    current = await contexts.texts_of(session, workspace_id, [each.id for each in made])
-    same = [each for each in made if current.get(each.id) == each.context]
+    await session.execute(contexts.LOCK, {"workspace": workspace_id, "ids": [missing_text.id for missing_text in made]})
+    current = await contexts.texts_of(session, workspace_id, [missing_text.id for missing_text in made])
+    same = [missing_text for missing_text in made if current.get(missing_text.id) == missing_text.context]
     values = {
         "workspace": workspace_id,
         "generation": generation,
-        "ids": [each.id for each in same],
-        "vectors": [_as_text(made[each]) for each in same],
+        "ids": [missing_text.id for missing_text in same],
+        "vectors": [_as_text(made[missing_text]) for missing_text in same],
     }
     return len((await session.scalars(STORE_CONTEXTS, values)).all())
 
@@ -181,7 +181,7 @@ async def turns_without(session: Session, workspace_id: UUID, generation: int, a
 
 async def store_turns(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
     """Stores vectors of turns, except of those whose visible text has changed; returns how many."""
-    by_id = {each.id: (each.text, vector) for each, vector in made.items()}
+    by_id = {missing_text.id: (missing_text.text, vector) for missing_text, vector in made.items()}
     return await turns.store_vectors(session, workspace_id, by_id, generation=generation)
 
 

@@ -142,7 +142,7 @@ async def roll_back(owner_url: str) -> tuple[Generation, Generation]:
         await owner.execute(MOVE, {"state": "retired", "number": current.number})
         await owner.execute(ACTIVATE, {"number": former})
         await _queue(owner)
-        return next(each for each in found if each.number == former), current
+        return next(generation for generation in found if generation.number == former), current
 
 
 async def drop_retired(owner_url: str) -> list[Generation]:
@@ -152,8 +152,10 @@ async def drop_retired(owner_url: str) -> list[Generation]:
         found = await generations.read_all_in(owner)
         if generations.in_state(found, "building"):
             raise Conflict("Vectors are being made, and searches use the old ones until then. Drop these afterwards.")
-        old = [each for each in found if each.state in ("retired", "dropped")]  # of a run that was killed, too
-        if not any(each.state == "retired" for each in old):
+        old = [
+            generation for generation in found if generation.state in ("retired", "dropped")
+        ]  # of a run that was killed, too
+        if not any(generation.state == "retired" for generation in old):
             raise Conflict("No earlier generation of vectors is kept: there is nothing to drop.")
         if await owner.scalar(IS_FRESH, {"seconds": KEPT_S}):
             raise Conflict(
@@ -166,14 +168,18 @@ async def drop_retired(owner_url: str) -> list[Generation]:
         for each in old:
             for graph in GRAPHS:
                 await _patiently(owner, f"DROP INDEX IF EXISTS {graph.name(each.number)}")
-        return [each for each in old if each.state == "retired"]
+        return [generation for generation in old if generation.state == "retired"]
 
 
 async def _choose_generation(
     owner: AsyncConnection, found: list[Generation], model: str, dimension: int, current: Generation
 ) -> Generation:
     """A retired generation of this embedder, as after a roll-back, or a new one; `retired` until its graphs exist."""
-    kept = [each for each in found if each.state == "retired" and (each.model, each.dimension) == (model, dimension)]
+    kept = [
+        generation
+        for generation in found
+        if generation.state == "retired" and (generation.model, generation.dimension) == (model, dimension)
+    ]
     if kept and (current.model, current.dimension) != (model, dimension):
         return kept[-1]
     number = (await owner.execute(ADD, {"model": model, "dimension": dimension})).scalar_one()

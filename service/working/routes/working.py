@@ -100,17 +100,17 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 @router.get("", summary="Get all entries of a session", responses=errors.keyed(400))
 async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Parts without entries are empty. Reading does not extend the lifetime of entries."""
-    found = await working.read_all(scope, res)
+    memory = await working.read_all(scope, res)
     return WorkingMemoryResponse(
         conversation_id=scope.conversation_id,
         user_id=scope.user_id,
         agent_id=scope.agent_id,
         channel=scope.channel,
-        turns=[working_turn_response(each) for each in found.turns],
-        thoughts=[thought_response(each) for each in found.thoughts],
-        items={key: WorkingItemResponse.of(each) for key, each in found.items.items()},
-        goal=active_goal_response(found.goal) if found.goal else None,
-        session=session_data_response(found.session) if found.session else None,
+        turns=[working_turn_response(entry) for entry in memory.turns],
+        thoughts=[thought_response(entry) for entry in memory.thoughts],
+        items={key: WorkingItemResponse.of(entry) for key, entry in memory.items.items()},
+        goal=active_goal_response(memory.goal) if memory.goal else None,
+        session=session_data_response(memory.session) if memory.session else None,
     )
 
 
@@ -175,8 +175,8 @@ async def list_working_turns(
     scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
     """Newest first. Does not count as a use."""
-    found = await working.latest(scope, WorkingKind.TURN, res, limit=limit)
-    return WorkingTurnList(results=[working_turn_response(each) for each in found])
+    entries = await working.latest(scope, WorkingKind.TURN, res, limit=limit)
+    return WorkingTurnList(results=[working_turn_response(entry) for entry in entries])
 
 
 @router.post(
@@ -196,8 +196,8 @@ async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: 
 @router.get("/thoughts", summary="List the newest thoughts", responses=errors.keyed(400))
 async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
     """Newest first. Does not count as a use."""
-    found = await working.latest(scope, WorkingKind.THOUGHT, res, limit=limit)
-    return ThoughtList(results=[thought_response(each) for each in found])
+    entries = await working.latest(scope, WorkingKind.THOUGHT, res, limit=limit)
+    return ThoughtList(results=[thought_response(entry) for entry in entries])
 
 
 @router.put(
