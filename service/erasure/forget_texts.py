@@ -81,19 +81,14 @@ async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> 
         while (text.id, number) in memories:
             number += 1
         memories[text.id, number] = text
-    turns = {spoken_text.id: spoken_text for spoken_text in await targets.turns(session, extent, wanted.session_id)}
+    turns = {turn.id: turn for turn in await targets.turns(session, extent, wanted.session_id)}
     hidden = await _hidden(
         session, wanted.scope.workspace_id, [one.id for one in turns.values() if one.shown is not None]
     )
-    parts: dict[Key, list[Part]] = {
-        key: forget_matching.parts(stored_text.text) for key, stored_text in memories.items()
-    }
-    parts |= {key: _split_shown(spoken_text, hidden.get(key, [])) for key, spoken_text in turns.items()}
+    parts: dict[Key, list[Part]] = {key: forget_matching.parts(memory.text) for key, memory in memories.items()}
+    parts |= {key: _split_shown(turn, hidden.get(key, [])) for key, turn in turns.items()}
     return ForgetTexts(
-        memories,
-        turns,
-        parts,
-        {(spoken_text.conversation_id, spoken_text.turn_index): spoken_text.id for spoken_text in turns.values()},
+        memories, turns, parts, {(turn.conversation_id, turn.turn_index): turn.id for turn in turns.values()}
     )
 
 

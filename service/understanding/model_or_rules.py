@@ -75,9 +75,8 @@ async def _by_rules(
     work: Callable[[Sequence[ShownStatement]], T], given: Sequence[ShownStatement], res: Resources
 ) -> T:
     """Judges all statements in one call; long texts off the event loop."""
-    chars = sum(
-        len(statement.statement.text) + sum(len(memory.text) for memory in statement.shown) for statement in given
-    )
+    texts = (text.text for shown in given for text in (shown.statement, *shown.shown))
+    chars = sum(len(text) for text in texts)
     return await res.rules.run_if_long(chars, work, given)
 
 

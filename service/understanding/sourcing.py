@@ -89,12 +89,9 @@ class SourceTurns:
         """The sentences that share most content words with a text, all of one turn; none if no sentence shares any."""
         words, named = content_words(text), None if message is None else message + len(self.before)
         ranked = [
-            (
-                (len(words & sentence.words), sentence.place == named, not sentence.said.by_assistant, sentence.place),
-                sentence,
-            )
-            for sentence in self.sentences
-            if words & sentence.words
+            ((len(words & other.words), other.place == named, not other.said.by_assistant, other.place), other)
+            for other in self.sentences
+            if words & other.words
         ]
         best = max((rank for rank, _ in ranked), default=None)
         return [sentence for rank, sentence in ranked if rank == best]

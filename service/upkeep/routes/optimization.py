@@ -233,11 +233,10 @@ def _refuse_overlap(changes: list[CleanupChange]) -> None:
 
 async def _storage(res: Resources) -> StorageFigures:
     report = await optimization_report.storage(res, limit=LARGEST)
-    tables, indexes = (
-        [TableItem.of(size) for size in report.tables],
-        [IndexItem.of(index_size) for index_size in report.indexes],
+    return StorageFigures(
+        tables=[TableItem.of(table) for table in report.tables],
+        indexes=[IndexItem.of(index) for index in report.indexes],
     )
-    return StorageFigures(tables=tables, indexes=indexes)
 
 
 def answer_applied(found: Applied, *, dry_run: bool) -> StoredAnswer:
@@ -257,9 +256,8 @@ def _place(text: str) -> WalkPlace:
 
 def _section(section: SectionReport) -> OptimizationSection:
     more = cursors.pack(f"{section.next.first}|{section.next.second}") if section.next else None
-    return OptimizationSection.of(
-        section, findings=[_finding(finding) for finding in section.findings], next_cursor=more
-    )
+    findings = [_finding(finding) for finding in section.findings]
+    return OptimizationSection.of(section, findings=findings, next_cursor=more)
 
 
 def _finding(finding: CleanupFinding) -> OptimizationFinding:
