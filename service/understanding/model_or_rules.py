@@ -75,8 +75,8 @@ async def _by_rules(
     work: Callable[[Sequence[ShownStatement]], T], given: Sequence[ShownStatement], res: Resources
 ) -> T:
     """Judges all statements in one call; long texts off the event loop."""
-    texts = (text.text for shown in given for text in (shown.statement, *shown.shown))
-    chars = sum(len(text) for text in texts)
+    texts = [case.statement.text for case in given] + [memory.text for case in given for memory in case.shown]
+    chars = sum(map(len, texts))
     return await res.rules.run_if_long(chars, work, given)
 
 
