@@ -47,29 +47,22 @@ DRAW = text("""
     FROM drawn ON CONFLICT DO NOTHING
 """)
 
-# The edges of each node in both directions, each from the index in the order of strength
+# The strongest edges of each node in both directions, merged from two indexes in the order of strength
 # (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is followed, which shows
 # that there are more.
 STRONGEST = """
     unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
         SELECT both_directions.*, row_number() OVER (ORDER BY strength DESC, far, rel_type) AS place
         FROM (
-            (SELECT o.*, o.target_id AS far FROM memory_edge o
-             JOIN memory m ON m.workspace_id = o.workspace_id AND m.id = o.target_id
-             WHERE o.workspace_id = :workspace AND o.source_id = node.id
-               AND (CAST(:types AS text[]) IS NULL OR o.rel_type = ANY (CAST(:types AS text[])))
-               AND (o.t_valid IS NULL OR o.t_valid <= :now) AND (o.t_invalid IS NULL OR o.t_invalid > :now)
-               AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
-             ORDER BY o.strength DESC, o.target_id LIMIT :fan_out)
-            UNION ALL
-            (SELECT i.*, i.source_id AS far FROM memory_edge i
-             JOIN memory m ON m.workspace_id = i.workspace_id AND m.id = i.source_id
-             WHERE i.workspace_id = :workspace AND i.target_id = node.id
-               AND (CAST(:types AS text[]) IS NULL OR i.rel_type = ANY (CAST(:types AS text[])))
-               AND (i.t_valid IS NULL OR i.t_valid <= :now) AND (i.t_invalid IS NULL OR i.t_invalid > :now)
-               AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
-             ORDER BY i.strength DESC, i.source_id LIMIT :fan_out)
-        ) both_directions
+            SELECT source_id AS near, target_id AS far, memory_edge.* FROM memory_edge
+            UNION ALL SELECT target_id, source_id, memory_edge.* FROM memory_edge
+        ) both_directions JOIN memory m ON m.workspace_id = both_directions.workspace_id AND m.id = far
+        WHERE both_directions.workspace_id = :workspace AND near = node.id
+          AND (CAST(:types AS text[]) IS NULL OR rel_type = ANY (CAST(:types AS text[])))
+          AND (both_directions.t_valid IS NULL OR both_directions.t_valid <= :now)
+          AND (both_directions.t_invalid IS NULL OR both_directions.t_invalid > :now)
+          AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
+        ORDER BY strength DESC, far, rel_type LIMIT :fan_out
     ) e
 """
 NEIGHBOURS = type_parameters(
@@ -77,7 +70,7 @@ NEIGHBOURS = type_parameters(
     SELECT node.id AS near, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
            e.t_invalid, e.created_at
     FROM {STRONGEST}
-    WHERE e.place <= :fan_out ORDER BY e.strength DESC, e.far, e.rel_type
+    ORDER BY e.strength DESC, e.far, e.rel_type
     """)  # noqa: S608 - our own part
 ).columns(properties=JSONB())
 
@@ -87,7 +80,7 @@ STEP = type_parameters(
     WITH stepped AS MATERIALIZED (
         SELECT e.place, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
                e.t_invalid, e.created_at
-        FROM {STRONGEST} WHERE e.place <= :fan_out
+        FROM {STRONGEST}
     ), fresh AS (
         SELECT DISTINCT ON (far) * FROM stepped
         WHERE place < :fan_out AND NOT far = ANY (CAST(:seen AS uuid[])) ORDER BY far, strength DESC, rel_type

@@ -134,27 +134,22 @@ REMOVE = text("""
       AND e.target_id = :target_id AND (CAST(:type AS text) IS NULL OR e.rel_type = :type)
 """)
 
-# The edges of one or a few entities, both directions, the strongest first. ix_entity_edge_source and _target.
-DIRECTION = """
-    (SELECT {columns}, CAST('{direction}' AS text) AS direction, e.{far} AS far FROM entity_edge e
-     WHERE e.workspace_id = :workspace AND e.{near} = here.id AND {valid}
-       AND (CAST(:types AS text[]) IS NULL OR e.rel_type = ANY (CAST(:types AS text[])))
-       AND (CAST(:after_strength AS float8) IS NULL
-            OR (-e.strength, e.{far}, e.id) > (-CAST(:after_strength AS float8), CAST(:after_far AS uuid),
-                                               CAST(:after_id AS uuid)))
-     ORDER BY e.strength DESC, e.{far}, e.id LIMIT :limit)
-"""
+BOTH_WAYS = """(
+        SELECT source_id AS near, target_id AS far, 'out' AS direction, entity_edge.* FROM entity_edge
+        UNION ALL SELECT target_id, source_id, 'in', entity_edge.* FROM entity_edge
+    )"""
+"""Every edge as seen from each of its ends. The planner takes it apart, and merges an index of each end."""
 
-
-def _direction(name: str, near: str, far: str) -> str:
-    return DIRECTION.format(
-        columns=COLUMNS.format(a="e"), direction=name, near=near, far=far, valid=VALID.format(a="e")
-    )
-
-
+# The edges of one or a few entities, the strongest first. ix_entity_edge_source and _target.
 PAGE = statement(f"""
     SELECT edges.* FROM unnest(CAST(:ids AS uuid[])) AS here (id) CROSS JOIN LATERAL (
-        {_direction("out", "source_id", "target_id")} UNION ALL {_direction("in", "target_id", "source_id")}
+        SELECT {COLUMNS.format(a="e")}, e.direction, e.far FROM {BOTH_WAYS} e
+        WHERE e.workspace_id = :workspace AND e.near = here.id AND {VALID.format(a="e")}
+          AND (CAST(:types AS text[]) IS NULL OR e.rel_type = ANY (CAST(:types AS text[])))
+          AND (CAST(:after_strength AS float8) IS NULL
+               OR (-e.strength, e.far, e.id) > (-CAST(:after_strength AS float8), CAST(:after_far AS uuid),
+                                                CAST(:after_id AS uuid)))
+        ORDER BY e.strength DESC, e.far, e.id LIMIT :limit
     ) edges
     ORDER BY strength DESC, far, id LIMIT :limit
 """).columns(properties=JSONB())  # noqa: S608 - our own parts

@@ -15,7 +15,7 @@ from sqlalchemy.sql.selectable import TextualSelect
 
 from service.domain.entity import EntityPath, EntityRelation, Neighbourhood, ReachedEntity
 from service.graph.entity_scope import EdgeFilter
-from service.graph.statements.entity_relations import COLUMNS, VALID, relation_of, statement
+from service.graph.statements.entity_relations import BOTH_WAYS, COLUMNS, VALID, relation_of, statement
 from service.postgres.engine import Session
 
 FAN_OUT = 50
@@ -27,17 +27,16 @@ PAIRS = 5_000
 # One step of a walk. Of each node FAN_OUT edges are followed and one more is read, which shows that there are more. It
 # returns each new node once, by its strongest edge, and whether any node had too many. With types, each type is read by
 # its own index (…_type) and the strongest of all are kept.
-STEP_DIRECTION = """
-    (SELECT e.id, e.strength, e.{far} AS far FROM entity_edge e
-     WHERE e.workspace_id = :workspace AND e.{near} = node.id AND {valid} {typed}
-     ORDER BY e.strength DESC, e.{far} LIMIT :fan_out + 1)
-"""
 STEP = """
     WITH stepped AS MATERIALIZED (
         SELECT edges.id, edges.strength, edges.far, edges.place
         FROM unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
-            SELECT both_directions.*, row_number() OVER (ORDER BY strength DESC, far, both_directions.id) AS place
-            FROM {each_type} ({out} UNION ALL {back}) both_directions
+            SELECT strongest.*, row_number() OVER (ORDER BY strength DESC, far, strongest.id) AS place
+            FROM {each_type} (
+                SELECT e.id, e.strength, e.far FROM {both_ways} e
+                WHERE e.workspace_id = :workspace AND e.near = node.id AND {valid} {own_type}
+                ORDER BY e.strength DESC, e.far LIMIT :fan_out + 1
+            ) strongest
         ) edges
         WHERE edges.place <= :fan_out + 1
     ), fresh AS (
@@ -56,11 +55,8 @@ STEP = """
 def _step(*, of_types: bool) -> TextualSelect:
     each_type = "unnest(CAST(:types AS text[])) AS wanted (type) CROSS JOIN LATERAL" if of_types else ""
     own_type = "AND e.rel_type = wanted.type" if of_types else ""
-    sides = {
-        name: STEP_DIRECTION.format(near=near, far=far, valid=VALID.format(a="e"), typed=own_type)
-        for name, near, far in (("out", "source_id", "target_id"), ("back", "target_id", "source_id"))
-    }
-    filled = STEP.format(each_type=each_type, columns=COLUMNS.format(a="e"), **sides)
+    valid, columns = VALID.format(a="e"), COLUMNS.format(a="e")
+    filled = STEP.format(each_type=each_type, own_type=own_type, both_ways=BOTH_WAYS, valid=valid, columns=columns)
     return statement(filled).columns(properties=JSONB())
 
 

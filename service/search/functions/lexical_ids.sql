@@ -41,17 +41,13 @@ BEGIN
     LOOP
         ids := ARRAY(
             SELECT c.id FROM (
-                SELECT m.workspace_id, m.id, m.bm25 <#> query_bm25 AS distance FROM memory m
-                WHERE NOT in_context AND m.terms <> '{}'
-                  AND workspace_terms(m.workspace_id, m.terms) && keys
-                  AND workspace_terms(m.workspace_id, m.terms) && other_keys
-                  AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
-                  AND (of_channels IS NULL OR m.channel = ANY (of_channels))
-                UNION ALL
-                SELECT m.workspace_id, m.id, m.context_bm25 <#> query_bm25 FROM memory m
-                WHERE in_context AND m.context_terms <> '{}'
-                  AND workspace_terms(m.workspace_id, m.context_terms) && keys
-                  AND workspace_terms(m.workspace_id, m.context_terms) && other_keys
+                SELECT m.workspace_id, m.id, m.weights <#> query_bm25 AS distance FROM (
+                    SELECT false AS is_context, terms AS words, bm25 AS weights, memory.* FROM memory
+                    UNION ALL SELECT true, context_terms, context_bm25, memory.* FROM memory
+                ) m
+                WHERE m.is_context = in_context AND m.words <> '{}'
+                  AND workspace_terms(m.workspace_id, m.words) && keys
+                  AND workspace_terms(m.workspace_id, m.words) && other_keys
                   AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
                   AND (of_channels IS NULL OR m.channel = ANY (of_channels))
                 LIMIT scan_limit
