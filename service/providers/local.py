@@ -41,7 +41,7 @@ R = TypeVar("R")
 MODEL: Final = "local:snowflake-arctic-embed-s-int8"
 DIMENSION: Final = 384
 QUERY_PREFIX: Final = "Represent this sentence for searching relevant passages: "
-CLS, SEP = 101, 102
+UNKNOWN, CLS, SEP = 100, 101, 102
 
 MAX_QUEUE: Final = 256
 """Texts that wait for the model; beyond that 503."""
@@ -91,9 +91,12 @@ class Encoder:
         self._window = window
 
     def cut(self, text: str, *, query: bool = False) -> tuple[list[Pieces], bool]:
-        """The windows to read, and whether they cover the whole text."""
+        """The windows to read, and whether they cover the whole text. Raises EmbeddingError for a query of which the
+        model knows less than half: it sees all Chinese words and all emoji as the same, and would rank by noise."""
         head = [CLS, *self._prefix] if query else [CLS]
         pieces = self._pieces(text[:MAX_CHARS])
+        if query and pieces.count(UNKNOWN) > len(pieces) / 2:
+            raise EmbeddingError("The local model knows too little of the query.")
         size = self._window - len(head) - 1
         starts, whole = window_starts(len(pieces), size, MAX_QUERY_WINDOWS if query else MAX_WINDOWS)
         windows = [[*head, *pieces[start : start + size], SEP] for start in starts]

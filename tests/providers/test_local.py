@@ -132,6 +132,21 @@ async def test_a_question_is_not_a_text(embedder: LocalEmbedder) -> None:
     assert float((await embedder.embed([text]))[0] @ await embedder.embed_query(text)) < 0.95
 
 
+@pytest.mark.parametrize("query", ["猫叫什么名字？", "猫", "🐶", "👨‍👩‍👧", "แมวชื่ออะไร"])
+async def test_a_query_of_unknown_words_has_no_vector(embedder: LocalEmbedder, query: str) -> None:
+    """All of them would have nearly the same, which is near to any text of that script."""
+    with pytest.raises(EmbeddingError):
+        await embedder.embed_query(CleanText(query))
+    assert len((await embedder.embed([CleanText(query)]))[0]) == embedder.dimension
+
+
+@pytest.mark.parametrize(
+    "query", ["Where is my 🐶?", "猫の名前は？", "고양이 이름이 뭐야?", "Как зовут моего кота", "上海", "?"]
+)
+async def test_a_query_of_known_words_has_one(embedder: LocalEmbedder, query: str) -> None:
+    assert len(await embedder.embed_query(CleanText(query))) == embedder.dimension
+
+
 async def test_the_end_of_a_long_text_counts(embedder: LocalEmbedder) -> None:
     ending = CleanText(LONG + "The treasure is buried under the old lighthouse. " * 20)
     plain, ended = await embedder.embed([LONG, ending])
