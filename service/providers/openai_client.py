@@ -19,6 +19,7 @@ from urllib.parse import quote, urlencode
 from pydantic import BaseModel, ValidationError
 
 from service.kit.fair_gate import outside
+from service.language.untrusted import one_line
 from service.observability import tracing
 from service.providers.presets import Endpoint
 from service.providers.retry import LASTING, CallFailed, FailureReason, RetryPolicy, retry_after_s, run
@@ -33,6 +34,9 @@ Answer = TypeVar("Answer", bound=BaseModel)
 
 CONNECT_TIMEOUT_S = 5.0
 LARGE_BYTES = 64_000  # 1 to 2 ms of parsing; more is read in a thread
+MAX_ANSWER_BYTES = 32_000_000
+"""Bytes of one answer, unpacked: twice as many as the vectors of the largest batch have as text."""
+
 IDLE_S = 4.0
 """Seconds after which an idle connection is not used again: uvicorn, so vLLM and many others, closes it after 5."""
 QUOTA_CODE = "insufficient_quota"  # OpenAI's other 429: waiting does not help
@@ -148,8 +152,10 @@ class OpenAiClient:
             if len(content) > LARGE_BYTES:
                 return await asyncio.to_thread(answer.model_validate_json, content)
             return answer.model_validate_json(content)
-        except ValidationError:
-            raise CallFailed(FailureReason.UNREADABLE) from None  # the error quotes the answer, which no log may hold
+        except ValidationError:  # some gateways send an error with 200
+            message = without_keys(_error_fields(content)[2], self._endpoint.api_key)
+            # `from None`: the error quotes the answer, which no log may hold
+            raise CallFailed(FailureReason.UNREADABLE, message=message) from None
 
     async def _exchange(self, path: str, body: dict[str, object]) -> RawResponse:
         import aiohttp
@@ -159,7 +165,12 @@ class OpenAiClient:
             async with asyncio.timeout(self._options.timeout_s):
                 url, headers = _head(self._endpoint, path, str(body.get("model")))
                 async with self._open_session().post(url, data=content, headers=headers | tracing.headers()) as got:
-                    return got.status, got.headers, await got.read()
+                    read = bytearray()
+                    async for piece in got.content.iter_any():
+                        read += piece
+                        if len(read) > MAX_ANSWER_BYTES:
+                            raise CallFailed(FailureReason.UNREADABLE)
+                    return got.status, got.headers, bytes(read)
         except TimeoutError as exc:
             raise CallFailed(FailureReason.TIMEOUT) from exc
         except (aiohttp.ClientError, OSError) as exc:
@@ -215,8 +226,8 @@ def _refusal(status: int, headers: Mapping[str, str], content: bytes, key: str |
 def _error_fields(content: bytes) -> tuple[str | None, str | None, str]:
     """Code, parameter and message of an error, which most servers put under "error", Google in a list."""
     try:
-        found = json.loads(content)
-    except ValueError:
+        found = json.loads(content[:LARGE_BYTES])
+    except (ValueError, RecursionError):
         return None, None, ""
     found = found[0] if isinstance(found, list) and found else found
     found = found.get("error", found) if isinstance(found, dict) else None
@@ -230,7 +241,7 @@ def without_keys(message: str, key: str | None) -> str:
     """A server's sentence on one line, without our key or any other secret, at most MESSAGE_CHARS long."""
     from service.redaction import detection  # only here: a process whose model answers does without
 
-    message = " ".join(message[: 4 * MESSAGE_CHARS].split())
+    message = one_line(message[: 4 * MESSAGE_CHARS])
     message = message.replace(key, "[key]") if key and len(key) >= SECRET_CHARS else message
     return detection.redact(message).text[:MESSAGE_CHARS]
 

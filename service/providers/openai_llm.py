@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import time
 from collections.abc import Mapping
+from typing import Annotated
 
-from pydantic import BaseModel
+from pydantic import BaseModel, BeforeValidator
 
 from service.domain.errors import AnswerCut, LlmError, PromptTooLong, UnusableAnswer
 from service.observability import metrics, tracing
@@ -21,6 +22,9 @@ from service.providers.retry import UNTIL_CHANGED, CallFailed, FailureReason
 
 PATH = "/chat/completions"
 JSON_INSTRUCTION = "Answer with one JSON object."
+MOST_TOKENS = 100_000_000
+"""Tokens of one call; a larger count is a mistake of the server, and would end the budget of the day."""
+
 CHANGE_S = 1_800.0
 """Pause after a failure that persists until somebody changes a key or a model."""
 
@@ -34,8 +38,20 @@ class _ToolCall(BaseModel):
     function: _Function
 
 
+def _joined(content: object) -> object:
+    """The text of a content that some servers send in parts, such as thoughts and text."""
+    if not isinstance(content, list):
+        return content
+    return "".join(str(each["text"]) for each in content if isinstance(each, dict) and each.get("type") == "text")
+
+
+def _token_count(count: object) -> int | None:
+    """None for what is no number of tokens: no answer is lost for a count that cannot be used."""
+    return int(count) if isinstance(count, int | float) and 0 <= count <= MOST_TOKENS else None
+
+
 class _Message(BaseModel):
-    content: str | None = None
+    content: Annotated[str | None, BeforeValidator(_joined)] = None
     refusal: str | None = None
     tool_calls: list[_ToolCall] | None = None
 
@@ -46,8 +62,8 @@ class _Choice(BaseModel):
 
 
 class _Usage(BaseModel):
-    prompt_tokens: int | None = None
-    completion_tokens: int | None = None
+    prompt_tokens: Annotated[int | None, BeforeValidator(_token_count)] = None
+    completion_tokens: Annotated[int | None, BeforeValidator(_token_count)] = None
 
 
 class ChatCompletion(BaseModel):

@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import logging
 import time
@@ -11,6 +12,7 @@ from typing import Any
 import pytest
 
 from service.domain.errors import LlmError
+from service.providers import openai_client
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm, response_format
 from service.providers.presets import PRESETS, Endpoint, JsonMode, choose_llm
@@ -233,6 +235,55 @@ async def test_silence_is_an_error(server: OpenAiServer, open_llm: Open, answer:
 async def test_no_choices(server: OpenAiServer, open_llm: Open) -> None:
     server.chat.raw(b'{"choices": []}')
     with pytest.raises(LlmError, match="no answer"):
+        await open_llm().complete(ASK)
+
+
+@pytest.mark.parametrize("count", [-1, 10**30, -5e30, "ten", [1], 1.5e300, True])
+async def test_a_count_of_tokens_that_cannot_be_used_costs_no_answer(
+    server: OpenAiServer, open_llm: Open, count: object
+) -> None:
+    server.chat.reply("fine", usage={"prompt_tokens": count, "completion_tokens": 7})
+    reply = await open_llm().complete(ASK)
+    assert (reply.text, reply.usage.completion_tokens) == ("fine", 7)
+    assert reply.usage.prompt_tokens in (0, 1)
+
+
+async def test_a_text_in_parts_is_read(server: OpenAiServer, open_llm: Open) -> None:
+    parts = [
+        {"type": "thinking", "thinking": [{"text": "hm"}]},
+        {"type": "text", "text": "fi"},
+        {"type": "text", "text": "ne"},
+    ]
+    server.chat.raw(json.dumps({"choices": [{"message": {"content": parts}}]}).encode())
+    assert (await open_llm().complete(ASK)).text == "fine"
+
+
+async def test_a_very_large_answer_is_not_read_to_its_end(
+    server: OpenAiServer, open_llm: Open, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(openai_client, "MAX_ANSWER_BYTES", 100_000)
+    packed = gzip.compress(b" " * 50_000_000)
+    server.chat.add(ScriptedAnswer(body=packed, headers={"Content-Encoding": "gzip"}))
+    server.chat.add(ScriptedAnswer(body=b"[" * 200_000))
+    server.chat.reply("fine")
+    assert (await open_llm().complete(ASK)).text == "fine"
+
+
+@pytest.mark.parametrize("status", [200, 400])
+async def test_the_servers_sentence_is_one_line_of_visible_text(
+    server: OpenAiServer, open_llm: Open, status: int
+) -> None:
+    error = {"error": {"message": "Quota\x1b[31m of \u202ethe\nday\u200b is used up."}}
+    for _ in range(4):
+        server.chat.add(ScriptedAnswer(status=status, body=json.dumps(error).encode()))
+    with pytest.raises(LlmError) as failed:
+        await open_llm().complete(ASK)
+    assert failed.value.provider_message == "Quota[31m of the day is used up."
+
+
+async def test_an_error_nested_too_deeply_has_no_sentence(server: OpenAiServer, open_llm: Open) -> None:
+    server.chat.add(ScriptedAnswer(status=400, body=b"[" * 50_000 + b"]" * 50_000))
+    with pytest.raises(LlmError, match="refused"):
         await open_llm().complete(ASK)
 
 
