@@ -1,17 +1,21 @@
-"""Jobs that run for each workspace: a scheduled run in the nil workspace starts one in each that is due."""
+"""Jobs that run with the settings of their workspace: those of each workspace, which a scheduled run in the nil
+workspace starts where they are due, and those that carry out an operation."""
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
 from types import MappingProxyType
 from typing import Any
+from uuid import UUID
 
 from service.access.statements.keys import workspace
 from service.domain.ageing import AgeingScope
+from service.domain.errors import ServiceError
 from service.domain.job import Counts, Job, Payload, WorkspaceJobName
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
-from service.queue import schedule
+from service.queue import operations, schedule
+from service.queue.operations import OperationRecord
 from service.runtime.resources import Resources
 
 BY_CLOCK: Payload = MappingProxyType({"by": "schedule"})
@@ -49,6 +53,30 @@ async def with_own_settings(job: Job, res: Resources) -> Resources:
     async with res.db.without_wall().read(job.workspace_id) as session:  # they are the whole workspace's
         own = await workspace(session, job.workspace_id)
     return res.of_workspace(dict(own.settings))
+
+
+async def run_operation(
+    job: Job, res: Resources, work: Callable[[OperationRecord, Resources], Awaitable[Mapping[str, Any]]]
+) -> Mapping[str, Any] | None:
+    """Carries out the operation of a job, and stores the result of `work` in it; None if it had ended before. `work`
+    may run several times. The last failed attempt fails the operation."""
+    workspace_id, operation_id = job.workspace_id, UUID(str(job.payload["operation_id"]))
+    async with res.db.begin(workspace_id) as session:
+        operation = await operations.get(session, workspace_id, operation_id)
+        await operations.begin(session, workspace_id, operation_id)
+    if operation is None or operation.finished_at is not None:
+        return None
+    try:
+        result = await work(operation, await with_own_settings(job, res))
+    except ServiceError as exc:
+        if not exc.retryable or job.is_last_attempt:
+            error = {"code": exc.code, "detail": exc.detail, "field": exc.field}
+            async with res.db.begin(workspace_id) as session:
+                await operations.finish(session, workspace_id, operation_id, error=error)
+        raise
+    async with res.db.begin(workspace_id) as session:
+        await operations.finish(session, workspace_id, operation_id, result=result)
+    return result
 
 
 def scope_of(job: Job) -> AgeingScope:

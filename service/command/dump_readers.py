@@ -21,13 +21,13 @@ from uuid import NAMESPACE_URL, UUID, uuid5
 from service.command.problems import CommandError
 from service.domain import moments
 from service.domain.kinds import MemoryType
-from service.domain.relation import RelationType
+from service.domain.relation import AUTHORABLE, RelationType
 from service.http.schemas import RESERVED_METADATA
 
 Fields = dict[str, Any]
 
 MEMORY_TYPES = frozenset(map(str, MemoryType))
-EDGE_TYPES = frozenset(map(str, RelationType)) - {"SUPERSEDES", "PROMOTED_FROM", "MAY_OUTDATE"}
+EDGE_TYPES = frozenset(map(str, (*AUTHORABLE, RelationType.SIMILAR_TO)))
 """Edges between memories that a caller may make and that others know too."""
 
 

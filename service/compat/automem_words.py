@@ -12,16 +12,10 @@ from service.compat.adapter_routes import present
 from service.domain.errors import InvalidInput
 from service.domain.job import WORKSPACE_JOBS, JobName
 from service.domain.memory import Hit, Memory
-from service.domain.relation import ConnectedMemory
+from service.domain.relation import AUTHORABLE, ConnectedMemory
 from service.http.schemas import TypeName, iso
 from service.language import tags
 from service.memories.routes.memory_models import memory_fields
-
-AUTHORABLE: Final = (
-    *("RELATES_TO", "LEADS_TO", "OCCURRED_BEFORE", "PREFERS_OVER", "EXEMPLIFIES", "CONTRADICTS", "REINFORCES"),
-    *("INVALIDATED_BY", "EVOLVED_INTO", "DERIVED_FROM", "PART_OF"),
-)
-"""Types of relations that a client may create."""
 
 TYPES: Final[Mapping[str, str]] = {name.lower(): name for name in get_args(TypeName)}
 SYSTEM: Final = ("timestamp", "updated_at", "last_accessed")

@@ -17,32 +17,6 @@ from pydantic import AfterValidator, BaseModel, ConfigDict, Field
 
 from service.domain.access import NO_WALL, Wall
 
-JobName = Literal[
-    "embed",
-    "enrich",
-    "consolidate",
-    "cleanup",
-    "count_terms",
-    "forget_scope",
-    "audit_partitions",
-    "ingest",
-    "sweep_working",
-    "vacuum",
-    "relevance",
-    "decay",
-    "flag_stale",
-    "forget",
-    "promote",
-    "patterns",
-    "reembed",
-    "deliver_webhook",
-]
-"""Every kind of job; worker/registry.py has the task of each."""
-
-JobState = Literal["queued", "running", "failed", "dead", "done", "cancelled"]
-"""States as shown to people. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready`
-in the queue."""
-
 WorkspaceJobName = Literal["relevance", "decay", "flag_stale", "forget", "promote", "patterns", "consolidate"]
 """Jobs that run for each workspace in which they are due, also on request."""
 
@@ -50,6 +24,13 @@ WORKSPACE_JOBS: Sequence[WorkspaceJobName] = get_args(WorkspaceJobName)
 
 SystemJobName = Literal["embed", "count_terms", "audit_partitions", "cleanup", "sweep_working", "reembed"]
 """Jobs that recur for the whole service."""
+
+JobName = Literal[WorkspaceJobName, SystemJobName, "enrich", "ingest", "forget_scope", "vacuum", "deliver_webhook"]
+"""Every kind of job; worker/registry.py has the task of each."""
+
+JobState = Literal["queued", "running", "failed", "dead", "done", "cancelled"]
+"""States as shown to people. `failed` waits for another attempt, `dead` for a person; both waiting states are `ready`
+in the queue."""
 
 
 def _check_interval(minutes: float) -> float:

@@ -31,6 +31,13 @@ class RelationType(StrEnum):
     MAY_OUTDATE = "MAY_OUTDATE"
 
 
+DRAWN_BY_THE_SERVICE = frozenset(
+    {RelationType.SIMILAR_TO, RelationType.SUPERSEDES, RelationType.PROMOTED_FROM, RelationType.MAY_OUTDATE}
+)
+AUTHORABLE = tuple(kind for kind in RelationType if kind not in DRAWN_BY_THE_SERVICE)
+"""Types that agents, and clients of AutoMem, may create."""
+
+
 @dataclass(frozen=True, slots=True)
 class Relation:
     """An edge. `strength` 0..1; it counts in the half-open [t_valid, t_invalid), open where None."""

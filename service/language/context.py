@@ -53,11 +53,6 @@ def embedded(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
     return CleanText(f"{_find_question(before[-1].text)}\n{own}" if before else own)
 
 
-def find_affected(turn_index: int) -> range:
-    """Returns the turns whose context contains this turn: all are rewritten when it changes or is erased."""
-    return range(turn_index, turn_index + PRECEDING + 1)
-
-
 def question_share(text: str) -> float:
     """Returns the share of a text's terms that are in questions, 0..1; 0 for a text without terms.
 

@@ -13,7 +13,7 @@ from typing import Any
 
 from service.domain.errors import InvalidInput
 from service.domain.kinds import MemoryType
-from service.domain.relation import RelationType
+from service.domain.relation import AUTHORABLE
 from service.mcp.requests import FixedIds, RestRequest, Values, in_path
 
 Schema = Mapping[str, Any]
@@ -27,10 +27,6 @@ SCOPE: Mapping[str, Schema] = {
 """The scope of a tool, unless the connection or the key fixes it. A run is set by programs, with the connection."""
 
 TYPES = tuple(MemoryType)
-DRAWN_BY_THE_SERVICE = frozenset(
-    {RelationType.SIMILAR_TO, RelationType.SUPERSEDES, RelationType.PROMOTED_FROM, RelationType.MAY_OUTDATE}
-)
-RELATIONS = tuple(relation_type for relation_type in RelationType if relation_type not in DRAWN_BY_THE_SERVICE)
 
 
 def text(description: str, **more: Any) -> Schema:
@@ -377,7 +373,7 @@ TOOLS: Sequence[AgentTool] = (
         {
             "id": MEMORY_ID,
             "target_id": uuid("UUID of the other memory"),
-            "type": text("Read from the first to the target", enum=RELATIONS),
+            "type": text("Read from the first to the target", enum=AUTHORABLE),
             "strength": unit("default 1"),
         },
         _show_related,

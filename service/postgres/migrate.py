@@ -109,26 +109,17 @@ async def upgrade_async(owner_url: str, settings: Settings, revision: str = "hea
         if revision == "head":
             renumber_feed(connection)
 
-    await _as_owner(owner_url, run)
+    await run_as_owner(owner_url, run)
 
 
-async def downgrade_async(owner_url: str, settings: Settings, revision: str) -> None:
-    """Takes the database back to `revision` ("base" empties it); roles stay."""
-    await _as_owner(owner_url, lambda connection: command.downgrade(config(settings, connection), revision))
-
-
-async def _as_owner(url: str, work: Callable[[Connection], None]) -> None:
-    await _run(url, _become_owner, work)
-
-
-async def _run(url: str, *work: Callable[[Connection], None]) -> None:
-    """Does the work on one connection, and commits."""
+async def run_as_owner(url: str, work: Callable[[Connection], None]) -> None:
+    """Does the work as the owner of the schema, alone, and commits."""
     engine = create_async_engine(url, poolclass=NullPool)
     try:
         with rights.usable(url):
             async with engine.connect() as connection:
-                for each in work:
-                    await connection.run_sync(each)
+                await connection.run_sync(_become_owner)
+                await connection.run_sync(work)
                 await connection.commit()
     finally:
         await engine.dispose()

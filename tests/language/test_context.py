@@ -53,7 +53,7 @@ def test_of_a_long_neighbour_the_end_is_read() -> None:
 def test_an_erased_turn_touches_itself_and_those_that_read_it() -> None:
     turns = [turn(f"word{number}") for number in range(6)]
     holders = [at for at in range(6) if "word2" in context.lexical(turns[at], turns[:at])]
-    assert holders == list(context.find_affected(2))
+    assert holders == list(range(2, 2 + context.PRECEDING + 1))
 
 
 def test_who_speaks_of_nobody_is_in_the_middle() -> None:

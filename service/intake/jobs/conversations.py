@@ -12,6 +12,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from datetime import timedelta
+from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -19,7 +20,7 @@ from service.access import workspaces
 from service.domain import filters
 from service.domain.decision import Action
 from service.domain.draft import CallerFields, Draft, Options
-from service.domain.errors import AnswerCut, PromptTooLong, ServiceError, UnusableAnswer
+from service.domain.errors import AnswerCut, PromptTooLong, UnusableAnswer
 from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
 from service.domain.memory import StoreResult
 from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
@@ -32,7 +33,8 @@ from service.intake import deferred
 from service.intake.curate import TurnsGone, curate, without_model
 from service.intake.record import ConversationDraft
 from service.intake.store import store
-from service.queue import operations, queue
+from service.queue import queue
+from service.queue.operations import OperationRecord
 from service.runtime.resources import Resources
 
 QUIET = timedelta(minutes=10)
@@ -53,31 +55,16 @@ REMEMBERED_S = 30 * 86_400.0
 
 
 async def ingest(job: Job, res: Resources) -> Counts | None:
-    """Stores the operation's conversation once, however often it runs; the last failed attempt fails the operation."""
-    operation_id = UUID(str(job.payload["operation_id"]))
-    async with res.db.begin(job.workspace_id) as session:
-        operation = await operations.get(session, job.workspace_id, operation_id)
-        await operations.begin(session, job.workspace_id, operation_id)
-    if operation is None or operation.finished_at is not None:
-        return None
-    try:
-        own = await workspaces.with_own_settings(job, res)
-        result = await _store(operation_id, deferred.from_json(job.workspace_id, operation.request), own)
-    except ServiceError as exc:
-        if not exc.retryable or job.is_last_attempt:
-            async with res.db.begin(job.workspace_id) as session:
-                error = {"code": exc.code, "detail": exc.detail, "field": exc.field}
-                await operations.finish(session, job.workspace_id, operation_id, error=error)
-        raise
-    async with res.db.begin(job.workspace_id) as session:
-        await operations.finish(session, job.workspace_id, operation_id, result=result)
-    return {"results": len(result["results"])}
+    """Stores the operation's conversation once, however often it runs."""
+    result = await workspaces.run_operation(job, res, partial(_store, job.workspace_id))
+    return {"results": len(result["results"])} if result is not None else None
 
 
-async def _store(operation_id: UUID, conversation: ConversationDraft, res: Resources) -> Mapping[str, Any]:
-    key = IdempotencyKey(res.context.wall.own_name(f"operation:{operation_id}"), str(operation_id), REMEMBERED_S)
+async def _store(workspace_id: UUID, operation: OperationRecord, res: Resources) -> Mapping[str, Any]:
+    conversation = deferred.from_json(workspace_id, operation.request)
+    key = IdempotencyKey(res.context.wall.own_name(f"operation:{operation.id}"), str(operation.id), REMEMBERED_S)
     try:
-        request = WriteContext(f"operation:{operation_id}", idempotency=key, serialize=_results)
+        request = WriteContext(f"operation:{operation.id}", idempotency=key, serialize=_results)
         stored = await store(conversation, res, request)
     except Replay as replay:
         return replay.answer.body
