@@ -196,7 +196,7 @@ find = goals.get
 
 
 async def read_goal(workspace_id: UUID, goal_id: UUID, res: Resources) -> GoalDetails:
-    """Raises NotFound."""
+    """A goal with its subgoals and blockers. Raises NotFound."""
     async with res.db.snapshot(workspace_id) as session:
         goal = await goals.get(session, workspace_id, goal_id)
         if goal is None:
@@ -251,7 +251,7 @@ async def _change(
 
 
 async def _set_edges(session: Session, goal: Goal, rel_type: str, targets: Collection[UUID], field: str) -> None:
-    """Raises InvalidInput for the goal itself, NotFound, or Conflict if the edges would close a cycle."""
+    """Replaces the edges of this type. Raises InvalidInput for the goal itself, NotFound, or Conflict for a cycle."""
     workspace_id = goal.scope.workspace_id
     if goal.id in targets:
         raise InvalidInput(f"{field}: a goal cannot be its own.", field=field)

@@ -99,7 +99,8 @@ class LearnedStrategy:
 
 
 async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> LearnedStrategy:
-    """Raises NotFound for a conversation that does not exist or belongs to another."""
+    """Stores a strategy, or reinforces the one that it repeats. Raises NotFound for a conversation that does not exist
+    or belongs to another."""
     scope, workspace_id = new.scope, new.scope.workspace_id
     strategy = await _strategy(new, res)
     vector = await embed_now(workspace_id, strategy.embedded_text, res)
@@ -247,7 +248,7 @@ find = strategies.get
 
 
 async def read_strategy(workspace_id: UUID, strategy_id: UUID, res: Resources) -> Strategy:
-    """Raises NotFound."""
+    """A strategy. Raises NotFound."""
     async with res.db.read(workspace_id) as session:
         strategy = await strategies.get(session, workspace_id, strategy_id)
     if strategy is None:

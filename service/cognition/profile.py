@@ -26,7 +26,7 @@ class ProfileOutcome:
 
 
 async def read(workspace_id: UUID, user_id: str, res: Resources) -> Profile:
-    """Raises NotFound if none is stored."""
+    """The profile of a user. Raises NotFound if none is stored."""
     async with res.db.read(workspace_id) as session:
         profile = await profiles.find(session, workspace_id, user_id)
     if profile is None:

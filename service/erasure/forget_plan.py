@@ -89,7 +89,7 @@ async def by_query(
         if open_:
             return ForgetPlan("nothing", SEVERAL, near=_near_misses(open_, texts))
     chosen = await res.rules.run(forget_texts.with_occasions, chosen, texts)
-    if all(texts.by_assistant(key) for key in chosen.parts):  # the user said it in other words, if at all
+    if all(texts.by_assistant(key) for key in chosen.parts):  # the user said it in other words
         if not chosen.parts and (parsed.identifiers or not parsed.terms):
             return ForgetPlan("nothing", NOTHING_SAID, near=near)
         candidates = [key for key in cosines or () if (key, 0) in texts.memories]
@@ -179,7 +179,7 @@ async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dic
 
 
 Scored = tuple[MemoryKey, int, float]
-"""A part of a memory with its similarity to the query."""
+"""A part of a memory and its similarity to the query."""
 
 
 async def _score(
@@ -241,7 +241,8 @@ def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | 
 async def _one_of(
     chosen: ChosenParts, query: CleanText, sort: Sort | None, texts: ForgetTexts, res: Resources, wanted: ForgetScope
 ) -> tuple[ChosenParts, list[Scored]]:
-    """The one memory that comes nearest among those that match by words; otherwise, as second value, the candidates."""
+    """The one memory that is clearly nearest among those that match by words; if there is none, the candidates as
+    second value."""
     keys = [key for key in chosen.parts if isinstance(key, tuple)]
     if sort == "thing" and len({key[0] for key in keys}) <= 1:
         return chosen, []

@@ -1,5 +1,5 @@
-"""The texts of a scope in which something is to be forgotten, and what goes with the parts that are meant: sentences
-that say it elsewhere, what takes them up, and the assistant's replies."""
+"""The texts of a scope in which something is to be forgotten, and what is removed with the parts that are meant:
+sentences that say the same elsewhere, those that depend on them, and the assistant's replies."""
 
 from __future__ import annotations
 

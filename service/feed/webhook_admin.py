@@ -40,7 +40,7 @@ async def list_all(workspace_id: UUID, res: Resources) -> list[Webhook]:
 
 
 async def read(workspace_id: UUID, webhook_id: UUID, res: Resources) -> Webhook:
-    """Raises NotFound, as all of these do."""
+    """A webhook. Raises NotFound, as all functions here do that take an id."""
     async with res.db.read(workspace_id) as session:
         return await _get(session, workspace_id, webhook_id)
 

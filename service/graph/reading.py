@@ -22,7 +22,7 @@ from service.runtime.resources import Resources
 MIN_SIMILARITY = 0.5
 """Minimum score of an entity that was found by its vector only."""
 
-MAX_NODES = 500  # in the answer of a walk, or on a side of a path: a hub has thousands of neighbours
+MAX_NODES = 500  # in the response of a walk, or on each side of a path: a hub has thousands of neighbours
 
 MAX_EVIDENCE = 5
 """Memories shown per relation."""

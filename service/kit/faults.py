@@ -49,7 +49,7 @@ def details(error: BaseException) -> dict[str, str]:
 
 
 def place(error: BaseException) -> str:
-    """The innermost of the service's own frames; the innermost of all where there is none."""
+    """The innermost frame of the service's own code, or of any code if there is none."""
     if own := frames(error):
         return own[-1]
     last = traceback.extract_tb(error.__traceback__)[-1:]

@@ -64,14 +64,15 @@ def ensure_logins(binaries: Path, cluster: Path, database: str, account: Account
 
 
 def passwords(cluster: Path) -> Mapping[str, str]:
-    """The password of each login as the cluster keeps them; empty where none were made."""
+    """The password of each login, read from the cluster's folder; empty if the logins were never made."""
     return {login: word for login, word in _read(cluster / FILE).items() if login != MADE}
 
 
 def _single_user(
     binaries: Path, cluster: Path, database: str, sql: str, account: Account, *, may_fail: bool = False
 ) -> None:
-    """Runs statements that each end with a semicolon and an empty line. `may_fail`: as when they ran before."""
+    """Runs statements in a single-user server; each ends with a semicolon and an empty line. `may_fail`: a failing
+    statement does not stop the others, because they may have run before."""
     command = [*account.prefix, str(binaries / "postgres"), "--single", "-j", "-D", str(cluster)]
     command += ["-c", f"exit_on_error={'off' if may_fail else 'on'}", database]
     done = call(end_with_parent(command, signal.SIGTERM, uid=account.uid, gid=account.gid), given=sql)

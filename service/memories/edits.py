@@ -123,7 +123,8 @@ def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy
 
 
 async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
-    """An update keeps the id, a delete archives; an update of a memory that was not shown does nothing."""
+    """Carries out one edit on the memory it is about: an update keeps the id, a delete archives. An update without a
+    known memory does nothing."""
     session, res, target = context.session, context.res, edit.target
     if target is not None and edit.action is Action.NONE:
         return await _keep(context, draft, edit, target)
@@ -181,7 +182,7 @@ def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
 
 
 def _follows(draft: Draft, target: Neighbour) -> bool:
-    """Whether the draft is newer than the target; two statements of the same moment have no order."""
+    """Whether the draft is newer than the target; False for two statements of the same moment."""
     return target.start is not None and draft.start > target.start
 
 
@@ -215,8 +216,8 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
 
 
 async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) -> list[Outcome]:
-    """Keeps the known memory and the evidence, not the new fact. Has no id: the turn is not a source of the old
-    memory."""
+    """Keeps the known memory, with the new evidence, and drops the new fact. The outcome has no `memory_id`, because
+    the turn is not a source of the known memory."""
     outcomes = []
     for edit in edits:
         target = edit.target

@@ -57,7 +57,8 @@ async def promote(
     *,
     expected: Expected | None = None,
 ) -> PromotedMemory:
-    """Raises NotFound, PreconditionFailed, or Conflict for a memory that is archived or in `_global` already."""
+    """Copies a memory to `_global` and ties the copy to it; the second time the copy is the existing one. Raises
+    NotFound, PreconditionFailed, or Conflict for a memory that is archived or in `_global` already."""
     because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())

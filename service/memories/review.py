@@ -51,7 +51,7 @@ class ReviewWithMemories:
 
     @property
     def version(self) -> int:
-        """Differs as soon as any of the memories is changed or deleted; has no other meaning."""
+        """An opaque value that changes whenever one of the memories is changed or deleted."""
         involved = [self.memory, *self.contradicts] if self.memory else self.contradicts
         return zlib.crc32(" ".join(f"{memory.id}:{memory.version}" for memory in involved).encode())
 
@@ -109,7 +109,7 @@ async def _resolve(
     request: WriteContext,
     expected: Expected | None,
 ) -> ReviewWithMemories:
-    for _ in range(2):  # a second try finds how another request resolved it
+    for _ in range(2):  # once more if another request has resolved it by now
         async with res.db.read(workspace_id) as session:
             review = await reviews.get(session, workspace_id, review_id)
             pending = await memories.get(session, workspace_id, review.memory_id) if review else None

@@ -1,8 +1,8 @@
-"""Undo: one decision taken back, with all that was decided together with it.
+"""Undo of a decision, with all that was decided together with it.
 
-The last edit goes back first, and only while every memory it changed still is as it left it. What comes back is the
-memory of before: text, vector, validity, tags, sources, entities and edges. Undo is history itself and can be read
-there; twice is the same as once.
+The last edit is undone first, and only if every memory it changed is still as it left it. The memory is restored as it
+was: text, vector, validity, tags, sources, entities and edges. An undo has its own entries in the history, and may be
+repeated.
 """
 
 from __future__ import annotations

@@ -136,9 +136,9 @@ async def mark_older(session: Session, draft: Draft, decision: Decision, newer: 
 async def strike(
     session: Session, scope: Scope, struck: Strike, res: Resources, *, at: datetime | None, evidence: Evidence | None
 ) -> bool:
-    """Takes a sentence that ended out of a memory, which keeps its id and times; what it said before is kept as a past
-    version that held until `at` (None: no version, for it is to be forgotten). Leaves a memory alone that is gone, or
-    whose rest another memory says already: False."""
+    """Takes a sentence that is no longer true out of a memory, which keeps its id and times. The old text becomes a
+    past version that was valid until `at`; None: no version, because it is to be forgotten. Returns False and changes
+    nothing if the memory was deleted, or another memory already has the remaining text."""
     workspace_id, target = scope.workspace_id, struck.memory.id
     was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     old = await memories.get(session, workspace_id, target) if was else None

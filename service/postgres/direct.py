@@ -27,7 +27,7 @@ from service.postgres.engine import Session, driver
 T = TypeVar("T")
 
 INSERTS = "direct.insert"
-"""The name of new rows of several tables that a verb writes at once."""
+"""The name, among the timed statements, of new rows of several tables that a verb writes at once."""
 
 Parameter = tuple[str, Callable[[Any], Any] | None]
 
@@ -81,7 +81,7 @@ async def page(
             made = list(map(make, piece))
             found += made
             size += sizes.weight(made)
-            if size - sizes.weight(made[-1]) >= sizes.PAGE_BYTES:  # so `cursors.cut` leaves one over
+            if size - sizes.weight(made[-1]) >= sizes.PAGE_BYTES:  # `cursors.cut` keeps all but the last of these
                 break
         await rows.close()
     return found
@@ -203,7 +203,7 @@ def _prepare(session: Session, statement: TextClause, values: Mapping[str, Any])
 
 @lru_cache(maxsize=512)
 def compile_statement(statement: TextClause, dialect: Dialect) -> tuple[str, tuple[Parameter, ...]]:
-    """The text with $1, $2 …, and for each of them the name of its value and what its type does to it."""
+    """The text with $1, $2 …, and for each of them the name of its value and the conversion of its type."""
     made = statement.compile(dialect=dialect)
     kinds = {name: bound.type.dialect_impl(dialect).bind_processor(dialect) for name, bound in made.binds.items()}
     names = made.positiontup or ()

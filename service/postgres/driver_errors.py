@@ -56,8 +56,8 @@ CLASHES: Mapping[str, Callable[[], Conflict]] = {
 
 @contextmanager
 def translated_errors(session: AsyncConnection | None = None, *, walled: bool = False) -> Iterator[None]:
-    """Within the block errors of the driver become ours, so that no SQL and no parameter leaves db/. `session`: where
-    its connection has died, whatever is raised comes from that. `walled`: it may have met its wall."""
+    """Translates errors of the driver within the block, so that no SQL and no parameter leaves this room. `session`: if
+    its connection has died, every error counts as a lost connection. `walled`: a refusal may come from the wall."""
     try:
         yield
     except ServiceError:
@@ -93,7 +93,7 @@ def _cause(error: Exception) -> BaseException:
 
 
 def is_lost(error: Exception, session: AsyncConnection | None = None) -> bool:
-    """Whether the connection is gone, or was never there: the error says so, or the connection itself."""
+    """Whether the connection was lost or never made, by the error or by the state of the connection."""
     if isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated:
         return True
     cause = _cause(error)
@@ -106,7 +106,7 @@ def is_lost(error: Exception, session: AsyncConnection | None = None) -> bool:
 
 
 def unavailable(reason: str) -> StoreUnavailable:
-    """The error of a transaction that the database did not do; counted."""
+    """Counts a transaction that the database could not do, and returns its error."""
     DATABASE_ERRORS.labels(reason).inc()
     kind = LockedOut if reason in LOCKED_OUT else StoreUnavailable
     return kind(UNAVAILABLE[reason], retry_after_s=RETRY_AFTER_S)

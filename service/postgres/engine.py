@@ -42,8 +42,8 @@ from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, trans
 Session = AsyncConnection
 
 _open: ContextVar[int] = ContextVar("open_sessions", default=0)
-"""Transactions open in this task. Ambient, because the fakes of the tests that ask for it are called like any model,
-and a wrong call is one that nobody thought of."""
+"""Transactions open in this task. A context variable, because the fakes of the tests read it to find calls of a model
+inside a transaction, and have the interface of a model."""
 
 USED_AT, WALLED = "used_at", "walled"
 BEGIN, LOCKED, COMMIT = "begin", "begin.locked", "commit"
@@ -60,14 +60,14 @@ with a filter has, which would be parsed each time."""
 WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
 
 GIVES_WAY = "SET LOCAL lock_timeout = 250"
-"""For work in the background that locks many rows. Of two transactions that wait for each other Postgres ends one after
-a second, and that may be a request that many texts were sent with; what gives up before is never in such a circle."""
+"""For background work that locks many rows. Postgres ends one of two transactions that wait for each other after a
+second, which may be the one of a request. Background work gives up sooner, so it never costs a request."""
 
 NO_SCHEMA = "The database has no schema of this service. Run `loxodon migrate` first."
 
 
 def in_transaction() -> bool:
-    """Whether this task has a transaction open. Then nothing but the database may be awaited."""
+    """Whether this task has a transaction open, in which only the database may be awaited."""
     return _open.get() > 0
 
 
@@ -103,7 +103,7 @@ class ShrinkingPool(AsyncAdaptedQueuePool):
             if each not in spare:
                 self._pool.put(each, block=False)
         for _ in spare:
-            self._dec_overflow()  # before anything is awaited: there is room for another from here on
+            self._dec_overflow()  # before anything is awaited, so that another connection may be opened from here on
         for each in spare:
             each.close()
         return len(spare)
@@ -218,7 +218,7 @@ class Database:
         async with self._transaction(mode, settings, workspace_id, writes=True, locks=lock is not None) as session:
             yield session
             if not aside:
-                self._deadline.lift()  # COMMIT is never cut off: nobody would know what it did
+                self._deadline.lift()  # COMMIT is never cancelled, because its outcome would be unknown
 
     @asynccontextmanager
     async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, generic_plans: bool = False) -> AsyncIterator[Session]:
@@ -263,7 +263,7 @@ class Database:
             raise
         finally:
             _open.reset(depth)
-            with suppress(Exception):  # the transaction has ended: committed, or its error is on the way
+            with suppress(Exception):  # the transaction has been committed, or its error is being raised
                 await connection.close()
 
     async def _connect(self, opening: str, *, locks: bool) -> Session:

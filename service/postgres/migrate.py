@@ -129,7 +129,7 @@ def _become_owner(connection: Connection) -> None:
     _check_versions(connection)
     rights.check_owner(connection)
     connection.commit()
-    # not a lock that is waited for: whoever waits holds a snapshot, for which an index that is built concurrently waits
+    # polled: waiting for the lock would hold a snapshot, and CREATE INDEX CONCURRENTLY waits for all snapshots to end
     while not connection.scalar(TRY_LOCK):
         connection.commit()
         time.sleep(LOCK_LOOK_S)

@@ -32,7 +32,7 @@ SESSION_SETTINGS = {
     "plan_cache_mode": "force_custom_plan",
     "jit": "off",
     "max_parallel_workers_per_gather": "0",
-    "random_page_cost": "1.1",  # for SSDs; under the default of 4 the planner sorts instead of reading an index
+    "random_page_cost": "1.1",  # for SSDs; with the default of 4 the planner sorts instead of reading an index
     "timezone": "UTC",
     "idle_in_transaction_session_timeout": "60s",
     "hnsw.iterative_scan": "relaxed_order",

@@ -94,12 +94,12 @@ def type_parameters(statement: TextClause) -> TextClause:
 
 
 def by_key(table: str, value: str, *, key: str = "id", more: str = "", most: int = 1) -> str:
-    """SQL of the row of the workspace with this key, or of `most` where it begins the key of so many; for LATERAL, with
-    the key alone in the order of its index.
+    """SQL of the row of the workspace with this key, or of up to `most` rows if the key of the table has further
+    columns. For use in LATERAL.
 
-    A join, or an equality, is planned by what is known of the table: of a small one, or one never analysed, another
-    index looks as good, by which the whole workspace is read for each row. Only the key's gives the row in this order
-    without a sort.
+    The range of one value and the ORDER BY leave the planner only the index of the key. With a join or an equality it
+    goes by statistics: for a small table, or one that was never analysed, it may choose another index and read the
+    whole workspace for each row.
     """
     where = f"{table}.workspace_id = :workspace AND {table}.{key} >= {value} AND {table}.{key} <= {value}"
     return f"SELECT * FROM {table} WHERE {where}{more} ORDER BY {table}.{key} LIMIT {most}"  # noqa: S608 - our own names
@@ -130,7 +130,7 @@ def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Conditio
 
 
 def _any_of(alias: str, given: Mapping[str, Any]) -> tuple[str, ...]:
-    """One condition for each id, with the rows that those before it do not have."""
+    """One condition for each id; a row that meets several is only in the first of them."""
     names = list(given)
     return tuple(
         " AND ".join(

@@ -58,7 +58,7 @@ class Half(HALFVEC):
 
 
 async def register(connection: asyncpg.Connection[Any]) -> None:
-    """Teaches a new connection the binary form; a database without pgvector has none to teach."""
+    """Registers the binary form with a new connection; does nothing in a database without pgvector."""
     schema = await connection.fetchval(HALFVEC_SCHEMA)
     if schema is not None:
         await connection.set_type_codec(

@@ -36,11 +36,11 @@ def _opening(wall: Wall) -> str:
 
 
 def _text(value: str) -> str:
-    """A text of the caller's in a simple-protocol string, which takes no parameters: as hexadecimal digits."""
+    """A literal of a caller's text as hexadecimal digits: a simple-protocol string takes no parameters."""
     return f"convert_from(decode('{value.encode().hex()}', 'hex'), 'UTF8')" if value else "''"
 
 
 def _array(names: tuple[str, ...]) -> str:
-    """A text[] as Postgres reads it: in quotes, in which it knows the backslash alone."""
+    """A text[] literal with every name in quotes; a backslash escapes quotes and backslashes."""
     quoted = (name.replace("\\", "\\\\").replace('"', '\\"') for name in names)
     return "{" + ", ".join(f'"{name}"' for name in quoted) + "}"

@@ -116,9 +116,9 @@ class MissingEmbedder(CalibratedEmbedder):
     reason: str
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
-        """Raises EmbeddingError."""
+        """Always raises EmbeddingError."""
         raise EmbeddingError(f"The embedder {self.model} cannot be opened with these settings: {self.reason}.")
 
     async def embed_query(self, text: CleanText) -> Vector:
-        """Raises EmbeddingError."""
+        """Always raises EmbeddingError."""
         return (await self.embed([text]))[0]

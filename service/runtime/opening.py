@@ -39,9 +39,9 @@ async def app_access(settings: Settings, role: str) -> Access:
 
 
 async def preflight(settings: Settings, *, role: str = APP) -> str | None:
-    """Raises a ServiceError when the database cannot be served: see open_resources. Before a server starts, a sentence
-    can be printed in place of its traceback. Returns one to be printed where the service starts all the same, but not
-    as the settings say: another embedder made the vectors."""
+    """Checks the database before a server starts, so that a sentence can be printed in place of a traceback. Raises a
+    ServiceError if it cannot be served (see open_resources). Returns a warning to print if the vectors were made by
+    another embedder than the settings name."""
     database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=POOL_TIMEOUT_S)
     try:
         await _check(database, role)
@@ -141,5 +141,5 @@ async def _keep_looking(database: Database, end_idle: EndIdle, keep: int) -> Non
         await asyncio.sleep(POLL_S)
         try:
             await give_back(database, end_idle, keep=keep)
-        except Exception as exc:  # memory stays where it is until the next look
+        except Exception as exc:  # unused memory is then kept until the next round
             log.warning("idle_not_given_back", kind=type(exc).__name__)

@@ -27,8 +27,8 @@ from service.domain.query import Narrow
 RangeKind = Literal["number", "time"]
 
 PREFIX_BITS: Final = (6, 12, 16, 20, 24, 28)
-"""Lengths of the keys. Six for each value; at most some 300 for a range. The two shortest keep
-ranges with an open end small."""
+"""Lengths of the keys in bits. A value has one key of each length, a range at most some 300 keys; the two shortest
+lengths keep it to few for a range with an open end."""
 
 SMALLEST, LARGEST = 1e-300, 1e300
 """Beyond these a value counts as zero or as infinite: jsonb holds numbers that float64 does not."""
@@ -47,7 +47,7 @@ class FilterKey:
 
 
 KeyGroup = tuple[FilterKey, ...]
-"""One of them is enough."""
+"""Alternatives: a row has at least one of these keys."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,7 +48,7 @@ NAMES: Final = (
 DEFAULT: Final = Weights()
 
 Column = NDArray[np.float64]
-"""A number for each candidate; NaN where there is none."""
+"""A number for each candidate; NaN for none."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -79,8 +79,9 @@ class Ranked:
 
 @dataclass(frozen=True, slots=True)
 class Columns:
-    """The values of all candidates. `keys`: their ids, which decide ties. `signals` by name, one that is left out is 0
-    for all: BM25 >= 0, cosines -1..1, NaN without a vector, the others 0..1. `factors` multiply the sum."""
+    """The values of all candidates. `keys`: their ids, which break ties. `signals`: values by name of the signal: BM25
+    >= 0, cosines -1..1 (NaN without a vector), others 0..1; a signal that is left out is 0 for all. `factors`: what the
+    sum is multiplied by."""
 
     keys: Sequence[Hashable]
     signals: Mapping[str, Column]
@@ -247,7 +248,7 @@ def _spread(column: Column) -> Column:
     if absent.all():
         return np.zeros(len(column))
     low, high = np.nanmin(column), np.nanmax(column)
-    if high == low:  # a single one, or all equal
+    if high == low:  # a single candidate has a value, or all have the same
         return np.where(absent, 0.0, 1.0)
     return np.where(absent, 0.0, (column - low) / (high - low))
 
@@ -255,6 +256,6 @@ def _spread(column: Column) -> Column:
 def _by_rank(column: Column, *, floor: float) -> Column:
     """The values by rank: 1 for the best, then falling as 1 / (k + rank); candidates that the arm did not find get 0,
     equal values equal ranks."""
-    found = column > floor  # NaN is not
+    found = column > floor  # False for NaN
     better = np.count_nonzero(found) - np.searchsorted(np.sort(column[found]), column, side="right")
     return np.where(found, (RRF_K + 1) / (RRF_K + 1 + better), 0.0)

@@ -1,7 +1,7 @@
 """Scores of how well candidates match what a query asks for: the speaker, the time, exact terms and entities.
 
-People tell of a day on that day or some days later, so a match in time falls slowly after the day and quickly before
-it. Times are scored for all candidates at once.
+People talk about a day on that day or some days after it, so a match in time falls slowly after the day and quickly
+before it. Times are scored for all candidates at once.
 """
 
 from __future__ import annotations
@@ -19,7 +19,8 @@ from service.search.query_parsing import ParsedQuery, QueryTime
 Column = NDArray[np.float64]
 
 NAMED_SPEAKER: Final = 0.6
-"""Score of a turn by a named speaker (by the role asked for: 1): others speak of "Ana's boat", too."""
+"""Score of a turn by a speaker that the query names. A turn by the role asked for scores 1; a name may also be the
+topic ("Ana's boat")."""
 
 FADE_DAYS: Final = 7.0
 """The score falls by e in this many days after the time asked for, three times as fast before it."""
@@ -28,7 +29,7 @@ OTHER_YEAR: Final = 0.8
 """The score of the same dates in another year than the one that was understood."""
 
 MAX_MENTION_LENGTH: Final = timedelta(days=45)
-"""A longer stretch named in a memory ("since 2016") says too little about the time asked for."""
+"""Longer intervals that a memory mentions ("since 2016") say too little about the time asked for."""
 
 DAY_S: Final = 86_400.0
 

@@ -55,8 +55,8 @@ from service.search.statements.turn_candidates import TurnContext, TurnQuery
 LeanMemories = Mapping[UUID, LeanMemory]
 
 MAX_WIDENED: Final = 64
-"""If the page is short because messages were dropped for their facts, four times as many candidates are searched, up to
-this multiple of the wanted hits."""
+"""If the page is short because messages were dropped in favour of their facts, four times as many candidates are
+searched, up to this multiple of the wanted hits."""
 
 DIVERSITY_OVERFETCH: Final = 4
 """With diversity, this multiple of the wanted hits is considered."""

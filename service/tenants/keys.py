@@ -28,7 +28,8 @@ WALL = ("user_id", "agent_id", "run_id", "channels")
 
 
 async def create(new: NewKey, caller: Caller, res: Resources, request: WriteContext) -> Issued:
-    """Raises Forbidden for a right that the caller lacks, InvalidInput for an invalid expiry or defaults."""
+    """Issues a key. Raises Forbidden for a right that the caller lacks, InvalidInput for an invalid expiry or
+    defaults."""
     _check(new, caller)
     _check_expiry(new.expires_at, res)
     async with res.db.begin(caller.workspace_id) as session:
@@ -44,7 +45,7 @@ async def list_all(caller: Caller, res: Resources) -> list[KeyInfo]:
 
 
 async def read(key_id: UUID, caller: Caller, res: Resources) -> KeyInfo:
-    """Raises NotFound, as all of these do."""
+    """A key. Raises NotFound, as all functions here do that take an id."""
     async with res.db.read(caller.workspace_id) as session:
         return await _get(session, caller, key_id)
 

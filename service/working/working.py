@@ -129,7 +129,7 @@ async def clear(scope: WorkingScope, res: Resources) -> int:
 async def remove(
     scope: WorkingScope, kind: WorkingKind, key: str, res: Resources, *, expected: Expected | None = None
 ) -> None:
-    """Raises NotFound if there is no such entry, or PreconditionFailed."""
+    """Deletes an entry. Raises NotFound if there is none with this key, or PreconditionFailed."""
     async with _lock_session(scope, res) as session:
         entry = await working.find(session, scope, kind, key, now=res.clock())
         if entry is None:

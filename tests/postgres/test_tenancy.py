@@ -60,7 +60,7 @@ def without_tenant_predicates(database: Database) -> Iterator[list[int]]:
     engine = database.engine.sync_engine
     event.listen(engine, "before_cursor_execute", strip, retval=True)
     try:
-        with patch.object(direct, "compiled", compiled):
+        with patch.object(direct, "compile_statement", compiled):
             yield taken
     finally:
         event.remove(engine, "before_cursor_execute", strip)

@@ -12,7 +12,7 @@ from service.postgres.scopes import type_parameters
 from service.postgres.tables import GOAL, STRATEGY
 from service.working.statements import working
 
-# With the jobs that would still read them, whose payload contains instructions sent with the turns.
+# Includes jobs that have not yet read the turns: their payload contains instructions sent with these.
 DELETE_EMPTY_CONVERSATIONS = text("""
     WITH gone AS (
         DELETE FROM conversation c WHERE c.workspace_id = :workspace

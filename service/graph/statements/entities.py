@@ -275,7 +275,7 @@ async def set_vector(
 
 
 async def drop_vector(session: Session, workspace_id: UUID, entity_id: UUID) -> None:
-    """Deletes the vector after a change of the text: none is better than that of another text."""
+    """Deletes the vector after a change of the text, because a vector of the old text would mislead."""
     await session.execute(DROP_VECTOR, {"workspace": workspace_id, "id": entity_id})
 
 

@@ -103,7 +103,7 @@ LOCK_UNNAMED = text("""
     ORDER BY e.id FOR UPDATE
 """)
 
-# Checks again, with a snapshot taken after the wait.
+# Checks again with a new snapshot, because the lock may have been waited for.
 REMOVE_UNNAMED = text("""
     DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
       AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = :workspace AND me.entity_id = e.id)

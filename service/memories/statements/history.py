@@ -58,7 +58,8 @@ INSERT = text("""
 """).bindparams(bindparam("before", type_=JSONB(none_as_null=True)), bindparam("before_embedding", type_=Half()))
 
 # An edge, a source or an entity link needs a share lock on the memory's key, so under this lock none is added or
-# removed. It is a separate statement: the snapshot of a statement that waits is older than what it waited for.
+# removed. It is a separate statement, because the snapshot of a statement that waits for a lock is taken before the
+# wait.
 LOCK = text("""
     SELECT id FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR UPDATE
 """)

@@ -278,7 +278,7 @@ def unite_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
 
 
 def conflict(error: IntegrityError) -> Exception:
-    """The broken constraint as a Conflict; an unknown one stays a bug."""
+    """The Conflict for a broken constraint; an unknown constraint is a bug and raised as it is."""
     cause = getattr(error.orig, "__cause__", None)
     if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name == "uq_memory_dedup":
         return Conflict("Another memory of this scope has exactly this text.", field="content")

@@ -152,7 +152,7 @@ def of_columns(found: Mapping[str, Sequence[Any]]) -> Features:
 
 
 UNKNOWN: Mapping[str, object] = {"dated": False, "tagged": False, "importance": 0.5}
-"""The value of turns for features that only memories have; else None."""
+"""The value that turns have for features of memories; None for other features."""
 
 
 def join(memories: Features, more: Features, wanted: frozenset[str]) -> Features:
