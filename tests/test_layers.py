@@ -31,7 +31,7 @@ LEVELS = (
     ("upkeep",),
     ("intake",),
     ("feed", "tenants", "jobs"),
-    ("compat", "mcp"),
+    ("compat", "console", "mcp"),
     ("worker",),
     ("app",),
     ("launch",),

@@ -18,6 +18,7 @@ from service.app import openapi, warmup
 from service.app.routes import health, reference, welcome
 from service.cognition.routes import goals, profiles, strategies, tools
 from service.compat import automem, automem_recall, mem0
+from service.console import pages
 from service.conversations.routes import conversations, turns
 from service.domain.request import Replay
 from service.erasure.routes import forget, forgetting, talk_deletion
@@ -145,7 +146,9 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     for part in PARTS:
         app.include_router(part.router)
     openapi.install(app, key_in_query=settings.server.auth_allow_query)
-    welcome.install(app, documented=settings.server.serve_docs)
+    welcome.install(app, documented=settings.server.serve_docs, has_console=settings.server.serve_console)
+    if settings.server.serve_console:
+        pages.install(app)
     if settings.server.serve_docs:
         openapi.serve_page(app)
     return app

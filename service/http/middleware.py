@@ -50,6 +50,7 @@ OPEN = frozenset(
         "/readyz",
         "/health",
         "/v1/health",
+        "/console",
         "/docs",
         "/docs/errors",
         "/openapi.json",
@@ -66,7 +67,7 @@ BODY_BYTES_PER_S = 10_000
 
 
 def is_open(path: str) -> bool:
-    return path in OPEN or path.startswith("/docs/assets/")
+    return path in OPEN or path.startswith(("/docs/assets/", "/console/"))
 
 
 def _is_nowhere(request: Request) -> bool:

@@ -179,6 +179,7 @@ class ServerSettings(_Group):
     webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too, between commas
     cors_origins: Origins = ()  # pages whose scripts may call the API, between commas
     serve_docs: bool = True  # /docs and /openapi.json, which need no key
+    serve_console: bool = True  # /console, whose files need no key; what they show does
     log_level: Literal["debug", "info", "warning", "error"] = "info"
 
 

@@ -117,7 +117,8 @@ class _Launcher:
         self._ownership.note("running", self._url)
         status, model = self._language_model(key)
         is_accepted = status != http.client.UNAUTHORIZED  # the key was revoked, or has expired
-        say(banner(self._url, key, self._store(), model=model, is_accepted=is_accepted))
+        console = self._settings.server.serve_console
+        say(banner(self._url, key, self._store(), model=model, is_accepted=is_accepted, has_console=console))
 
     def _database_environment(self) -> dict[str, str]:
         """The environment for the children; starts the embedded Postgres unless a database was named."""
@@ -221,16 +222,25 @@ def get(url: str, path: str, headers: Mapping[str, str]) -> tuple[int, bytes]:
         connection.close()
 
 
-def banner(url: str, key: str, database: str | Path, *, model: str = "none: rules", is_accepted: bool = True) -> str:
+def banner(
+    url: str,
+    key: str,
+    database: str | Path,
+    *,
+    model: str = "none: rules",
+    is_accepted: bool = True,
+    has_console: bool = True,
+) -> str:
     """The text printed when everything runs, with two commands that can be pasted into a shell; for a key that was
     revoked, how to make another instead."""
+    page = f"  Console {url}/console#key={quote(key)}\n" if has_console else f"  Page   {url}/#{quote(key)}\n"
     return (
         "\n"
         "Loxodon is ready.\n"
         "\n"
         f"  URL    {url}     (documentation: {url}/docs)\n"
         f"  Key    {key if is_accepted else '(revoked or expired)'}\n"
-        f"{f'  Page   {url}/#{quote(key)}' + chr(10) if is_accepted else ''}"
+        f"{page if is_accepted else ''}"
         f"  Store  {database}\n"
         f"  Language model: {model}\n"
         "\n"

@@ -24,7 +24,8 @@ def test_the_banner_names_url_key_and_place() -> None:
     assert "http://127.0.0.1:8080/docs" in text
     assert "lox_key" in text
     assert "/some where" in text
-    assert "http://127.0.0.1:8080/#lox_key" in text
+    assert "http://127.0.0.1:8080/console#key=lox_key" in text
+    assert "http://x/#lox_key" in banner("http://x", "lox_key", "/there", has_console=False)
     assert "\nexport LOXODON_URL=http://127.0.0.1:8080 LOXODON_API_KEY=lox_key\n" in text
     assert sum(line.startswith("curl ") for line in text.splitlines()) == 2
 

@@ -12,6 +12,7 @@ from fastapi.responses import HTMLResponse, PlainTextResponse, Response
 
 from service.kit import shipped
 
+CONSOLE = {"/console": ("console", "see and change what is remembered, in the browser")}
 DOCUMENTED = {
     "/docs": ("docs", "every route, with examples"),
     "/openapi.json": ("openapi", "for generating clients"),
@@ -52,9 +53,9 @@ POLICY = (
 )
 
 
-def install(app: FastAPI, *, documented: bool) -> None:
-    """`documented`: whether this service has /docs."""
-    places = {**(DOCUMENTED if documented else {}), **ALWAYS}
+def install(app: FastAPI, *, documented: bool, has_console: bool) -> None:
+    """`documented`, `has_console`: whether this service has /docs and /console."""
+    places = {**(CONSOLE if has_console else {}), **(DOCUMENTED if documented else {}), **ALWAYS}
     if documented and (file := shipped.PACKAGE.with_name("README.md")).is_file():
         readme = file.read_text()
         places[README] = ("readme", "first steps; the pages that it names are in the folder docs of the repository")

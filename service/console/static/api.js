@@ -1,0 +1,63 @@
+/** A client of the public REST API: one place for the key, errors and retries. */
+
+const STORED_KEY = "loxodon.key"; // in this tab's sessionStorage; no cookie, so there is nothing to forge
+const TRIES = 3, WAIT_MS = 400, TEMPORARY = [429, 502, 503, 504];
+
+export const key = {
+  get: () => sessionStorage.getItem(STORED_KEY),
+  set: (value) => sessionStorage.setItem(STORED_KEY, value),
+  forget: () => sessionStorage.removeItem(STORED_KEY),
+};
+
+/** A refused request: the service's sentence, and the id under which its log has the request. */
+class ApiError extends Error {
+  constructor({ status, headers }, problem) {
+    super(problem.detail || problem.error || `The service answered ${status}.`);
+    this.status = status;
+    this.requestId = headers.get("X-Request-ID");
+  }
+}
+
+/** The values as a query string, without the empty ones. */
+export function queryString(values) {
+  const given = Object.entries(values).filter(([, value]) => (value ?? "") !== "");
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
+/** Sends a request; throws ApiError when it is refused, TypeError when the service cannot be reached. */
+async function send(method, path, { body, headers, signal } = /** @type {any} */ ({})) {
+  const all = { Authorization: `Bearer ${key.get()}`, ...headers };
+  if (body) all["Content-Type"] = "application/json";
+  if (method !== "GET") all["Idempotency-Key"] = crypto.randomUUID(); // a repeated write changes nothing twice
+  for (let tries = 1; ; tries += 1) {
+    try {
+      const answer = await fetch(path, { method, signal, headers: all, body: body && JSON.stringify(body) });
+      if (answer.ok) return answer;
+      if (tries === TRIES || !TEMPORARY.includes(answer.status)) throw new ApiError(answer, await answer.json().catch(() => ({})));
+    } catch (error) {
+      if (tries === TRIES || signal?.aborted || error instanceof ApiError) throw error;
+    }
+    await new Promise((resolve) => setTimeout(resolve, WAIT_MS * tries));
+  }
+}
+
+async function json(...request) {
+  const answer = await send(...request);
+  return answer.status === 204 ? {} : answer.json();
+}
+export const get = (path, query = {}, signal) => json("GET", path + queryString(query), { signal });
+export const post = (path, body = {}, signal) => json("POST", path, { body, signal });
+export const patch = (path, body, version) => json("PATCH", path, { body, headers: { "If-Match": `"${version}"` } });
+export const remove = (path) => json("DELETE", path);
+
+/** Reads the change feed as it grows, until `signal` is aborted. EventSource could not send the key. */
+export async function follow(after, onChange, signal) {
+  const answer = await send("GET", "/v1/changes" + queryString({ after }), { headers: { Accept: "text/event-stream" }, signal });
+  const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
+  let text = "";
+  for (let part = await reader.read(); !part.done; part = await reader.read()) {
+    const events = (text + part.value).split("\n\n");
+    text = events.pop();
+    for (const [, data] of events.join("\n").matchAll(/^data: ?(.+)$/gm)) onChange(JSON.parse(data));
+  }
+}

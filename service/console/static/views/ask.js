@@ -1,0 +1,68 @@
+/** Search and recall side by side, with why each hit ranks where it does, and how to send the same from a program. */
+
+import {
+  AS_OF, Fields, Form, Loaded, MemoryLink, State, VALID_AT, day, endOf, html, percent, plural, post, spaced, useLoaded, usePage,
+} from "../ui.js";
+
+const WEIGHTS = { turns: 0.3, facts: 0.25, entities: 0.2, strategies: 0.15, recency: 0.1 };
+const FIELDS = [
+  { name: "limit", title: "Hits", type: "range", min: 1, max: 50, start: "10" },
+  { name: "max_tokens", title: "Tokens", type: "range", min: 100, max: 4000, step: 100, start: "1000" },
+  ...Object.entries(WEIGHTS).map(([name, weight]) => ({ name, title: `Weight of ${name}`, type: "range", min: 0, max: 1, step: 0.05, start: String(weight) })),
+  AS_OF, VALID_AT,
+];
+
+export function Ask() {
+  const { query, scope, change } = usePage();
+  const numbers = Object.fromEntries(FIELDS.filter((each) => each.start).map(({ name, start }) => [name, Number(query[name] || start)]));
+  const { limit, max_tokens, ...weights } = numbers;
+  const valid_at = query.valid_at && `${query.valid_at}T12:00:00Z`;
+  const common = { query: query.q, ...scope, limit, as_of: endOf(query.as_of), valid_at };
+  const search = { ...common, explain: true }, recall = { ...common, max_tokens, weights, format: "markdown" };
+  const loaded = useLoaded(async (signal) => (query.q ? Promise.all([
+    post("/v1/memories/search", search, signal), post("/v1/recall", recall, signal)]) : []), [search, recall]);
+  const question = { name: "q", title: "Question", placeholder: "Where does she live?", required: true, wide: true, defaultValue: query.q };
+  return html`<${Form} key=${query.q} action="Ask" fields=${[question]} onSend=${({ q }) => change({ q })} />
+    <details open=${FIELDS.some((each) => query[each.name])}><summary>Limits, weights and dates</summary><${Fields} fields=${FIELDS} /></details>
+    <${Loaded} of=${loaded} empty="Ask what an agent would ask before it answers.">${([found, block]) => html`<div class="columns">
+      <section><h2>Search</h2><p class="hint">${plural(found.results.length, "hit")} in ${Math.round(found.timings_ms.total)} ms</p>
+        <ol class="cards">${found.results.map((hit) => html`<li key=${hit.id}><${MemoryLink} memory=${hit} /><${State} memory=${hit} />
+          <p class="hint">${hit.source}, ${day(hit.timestamp)}, answers with ${percent(hit.answer_probability)}</p><${Score} ...${hit} /></li>`)}</ol>
+        <${Copy} path="/v1/memories/search" body=${search} /></section>
+      <section><h2>What the agent gets</h2><p class="hint">${block.metrics.tokens} of ${max_tokens} tokens in ${Math.round(block.metrics.ms)} ms;
+          ${block.answerable === false ? " nothing seems to answer this" : ` holds an answer with ${percent(block.answer_probability)}`}</p>
+        <pre tabindex="0" role="region" aria-label="Block that recall returns" dir="auto">${block.markdown}</pre>
+        <${Copy} path="/v1/recall" body=${recall} /></section></div>`}<//>`;
+}
+
+const colour = (at) => `hsl(${160 + at * 53} 45% 42%)`;
+
+/** A score as a bar of what each signal adds, and the same as a sum that factors multiply. */
+function Score({ score, explain }) {
+  const parts = Object.entries(explain.terms).map(([name, { value, weight }]) => ({ name: spaced(name), part: value * weight }))
+    .filter(({ part }) => part > 0).sort((one, other) => other.part - one.part);
+  const sum = parts.reduce((total, { part }) => total + part, 0);
+  let end = 0;
+  const bar = ({ name, part }, at) => {
+    const width = (part / sum) * 100;
+    end += width;
+    return html`<rect fill=${colour(at)} x=${end - width} width=${width} height="8"><title>${name}</title></rect>`;
+  };
+  return html`<figure class="score"><svg viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=${`Score ${score.toFixed(3)}`}>${parts.map(bar)}</svg>
+    <figcaption><b data-score=${score}>${score.toFixed(2)}</b> = (${parts.map(({ name, part }, at) => html`${at > 0 && " + "}<span data-part=${part}><svg class="key" viewBox="0 0 1 1"><rect fill=${colour(at)} width="1" height="1" /></svg> ${name} ${part.toFixed(2)}</span>`)})
+      ${Object.entries(explain.factors).filter(([, factor]) => factor !== 1).map(([name, factor]) => html` × <span data-factor=${factor}>${spaced(name)} ${factor.toFixed(2)}</span>`)}</figcaption></figure>`;
+}
+
+function Copy({ path, body }) {
+  const { act } = usePage();
+  const json = JSON.stringify(body), text = JSON.stringify(json), url = location.origin + path; // a JSON string is a Python one too
+  const texts = {
+    curl: `curl -sS ${url} -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '${json.replaceAll("'", "'\\''")}'`,
+    Python: `import httpx\n\nheaders = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}\n`
+      + `print(httpx.post("${url}", headers=headers, content=${text}).json())`,
+    TypeScript: `const headers = { Authorization: \`Bearer \${key}\`, "Content-Type": "application/json" };\n`
+      + `console.log(await (await fetch("${url}", { method: "POST", headers, body: ${text} })).json());`,
+  };
+  return html`<p class="actions hint">Copy as ${Object.entries(texts).map(([name, each]) => html`
+    <button class="quiet" onClick=${() => act(() => navigator.clipboard.writeText(each), `Copied as ${name}.`)}>${name}</button>`)}</p>`;
+}
