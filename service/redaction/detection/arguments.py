@@ -16,7 +16,6 @@ from service.redaction.detection.value_shapes import is_hex, is_plain_word, is_t
 _ARG = r"(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|([^\s\"'|;&(){}]{2,200}))"
 _QUOTED = r"N?(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})')"
 _STRING = r"b?[\"'][^\"'\n]{1,80}[\"']"
-_TOKEN = r"([A-Za-z0-9_+/=-]{16,200})"  # noqa: S105 - a pattern
 # The text between a command and its option is on the same line.
 _LINE = r"\b[^\n|;]{0,200}?\s"
 _OPTIONS = (
@@ -48,12 +47,11 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("/", r"\b(?:sqlplus|(?:exp|imp)(?:dp)?|sqlldr|rman target)\s(?:-\w+\s)*[\"']?[\w$]{1,60}/([^\s@\"'/]{2,80})@"),
         ("secret", rf"--from-literal[= ]\w*(?:pass|pw|pin|key|token|secret|access)[\w.-]*={_ARG}"),
         ("chpasswd", r"\becho\s+[\"']?[\w.-]{1,40}:([^\s\"'|]{1,200})[\"']?\s*\|\s*(?:sudo\s+)?chpasswd"),
-        ("%", r"\s-U\s?[\"']?[\w\\/.-]{1,60}%([^\s\"']{2,200})"),
         ("ecure", rf"\bConvertTo-SecureString\s[^\n)|\"']{{0,40}}?{_QUOTED}|{_QUOTED}\s\|\sConvertTo-SecureString"),
         ("alias set", rf"\balias set \S+ https?://\S+ {_ARG}"),
-        ("alias set", rf"\balias set \S+ https?://\S+ \S+ {_ARG}"),
         ("curl", rf"{_CURL}(?:\"{_USER}([^\"\n]{{1,200}})|'{_USER}([^'\n]{{1,200}})|{_USER}([^\s\"']{{1,200}}))"),
         ("curl", rf"{_CURL}([\"']?[^\s:\"'$<{{]{{8,200}}:[\"']?)(?!\S)"),
+        ("|", r"(?<![\w|.])(\d{1,12}\|(?=\d*[A-Za-z])[A-Za-z0-9]{16,200})(?![\w|])"),  # with the id of its row
         # calls
         ("(", rf"(?i)(?:auth|log[io]n|authenticate|sign_?in|credentials?"
             rf"|wifi\.begin)(?:\]::new)?\s?=?\s?\(\s?{_STRING},\s?@?{_QUOTED}"),
@@ -61,7 +59,6 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             rf"|(?:\w{{0,30}}[a-z])?(?-i:Pwd|Pass))\(\s?b?{_QUOTED}\s?\)"),
         ("onn", rf"\b(?:\w*[cC]onnect|getConnection)\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
         ("PDO(", rf"\bPDO\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
-        ("@", r"[\"'][\w.-]{1,60}:([^\s@\"']{2,80})@(?:tcp|udp|unix)\("),
         ("mac|AES|Fernet", rf"\b(?:(?:hmac\.new|AES\.new|Fernet)\(\s?b?|[cC]reateHmac\(\s?{_STRING},\s?){_QUOTED}"),
         ("jwt|JWT", rf"(?i)\bjwt\.(?:sign|verify|\w+code)\((?:[^()\n{{]|\{{[^{{}}\n]{{,99}}\}}){{1,99}}?,\s?{_QUOTED}"),
         # databases
@@ -74,38 +71,14 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("onn|ONN", r"(?im)^(?:SQL> ?)?conn(?:ect)?\s+[\w$]{1,60}/([^\s@\"'/]{2,80})@|\buser \w+ using ([^\s;]{3,80})"),
         # network devices; `public` and `private` are what every device comes with
         ("snmp", rf"\bsnmp-server community (?!public|private){_ARG}"),
-        ("snmp", rf"\bauth (?:md5|sha)[\d-]{{0,6}} {_ARG}"),
-        ("snmp", rf"\bpriv (?:3?des|aes)(?:[ -]?\d{{3}})? {_ARG}"),
-        # PPP and IPsec secrets
+        ("snmp", rf"\b(?:auth (?:md5|sha)[\d-]{{0,6}}|priv (?:3?des|aes)(?:[ -]?\d{{3}})?) {_ARG}"),
         # wireless networks, as a QR code holds them and as a note has them; a key has eight characters or more
         ("WIFI:", r"\bWIFI:[^\n]{0,100}?\bP:((?:\\.|[^;\\\n])+)"),
         ("ifi|i-|W|wlan|ssid|SSID", rf"{_NETWORK}\s?[:=]\s?([^\s,;]{{8,63}})(?=[ \t]*(?:[,;\n]|$))"),
-        # user and password side by side
-        (
-            "admin|root",
-            r"(?<![\w/.:-])(?<!chown )(?:admin|root|administrator) ?[/:] ?"
-            r"((?=[^\s/:]*\d)(?=[^\s/:]*[a-z])[^\s/:()\"']{6,40})(?![/:\w])",
-        ),
-        ("machine ", r"\bmachine\s+\S+\s+login\s+\S+\s+password\s+(\S+)"),
-        ("]", r"(?m)^\[[\w.-]{1,100}\]:\d{1,5}\s+[\w.@+-]{1,80}:(\S{3,200})"),
-        # host:port:database:user:password, and what htpasswd or shadow wrote
+        # host:port:database:user:password
         (":", r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*.-]{1,64}:[\w.*-]{1,64}:(\S{1,200})[ \t]*$"),
-        ("$", r"(?<![\w$])[\w.-]{1,40}:(\$(?:apr1|2[abxy]|[1567y]|argon2\w{1,2})\$[^\s:]{8,200})"),
     )
 )  # fmt: skip
-# Places of keys and of other things: the value must look generated.
-_GENERATED = tuple(
-    (word, re.compile(pattern))
-    for word, pattern in (
-        ("(", rf"(?:\bnew\s\w+|[cC]lient|[sS]earch|[aA]pi)\(\s?{_STRING},\s?[\"']{_TOKEN}[\"']"),
-        ("?", rf"(?i)\b(?:key|token|secret)\b[^\n?]{{0,40}}\?\s{{1,3}}[\w.@ -]{{1,30}}:\s{{1,2}}{_TOKEN}(?!\S)"),
-        (
-            "|",
-            r"(?<![\w|.])((?:\d{1,12}|[\w.@-]{1,60}(?=\|\S*[A-Z])(?=\|\S*[a-z]))\|[A-Za-z0-9_.~+/=-]{12,200})(?![\w|])",
-        ),  # with the id of its row
-        (" (", rf"(?i)(?<!\S){_TOKEN} \((?:[\w-]{{1,20}} ){{0,4}}(?:api|access|secret)[ -]?(?:key|token)\b"),
-    )
-)
 # The name of a secret in one field and its value in the next.
 _NAMED = re.compile(
     rf"""(?xm)(?:
@@ -123,8 +96,6 @@ _HEADER = re.compile(
     ["'\]]{0,2}\s{0,3}[:=][ \t]{0,3}["']? (?:[a-z][\w-]{2,20}[ \t]{1,3}(?=[^\s"']{4}))?
     (?P<value>[^\s"'`,;<>]{4,400})"""
 )
-_COOKIE = re.compile(r"(?i)\bcookie[\"']?\s{0,3}:[^\n\"']{0,400}")
-_COOKIE_VALUE = re.compile(r"=([^\s;\"',]{12,400})")
 
 
 def find(text: str) -> Iterator[Finding]:
@@ -132,9 +103,6 @@ def find(text: str) -> Iterator[Finding]:
     for group, match in _matches(text, _ARGUMENTS):
         if not stands_for_something(match[group], quoted=True):
             yield Finding(match.start(group), match.end(group), PASSWORD)
-    for _, match in _matches(text, _GENERATED):
-        if _is_generated(match[1].rpartition("|")[2]):
-            yield Finding(match.start(1), match.end(1), API_KEY)
     if any(word in text for word in ("value", "variable", "ENV", "ARG", "-b")):
         for match in _NAMED.finditer(text):
             yield from _named(match)
@@ -149,10 +117,6 @@ def _headers(text: str) -> Iterator[Finding]:
         ended = quoted or text[match.end() : match.end() + 1] in {"", "\n"}
         if not stands_for_something(value) and (not is_plain_word(value) or (ended and not prose.is_going_on(value))):
             yield Finding(match.start("value"), match.start("value") + len(value), API_KEY)
-    for cookie in _COOKIE.finditer(text):
-        for match in _COOKIE_VALUE.finditer(text, cookie.start(), cookie.end()):
-            if is_token(match[1], min_chars=12, min_bits=3.0):
-                yield Finding(match.start(1), match.end(1), API_KEY)
 
 
 def _matches(text: str, table: tuple[tuple[str, re.Pattern[str]], ...]) -> Iterator[tuple[int, re.Match[str]]]:

@@ -1,4 +1,4 @@
-"""PINs and other short codes, recovery codes, and seed phrases of wallets."""
+"""PINs and other short codes, and seed phrases of wallets."""
 
 from __future__ import annotations
 
@@ -19,9 +19,6 @@ _PIN = re.compile(
     r"(?:[\"']?\s?[:=#]| -|'s| is| was| are| ist| est| es| \u00e8|)(?: now| just)?"
     r"\s{0,2}[\"'(*]{0,2}(?<!\d)(\d(?:[ -]?\d){3,7})(?![\w-]|\.\d)"
 )
-# Recovery codes for a lost second factor; each has a digit.
-_SPARE = r"(?:(?=[a-z-]{0,15}\d)[a-z0-9]{4,10}(?:-[a-z0-9]{4,10}){0,3}(?:[,;\s]{1,3}|\b)){1,16}"
-_SPARE_CODES = re.compile(rf"(?i)\b(?:recovery|backup|2fa|scratch) ?-?codes?\b[^\n:]{{0,30}}[:\n]\s{{0,4}}({_SPARE})\b")
 # Seed phrases: twelve to twenty-four words of a fixed list of short ones (BIP 39).
 _SEED = re.compile(
     r"(?i)\b(?:seed|recovery|mnemonic|backup|wallet)[ -](?:phrase|words|seed)\b(?: is| are|)\W{1,4}"
@@ -38,6 +35,5 @@ def find(text: str) -> Iterator[Finding]:
     if any(
         word in low for word in ("pin", "puk", "code", "codice", "c\u00f3digo", "otp", "one-time", "one time", "comb")
     ):
-        for pattern in (_PIN, _SPARE_CODES):
-            for match in pattern.finditer(text):
-                yield Finding(match.start(1), match.end(1), PASSWORD)
+        for match in _PIN.finditer(text):
+            yield Finding(match.start(1), match.end(1), PASSWORD)

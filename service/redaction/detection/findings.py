@@ -8,7 +8,7 @@ placeholder is never part of a finding.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from dataclasses import dataclass
 
 EMAIL = "EMAIL"
@@ -45,6 +45,20 @@ class Finding:
 def placeholder(label: str) -> str:
     """The replacement of a finding."""
     return f"[REDACTED:{label}]"
+
+
+def blanked(text: str, found: Iterable[Finding]) -> str:
+    """The text with zero bytes for the findings, at its old length: a phone number may be adjacent to a card number."""
+    return replaced(text, found, lambda item: "\0" * (item.end - item.start))
+
+
+def replaced(text: str, found: Iterable[Finding], by: Callable[[Finding], str]) -> str:
+    """The text with something else in the place of each finding."""
+    pieces, position = [], 0
+    for item in found:
+        pieces += [text[position : item.start], by(item)]
+        position = item.end
+    return "".join([*pieces, text[position:]])
 
 
 def settle(text: str, findings: Iterable[Finding]) -> tuple[Finding, ...]:

@@ -9,11 +9,9 @@ from collections.abc import Iterator
 from service.redaction.detection import names, prose
 from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
 from service.redaction.detection.value_shapes import (
-    is_hex,
     is_mixed,
     is_plain_word,
     is_token,
-    is_uuid,
     names_a_secret,
     stands_for_something,
 )
@@ -22,57 +20,40 @@ _LOGIN = (
     r"(?:log(?:ged|ging)?[ -]?[io]n(?:to)?|sign(?:ed)?[ -]?in|account|cred(?:ential)?s?|user(?:name)?|wi-?fi|wlan|"
     r"zugang\w*|konto|anmeldung|benutzer\w*|compte|identifiants?|utilisateur|cuenta|usuario|acceso)"
 )
-_LOGIN_WORD = re.compile(rf"(?i)\b{_LOGIN}\b")
 _LOGIN_PAIR = re.compile(
     rf"(?i)\b{_LOGIN}\b(?P<far>[^\n/|:]{{0,40}}?)(?:\s|[:=]\s{{0,3}})[\"'`]?(?P<user>[\w.+@-]{{2,64}})[\"'`]?"
     r"(?P<by>\s?[/|:]\s?|,?\s(?:and|then|with|und|mit|et|y|con|avec)\s)[\"'`]?(?P<value>[^\s\"'`<>]{3,80})"
 )
 _KNOWN = frozenset({"admin", "administrator", "root", "guest", "demo", "test", "pi", "ubuntu", "postgres", "sa"})
 _LEADS = frozenset({"", "with", "as", "is", "are", "mit", "avec", "con"})
-_ADDRESS_PAIR = re.compile(
-    r"(?<!\bgit)@[\w.-]{1,80}\.[a-zA-Z]{2,24}(?P<sign>:|\s{0,2}[/|]\s{0,2}|\s{1,2}[-\u2013\u2014]\s{1,2}|,?\s{1,2})"
-    r"[\"'`(]{0,2}(?P<value>[^\s\"'`<>]{4,80})"
-)
-# Similar lines under a heading that names passwords or logins.
+_ADDRESS = re.compile(r"@[\w.-]{1,80}\.[a-zA-Z]{2,24}")
+# A line that names what the lines below it hold.
 _HEADING = re.compile(
-    r"(?im)^[^\n:]{0,60}?\b(?:(?P<passwords>pass(?:words|w\u00f6rter|codes)|contrase\u00f1as|mots de passe"
-    r"|wachtwoorden)|log-?ins|accounts?|cred(?:ential)?s|"
-    r"zugangsdaten|users|(?P<keys>(?:secrets?|keys|tokens)))\b(?P<rest>(?: (?:for|of|on|at|in|to"
-    r"|are)\b[^\n:]{0,40})?):?[ \t]*\n(?P<lines>(?:[^\n]{3,120}(?:\n|$)){1,40})"
+    r"(?i)\b(?:(?P<passwords>pass(?:words|w\u00f6rter|codes)|contrase\u00f1as|mots de passe|wachtwoorden)|log-?ins"
+    r"|accounts?|cred(?:ential)?s|zugangsdaten|users)\b(?: (?:for|of|on|at|in|to|are)\b[^\n:]{0,40})?:?[ \t]*$"
 )
 _ENTRY = re.compile(
-    r"(?m)^[ \t>*\u2022\d.)-]{0,6}(?P<left>[\w.@+-][\w.@+: /'-]{0,60}?)(?P<by>\s?[:=/|\u2192]\s{0,3}"
-    r"|\s[-\u2013\u2014]\s|\t+|,\s?| {1,4})[\"'`]?(?P<value>[^\s\"'`]{3,64})[\"'`]?[ \t]*$"
-)
-_ALIKE = re.compile(
-    r"(?m)^(?:[^\n/@]{1,40}?[\s:])?(?P<user>[\w.@+-]{2,60})"
-    r"(?P<by> [/|:\u2192\u2014-] |: ?|\t+| {1,4})(?P<value>[^\s\"'<>]{3,64})[ \t]*$"
+    r"[ \t>*\u2022\d.)-]{0,6}(?P<left>[\w.@+-][\w.@+: /'\u2013-]{0,60}?)(?P<by>\s?[:=/|\u2192]\s{0,3}"
+    r"|\s[-\u2013\u2014]\s|\t+|,\s?| {1,4})[\"'`]?(?P<value>[^\s\"'`]{3,64})[\"'`]?\s*$"
 )
 _INSERT = re.compile(r"(?i)\binsert\s+into\s[^()\n]{1,80}\(([^()]{1,300})\)\s*values\s*\(([^()]{1,500})\)")
 _DELIMITER = re.compile(r"[|\t,;]")
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _HEAD = re.compile(r"[\w *#/()&.+'-]{0,30}")
 _AROUND = " \"'`\r\n"
+
 # The secret part of a URL: webhooks, bots, magic links.
 _URL = re.compile(r"(?i)https?://[^\s\"'<>]{10,400}")
 _KEY_IN_PATH = re.compile(r"(?i)hook|/bot|/services?/|invite|magic|reset|verify|confirm")
 _PART = re.compile(r"[A-Za-z0-9_-]{16,200}")
-# Keys listed under a heading or after an announced one; things with these words open nothing.
-_LISTED = re.compile(r"(?<![^\s\"'`(=:])[A-Za-z0-9_-]{32,200}(?![^\s\"'`),.;])")
-_LIST = re.compile(r"(?i)\b(?:keys?|tokens?|secrets?|cred(?:ential)?s)\b(?P<heading>[^\n.?!]{0,60}:\s*\n)?")
-_INNOCENT = re.compile(r"(?i)public|finger|sha-?\d|md5|hash|checksum|commit|digest|\bids?\b|ssh-|address|\n\n")
 
 
 def find(text: str) -> Iterator[Finding]:
-    """Passwords next to their user, in tables and lists; listed keys; URLs that grant access."""
+    """Passwords next to their user, in tables and lists."""
     if len(text) > 8:
         yield from _pairs(text)
-        yield from _listed(text)
-    if "@" in text:
-        yield from _address_pairs(text)
-    if "\n" in text:
-        yield from _entries(text)
-        yield from _alike(text)
+    if "\n" in text or "@" in text:
+        yield from _lists(text)
         yield from _columns(text)
     if "(" in text:
         yield from _inserts(text)
@@ -99,40 +80,6 @@ def _pairs(text: str) -> Iterator[Finding]:
             yield Finding(match.start("value"), match.start("value") + len(value), PASSWORD)
 
 
-def _address_pairs(text: str) -> Iterator[Finding]:
-    for match in _ADDRESS_PAIR.finditer(text):
-        value = match["value"].rstrip(".,;:?)")
-        if "@" in value[1:-1] or stands_for_something(value) or value.replace("-", "").isdigit():
-            continue
-        alone = match.end() == len(text) or text[match.end()] == "\n"
-        sign, tight = match["sign"].strip(" ,"), not match["sign"].endswith(" ")
-        asked = _LOGIN_WORD.search(text, max(0, match.start() - 100), match.start()) is not None
-        if (
-            (sign or asked or alone)
-            if is_mixed(value)
-            else ((tight and sign in {":", "|"}) or (asked and sign in {"/", "|"}))
-        ):
-            yield Finding(match.start("value"), match.start("value") + len(value), PASSWORD)
-
-
-def _alike(text: str) -> Iterator[Finding]:
-    """`user / value` on two lines or more, with the same separator."""
-    lines = list(_ALIKE.finditer(text))
-    signs = {match["by"].strip() for match in lines}
-    if len(lines) < 2 or len(signs) > 1:
-        return
-    addresses = all("@" in match["user"] for match in lines)
-    odd = any(is_mixed(match["value"]) or not is_plain_word(match["value"].replace("-", "")) for match in lines)
-    known = prose.is_about_secrets(text) or any(match["user"].lower() in _KNOWN for match in lines)
-    for match in lines if addresses or (known and signs == {"/"}) else ():
-        value = match["value"].rstrip(",;")
-        plain = (
-            addresses and (signs == {"/"} or odd or known) and not value[0].isupper() and not prose.is_going_on(value)
-        )
-        if (is_mixed(value) or plain) and "@" not in value and not stands_for_something(value):
-            yield Finding(match.start("value"), match.start("value") + len(value), PASSWORD)
-
-
 def _inserts(text: str) -> Iterator[Finding]:
     """The value of an SQL row in the column of the password."""
     for match in _INSERT.finditer(text):
@@ -143,34 +90,41 @@ def _inserts(text: str) -> Iterator[Finding]:
                 yield Finding(match.start(2) + start, match.start(2) + start + len(cell), PASSWORD)
 
 
-def _entries(text: str) -> Iterator[Finding]:
-    for heading in _HEADING.finditer(text):
-        begin, end = heading.span("lines")
-        blank = text.find("\n\n", begin, end)
-        lines = text[begin : blank if blank > 0 else end].rstrip("\n").split("\n")
-        entries = [match for line in lines if (match := _ENTRY.match(line))]
-        if (
-            _INNOCENT.search(text, heading.start(), begin)
-            or len(entries) != len(lines)
-            or len({match["by"].strip() for match in entries}) > 1
-        ):
+def _lists(text: str) -> Iterator[Finding]:
+    """Values of lines of one form, under a heading or each after a mail address."""
+    heading, start = None, 0
+    entries: list[tuple[int, re.Match[str]]] = []
+    for line in [*text.splitlines(keepends=True), ""]:
+        named = _HEADING.search(line[:160])
+        entry = None if named else _ENTRY.match(line)
+        if entry and (not entries or entry["by"].strip() == entries[0][1]["by"].strip()):
+            entries.append((start, entry))
+        else:
+            yield from _entries(text, heading, entries)
+            heading, entries = named, []
+        start += len(line)
+
+
+def _entries(text: str, heading: re.Match[str] | None, entries: list[tuple[int, re.Match[str]]]) -> Iterator[Finding]:
+    addresses = bool(entries) and all(_ADDRESS.search(entry["left"]) for _, entry in entries)
+    if not heading and not addresses:
+        return
+    odd = any(not is_plain_word(entry["value"].replace("-", "")) for _, entry in entries)
+    for start, entry in entries:
+        value, sign = entry["value"].rstrip(",;?"), entry["by"].strip()
+        if prose.is_going_on(value) or stands_for_something(value) or names_a_secret(value) or "@" in value[1:-1]:
             continue
-        place = begin
-        for line, match in zip(lines, entries, strict=True):
-            value = match["value"].rstrip(",;")
-            if heading["keys"]:
-                key = match["by"].strip() == "|" or is_token(value, min_chars=10, min_bits=2.8)
-                if key and len(value) >= 8 and not is_plain_word(value) and not stands_for_something(value):
-                    yield Finding(place + match.start("value"), place + match.start("value") + len(value), API_KEY)
-                place += len(line) + 1
-                continue
-            plain = heading["passwords"] and match["by"].strip() and not prose.is_going_on(value)
-            odd = (
-                ("@" in match["left"] and match["by"].strip()) or (is_mixed(value) and not value[0].isdigit())
-            ) and not prose.is_going_on(value)
-            if (plain or odd) and not (stands_for_something(value) or names_a_secret(value)) and "@" not in value[1:-1]:
-                yield Finding(place + match.start("value"), place + match.start("value") + len(value), PASSWORD)
-            place += len(line) + 1
+        if heading:
+            given = (bool(sign) and (heading["passwords"] is not None or addresses)) or (
+                is_mixed(value) and not value[0].isdigit()
+            )
+        elif len(entries) > 1 and (sign == "/" or odd):
+            given = not value[0].isupper()
+        else:
+            given = sign not in {"", ":", ","} and value[0].isalpha() and not is_plain_word(value)
+        if given:
+            begin = start + entry.start("value")
+            yield Finding(begin, begin + len(value), PASSWORD)
 
 
 def _columns(text: str) -> Iterator[Finding]:
@@ -215,14 +169,3 @@ def _links(text: str) -> Iterator[Finding]:
         for part in _PART.finditer(text, opener.end(), url.end()) if opener else ():
             if is_token(part.group(), min_chars=16, min_bits=3.0):
                 yield Finding(part.start(), part.end(), API_KEY)
-
-
-def _listed(text: str) -> Iterator[Finding]:
-    for match in _LISTED.finditer(text) if _LIST.search(text) else ():
-        begin = max(0, match.start() - 300)
-        headings = list(_LIST.finditer(text, begin, match.start()))
-        if not headings or _INNOCENT.search(text, max(begin, headings[0].start() - 20), match.start()):
-            continue
-        plain = is_hex(match.group()) or is_uuid(match.group())
-        if is_token(match.group(), min_chars=32, min_bits=3.0) and (headings[0]["heading"] or not plain):
-            yield Finding(match.start(), match.end(), API_KEY)

@@ -27,10 +27,11 @@ from service.redaction.detection import (
     logins,
     names,
     phones,
+    scorer,
     secret_contexts,
     tokens,
 )
-from service.redaction.detection.findings import PASSWORD, Finding, placeholder, settle
+from service.redaction.detection.findings import PASSWORD, Finding, blanked, placeholder, replaced, settle
 from service.redaction.detection.value_shapes import stands_for_something
 
 # Lower-case words contain no secret, and nearly all keys are such words.
@@ -61,8 +62,9 @@ def _find(text: str) -> tuple[Finding, ...]:
     if any(map(str.isdigit, text)):
         numbers = settle(text, [*cards.find(text), *accounts.find(text)])
         found += numbers
-        found += phones.find(_blanked(text, numbers))
-    return settle(text, found)
+        found += phones.find(blanked(text, numbers))
+    known = settle(text, found)
+    return settle(text, [*known, *scorer.find(blanked(text, known))])
 
 
 def redact(text: str) -> Redacted:
@@ -96,7 +98,7 @@ def _cut(text: str, context: str, counts: Counter[str]) -> str:
         if not found:
             break
         counts.update(item.label for item in found)
-        text = _replaced(text, found)
+        text = replaced(text, found, lambda item: placeholder(item.label))
     return text
 
 
@@ -105,23 +107,6 @@ def _after(offset: int, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
     return tuple(
         Finding(max(0, item.start - offset), item.end - offset, item.label) for item in found if item.end > offset
     )
-
-
-def _blanked(text: str, found: tuple[Finding, ...]) -> str:
-    """The text with the findings struck out, at its old length: a phone number may be adjacent to a card number."""
-    pieces, position = [], 0
-    for item in found:
-        pieces += [text[position : item.start], "\0" * (item.end - item.start)]
-        position = item.end
-    return "".join([*pieces, text[position:]])
-
-
-def _replaced(text: str, found: tuple[Finding, ...]) -> str:
-    pieces, position = [], 0
-    for item in found:
-        pieces += [text[position : item.start], placeholder(item.label)]
-        position = item.end
-    return "".join([*pieces, text[position:]])
 
 
 def _listed(counts: Counter[str]) -> tuple[Redaction, ...]:

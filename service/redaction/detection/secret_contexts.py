@@ -82,7 +82,6 @@ _BARE_END = re.compile(
 )
 _PARAMETER = re.compile(r"[^;\"'\n]{3,80}(?=;)")  # of a connection string: blanks are part of it
 _KEY_END = re.compile(r"[\"']\s?:")
-_WORDS_LEFT = re.compile(r"(?: [^\s()\[\]#,;:=/\"']{1,20}){1,4}(?=[ \t]*(?:\n|$))")
 _ASSIGNMENT = re.compile(r"[\w.-]{1,60}[:=]")
 _LOGIN = re.compile(
     r"(?i)\b(?:log[io]n|user\w*|account|benutzer\w*|konto|utilisateur|identifiant|usuario|cuenta|admin|root"
@@ -109,11 +108,8 @@ _LICENCE = re.compile(r"(?=[A-Z -]*\d)(?:[A-Z0-9]{4,8}[ -]){3,8}[A-Z0-9]{4,8}")
 _GROUPS = re.compile(r"(?:[A-Z0-9]{4,8}-){3,8}[A-Z0-9]{4,8}|(?=[A-Z-]*\d)(?:[A-Z0-9]{4,8}-){2}[A-Z0-9]{4,8}")
 _SHOWN = frozenset({"sign", "markup", "copula", "far", "cjk"})  # places that announce a value
 _FLAG = re.compile(r"(?<![\w/-])(?:--?|/)[\w-]{0,30}$")
-_CALL = re.compile(r"\w\([^()\n]*$")
 _FIELD = re.compile(r"(?m)^[\s\"'*{-]*(?:export\s+|set\s+)?[\w. -]*$")
 _ENV_NAME = re.compile(r"(?m)^\s*(?:export\s+|set\s+)?[A-Z][A-Z0-9_]*$")
-_LOGIN_PAIR = re.compile(r"[^\s,;\"'`()<>]{5,80}")
-_LOGIN_REACH_CHARS = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +118,6 @@ class _Value:
     end: int
     body: str
     quoted: bool
-    schemed: bool = False  # "Bearer", "Basic" stood before it
 
 
 @dataclass(frozen=True, slots=True)
@@ -161,9 +156,7 @@ def _announced(text: str, name: Name) -> Iterator[Finding]:
     if kind == "comma" and not (text[name.end + 1] == ")" or _has_quoted_start(text, name)):
         return
     if name.word.startswith("cred") and kind not in {"comma", "markup"} and name.end - name.start == len(name.word):
-        if kind in {"sign", "copula", "far"}:
-            yield from _login_pair(text, separator.end())
-        return
+        return  # a user name usually comes first
     value = _value(text, separator.end(), name, separator["sign"])
     if value is None or len(value.body) < 3 or value.body[0] in " \t;,)":
         return
@@ -203,8 +196,7 @@ def _value(text: str, start: int, name: Name, sign: str | None) -> _Value | None
     if quoted:
         inner = None if scheme else _SCHEME.match(text, quoted.start("body"), quoted.end("body"))
         begin = inner.end() if inner else quoted.start("body")
-        schemed = (scheme or inner) is not None
-        return _Value(begin, quoted.end("body"), text[begin : quoted.end("body")], quoted=True, schemed=schemed)
+        return _Value(begin, quoted.end("body"), text[begin : quoted.end("body")], quoted=True)
     parameter = _PARAMETER.match(text, start) if sign == "=" and text[name.start - 1 : name.start] == ";" else None
     if parameter:
         return _Value(start, parameter.end(), parameter.group(), quoted=True)
@@ -213,7 +205,7 @@ def _value(text: str, start: int, name: Name, sign: str | None) -> _Value | None
         return None
     cut = _BARE_END.search(bare.group())
     body = (bare.group()[: cut.start()] if cut else bare.group()).rstrip(".,;:" if "=" in (sign or "") else ".,;:?")
-    return _Value(start, start + len(body), body, quoted=False, schemed=scheme is not None) if body else None
+    return _Value(start, start + len(body), body, quoted=False) if body else None
 
 
 def _grown(text: str, value: _Value, end: int) -> int:
@@ -223,15 +215,6 @@ def _grown(text: str, value: _Value, end: int) -> int:
         return end
     rest = (_GROWN_QUOTED if value.quoted else _GROWN_BARE).match(text, end)
     return rest.end() if rest else end
-
-
-def _login_pair(text: str, start: int) -> Iterator[Finding]:
-    """Every password-like string in the clause after "credentials:", since a user name usually comes first."""
-    stop = text.find("\n", start, start + _LOGIN_REACH_CHARS)
-    for match in _LOGIN_PAIR.finditer(text, start, stop if stop > 0 else min(len(text), start + _LOGIN_REACH_CHARS)):
-        body = match.group().rstrip(".!?")
-        if is_mixed(body) and "@" not in body[1:-1]:
-            yield Finding(match.start(), match.end(), PASSWORD)
 
 
 def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | None:
@@ -255,13 +238,13 @@ def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | 
     if body.isdigit():
         return value.end if len(body) >= 4 and place.kind != "change" and not _UNIT.match(text, value.end) else None
     if is_mixed(body):
-        return None if _UNIT.match(text, value.end) else _line_end(text, name, place, value)
+        return None if _UNIT.match(text, value.end) else value.end
     if place.kind in {"change", "comma"} and not _is_set_to(text, name, place):
         return None
     if place.strict or place.kind == "markup":
         return value.end if not (names_a_secret(body) and is_attribute(body)) else None
     field = place.kind == "sign" and "=" in place.sign
-    if names_a_secret(body) or (place.kind == "sign" and _is_in_call(text, value)):
+    if names_a_secret(body):
         return None
     if is_plain_word(body) and not (field and place.sign == "=" and text[value.start - 1] == "="):
         sure = place.kind in {"sign", "cjk"} or (place.kind == "dash" and _is_field(text, name))
@@ -273,17 +256,9 @@ def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | 
     return value.end if not _UNIT.match(text, value.end) and not prose.is_going_on(body) else None
 
 
-def _line_end(text: str, name: Name, place: _Place, value: _Value) -> int:
-    """The end of the value, or of the line of a field whose value is several words."""
-    rest = _WORDS_LEFT.match(text, value.end) if place.kind == "sign" and _is_field(text, name) else None
-    return rest.end() if rest and not any(map(prose.is_going_on, rest.group().split())) else value.end
-
-
 def _blank_end(text: str, name: Name, value: _Value) -> int | None:
     """The end of a value without a separator, which must look like a secret or follow a user."""
     body = value.body
-    if is_mixed(body) and any(map(str.isdigit, body)) and len(body) >= 6 and not body[0].isdigit():
-        return value.end
     if prose.is_going_on(body) or names_a_secret(body) or is_attribute(name.word):
         return None
     user = _USER_LAST.search(text, max(0, name.start - 100), name.start)
@@ -319,10 +294,7 @@ def _is_after_short(text: str, name: Name, place: _Place, value: _Value) -> bool
     if name.end - name.start > len(name.word) or text[name.start - 1 : name.start] in {"_", ".", "-", "$"}:
         return True
     if place.kind == "blank":
-        before = text[max(0, name.start - 60) : name.start]
-        user = _USER_LAST.search(before) or _LOGIN_LAST.search(before)
-        typed = is_mixed(value.body) or (user is not None and (name.word != "pass" or not is_plain_word(value.body)))
-        return typed and (user is not None or _LOGIN.search(before) is not None or before.endswith("("))
+        return _USER_LAST.search(text, max(0, name.start - 60), name.start) is not None
     if name.word == "clave" and not is_mixed(value.body):
         return re.match(r" es | ?:", text[name.end : name.end + 4]) is not None
     said = place.strict or value.quoted or is_mixed(value.body) or name.word == "pw"
@@ -342,10 +314,6 @@ def _is_quotable(text: str, place: _Place, value: _Value) -> bool:
     if place.strict:
         return not names_a_secret(value.body)
     return prose.is_phrase(value.body) or (len(words) <= 3 and is_mixed(words[-1]) and place.kind == "sign")
-
-
-def _is_in_call(text: str, value: _Value) -> bool:
-    return _CALL.search(text, max(0, value.start - 120), value.start) is not None
 
 
 def _is_env(text: str, name: Name) -> bool:
@@ -372,11 +340,8 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
             and _is_quotable(text, place, value)
         )
     if kind not in _SHOWN:
-        if kind == "blank" and value.quoted and named:
-            return prose.is_ended(text, value.end + 1) and not prose.is_going_on(body)
-        least = 10 if kind == "comma" or (named and re.search(r"[A-Z]", body)) else 16
-        generated = is_token(body, min_chars=least, min_bits=3.0) and (name.word == "bearer" or not is_uuid(body))
-        return generated and (kind != "dash" or named)
+        shown = kind == "blank" and value.quoted and named
+        return shown and prose.is_ended(text, value.end + 1) and not prose.is_going_on(body)
     if is_uuid(body) or (is_hex(body) and len(body) >= 16):
         return entropy_bits(body) >= 2.2
     if is_token(body, min_chars=10, min_bits=2.8):
@@ -386,11 +351,6 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
             place.strict and "=" in place.sign and len(body) > 12 and body.isalpha()
         )
     if len(body) < 6 or body.isdigit() or _UNIT.match(text, value.end) or prose.is_going_on(body):
-        return False
-    if not value.quoted and (
-        (is_attribute(body) and not (named and place.sign == ":" and re.search(r"\d", body)))
-        or (kind == "sign" and _is_in_call(text, value))
-    ):
         return False
     return _is_plain_key(text, name, place, value, compound=compound, named=named)
 
@@ -415,12 +375,6 @@ def _is_weak_key(text: str, name: Name, place: _Place, value: _Value, *, compoun
     body = value.body
     if any(map(str.isspace, body)):
         return False
-    if value.schemed and name.word.startswith("auth"):
-        return len(body) >= 8 and re.fullmatch(r"[\w+/=.~-]+", body) is not None and not is_plain_word(body)
-    spoken = name.word == "key" and names.is_named(text, name.start)  # "our Acme key", not "the key"
-    if spoken and len(body) >= 12 and place.kind in {"sign", "copula", "blank"} and any(map(str.isdigit, body)):
-        generated = is_token(body, min_chars=16, min_bits=3.0) or (is_hex(body) and len(body) >= 20) or is_uuid(body)
-        return generated or (place.kind == "sign" and is_mixed(body))
     if place.kind == "copula":
         return name.word.startswith("key") and is_token(body, min_chars=16, min_bits=3.0)
     if place.kind not in {"sign", "markup"}:
