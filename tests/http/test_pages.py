@@ -209,6 +209,16 @@ async def test_what_hits_are_connected_to_is_bounded_too(client: AsyncClient) ->
     assert [each for each in found.json()["warnings"] if each.startswith("connected: ")]
 
 
+async def test_entities_that_are_found(client: AsyncClient) -> None:
+    for number in range(MANY):
+        body = {**IRIS, "name": f"Kiln {number}", "type": "tool", "properties": {"said": large(number)}}
+        assert (await client.put("/v1/entities", json=body)).status_code == 201
+    found = await client.get("/v1/entities/search", params={**IRIS, "query": "Kiln", "limit": 100})
+    assert len(found.content) < MOST
+    assert found.json()["results"]
+    assert [each for each in found.json()["warnings"] if each.startswith("limit: ")]
+
+
 async def test_answers_for_clients_of_automem(client: AsyncClient) -> None:
     base = "/v1/compat/automem"
     for number in range(FEWER):
@@ -254,7 +264,7 @@ def test_a_page_ends_with_the_row_that_passes_it() -> None:
 
 SMALL = {
     "get_entity_graph": "says `truncated`",
-    "search_entities": "at most 100 entities",
+    "search_entities": "says in `warnings` what does not fit",
     "list_working_turns": "at most 100 values of 64 kB",
     "list_thoughts": "at most 100 values of 64 kB",
     "find_strategies": "at most 100 strategies",

@@ -144,7 +144,10 @@ async def search_entities(
     wanted = await clean_words(query, "query", res)
     seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
     kind = type_name(type) if type else None
-    hits, warnings = await reading.search(seen, wanted, res, kind=kind, limit=limit, counts=counts)
+    found, warnings = await reading.search(seen, wanted, res, kind=kind, limit=limit, counts=counts)
+    hits, more = cursors.cut(found, limit)
+    if more:
+        warnings.append(f"limit: the first {len(hits)} entities fill an answer.")
     shown = [hit.entity for hit in hits]
     note("entities/search", scope, shown, query=wanted, kind="entity", channels=channels or (), limit=limit)
     results = [EntitySearchHit.of(hit.entity, score=hit.score, similarity=hit.similarity) for hit in hits]
