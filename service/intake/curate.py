@@ -15,6 +15,8 @@ from dataclasses import replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
+import numpy as np
+
 from service.domain.decision import Action, Decision, Neighbour
 from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.errors import AnswerCut, Conflict, LlmError, PiiRejected
@@ -91,6 +93,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     facts, skipped = await _prepare(found, messages, conversation, res, {"extract": elapsed_ms(began)})
     warnings = (*warnings, *found.warnings, *skipped)
     warnings += tuple(dict.fromkeys(each.warning for each in asked))
+    related = frozenset[int]() if conversation.dry_run else await _find_related(facts, res)
     if not facts and not asked:
         warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
 
@@ -105,6 +108,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
             conversation,
             new_turns,
             facts,
+            related,
             forgetting,
             all_warnings,
             res,
@@ -272,6 +276,7 @@ async def _write(
     conversation: ConversationDraft,
     new_turns: Sequence[NewTurn],
     facts: Sequence[Draft],
+    related: frozenset[int],
     forgetting: forget_asked.ForgettingInTalk,
     warnings: Sequence[str],
     res: Resources,
@@ -288,7 +293,7 @@ async def _write(
         places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=not again)
         batch = InsertBatch(session)
         batch.add(*turn_rows)
-        outcomes, links = await _carry_out(session, facts, places, res, batch)
+        outcomes, links = await _carry_out(session, facts, related, places, res, batch)
         audited = write.audit_rows(scope, outcomes, request, res)
         # what was written here cannot be erased before the commit; a memory that was only confirmed can
         changed = {one.memory_id for one in outcomes if one.event is not Action.NONE}
@@ -312,6 +317,7 @@ async def _write(
 async def _carry_out(
     session: Session,
     facts: Sequence[Draft],
+    related: frozenset[int],
     places: Sequence[StoredTurn],
     res: Resources,
     batch: InsertBatch,
@@ -322,12 +328,11 @@ async def _carry_out(
     linked: set[tuple[UUID, UUID]] = set()
     changed: set[UUID | None] = set()
     touched = {one for draft in facts if draft.decision for one in draft.decision.targets}
-    among_themselves = _find_related(facts, res)
     if len(touched) > 1:
         await history.lock(session, facts[0].scope.workspace_id, touched)
     for place, draft in enumerate(facts):
         assert draft.decision is not None
-        if changed & draft.decision.targets or place in among_themselves:  # an earlier fact of the turns affects it
+        if changed & draft.decision.targets or place in related:  # an earlier fact of the turns affects it
             await batch.flush()
             draft = await decide.confirm(session, draft, res, last=True)
             await sources.link(session, draft.scope, links)  # a change withdraws the sources of its memory
@@ -349,26 +354,29 @@ async def _carry_out(
     return outcomes, [link for link in links if (link.memory_id, link.turn_id) not in linked]
 
 
-def _find_related(facts: Sequence[Draft], res: Resources) -> frozenset[int]:
-    """The places of the facts that an earlier one of the same conversation affects."""
+async def _find_related(facts: Sequence[Draft], res: Resources) -> frozenset[int]:
+    """The places of the facts that an earlier one of the same conversation affects. Each is compared with as many of
+    the earlier ones as it is with stored memories, the nearest."""
     if len(facts) < 2:
         return frozenset()
-    found = []
-    for place, draft in enumerate(facts):
-        correction = _fact(draft).correction
-        for earlier in facts[:place]:
-            near = _similarity(draft, earlier, res)
-            if near >= BEARS_ON and relate(draft.clean, earlier.clean, near, correction=correction):
-                found.append(place)
-                break
-    return frozenset(found)
+    unknown = np.full(res.embedder.dimension, np.nan, dtype=np.float32)
+    vectors = np.stack([unknown if draft.vector is None else draft.vector for draft in facts])
 
+    def is_affected(place: int) -> bool:
+        cosines = vectors[:place] @ vectors[place]
+        cosines[np.isnan(cosines)] = 1.0  # a pair without a vector is compared by its texts
+        return any(
+            near >= BEARS_ON
+            and relate(facts[place].clean, facts[at].clean, near, correction=_fact(facts[place]).correction)
+            for at in place - 1 - np.argsort(-cosines[::-1], kind="stable")[: decide.CANDIDATES]  # else the latest
+            if (near := res.embedder.similarity(float(cosines[at])))
+        )
 
-def _similarity(one: Draft, other: Draft, res: Resources) -> float:
-    """The similarity of two drafts, 0..1; 1 if one has no vector yet, so that the rules compare the pair."""
-    if one.vector is None or other.vector is None:
-        return 1.0
-    return res.embedder.similarity(float(one.vector @ other.vector))
+    chars = sum(len(draft.clean) for draft in facts)
+    affected = await res.rules.run_if_long(
+        chars, lambda: [place for place in range(1, len(facts)) if is_affected(place)]
+    )
+    return frozenset(affected)
 
 
 def _spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:
