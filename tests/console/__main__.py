@@ -43,7 +43,8 @@ def main() -> int:
 
 def _has_chromium() -> bool:
     if not shutil.which("chromium") and shutil.which("apt-get") and os.geteuid() == 0:
-        subprocess.run(["apt-get", "install", "-qq", "--yes", "chromium"], check=False, stdout=subprocess.DEVNULL)
+        for words in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
+            subprocess.run(["apt-get", "-qq", *words], check=False, stdout=subprocess.DEVNULL)
     return shutil.which("chromium") is not None
 
 

@@ -27,6 +27,9 @@ TALKS = {
 NOTES = (
     "Ines Moura works at Brightwave Labs. Ines Moura lives in Lisbon.",
     "Marco Silva works at Brightwave Labs. Marco Silva lives in Lisbon.",
+    "Priya Raman works at Brightwave Labs. Priya Raman lives in Porto.",
+    "Teresa Lopes works at Hospital da Luz. Teresa Lopes lives in Lisbon.",
+    "Joao Costa works at Hospital da Luz. Joao Costa lives in Porto.",
     "Rota tool: the API must answer within 200 ms",
     "Decided to deploy the rota tool on Fridays only before noon",
     "The rota tool's staging server is called heron",

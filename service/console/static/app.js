@@ -1,6 +1,6 @@
 /** The frame of all views: sign-in, navigation, messages, and which view an address shows. */
 
-import { Page, address, get, html, key, readAddress, render, scopeOf, useEffect, useRef, useState } from "./ui.js";
+import { Page, address, endOf, get, html, key, readAddress, render, scopeOf, useEffect, useRef, useState } from "./ui.js";
 import { Activity } from "./views/activity.js";
 import { Ask } from "./views/ask.js";
 import { Conversation, Conversations } from "./views/conversations.js";
@@ -31,7 +31,8 @@ const VIEWS = /** @type {[string, string, any, string][]} */ ([
   ["/memory/", "Memory", Memory, "memory:read"],
   ["/conversation/", "Conversation", Conversation, "memory:read"],
 ]);
-const SCOPED = VIEWS.slice(0, 6), DETAILS = VIEWS.slice(-2); // show somebody's memories; are not in the navigation
+const SCOPED = [...VIEWS.slice(0, 6), ...VIEWS.slice(-2)], DETAILS = VIEWS.slice(-2); // show somebody's memories; are not in the navigation
+const PARENTS = { "/memory/": "/memories", "/conversation/": "/conversations" };
 
 function App() {
   const [at, setAt] = useState(readAddress());
@@ -87,10 +88,10 @@ function App() {
   const isScoped = SCOPED.includes(current);
   const may = (wanted) => caller.rights.includes(wanted);
   const scope = scopeOf({ ...scopeOf(caller.defaults), ...at.query, ...scopeOf(caller) });
-  const link = (to, query) => address(to, { ...scope, ...query });
+  const link = (to, query) => address(to, { ...scope, as_of: at.query.as_of, ...query });
   const go = (to, query) => { location.hash = link(to, query); };
   const page = {
-    ...at, id: at.path.slice(path.length), caller, may, scope, ask, act, link, go,
+    ...at, id: at.path.slice(path.length), caller, may, scope, as_of: endOf(at.query.as_of), ask, act, link, go,
     change: (query) => go(at.path, { ...at.query, ...query }),
   };
   const isNamed = !isScoped || scope.user_id || scope.agent_id || scope.run_id;
@@ -98,7 +99,7 @@ function App() {
   return html`<${Page.Provider} value=${page}><a class="skip" href="#main" onClick=${skip}>Skip to content</a>
     <header><a class="brand" href=${link("/memories")}><img src="/console/icon.svg" alt="" width="28" height="28" /> Loxodon</a>
       <nav aria-label="Views">${VIEWS.filter((each) => !DETAILS.includes(each) && may(each[3])).map(([to, name]) => html`
-        <a href=${link(to)} aria-current=${to === path && "page"}>${name}</a>`)}</nav>
+        <a href=${link(to)} aria-current=${[path, PARENTS[path]].includes(to) && "page"}>${name}</a>`)}</nav>
       <button class="quiet" onClick=${() => signOut()}>Sign out</button></header>
     <main id="main"><div class="title"><h1 tabindex="-1" ref=${heading}>${title}</h1>${isScoped && html`<${ScopePicker} />`}</div>
       ${!may(right) ? html`<p class="box">This key lacks the right ${right}.</p>` : isNamed ? html`<${View} key=${at.path} />`

@@ -16,7 +16,7 @@ export const address = (path, query = {}) => `#${path}${queryString(query)}`;
 export const scopeOf = (query) => Object.fromEntries(SCOPE.filter((name) => query[name]).map((name) => [name, query[name]]));
 
 /**
- * `{path, id, query, scope, caller}`, and what a view can do: `may(right)`, `link(path, query)` an address in this scope,
+ * `{path, id, query, scope, as_of, caller}`, and what a view can do: `may(right)`, `link(path, query)` an address in this scope,
  * `go(path)`, `change(query)` of the address, `ask(question)` a dialog, `act(work, sentence, undo)`. See App.
  */
 export const Page = createContext(/** @type {any} */ ({}));

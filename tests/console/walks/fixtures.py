@@ -64,8 +64,7 @@ def open_page(service: Service, browser: Browser) -> Iterator[Open]:
         page.on("request", lambda request: request.url.startswith(service.url) or faults.append(request.url))
         page.add_init_script(NOTE_VIOLATIONS)
         if key:
-            page.goto(f"{service.url}/console#key={key}")
-            page.get_by_role("navigation").wait_for()
+            page.add_init_script(f"sessionStorage.setItem('loxodon.key', '{key}')")
         page.goto(f"{service.url}/console#{address}")
         page.locator("main").wait_for()
         return page

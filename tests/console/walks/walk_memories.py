@@ -80,7 +80,7 @@ def test_filters_are_part_of_the_address(open_page: Open) -> None:
     page.reload()
     expect(page.get_by_text("3 memories", exact=True)).to_be_visible()
     page.go_back()
-    expect(page.get_by_role("link", name="We moved to Lisbon")).to_be_visible()
+    expect(page.get_by_role("link", name="Rex needs his vaccination")).to_be_visible()
 
 
 def test_what_the_preview_shows_is_what_goes(call: ApiCaller, open_page: Open) -> None:

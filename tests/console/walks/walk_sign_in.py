@@ -13,7 +13,7 @@ from tests.console.walks.fixtures import Open
 
 def test_the_address_signs_in_and_forgets_the_key(service: Service, open_page: Open) -> None:
     page = open_page("/memories")
-    expect(page.get_by_role("link", name="We moved to Lisbon")).to_be_visible()
+    expect(page.get_by_role("link", name="Rex needs his vaccination")).to_be_visible()
     page.goto(f"{service.url}/console#key={service.key}")
     expect(page.get_by_role("heading", name="Memories")).to_be_visible()
     assert service.key not in page.url
@@ -29,7 +29,7 @@ def test_a_key_is_typed_and_a_wrong_one_refused(service: Service, open_page: Ope
     expect(page.get_by_role("status")).to_contain_text("key")
     page.get_by_label("API key or token").fill(service.key)
     page.get_by_role("button", name="Sign in").click()
-    expect(page.get_by_role("link", name="We moved to Lisbon")).to_be_visible()
+    expect(page.get_by_role("link", name="Rex needs his vaccination")).to_be_visible()
 
 
 def test_an_expired_key_signs_out(call: ApiCaller, open_page: Open) -> None:

@@ -1,7 +1,7 @@
 /** Search and recall side by side, with why each hit ranks where it does, and how to send the same from a program. */
 
 import {
-  AS_OF, Fields, Form, Loaded, MemoryLink, State, VALID_AT, day, endOf, html, percent, plural, post, spaced, useLoaded, usePage,
+  Fields, Form, Loaded, MemoryLink, State, VALID_AT, day, html, percent, plural, post, spaced, useLoaded, usePage,
 } from "../ui.js";
 
 const WEIGHTS = { turns: 0.3, facts: 0.25, entities: 0.2, strategies: 0.15, recency: 0.1 };
@@ -9,15 +9,15 @@ const FIELDS = [
   { name: "limit", title: "Hits", type: "range", min: 1, max: 50, start: "10" },
   { name: "max_tokens", title: "Tokens", type: "range", min: 100, max: 4000, step: 100, start: "1000" },
   ...Object.entries(WEIGHTS).map(([name, weight]) => ({ name, title: `Weight of ${name}`, type: "range", min: 0, max: 1, step: 0.05, start: String(weight) })),
-  AS_OF, VALID_AT,
+  VALID_AT,
 ];
 
 export function Ask() {
-  const { query, scope, change } = usePage();
+  const { query, scope, as_of, change } = usePage();
   const numbers = Object.fromEntries(FIELDS.filter((each) => each.start).map(({ name, start }) => [name, Number(query[name] || start)]));
   const { limit, max_tokens, ...weights } = numbers;
   const valid_at = query.valid_at && `${query.valid_at}T12:00:00Z`;
-  const common = { query: query.q, ...scope, limit, as_of: endOf(query.as_of), valid_at };
+  const common = { query: query.q, ...scope, limit, as_of, valid_at };
   const search = { ...common, explain: true }, recall = { ...common, max_tokens, weights, format: "markdown" };
   const loaded = useLoaded(async (signal) => (query.q ? Promise.all([
     post("/v1/memories/search", search, signal), post("/v1/recall", recall, signal)]) : []), [search, recall]);

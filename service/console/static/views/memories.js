@@ -1,7 +1,7 @@
 /** The memories of a scope: filtered, sorted, added, edited, forgotten and restored. */
 
 import {
-  AS_OF, Chips, Facts, Fields, Form, Loaded, MemoryLink, Restore, VirtualList, ago, endOf, get, html, memories, patch, plural,
+  Chips, Facts, Fields, Form, Loaded, MemoryLink, Restore, VirtualList, ago, get, html, memories, patch, plural,
   post, shorten, spaced, useChosen, useEffect, useForgetting, useLoaded, usePage, usePages, useRef, useState,
 } from "../ui.js";
 
@@ -12,15 +12,14 @@ const FILTERS = [
   { name: "tag", title: "Tag", size: 9 },
   { name: "time_query", title: "Said", placeholder: "last week", size: 9 },
   { name: "sort", title: "Sort by", options: [["", "Stored"], ["timestamp", "Said"], ["updated_at", "Changed"], ["importance", "Importance"]] },
-  AS_OF,
 ];
 const ENDED = JSON.stringify({ field: "t_invalid", operator: "lt", value: new Date().toISOString() });
 const STATES = { past: { filters: ENDED }, archived: { include_archived: true }, deleted: { state: "deleted" } };
 
 export function Memories() {
-  const { query, scope, may, change, link } = usePage();
-  const { state = "", types, tag, category, time_query, sort, as_of } = query;
-  const filters = { types, tags: tag, categories: category, time_query, as_of: endOf(as_of), ...STATES[state] };
+  const { query, scope, as_of, may, change, link } = usePage();
+  const { state = "", types, tag, category, time_query, sort } = query;
+  const filters = { types, tags: tag, categories: category, time_query, as_of, ...STATES[state] };
   const list = usePages("/v1/memories", { ...scope, ...filters, sort, limit: 200, count: true, detail: "full" });
   const categories = useLoaded((signal) => get("/v1/stats/categories", scope, signal), [scope, list.total]);
   const { chosen, box, clear } = useChosen();
@@ -63,7 +62,7 @@ function Add({ onAdded }) {
 }
 
 function Row({ memory, box, forget, onChange, onRestored }) {
-  const { may, act, query } = usePage();
+  const { may, act, as_of } = usePage();
   const [isEditing, setEditing] = useState(false);
   const input = useRef(null);
   useEffect(() => input.current?.focus(), [isEditing]);
@@ -79,7 +78,7 @@ function Row({ memory, box, forget, onChange, onRestored }) {
       <textarea ref=${input} required aria-label="Text of the memory">${memory.memory}</textarea>
       <button class="primary">Save</button><button type="button" onClick=${() => setEditing(false)}>Cancel</button></form>`;
   }
-  const isNow = !memory.version_of && !memory.deleted_at && !query.as_of, mayForget = isNow && may("memory:delete");
+  const isNow = !memory.version_of && !memory.deleted_at && !as_of, mayForget = isNow && may("memory:delete");
   return html`<div class="row">${mayForget && box(memory, shorten(memory.memory, 60))}
     <div><${MemoryLink} memory=${memory} /><p><span class="hint" title=${memory.timestamp}>${ago(memory.timestamp)}</span> <${Chips} memory=${memory} most=${4} /></p></div>
     ${may("memory:write") && html`<${Restore} memory=${memory} onDone=${onRestored} />

@@ -1,13 +1,13 @@
 /** One memory: what it says, why it is there, what it was before, and how to change or end it. */
 
 import {
-  AS_OF, Chips, Diff, Facts, Fields, Form, Loaded, MemoryLink, Restore, SCOPE, day, endOf, get, html, moment, patch, percent, plural,
+  Chips, Diff, Facts, Form, Loaded, MemoryLink, Restore, SCOPE, day, get, html, moment, patch, percent, plural,
   post, spaced, useForgetting, useLoaded, usePage, useState,
 } from "../ui.js";
 
 export function Memory() {
-  const { id, query, scope, link } = usePage();
-  const path = `/v1/memories/${id}`, as_of = endOf(query.as_of);
+  const { id, scope, as_of, link } = usePage();
+  const path = `/v1/memories/${id}`;
   const loaded = useLoaded(async (signal) => {
     const filters = JSON.stringify({ field: "id", operator: "eq", value: id });
     const [list, why] = await Promise.all([ // a list, because a memory that is deleted or was not yet known would be an error
@@ -16,10 +16,10 @@ export function Memory() {
     const [memory] = list.results;
     return [memory, why, memory && !as_of ? (await get(`${path}/related`, { limit: 20 }, signal)).results : []];
   }, [id, as_of]);
-  return html`<p class="actions"><a href=${link("/memories")}>← All memories</a></p><${Fields} fields=${[AS_OF]} />
+  return html`<p class="actions"><a href=${link("/memories")}>← All memories</a></p>
     <${Loaded} of=${loaded}>${([memory, why, related]) => html`
       <article>${memory ? html`<${Text} memory=${memory} path=${path} reload=${loaded.reload} />`
-          : html`<p class="box">${query.as_of ? `It was not known on ${query.as_of.slice(0, 10)}.` : "This memory was deleted. Its history keeps what it said."}</p>`}
+          : html`<p class="box">${as_of ? "It was not known then." : "This memory was deleted. Its history keeps what it said."}</p>`}
         <${Why} why=${why} reload=${loaded.reload} />
         ${memory && html`<h2>When and where</h2><${Facts} facts=${{
           Said: `${moment(memory.timestamp)}${memory.speaker ? ` by ${memory.speaker}` : ""}`,
@@ -35,7 +35,7 @@ export function Memory() {
 }
 
 function Text({ memory, path, reload }) {
-  const { query, may, act, go } = usePage();
+  const { as_of, may, act, go } = usePage();
   const [isEditing, setEditing] = useState(false);
   const forget = useForgetting(() => go("/memories"));
   const change = (values, sentence) => act(async () => {
@@ -52,7 +52,7 @@ function Text({ memory, path, reload }) {
   const isPinned = memory.importance === 1;
   return html`${isEditing ? html`<${Form} label="Edit" action="Save" onSend=${save} fields=${fields} />`
       : html`<blockquote class="statement" dir="auto">${memory.memory}</blockquote><${Chips} memory=${memory} />`}
-    ${!query.as_of && !memory.version_of && html`<p class="actions">
+    ${!as_of && !memory.version_of && html`<p class="actions">
       ${may("memory:write") && html`<${Restore} memory=${memory} onDone=${reload} /><button onClick=${() => setEditing(!isEditing)}>${isEditing ? "Cancel" : "Edit"}</button>
         <button onClick=${() => change({ importance: isPinned ? 0.6 : 1 }, isPinned ? "Unpinned." : "Pinned: of the highest importance.")}>${isPinned ? "Unpin" : "Pin"}</button>`}
       ${may("memory:delete") && html`<button class="danger" onClick=${() => forget([memory.id])}>Forget …</button>`}

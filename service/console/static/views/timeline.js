@@ -1,13 +1,13 @@
 /** What was true when: a bar for each memory, from when it began to hold until it ended, by subject. */
 
-import { AS_OF, Fields, Loaded, MemoryLink, day, endOf, html, stateOf, usePage, usePages } from "../ui.js";
+import { Loaded, MemoryLink, day, html, stateOf, usePage, usePages } from "../ui.js";
 
 export function Timeline() {
-  const { scope, query } = usePage();
-  const list = usePages("/v1/memories", { ...scope, limit: 200, sort: "timestamp", order: "asc", include_archived: true, as_of: endOf(query.as_of) });
-  return html`<${Fields} fields=${[AS_OF]} /><p class="chips hint"><span class="chip current">holds</span> <span class="chip doubtful">may be outdated</span>
+  const { scope, as_of } = usePage();
+  const list = usePages("/v1/memories", { ...scope, limit: 200, sort: "timestamp", order: "asc", include_archived: true, as_of });
+  return html`<p class="chips hint"><span class="chip current">holds</span> <span class="chip doubtful">may be outdated</span>
       <span class="chip ended">ended</span></p>
-    <${Loaded} of=${list} empty=${`Nothing was known ${query.as_of ? `on ${query.as_of}` : "yet"}.`}>${(rows) => html`<${Bars} rows=${rows} />
+    <${Loaded} of=${list} empty=${`Nothing was known ${as_of ? "then" : "yet"}.`}>${(rows) => html`<${Bars} rows=${rows} />
       ${list.cursor && html`<button onClick=${list.more}>Show more</button>`}`}<//>`;
 }
 

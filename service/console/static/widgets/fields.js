@@ -42,6 +42,5 @@ export function Form({ fields, action, onSend, label, children }) {
     ${fields.map((field) => html`<${Field} key=${field.name} ...${field} />`)}${children}<button class="primary">${action}</button></form>`;
 }
 
-/** The day as of which a view shows what was known, and the one for which it shows what was true. */
-export const AS_OF = { name: "as_of", title: "As known on", days: [-365, 0] };
+/** The day for which a view shows what was true. */
 export const VALID_AT = { name: "valid_at", title: "What held on", days: [-365, 365] };

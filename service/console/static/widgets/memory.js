@@ -17,9 +17,9 @@ export function State({ memory }) {
 }
 
 export function MemoryLink({ memory, most = 300 }) {
-  const { link, query } = usePage();
+  const { link } = usePage();
   const path = memory.source === "turn" ? `/conversation/${memory.conversation_id}` : `/memory/${memory.id}`;
-  return html`<a class="text" dir="auto" href=${link(path, { as_of: query.as_of, turn: memory.source && memory.id })}>${shorten(memory.memory, most)}</a>`;
+  return html`<a class="text" dir="auto" href=${link(path, { turn: memory.source && memory.id })}>${shorten(memory.memory, most)}</a>`;
 }
 
 /** Brings an archived memory back. A deleted one cannot come back, but its text can be stored again. */
