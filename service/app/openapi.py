@@ -150,19 +150,19 @@ def _tell_rights(app: FastAPI) -> None:
                 operation["description"] = f"{operation['description']}\n\nNeeds {' and '.join(rights)}."
 
 
-def _adapt(found: dict[str, Any]) -> dict[str, Any]:
-    schemas = found.setdefault("components", {}).setdefault("schemas", {})
+def _adapt(schema: dict[str, Any]) -> dict[str, Any]:
+    schemas = schema.setdefault("components", {}).setdefault("schemas", {})
     schemas["Problem"] = Problem.model_json_schema(ref_template="#/components/schemas/{model}")
     schemas["ErrorCode"] = schemas["Problem"]["properties"]["code"] | {"title": "ErrorCode"}
     schemas["Problem"]["properties"]["code"] = {"$ref": "#/components/schemas/ErrorCode"}
-    found["servers"] = [{"url": "/", "description": "The service that serves this document"}]
-    found["tags"] = [{"name": name, "description": each} for name, each in TAGS.items()]
+    schema["servers"] = [{"url": "/", "description": "The service that serves this document"}]
+    schema["tags"] = [{"name": name, "description": each} for name, each in TAGS.items()]
     for path in FIRST_PATHS:
-        found["paths"][path]["post"]["tags"].append(next(iter(TAGS)))
-    found["paths"] = {path: found["paths"][path] for path in FIRST_PATHS} | found["paths"]
+        schema["paths"][path]["post"]["tags"].append(next(iter(TAGS)))
+    schema["paths"] = {path: schema["paths"][path] for path in FIRST_PATHS} | schema["paths"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    for operations in found["paths"].values():
+    for operations in schema["paths"].values():
         for operation in operations.values():
             default = operation["responses"].get("422", {})
             if "HTTPValidationError" in str(default):
@@ -174,11 +174,11 @@ def _adapt(found: dict[str, Any]) -> dict[str, Any]:
                 if each["name"] in COMMON:
                     each.setdefault("description", COMMON[each["name"]])
     bodies = [
-        operation.get("requestBody") for operations in found["paths"].values() for operation in operations.values()
+        operation.get("requestBody") for operations in schema["paths"].values() for operation in operations.values()
     ]
     for name in _find_names(schemas, bodies):
         _say_defaults(schemas[name])
-    return _sharing_sets(found)
+    return _sharing_sets(schema)
 
 
 def _find_names(schemas: dict[str, Any], part: Any) -> set[str]:
@@ -316,7 +316,7 @@ def _content_policy(page: str) -> str:
 
 
 def _assets() -> Path:
-    found = find_spec("fastapi_offline")
-    assert found is not None, "fastapi-offline is pinned in requirements/"
-    assert found.origin is not None, "it is an ordinary package"
-    return Path(found.origin).parent / "static"
+    package = find_spec("fastapi_offline")
+    assert package is not None, "fastapi-offline is pinned in requirements/"
+    assert package.origin is not None, "it is an ordinary package"
+    return Path(package.origin).parent / "static"

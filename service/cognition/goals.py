@@ -294,9 +294,9 @@ async def _record(
 
 
 async def _answer(session: Session, goal: Goal, request: WriteContext) -> GoalDetails:
-    found = await goals.details(session, goal.scope.workspace_id, goal)
-    await store_answer(session, goal.scope.workspace_id, found, request)
-    return found
+    details = await goals.details(session, goal.scope.workspace_id, goal)
+    await store_answer(session, goal.scope.workspace_id, details, request)
+    return details
 
 
 async def _audit(

@@ -124,20 +124,20 @@ def finish(folder: Path, manifest: Manifest) -> None:
 def read(folder: Path) -> Manifest:
     """The manifest of a finished export. Raises CommandError for anything else."""
     try:
-        found = json.loads((folder / MANIFEST).read_text())
+        manifest = json.loads((folder / MANIFEST).read_text())
     except FileNotFoundError:
         if folder.is_dir() and any(folder.glob(f"*{SUFFIX}")):
             raise CommandError(f"The export in {folder} is incomplete: it was interrupted. Export again.") from None
         raise CommandError(f"There is no export in {folder}: it has no {MANIFEST}.") from None
     except (OSError, ValueError) as exc:
         raise CommandError(f"{folder / MANIFEST} cannot be read: {exc}.") from exc
-    if not isinstance(found, dict) or found.pop("format", None) != FORMAT:
+    if not isinstance(manifest, dict) or manifest.pop("format", None) != FORMAT:
         raise CommandError(f"{folder / MANIFEST} is not the manifest of an export of Loxodon.")
-    version = found.pop("version", None)
+    version = manifest.pop("version", None)
     if version != VERSION:
         raise CommandError(f"The export in {folder} has version {version} of the format; this Loxodon reads {VERSION}.")
-    entries = [TableEntry(**each) for each in found.pop("tables")]
-    return Manifest(**found, tables=entries)
+    entries = [TableEntry(**each) for each in manifest.pop("tables")]
+    return Manifest(**manifest, tables=entries)
 
 
 def lines(folder: Path, name: str) -> Iterator[str]:

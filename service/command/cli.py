@@ -71,10 +71,10 @@ def api(
     from service.launch.processes import serve
 
     with errors_in_a_sentence():
-        found = settings(serving=True)
+        chosen = settings(serving=True)
         if gate is None:  # else the supervisor has
-            warn(found)
-        raise typer.Exit(serve(found, fd=fd, gate=gate, reload=reload))
+            warn(chosen)
+        raise typer.Exit(serve(chosen, fd=fd, gate=gate, reload=reload))
 
 
 @app.command()
@@ -156,13 +156,13 @@ def reembed(
     if rollback + drop_old + again > 1:
         raise typer.BadParameter("--rollback, --drop-old and --again exclude each other")
     with errors_in_a_sentence():
-        found = settings()
+        chosen = settings()
         if rollback:
-            print(reembed.roll_back(found))
+            print(reembed.roll_back(chosen))
         elif drop_old:
-            print(reembed.drop_old(found))
+            print(reembed.drop_old(chosen))
         else:
-            print(reembed.begin(found, again=again))
+            print(reembed.begin(chosen, again=again))
 
 
 @app.command("bootstrap-sql")

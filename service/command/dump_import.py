@@ -69,12 +69,12 @@ class _Sender:
 def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance) -> Brought:
     """Stores everything of a dump that can be stored. Raises CommandError where the dump cannot be read, the key may
     not write, or the server does not answer; what was sent until then is stored."""
-    found = Brought()
-    sender = _Sender(rest, found)
+    brought = Brought()
+    sender = _Sender(rest, brought)
     rest.get("/v1/whoami")  # a wrong key is one error, not one for each record
     total = sum(1 for _ in dump_readers.read(source, path, owner, dump_readers.Report()))
-    for number, record in enumerate(dump_readers.read(source, path, owner, found.report), 1):
+    for number, record in enumerate(dump_readers.read(source, path, owner, brought.report), 1):
         sender.send(record)
         advance("records", number, total)
     sender.flush()
-    return found
+    return brought

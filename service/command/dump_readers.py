@@ -47,8 +47,8 @@ class Owner:
     user_id: str | None = None
     agent_id: str | None = None
 
-    def of(self, found: Mapping[str, Any]) -> Fields:
-        ids = {name: str(found[name]) for name in ("user_id", "agent_id", "run_id") if found.get(name)}
+    def of(self, fields: Mapping[str, Any]) -> Fields:
+        ids = {name: str(fields[name]) for name in ("user_id", "agent_id", "run_id") if fields.get(name)}
         given = {"user_id": self.user_id, "agent_id": self.agent_id}
         return ids or {name: value for name, value in given.items() if value}
 
@@ -84,21 +84,25 @@ def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
         if payload:  # a row of its table
             named = {"data", "hash", "user_id", "agent_id", "run_id", "created_at", "updated_at", "metadata"}
             extra = {name: value for name, value in payload.items() if name not in named and value is not None}
-            found = {**payload, "memory": payload.get("data"), "metadata": {**extra, **(payload.get("metadata") or {})}}
+            fields = {
+                **payload,
+                "memory": payload.get("data"),
+                "metadata": {**extra, **(payload.get("metadata") or {})},
+            }
             report.note("vectors of the table: made again by this service's embedder")
         else:
-            found = dict(row)
+            fields = dict(row)
         yield from _memory(
             owner,
             report,
             id=row.get("id"),
-            content=found.get("memory") or found.get("text"),
-            whose=found,
-            metadata={**(found.get("metadata") or {}), **_some(found, "app_id", "actor_id", "role", "immutable")},
-            tags=found.get("categories") or [],
-            timestamp=found.get("created_at"),
-            updated_at=found.get("updated_at"),
-            expires_at=found.get("expiration_date"),
+            content=fields.get("memory") or fields.get("text"),
+            whose=fields,
+            metadata={**(fields.get("metadata") or {}), **_some(fields, "app_id", "actor_id", "role", "immutable")},
+            tags=fields.get("categories") or [],
+            timestamp=fields.get("created_at"),
+            updated_at=fields.get("updated_at"),
+            expires_at=fields.get("expiration_date"),
         )
 
 
@@ -141,41 +145,41 @@ def _automem_points(path: Path, owner: Owner, report: Report) -> Iterator[Record
     report.note("relations: they are in the file of the graph (falkordb), which is not there")
     for each in _objects(path, ("points", "memories", "results")):
         payload = each.get("payload") or each.get("memory")
-        found = payload if isinstance(payload, dict) else each
-        yield from _automem_memory({"id": each.get("id") or each.get("memory_id"), **found}, owner, report)
+        fields = payload if isinstance(payload, dict) else each
+        yield from _automem_memory({"id": each.get("id") or each.get("memory_id"), **fields}, owner, report)
 
 
-def _automem_memory(found: Fields, owner: Owner, report: Report) -> Iterator[Record]:
-    if found.get("archived"):
-        report.note("archived memories", found.get("id"))
+def _automem_memory(fields: Fields, owner: Owner, report: Report) -> Iterator[Record]:
+    if fields.get("archived"):
+        report.note("archived memories", fields.get("id"))
         return
-    kind = found.get("type")
+    kind = fields.get("type")
     if kind not in MEMORY_TYPES:
-        report.note(f"the type {kind}: the memory is classified again", found.get("id"))
+        report.note(f"the type {kind}: the memory is classified again", fields.get("id"))
         kind = None
-    begins, ends = _time(found.get("t_valid")), _time(found.get("t_invalid"))
+    begins, ends = _time(fields.get("t_valid")), _time(fields.get("t_invalid"))
     if begins and ends and begins >= ends:
-        report.note("t_valid of memories that end before they begin", found.get("id"))
+        report.note("t_valid of memories that end before they begin", fields.get("id"))
         begins = None
     for name in ("relevance_score", "access_count", "summary"):
-        if found.get(name):
+        if fields.get(name):
             report.note(f"{name}: computed again here")
     yield from _memory(
         owner,
         report,
-        id=found.get("id"),
-        content=found.get("content"),
-        whose=found,
-        metadata=_parse(found.get("metadata")) or {},
-        tags=found.get("tags") or [],
-        timestamp=found.get("timestamp"),
-        updated_at=found.get("updated_at"),
-        last_accessed=found.get("last_accessed"),
+        id=fields.get("id"),
+        content=fields.get("content"),
+        whose=fields,
+        metadata=_parse(fields.get("metadata")) or {},
+        tags=fields.get("tags") or [],
+        timestamp=fields.get("timestamp"),
+        updated_at=fields.get("updated_at"),
+        last_accessed=fields.get("last_accessed"),
         t_valid=begins,
         t_invalid=ends,
         type=kind,
-        type_confidence=found.get("confidence") if kind else None,
-        importance=found.get("importance"),
+        type_confidence=fields.get("confidence") if kind else None,
+        importance=fields.get("importance"),
     )
 
 
@@ -229,8 +233,8 @@ def _time(value: Any) -> str | None:
         return None
 
 
-def _some(found: Mapping[str, Any], *names: str) -> Fields:
-    return {name: found[name] for name in names if found.get(name) not in (None, "", False)}
+def _some(fields: Mapping[str, Any], *names: str) -> Fields:
+    return {name: fields[name] for name in names if fields.get(name) not in (None, "", False)}
 
 
 def _parse(value: Any) -> Fields:
@@ -283,12 +287,12 @@ def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
                 except ValueError as exc:
                     raise CommandError(f"{path}, line {number}, is not valid JSON: {exc}.") from exc
     else:
-        found = _document(path)
-        if isinstance(found, dict):
-            found = [each for name in lists for each in found.get(name) or []]
-        if not isinstance(found, list) or not all(isinstance(each, dict) for each in found):
+        document = _document(path)
+        if isinstance(document, dict):
+            document = [each for name in lists for each in document.get(name) or []]
+        if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
             raise CommandError(f"{path} holds no list of objects, nor one under {' or '.join(lists)}.")
-        yield from found
+        yield from document
 
 
 def _read_copied(path: Path) -> Iterator[Fields]:

@@ -75,9 +75,9 @@ async def import_export(
 async def _target(connection: Any, url: str, manifest: Manifest, named: str | None) -> tuple[UUID, str | None]:
     """The workspace, and its first key if it was made. The session has entered it."""
     if named is not None:
-        found = await workspace_access.choose(connection, named)
-        await workspace_access.enter(connection, found)
-        return found, None
+        workspace_id = await workspace_access.choose(connection, named)
+        await workspace_access.enter(connection, workspace_id)
+        return workspace_id, None
     if await workspace_access.exists(connection, manifest.workspace_id):
         return manifest.workspace_id, None
     database = Database.open(Access(url), pool_size=1, pool_timeout_s=30)

@@ -31,11 +31,11 @@ def list_jobs(
     """Jobs that wait, run or are dead."""
     with calling() as rest:
         wanted = {"state": state or None, "name": name, "system": system}
-        found = list(rest.pages("/v1/jobs", wanted, limit=limit))
+        listed = list(rest.pages("/v1/jobs", wanted, limit=limit))
         if as_json:
-            show_json(found)
+            show_json(listed)
         else:
-            rows = [{**each, "progress": _far(each["progress"])} for each in found]
+            rows = [{**each, "progress": _far(each["progress"])} for each in listed]
             show_table(COLUMNS, rows, empty="No job waits, runs or is dead.")
 
 
@@ -43,15 +43,15 @@ def list_jobs(
 def show(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None:
     """The jobs of one name: how many in which state, when the next run is, and the last runs."""
     with calling() as rest:
-        found = rest.get(f"/v1/jobs/{name}", {"system": system})
+        job = rest.get(f"/v1/jobs/{name}", {"system": system})
         if as_json:
-            show_json(found)
+            show_json(job)
             return
-        states = {each["state"]: each["jobs"] for each in found["states"]}
-        show_fields({**{field: found[field] for field in ("name", "interval_s", "next_run")}, **states})
+        states = {each["state"]: each["jobs"] for each in job["states"]}
+        show_fields({**{field: job[field] for field in ("name", "interval_s", "next_run")}, **states})
         print()
         empty = "No runs yet." + ("" if system else " Those by the clock are the whole service's: add --system.")
-        show_table(("id", "state", "reason", "counts", "error", "started_at"), found["runs"], empty=empty)
+        show_table(("id", "state", "reason", "counts", "error", "started_at"), job["runs"], empty=empty)
 
 
 @app.command()
@@ -98,9 +98,9 @@ def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None
 
     with calling() as rest, progress(name) as advance:
         while True:
-            found = rest.get(f"/v1/jobs/{name}", {"system": system})
-            states = {each["state"]: each["jobs"] for each in found["states"]}
-            far, of_name = found["progress"], {"name": name, "system": system, "state": ["queued", "running", "failed"]}
+            job = rest.get(f"/v1/jobs/{name}", {"system": system})
+            states = {each["state"]: each["jobs"] for each in job["states"]}
+            far, of_name = job["progress"], {"name": name, "system": system, "state": ["queued", "running", "failed"]}
             if as_json:
                 print(json.dumps({"states": states, "progress": far}), flush=True)
             elif far:
@@ -116,15 +116,15 @@ def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None
 
 def _steer(path: str, params: dict[str, Any], as_json: bool) -> None:
     with calling() as rest:
-        found = rest.post(f"/v1/jobs/{path}", params=params)
-        show_json(found) if as_json else show_fields({**found, "progress": _far(found.get("progress"))})
+        job = rest.post(f"/v1/jobs/{path}", params=params)
+        show_json(job) if as_json else show_fields({**job, "progress": _far(job.get("progress"))})
 
 
-def _is_open(found: dict[str, Any]) -> bool:
+def _is_open(job: dict[str, Any]) -> bool:
     """Whether a job runs or could: one that is queued for later follows a job that is done."""
-    now = datetime.fromisoformat(found["created_at"]) + timedelta(seconds=found["age_s"])
-    return found["state"] != "queued" or datetime.fromisoformat(found["due_at"]) <= now + timedelta(seconds=POLL_S)
+    now = datetime.fromisoformat(job["created_at"]) + timedelta(seconds=job["age_s"])
+    return job["state"] != "queued" or datetime.fromisoformat(job["due_at"]) <= now + timedelta(seconds=POLL_S)
 
 
-def _far(found: dict[str, Any] | None) -> str | None:
-    return f"{found['done']} of {found['total']}" if found else None
+def _far(done: dict[str, Any] | None) -> str | None:
+    return f"{done['done']} of {done['total']}" if done else None

@@ -19,11 +19,11 @@ Id = Annotated[str, typer.Argument(help="The key's id, as `loxodon keys list` sh
 def list_keys(as_json: AsJson = False) -> None:
     """All keys of the workspace, without their secrets."""
     with calling() as rest:
-        found = rest.get("/v1/api-keys")["results"]
+        rows = rest.get("/v1/api-keys")["results"]
         if as_json:
-            show_json(found)
+            show_json(rows)
         else:
-            show_table(COLUMNS, [{**each, "state": _state(each)} for each in found], empty="There are no keys.")
+            show_table(COLUMNS, [{**each, "state": _state(each)} for each in rows], empty="There are no keys.")
 
 
 @app.command()
@@ -65,11 +65,11 @@ def revoke(id: Id, as_json: AsJson = False) -> None:
         _show(rest.get(f"/v1/api-keys/{id}"), as_json)
 
 
-def _show(found: dict[str, Any], as_json: bool) -> None:
+def _show(key: dict[str, Any], as_json: bool) -> None:
     if as_json:
-        show_json(found)
+        show_json(key)
     else:
-        show_fields({name: of for name, of in found.items() if of is not None})
+        show_fields({name: of for name, of in key.items() if of is not None})
 
 
 def _state(key: dict[str, Any]) -> str:

@@ -32,8 +32,8 @@ def search(
 ) -> None:
     """Find memories, the best first."""
     with calling() as rest:
-        found = rest.post("/v1/memories/search", {"query": query, "limit": limit, **_scope(user, agent, run)})
-        _show(found, found["results"], ("score", *COLUMNS), as_json)
+        answer = rest.post("/v1/memories/search", {"query": query, "limit": limit, **_scope(user, agent, run)})
+        _show(answer, answer["results"], ("score", *COLUMNS), as_json)
 
 
 def recall(
@@ -47,8 +47,8 @@ def recall(
     """Print what an agent would get for its prompt: facts, turns, goals and what is known of the user."""
     body = {"query": query, "max_tokens": tokens, "format": "json" if as_json else "markdown"}
     with calling() as rest:
-        found = rest.post("/v1/recall", body | _scope(user, agent, run))
-        show_json(found) if as_json else print(found["markdown"].strip() or "Nothing was found.")
+        answer = rest.post("/v1/recall", body | _scope(user, agent, run))
+        show_json(answer) if as_json else print(answer["markdown"].strip() or "Nothing was found.")
 
 
 def list_memories(
@@ -56,15 +56,15 @@ def list_memories(
 ) -> None:
     """List memories, the newest first."""
     with calling() as rest:
-        found = list(rest.pages("/v1/memories", _scope(user, agent, run), limit=limit))
-        _show(found, found, COLUMNS, as_json)
+        rows = list(rest.pages("/v1/memories", _scope(user, agent, run), limit=limit))
+        _show(rows, rows, COLUMNS, as_json)
 
 
 def users(limit: Limit = 100, as_json: AsJson = False) -> None:
     """List the users that have memories, with how many."""
     with calling() as rest:
-        found = list(rest.pages("/v1/scopes", {"type": "user"}, limit=limit))
-        _show(found, found, ("id", "memories", "last_used"), as_json)
+        rows = list(rest.pages("/v1/scopes", {"type": "user"}, limit=limit))
+        _show(rows, rows, ("id", "memories", "last_used"), as_json)
 
 
 def _scope(user: str | None, agent: str | None, run: str | None) -> dict[str, str | None]:

@@ -32,8 +32,8 @@ def export(
     with errors_in_a_sentence(), login_url(settings(), WORKER) as url, progress("export") as advance:
         made = asyncio.run(export.export(url, folder, workspace, with_vectors=vectors, advance=advance))
         rows = {table.name: table.rows for table in made.tables if table.rows}
-        found: dict[str, Any] = {"folder": str(folder), "workspace": made.workspace["id"], "rows": made.rows}
-    show_json({**found, "tables": rows}) if as_json else show_fields(found)
+        summary: dict[str, Any] = {"folder": str(folder), "workspace": made.workspace["id"], "rows": made.rows}
+    show_json({**summary, "tables": rows}) if as_json else show_fields(summary)
 
 
 def import_(
@@ -67,15 +67,15 @@ def import_(
 
     with errors_in_a_sentence(), login_url(settings(), WORKER) as url, progress("import") as advance:
         done = asyncio.run(importing.import_export(url, path, workspace, advance=advance, announce=announce))
-        found: dict[str, Any] = {
+        summary: dict[str, Any] = {
             "workspace": str(done.workspace_id),
             "rows": done.rows,
             "vectors": "came along" if done.with_vectors else "are made by the worker",
         }
     if as_json:
-        show_json({**found, "vectors": done.with_vectors, "api_key": done.new_key})
+        show_json({**summary, "vectors": done.with_vectors, "api_key": done.new_key})
     else:
-        show_fields(found)
+        show_fields(summary)
 
 
 def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json: bool) -> None:
@@ -86,8 +86,8 @@ def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json
         done = dump_import.bring(rest, source, path, Owner(user, agent), advance=advance)
     lost, examples = done.report.lost, done.report.examples
     if as_json:
-        found = [{"reason": why, "count": count, "ids": examples.get(why, [])} for why, count in lost.items()]
-        show_json({"stored": done.stored, "not_carried": found})
+        omitted = [{"reason": why, "count": count, "ids": examples.get(why, [])} for why, count in lost.items()]
+        show_json({"stored": done.stored, "not_carried": omitted})
         return
     show_fields(dict(done.stored) or {"memories": 0})
     if lost:
@@ -105,8 +105,8 @@ def backup(
     began = time.monotonic()
     with errors_in_a_sentence(), progress("backup") as advance:
         size = backup.backup(settings(), folder.absolute(), advance)
-    found = {"folder": str(folder), "bytes": size, "took_s": round(time.monotonic() - began, 1)}
-    show_json(found) if as_json else show_fields(found)
+    summary = {"folder": str(folder), "bytes": size, "took_s": round(time.monotonic() - began, 1)}
+    show_json(summary) if as_json else show_fields(summary)
 
 
 def restore(folder: Annotated[Path, typer.Argument(help="The folder of a backup.")], as_json: AsJson = False) -> None:
@@ -117,5 +117,5 @@ def restore(folder: Annotated[Path, typer.Argument(help="The folder of a backup.
     with errors_in_a_sentence(), progress("restore") as advance:
         backup.restore(settings(), folder.absolute(), advance)
         target = settings().server.data_dir
-    found = {"data_dir": str(target), "took_s": round(time.monotonic() - began, 1)}
-    show_json(found) if as_json else show_fields(found)
+    summary = {"data_dir": str(target), "took_s": round(time.monotonic() - began, 1)}
+    show_json(summary) if as_json else show_fields(summary)

@@ -28,8 +28,8 @@ class Advance(Protocol):
     def __call__(self, what: str, done: int, total: int | None = None) -> None: ...
 
 
-def show_json(found: Any) -> None:
-    print(json.dumps(found, indent=1, ensure_ascii=False, default=str))
+def show_json(value: Any) -> None:
+    print(json.dumps(value, indent=1, ensure_ascii=False, default=str))
 
 
 def show_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], *, empty: str) -> None:
@@ -49,10 +49,10 @@ def show_table(columns: Sequence[str], rows: Sequence[Mapping[str, Any]], *, emp
     Console(width=None if sys.stdout.isatty() else 10_000, markup=False, highlight=False, soft_wrap=False).print(table)
 
 
-def show_fields(found: Mapping[str, Any]) -> None:
+def show_fields(fields: Mapping[str, Any]) -> None:
     """A line for each field."""
-    width = max((len(name) for name in found), default=0)
-    for name, value in found.items():
+    width = max((len(name) for name in fields), default=0)
+    for name, value in fields.items():
         print(f"{name.replace('_', ' '):<{width}}  {format_value(value)}".rstrip())
 
 

@@ -27,20 +27,20 @@ class CommandError(LaunchError):
 def settings(*, serving: bool = False) -> Settings:
     """The settings of the environment. Raises SettingsError, also where a model cannot be reached by them; only what
     serves needs its key."""
-    found = Settings.from_env(os.environ)
+    read = Settings.from_env(os.environ)
     try:
-        endpoints.check(found, or_key=None if serving else "none")
+        endpoints.check(read, or_key=None if serving else "none")
     except ValueError as exc:
         raise SettingsError(f"{exc}.") from exc
-    return found
+    return read
 
 
-def warn(found: Settings) -> Settings:
+def warn(chosen: Settings) -> Settings:
     """Prints a line for each variable that is misspelt or without effect; returns the settings."""
-    for line in (*Settings.misspelt(os.environ), endpoints.find_unused(found)):
+    for line in (*Settings.misspelt(os.environ), endpoints.find_unused(chosen)):
         if line is not None:
             print(f"loxodon: warning: {line}", file=sys.stderr, flush=True)
-    return found
+    return chosen
 
 
 @contextmanager

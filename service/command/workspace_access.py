@@ -90,9 +90,9 @@ async def _names(connection: Any) -> dict[UUID, str]:
 async def listing(url: str) -> list[dict[str, Any]]:
     """All workspaces with their names and sizes, as the worker sees them."""
     async with connected(url) as connection:
-        found = []
+        entries = []
         for each, name in (await _names(connection)).items():
             await enter(connection, each)
             row = await connection.fetchrow(transfer.SIZE, each)
-            found.append({"id": str(each), "name": name, **row, "created_at": row["created_at"].isoformat()})
-        return found
+            entries.append({"id": str(each), "name": name, **row, "created_at": row["created_at"].isoformat()})
+        return entries

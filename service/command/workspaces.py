@@ -22,12 +22,12 @@ def list_workspaces(as_json: AsJson = False) -> None:
     from service.postgres.roles import WORKER
 
     with errors_in_a_sentence(), login_url(settings(), WORKER) as url:
-        found = asyncio.run(listing(url))
+        rows = asyncio.run(listing(url))
         if as_json:
-            show_json(found)
+            show_json(rows)
         else:
             show_table(
-                ("id", "name", "memories", "conversations", "created_at"), found, empty="There are no workspaces."
+                ("id", "name", "memories", "conversations", "created_at"), rows, empty="There are no workspaces."
             )
 
 

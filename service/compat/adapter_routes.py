@@ -43,10 +43,10 @@ async def object_of(request: Request) -> dict[str, Any]:
     """The JSON object in the body; raises InvalidInput."""
     if not hasattr(request.state, "json"):
         raise InvalidInput("body: send a JSON object with Content-Type: application/json.", field="body")
-    found = request.state.json
-    if not isinstance(found, dict):
+    body = request.state.json
+    if not isinstance(body, dict):
         raise InvalidInput("body: must be a JSON object.", field="body")
-    return found
+    return body
 
 
 def objects_in(sent: Mapping[str, Any], name: str, most: int) -> list[dict[str, Any]]:
@@ -138,12 +138,12 @@ async def read_numbered_page(
     async with res.db.snapshot(caller.workspace_id) as session:
         places = await memories.page(session, rows, order, after=None, limit=skip + limit)
         ids = [key.id for key in places[skip:]]
-        found, read = await memories.get_page(session, caller.workspace_id, ids)
+        by_id, read = await memories.get_page(session, caller.workspace_id, ids)
         if read < len(ids) and not may_cut:
             detail = f"page_size: the first {read} memories of this page fill an answer; ask for fewer at once."
             raise InvalidInput(detail, field="page_size")
         total = await memories.count(session, rows)
-    shown = [found[each] for each in ids if each in found]
+    shown = [by_id[each] for each in ids if each in by_id]
     note("list", scope, shown, limit=limit, narrowed_by=body.narrowed_by)
     return NumberedPage(shown, total, is_cut=read < len(ids))
 

@@ -125,7 +125,7 @@ def _answer_store(
     moment = iso(outcome.draft.timestamp)
     more = {"summarized": True, **present(shown, "original_length", "summarized_length")} if shown["summarized"] else {}
     status = "provided" if body.embedding is not None else shown["embedding"]
-    found = {
+    answer_body = {
         "status": "success",
         "memory_id": shown["id"],
         "message": "Memory stored successfully",
@@ -144,7 +144,7 @@ def _answer_store(
         "query_time_ms": took_ms,
         **more,
     }
-    return StoredAnswer(201, {**found, "warnings": [*warnings, *shown["warnings"]]} if warnings else found)
+    return StoredAnswer(201, {**answer_body, "warnings": [*warnings, *shown["warnings"]]} if warnings else answer_body)
 
 
 def _retry(write: WriteContext, caller: Caller, sent: Any) -> WriteContext:
@@ -351,8 +351,8 @@ async def _associate(sent: Mapping[str, Any], caller: Caller, res: Resources, wr
         raise missing()
     asked = Relation(source, RelationType(kind), target, checked.strength, checked.properties)
 
-    def answer(found: tuple[Relation, bool]) -> StoredAnswer:
-        made = found[0]
+    def answer(put: tuple[Relation, bool]) -> StoredAnswer:
+        made = put[0]
         message = f"Association created between {source} and {target}"
         head = {"status": "success", "message": message, "relation_type": kind, "strength": made.strength}
         return StoredAnswer(201, {**made.properties, **head})
@@ -372,8 +372,8 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
     async with res.db.snapshot(caller.workspace_id) as session:
         walk = await edges.walk(session, caller.workspace_id, start.id, way, now=res.clock())
         ids = [step.memory_id for step in walk.steps]
-        found, _ = await memories.get_page(session, caller.workspace_id, ids)
-    shown = [found[step.memory_id] for step in walk.steps if step.memory_id in found]
+        by_id, _ = await memories.get_page(session, caller.workspace_id, ids)
+    shown = [by_id[step.memory_id] for step in walk.steps if step.memory_id in by_id]
     note("related", start.scope, shown, start=str(start.id), depth=depth, limit=limit)
     return {
         "status": "success",
@@ -410,16 +410,16 @@ async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: 
 async def consolidation_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
     next_runs, past = {}, []
     for name in WORKSPACE_JOBS:
-        found = await jobs.describe(JobsOf(caller), name, res, last_runs=3)
-        next_runs[name] = iso(found.next_run) if found.next_run else None
-        past += [{"task": name, **JobRunItem.of(run).model_dump(mode="json")} for run in found.runs[:3]]
+        described = await jobs.describe(JobsOf(caller), name, res, last_runs=3)
+        next_runs[name] = iso(described.next_run) if described.next_run else None
+        past += [{"task": name, **JobRunItem.of(run).model_dump(mode="json")} for run in described.runs[:3]]
     return {"status": "success", "next_runs": next_runs, "history": past, "tasks": list(WORKSPACE_JOBS)}
 
 
 @router.get("/enrichment/status")
 async def enrichment_status(caller: Admin, res: ResourcesOf) -> dict[str, Any]:
-    found = await jobs.describe(JobsOf(caller), "enrich", res, last_runs=0)
-    by_state = {count.state: count.jobs for count in found.states}
+    described = await jobs.describe(JobsOf(caller), "enrich", res, last_runs=0)
+    by_state = {count.state: count.jobs for count in described.states}
     waiting = by_state.get("queued", 0) + by_state.get("failed", 0)
     return {
         "status": "running",

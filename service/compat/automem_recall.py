@@ -48,8 +48,8 @@ class RecalledHits:
     window: Window = field(default_factory=Window)
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, found: Sequence[Hit], match: str, connected: Mapping[UUID, Sequence[ConnectedMemory]]) -> None:
-        for hit in found:
+    def add(self, hits: Sequence[Hit], match: str, connected: Mapping[UUID, Sequence[ConnectedMemory]]) -> None:
+        for hit in hits:
             known = self.hits.get(hit.memory.id)
             self.repeated += known is not None
             if known is None or known.score < hit.score:
@@ -85,9 +85,9 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     if fills:
         outside = {"tags": [], "exclude_tags": [*given["exclude_tags"], *given["tags"]]}
         room = {"query": query or queries[0], "limit": limit - len(results)}
-        found = RecalledHits()
-        await _search(found, request, {**given, **outside, **room}, caller, res)
-        results += [{**item, "outside_tag_scope": True} for item in found.items.values()]
+        outsiders = RecalledHits()
+        await _search(outsiders, request, {**given, **outside, **room}, caller, res)
+        results += [{**item, "outside_tag_scope": True} for item in outsiders.items.values()]
     shown, cut = cursors.cut(results, limit)
     if cut:
         recalled.warnings.append(f"limit: the first {len(shown)} memories fill an answer.")
@@ -217,15 +217,15 @@ def _sort_hits(hits: list[Hit], sort: str) -> list[Hit]:
 
 def _echo(given: Mapping[str, Any], window: Window, queries: Sequence[str], offset: int) -> dict[str, Any]:
     """The request fields that AutoMem echoes, if they were sent."""
-    found: dict[str, Any] = {name: given[name] for name in ("tags", "exclude_tags") if given[name]}
+    fields: dict[str, Any] = {name: given[name] for name in ("tags", "exclude_tags") if given[name]}
     if not window.is_open:
         times = {"start": window.start, "end": window.end}
-        found["time_window"] = {name: iso(each) if each else None for name, each in times.items()}
+        fields["time_window"] = {name: iso(each) if each else None for name, each in times.items()}
     if queries:
-        found["queries"] = list(queries)
+        fields["queries"] = list(queries)
     if given.get("min_score"):
-        found["score_filter"] = {"min_score": given["min_score"]}
-    return {**found, **({"offset": offset} if offset else {})}
+        fields["score_filter"] = {"min_score": given["min_score"]}
+    return {**fields, **({"offset": offset} if offset else {})}
 
 
 def _expands(asked: Mapping[str, str]) -> bool:
@@ -248,10 +248,10 @@ async def _expand(
         for edge in result["relations"]:
             if edge["memory"]["id"] not in seen and edge["strength"] >= strength:
                 ways.setdefault(edge["memory"]["id"], (result, edge))
-    found = await read(caller, [UUID(each) for each in ways], res)
+    by_id = await read(caller, [UUID(each) for each in ways], res)
     items = []
     for far, (result, edge) in ways.items():
-        memory = found.get(UUID(far))
+        memory = by_id.get(UUID(far))
         if memory is not None and memory.importance.value >= importance:
             by = {"type": edge["type"], "strength": edge["strength"], "from": result["id"]}
             items.append(

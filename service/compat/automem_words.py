@@ -96,11 +96,11 @@ def unit(given: object, field: str) -> float:
 def _type(sent: Mapping[str, Any], where: str) -> dict[str, str]:
     if not sent.get("type"):
         return {}
-    found = TYPES.get(str(sent["type"]).strip().lower())
-    if found is None:
+    type_name = TYPES.get(str(sent["type"]).strip().lower())
+    if type_name is None:
         known = ", ".join(TYPES.values())
         raise InvalidInput(f"{where}type: must be one of {known}.", field=f"{where}type")
-    return {"type": found}
+    return {"type": type_name}
 
 
 def is_uuid(given: object) -> bool:
@@ -112,10 +112,10 @@ def is_uuid(given: object) -> bool:
 
 def relation_type(given: object) -> str:
     """RELATES_TO by default; raises InvalidInput for a type that clients may not create."""
-    found = str(given or "RELATES_TO").strip().upper()
-    if found not in AUTHORABLE:
+    kind = str(given or "RELATES_TO").strip().upper()
+    if kind not in AUTHORABLE:
         raise InvalidInput(f"type: must be one of {', '.join(sorted(AUTHORABLE))}.", field="type")
-    return found
+    return kind
 
 
 def words(given: Sequence[str]) -> list[str]:

@@ -121,12 +121,12 @@ async def list_events(request: Request, caller: Reader, res: ResourcesOf) -> dic
     """Events of adds and of long deletions, newest first."""
     limit = whole_number(request.query_params.get("page_size"), "page_size", default=PAGE_SIZE, most=PAGE_SIZE)
     async with res.db.read(caller.workspace_id) as session:
-        found = await operations.newest(session, caller.workspace_id, limit=limit)
+        records = await operations.newest(session, caller.workspace_id, limit=limit)
     return {
-        "count": len(found),
+        "count": len(records),
         "next": None,
         "previous": None,
-        "results": [mem0_words.event_item(each, {}) for each in found],
+        "results": [mem0_words.event_item(each, {}) for each in records],
     }
 
 
@@ -134,12 +134,12 @@ async def list_events(request: Request, caller: Reader, res: ResourcesOf) -> dic
 @router.get("/v1/events/{id}")
 async def get_event(id: str, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
     async with res.db.read(caller.workspace_id) as session:
-        found = await operations.get(session, caller.workspace_id, uuid_of(id, _no_event))
-        if found is None:
+        operation = await operations.get(session, caller.workspace_id, uuid_of(id, _no_event))
+        if operation is None:
             raise _no_event()
-        made = [UUID(each["id"]) for each in (found.result or {}).get("results", []) if each.get("id")]
+        made = [UUID(each["id"]) for each in (operation.result or {}).get("results", []) if each.get("id")]
         texts = await memories.get_many(session, caller.workspace_id, made)
-    return mem0_words.event_item(found, texts)
+    return mem0_words.event_item(operation, texts)
 
 
 def _no_event() -> NotFound:
@@ -188,32 +188,32 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
     wanted = mem0_words.scopes(sent)
     alone = len(wanted) == 1
     skip, limit = (size * (page - 1), size) if alone else (0, size * page)
-    found: list[Memory] = []
+    listed: list[Memory] = []
     total = 0
     for scope in wanted:
         given = {"categories": sent.get("categories") or [], "filters": mem0_words.narrow(sent, scope)}
         body = body_of(NarrowingFields, {**given, **scope})
         part = await read_numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
-        found += part.memories
+        listed += part.memories
         total += part.total.value
     if not alone:
-        found = sorted(found, key=lambda each: each.timestamp, reverse=True)[size * (page - 1) :][:size]
+        listed = sorted(listed, key=lambda each: each.timestamp, reverse=True)[size * (page - 1) :][:size]
     return {
         "count": total,
         **_around(request, page, more=total > size * page),
-        "results": [mem0_words.choose_fields(mem0_words.memory_item(each), sent) for each in found],
+        "results": [mem0_words.choose_fields(mem0_words.memory_item(each), sent) for each in listed],
     }
 
 
 @router.get("/v1/memories/{id}")
 async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf) -> dict[str, Any]:
     async with res.db.read(caller.workspace_id) as session:
-        found = await memories.get(session, caller.workspace_id, memory_id(id), alive_at=res.clock())
-    if found is None:
+        memory = await memories.get(session, caller.workspace_id, memory_id(id), alive_at=res.clock())
+    if memory is None:
         raise missing()
-    note("get", found.scope, [found])
-    used([found])
-    return mem0_words.memory_item(found)
+    note("get", memory.scope, [memory])
+    used([memory])
+    return mem0_words.memory_item(memory)
 
 
 @router.get("/v1/memories/{id}/history")
@@ -250,8 +250,8 @@ async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, w
     return send(_memory_answer(changed))
 
 
-def _memory_answer(found: Memory) -> StoredAnswer:
-    return StoredAnswer(200, mem0_words.memory_item(found))
+def _memory_answer(memory: Memory) -> StoredAnswer:
+    return StoredAnswer(200, mem0_words.memory_item(memory))
 
 
 def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revision:
@@ -421,7 +421,7 @@ async def get_project(org: str, project: str, request: Request, caller: CallerOf
     workspace = str(caller.workspace_id)
     async with res.db.read(caller.workspace_id) as session:
         name = (await keys.workspace(session, caller.workspace_id)).name
-    found = {
+    details = {
         "id": workspace,
         "org_id": workspace,
         "project_id": workspace,
@@ -430,7 +430,7 @@ async def get_project(org: str, project: str, request: Request, caller: CallerOf
         "custom_categories": None,
     }
     wanted = [part for each in request.query_params.getlist("fields") for part in each.split(",")]
-    return {name: found.get(name) for name in wanted} if wanted else found
+    return {name: details.get(name) for name in wanted} if wanted else details
 
 
 def _around(request: Request, page: int, *, more: bool) -> dict[str, str | None]:

@@ -85,10 +85,10 @@ def _parts(name: str, value: Any, where: str) -> list[dict[str, Any]]:
 def _members(value: Any, where: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
         raise InvalidInput(f"{where}: must be a list of conditions.", field=where)
-    found = [tree(each, f"{where}[{place}]") for place, each in enumerate(value)]
-    if any(each is None for each in found):
+    members = [tree(each, f"{where}[{place}]") for place, each in enumerate(value)]
+    if any(each is None for each in members):
         raise InvalidInput(f"{where}: contains an empty condition.", field=where)
-    return [each for each in found if each is not None]
+    return [each for each in members if each is not None]
 
 
 def _conditions(field: str, value: Any, where: str) -> list[dict[str, Any]]:
@@ -133,16 +133,16 @@ def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
 
 
 def _owners(given: Mapping[str, Any]) -> list[Owner]:
-    found: list[Owner] = [{}]
+    owners: list[Owner] = [{}]
     for name, value in given.items():
         if name == "AND" and isinstance(value, list):
             for each in value:
-                found = _join(found, _owners(each) if isinstance(each, dict) else [{}])
+                owners = _join(owners, _owners(each) if isinstance(each, dict) else [{}])
         elif name == "OR" and isinstance(value, list):
-            found = _join(found, [way for each in value if isinstance(each, dict) for way in _owners(each)])
+            owners = _join(owners, [way for each in value if isinstance(each, dict) for way in _owners(each)])
         elif name in ENTITIES and (named := _ids_named(value)):
-            found = _join(found, [{name: each} for each in named])
-    return found
+            owners = _join(owners, [{name: each} for each in named])
+    return owners
 
 
 def _ids_named(value: Any) -> list[str]:
@@ -164,13 +164,13 @@ def _join(one: Sequence[Owner], other: Sequence[Owner]) -> list[Owner]:
 def narrow(sent: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any] | None:
     """The filter of a search or list, without the conditions of its only scope."""
     given = sent.get("filters")
-    found = [] if given is None else [tree(_without(given, scope) if isinstance(given, dict) else given)]
+    conditions = [] if given is None else [tree(_without(given, scope) if isinstance(given, dict) else given)]
     for name, operator, field in (("start_date", "gte", NAMES["created_at"]), ("end_date", "lte", NAMES["created_at"])):
         if sent.get(name) is not None:
-            found.append(_condition(field, operator, iso(moment(sent[name], name))))
+            conditions.append(_condition(field, operator, iso(moment(sent[name], name))))
     if isinstance(sent.get("app_id"), str):
-        found.append(_condition(NAMES["app_id"], "eq", sent["app_id"]))
-    parts = [each for each in found if each is not None]
+        conditions.append(_condition(NAMES["app_id"], "eq", sent["app_id"]))
+    parts = [each for each in conditions if each is not None]
     return parts[0] if len(parts) == 1 else {"AND": parts} if parts else None
 
 
@@ -226,18 +226,18 @@ def _messages(given: Any) -> Any:
 def _message(given: Any) -> Any:
     if not isinstance(given, dict):
         return given
-    found = present(given, "role", "content", "name", "timestamp", "created_at")
-    if isinstance(found.get("content"), dict):
-        found["content"] = [found["content"]]
-    return found
+    message = present(given, "role", "content", "name", "timestamp", "created_at")
+    if isinstance(message.get("content"), dict):
+        message["content"] = [message["content"]]
+    return message
 
 
 def expiry(given: object) -> datetime | None:
     """The moment after a memory's last day; None for null."""
     if given is None:
         return None
-    found = moment(given, "expiration_date").astimezone(UTC)
-    return found.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
+    given_end = moment(given, "expiration_date").astimezone(UTC)
+    return given_end.replace(hour=0, minute=0, second=0, microsecond=0) + timedelta(days=1)
 
 
 def search_body(sent: Mapping[str, Any], most: int) -> dict[str, Any]:
@@ -297,13 +297,13 @@ def parse_repr(given: str | None) -> dict[str, Any]:
     if given is None:
         return {}
     try:
-        found = ast.literal_eval(given) if len(given) <= MAX_REPR else None
+        value = ast.literal_eval(given) if len(given) <= MAX_REPR else None
     except (ValueError, SyntaxError, MemoryError, RecursionError):
-        found = None
-    if not isinstance(found, dict) or not all(isinstance(each, str) for pair in found.items() for each in pair):
+        value = None
+    if not isinstance(value, dict) or not all(isinstance(each, str) for pair in value.items() for each in pair):
         detail = "filters: must be an object of ids, such as {'user_id': 'alice'}."
         raise InvalidInput(detail, field="filters")
-    return found
+    return value
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
@@ -349,10 +349,10 @@ def history_entry(entry: HistoryEntry, metadata: Mapping[str, Any] | None = None
 
 def added_item(outcome: Mapping[str, Any]) -> dict[str, Any]:
     """The outcome for one fact of an add, from that of POST /v1/memories."""
-    found = {"id": outcome["id"], "event": outcome["event"], "memory": outcome["memory"]}
+    item = {"id": outcome["id"], "event": outcome["event"], "memory": outcome["memory"]}
     if outcome.get("old_memory"):
-        found["previous_memory"] = outcome["old_memory"]
-    return {**found, "data": {"memory": outcome["memory"]}}
+        item["previous_memory"] = outcome["old_memory"]
+    return {**item, "data": {"memory": outcome["memory"]}}
 
 
 def is_fault(warning: str) -> bool:

@@ -79,13 +79,13 @@ async def change(
         if expected is not None and not expected.meets(old.version):
             raise PreconditionFailed("The conversation has changed since: read it again.", field="If-Match")
         values = _columns(old, clean, now)
-        found = await conversations.change(session, workspace_id, old.id, values, now=now) if values else old
+        changed = await conversations.change(session, workspace_id, old.id, values, now=now) if values else old
         fields = sorted(values)
         await append_audit(
             session, "update", scope, [old.id], request, res, kind="episodic", conversation_id=old.id, fields=fields
         )
-        await store_answer(session, workspace_id, found, request)
-    return found
+        await store_answer(session, workspace_id, changed, request)
+    return changed
 
 
 def _columns(old: Conversation, changes: ConversationChanges, now: datetime) -> dict[str, Any]:

@@ -34,7 +34,7 @@ async def page(
 ) -> tuple[Sequence[Conversation], Mapping[UUID, int]]:
     """The conversations of a scope after a place, newest first, and how many turns each has."""
     async with res.db.snapshot(scope.workspace_id) as session:
-        found = await conversations.page(
+        listed = await conversations.page(
             session,
             scope,
             after=after,
@@ -43,8 +43,8 @@ async def page(
             consolidated=consolidated,
             mentions=mentioning(scope.workspace_id, entity_id) if entity_id else None,
         )
-        return found, await conversations.turn_counts(
-            session, scope.workspace_id, [conversation.id for conversation in found]
+        return listed, await conversations.turn_counts(
+            session, scope.workspace_id, [conversation.id for conversation in listed]
         )
 
 

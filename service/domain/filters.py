@@ -335,8 +335,8 @@ def _single(raw: object, kind: Kind, where: str) -> Value:
             return raw
         case "time", str() if (moment := _moment(raw)) is not None:
             return moments.clamp(moment)
-        case "id", str() if (found := uuid_or_none(raw)) is not None:
-            return found
+        case "id", str() if (uuid := uuid_or_none(raw)) is not None:
+            return uuid
     raise _bad(where, f"must be {_WANTED[kind]}")
 
 

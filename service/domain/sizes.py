@@ -151,9 +151,9 @@ def unite(old: Mapping[str, Any], new: Mapping[str, Any]) -> dict[str, Any]:
 
 def check_merged(field: str, merged: Mapping[str, Any]) -> None:
     """Raises TooLarge for a merged object that exceeds its limits."""
-    found = excess(dict(merged), KEPT)
-    if found is not None:
-        raise TooLarge(f"{field}: {found}, with what is stored already.", field=field)
+    problem = excess(dict(merged), KEPT)
+    if problem is not None:
+        raise TooLarge(f"{field}: {problem}, with what is stored already.", field=field)
 
 
 def check_texts(field: str, texts: Iterable[str]) -> None:

@@ -156,10 +156,10 @@ def _match(asked: str, texts: ForgetTexts) -> tuple[ForgetQuery, Matches[Key], M
     return parsed, forget_matching.match(parsed, memories), forget_matching.match(parsed, turns)
 
 
-def _in_words(parsed: ForgetQuery, found: Matches[Key], spoken: Matches[Key], texts: ForgetTexts) -> ChosenParts:
+def _in_words(parsed: ForgetQuery, by_words: Matches[Key], spoken: Matches[Key], texts: ForgetTexts) -> ChosenParts:
     """The parts that match by their words."""
     chosen = ChosenParts()
-    for matches in (found, spoken):
+    for matches in (by_words, spoken):
         for key, reason in matches.meant.items():
             chosen.add(key, forget_matching.meant_parts(parsed, texts.parts[key], matches.has_form), reason)
     return chosen
@@ -253,11 +253,11 @@ async def _one_of(
         best = max((*shares.values(), ALIKE))
         alike = [each for each in scored if shares[each[0], each[1]] == best]
         first = next((each for each in alike if not texts.by_assistant(each[0])), None)
-    found = _standing_out(scored, texts, first)
+    clear = _standing_out(scored, texts, first)
     one = ChosenParts()
-    for key, place, _ in found:
+    for key, place, _ in clear:
         one.add(key, forget_matching.with_dependents(texts.parts[key], {place}), chosen.reasons[key])
-    return one, [] if found or sort == "statement" else scored
+    return one, [] if clear or sort == "statement" else scored
 
 
 # -- the plan --------------------------------------------------------------------------------------------------------

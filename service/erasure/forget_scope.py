@@ -58,15 +58,17 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
             await activity.delete_activity(session, extent.scope, extent.channel)
         if count > MAX_INLINE_ROWS and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
-            found = ForgottenScope(operation_id=await _start_operation(session, workspace_id, SCOPE, details, count))
+            forgotten = ForgottenScope(
+                operation_id=await _start_operation(session, workspace_id, SCOPE, details, count)
+            )
         else:
-            found = ForgottenScope(
+            forgotten = ForgottenScope(
                 await _delete_at_once(session, Extent(extent.scope, extent.channel, newest), res, request)
             )
         if not shared:
             await activity.delete_conversations(session, extent.scope, extent.channel)
-        await store_answer(session, workspace_id, found, request)
-    return found
+        await store_answer(session, workspace_id, forgotten, request)
+    return forgotten
 
 
 async def _delete_at_once(session: Session, extent: Extent, res: Resources, request: WriteContext) -> int:
@@ -125,16 +127,18 @@ async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteCont
         count, newest, until = await purge.measure_workspace(session, workspace_id)
         if count > MAX_INLINE_ROWS and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}
-            found = ForgottenScope(operation_id=await _start_operation(session, workspace_id, RESET, details, count))
+            forgotten = ForgottenScope(
+                operation_id=await _start_operation(session, workspace_id, RESET, details, count)
+            )
         else:
             if newest is not None:
                 await purge.remove_memories(session, workspace_id, newest, after=None, batch=MAX_INLINE_ROWS)
             while await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH, own_key=own):
                 pass
-            found = ForgottenScope(count)
+            forgotten = ForgottenScope(count)
         await append_audit(session, "reset", Scope(workspace_id), [], request, res, memories=count)
-        await store_answer(session, workspace_id, found, request)
-    return found
+        await store_answer(session, workspace_id, forgotten, request)
+    return forgotten
 
 
 async def _reset_next_batch(

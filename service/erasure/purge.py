@@ -68,10 +68,10 @@ async def purge_memory(
 ) -> PurgeReceipt:
     """Erases one memory, existing or deleted. Raises NotFound for an unknown id."""
     async with res.db.read(workspace_id) as session:
-        found = await purge.owner_of(session, workspace_id, memory_id)
-    if found is None:
+        owner = await purge.owner_of(session, workspace_id, memory_id)
+    if owner is None:
         raise missing()
-    async with write_transaction(found[0], res, request) as session:
+    async with write_transaction(owner[0], res, request) as session:
         now = await purge.owner_of(session, workspace_id, memory_id)
         if now is None:
             raise missing()

@@ -96,18 +96,18 @@ async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tupl
 async def _find_or_create(
     session: Session, owner: EntityOwner, new: EntityUpsert, res: Resources, expected: Expected | None
 ) -> tuple[UUID, bool]:
-    found = await entities.find_id(session, owner, new.name)
-    if found is None and expected is None:
+    entity_id = await entities.find_id(session, owner, new.name)
+    if entity_id is None and expected is None:
         created = await entities.create(session, owner, new, now=res.clock())
         if created is not None:
             return created, True
-        found = await entities.find_id(session, owner, new.name)
-    version = (await entities.lock(session, owner.workspace_id, [found])).get(found) if found else None
+        entity_id = await entities.find_id(session, owner, new.name)
+    version = (await entities.lock(session, owner.workspace_id, [entity_id])).get(entity_id) if entity_id else None
     if expected is not None and (version is None or not expected.meets(version)):
         raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
-    if found is None or version is None:
+    if entity_id is None or version is None:
         raise Conflict("The entity was just deleted; try again.", field="name")
-    return found, False
+    return entity_id, False
 
 
 async def remove(
@@ -152,12 +152,12 @@ async def relate(
         users = {end.user_id for end in ends.values() if end.user_id is not None}
         if len(users) > 1:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
-        found = await entity_relations.put(session, workspace_id, clean, now=res.clock())
+        put = await entity_relations.put(session, workspace_id, clean, now=res.clock())
         scope = Scope(workspace_id, next(iter(users), None))
         ids = [clean.source_id, clean.target_id]
         await append_audit(session, "relate_entities", scope, ids, request, res, strength=clean.strength)
-        await store_answer(session, workspace_id, found, request)
-    return found
+        await store_answer(session, workspace_id, put, request)
+    return put
 
 
 async def unrelate(

@@ -80,10 +80,10 @@ async def search(
 async def read(seen: EntityScope, ids: Collection[UUID], res: Resources, *, field: str = "id") -> dict[UUID, Entity]:
     """The entities; raises NotFound when one does not exist or is outside the scope."""
     async with res.db.read(seen.workspace_id) as session:
-        found = await entities.get_many(session, seen, ids)
-    if set(ids) - found.keys():
+        by_id = await entities.get_many(session, seen, ids)
+    if set(ids) - by_id.keys():
         raise missing(field)
-    return found
+    return by_id
 
 
 @dataclass(frozen=True, slots=True)

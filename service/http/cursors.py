@@ -15,24 +15,24 @@ from service.domain.query import PageKey, SortOrder, SortValue
 T = TypeVar("T")
 
 
-def cut(found: Sequence[T], limit: int, *, share: int = 1) -> tuple[Sequence[T], T | None]:
+def cut(rows: Sequence[T], limit: int, *, share: int = 1) -> tuple[Sequence[T], T | None]:
     """The first `limit` rows, or as many as fit a page or the `share`th part of one; and the last of them if there are
     more."""
     size, count, most = 0, 0, sizes.PAGE_BYTES // share
-    while count < min(limit, len(found)) and size < most:
-        size += sizes.weight(found[count])
+    while count < min(limit, len(rows)) and size < most:
+        size += sizes.weight(rows[count])
         count += 1
-    return found[:count], found[count - 1] if count < len(found) else None
+    return rows[:count], rows[count - 1] if count < len(rows) else None
 
 
 def counts(cursor: str | None, lists: int = 1) -> list[int]:
     """The number of rows of each list on previous pages; 0 without a cursor."""
 
     def parse(text: str) -> list[int]:
-        found = [int(each) for each in text.split("|")]
-        if len(found) != lists or not all(0 <= each < 2**31 for each in found):
+        numbers = [int(each) for each in text.split("|")]
+        if len(numbers) != lists or not all(0 <= each < 2**31 for each in numbers):
             raise ValueError
-        return found
+        return numbers
 
     return [0] * lists if cursor is None else unpack(cursor, parse)
 

@@ -63,10 +63,10 @@ class KeyRing:
         digest = keys.digest(secret)
         if digest not in self._seen and (wait_s := self._failures.wait_s(address)) > 0:
             raise RateLimited("Too many wrong keys came from this address.", retry_after_s=wait_s)
-        found = await self._look_up(digest, partial(keys.find, self._database, secret))
-        if found is None:
+        cached = await self._look_up(digest, partial(keys.find, self._database, secret))
+        if cached is None:
             self._failures.failed(address)
-        return found
+        return cached
 
     async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:
         """The caller for the id of a key, as in a token."""
@@ -80,15 +80,15 @@ class KeyRing:
             return known
         if self._clock() < self._unknown.get(name, 0.0):
             return None
-        found = await find()
-        self._remember(name, found)
-        return found
+        looked_up = await find()
+        self._remember(name, looked_up)
+        return looked_up
 
-    def _remember(self, digest: str, found: Caller | None) -> None:
+    def _remember(self, digest: str, known: Caller | None) -> None:
         self._seen.pop(digest, None)
         self._unknown.pop(digest, None)
-        if found is not None:
-            self._seen[digest] = (self._clock() + REMEMBERED_S, found)
+        if known is not None:
+            self._seen[digest] = (self._clock() + REMEMBERED_S, known)
         else:
             self._unknown[digest] = self._clock() + UNKNOWN_S
         if len(self._seen) > REMEMBERED_KEYS:
@@ -129,10 +129,10 @@ async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
     if looks_like_token(secret):
         claims = await request.app.state.tokens.read(secret, now)
         return caller_of(claims, await ring.caller_by_id(claims.workspace, claims.key), now)
-    found = await ring.caller(secret, address_of(request.scope))
-    if found is None or (found.expires_at is not None and found.expires_at <= now):
+    bearer = await ring.caller(secret, address_of(request.scope))
+    if bearer is None or (bearer.expires_at is not None and bearer.expires_at <= now):
         raise Unauthenticated("The API key is unknown, expired or revoked.")
-    return found
+    return bearer
 
 
 async def caller(request: Request) -> Caller:
@@ -146,8 +146,8 @@ async def caller(request: Request) -> Caller:
 
 def identified(request: Request) -> Caller:
     """The caller, as authenticated by the middleware."""
-    found: Caller = request.state.caller
-    return found
+    known: Caller = request.state.caller
+    return known
 
 
 EVERYWHERE = frozenset({"api_key"})
@@ -356,10 +356,10 @@ def header_text(given: str) -> str:
 
 def session_of(request: Request) -> str | None:
     """The X-Session-Id header for the audit log, cut to the limit of its index. Raises PiiRejected."""
-    found = header_text(request.headers.get("x-session-id", "")).strip()
-    if detection.holds_secret(found):
+    name = header_text(request.headers.get("x-session-id", "")).strip()
+    if detection.holds_secret(name):
         raise PiiRejected(f"X-Session-Id: {NOT_A_NAME}.", field="X-Session-Id")
-    return found[:MAX_SESSION_CHARS] or None
+    return name[:MAX_SESSION_CHARS] or None
 
 
 MODELS_SHARE = 0.85

@@ -141,26 +141,26 @@ async def _service_error(request: Request, exc: Exception) -> JSONResponse:
 async def _validation(request: Request, exc: Exception) -> JSONResponse:
     """Replaces FastAPI's 422 by a 400 that names the field and never repeats the input, which may contain a secret."""
     assert isinstance(exc, RequestValidationError)
-    found = _misspelt_first(exc.errors())
-    if found[0]["type"] == "scope_error":
+    problems = _misspelt_first(exc.errors())
+    if problems[0]["type"] == "scope_error":
         return of(request, errors.ScopeMissing(field="user_id"))
-    if found[0]["type"] == "json_invalid":
+    if problems[0]["type"] == "json_invalid":
         return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
-    if rejected := _find_rejected(found):
+    if rejected := _find_rejected(problems):
         return of(request, _with_secret(rejected, _field))
-    field, message = first_message(found, _field)
-    if not field and found[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
+    field, message = first_message(problems, _field)
+    if not field and problems[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
         message = "is not declared as JSON: send Content-Type: application/json"
-    elif not field and found[0]["type"] == "missing":
+    elif not field and problems[0]["type"] == "missing":
         message = "is missing: send a JSON object"
-    elif found[0]["type"] == "extra_forbidden":
-        message += suggestions.of_field(suggestions.body_model(request), found[0]["loc"][1:])
+    elif problems[0]["type"] == "extra_forbidden":
+        message += suggestions.of_field(suggestions.body_model(request), problems[0]["loc"][1:])
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 
-def _find_rejected(found: Sequence[Any]) -> Any | None:
+def _find_rejected(problems: Sequence[Any]) -> Any | None:
     """The first name that contains a secret, if any: the other members of a union fail, too."""
-    return next((each for each in found if each["type"] == "pii_rejected"), None)
+    return next((each for each in problems if each["type"] == "pii_rejected"), None)
 
 
 def _with_secret(rejected: Any, place: Callable[[Sequence[int | str]], str]) -> errors.PiiRejected:
@@ -168,22 +168,22 @@ def _with_secret(rejected: Any, place: Callable[[Sequence[int | str]], str]) -> 
     return errors.PiiRejected(f"{where}: {rejected['msg']}.", field=where)
 
 
-def _misspelt_first(found: Sequence[Any]) -> Sequence[Any]:
+def _misspelt_first(problems: Sequence[Any]) -> Sequence[Any]:
     """Unknown fields if another is missing, which was probably misspelt; else all errors."""
-    if found[0]["type"] != "missing":
-        return found
-    outside = found[0]["loc"][:-1]
-    return [each for each in found if each["type"] == "extra_forbidden" and each["loc"][:-1] == outside] or found
+    if problems[0]["type"] != "missing":
+        return problems
+    outside = problems[0]["loc"][:-1]
+    return [each for each in problems if each["type"] == "extra_forbidden" and each["loc"][:-1] == outside] or problems
 
 
 def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
     """The error of a model built from query parameters."""
-    found = exc.errors()
-    if rejected := _find_rejected(found):
+    problems = exc.errors()
+    if rejected := _find_rejected(problems):
         return _with_secret(rejected, lambda where: path(list(where)))
-    field, message = first_message(found, lambda where: path(list(where)))
-    if found[0]["type"] == "extra_forbidden":
-        message += suggestions.of_field(model, found[0]["loc"])
+    field, message = first_message(problems, lambda where: path(list(where)))
+    if problems[0]["type"] == "extra_forbidden":
+        message += suggestions.of_field(model, problems[0]["loc"])
     return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
 
 
@@ -206,10 +206,10 @@ PLAIN_MESSAGES: Mapping[str, str] = {
 """Replacements for pydantic's messages that show the input or mention Python."""
 
 
-def first_message(found: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
+def first_message(problems: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
     """Field and message of pydantic's first error; the field is "" for the whole body. `place` turns a location into a
     path. A validator of a whole model names the field in its message, as in "start: must lie before end"."""
-    first = found[0]
+    first = problems[0]
     where, message = place(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
     if first["type"] in ("string_too_short", "too_short") and first["ctx"]["min_length"] == 1:
         return where, "must not be empty"
@@ -224,7 +224,7 @@ def first_message(found: Sequence[Any], place: Callable[[Sequence[int | str]], s
             where = f"{around}.{name}" if around else str(name)
         return where, "is not a field of this request"
     if first["type"] in JSON_TYPES:  # each member of a union is an error of its own
-        types = [each["type"] for each in found if place(each["loc"]) == where]
+        types = [each["type"] for each in problems if place(each["loc"]) == where]
         return where, "must be " + " or ".join(dict.fromkeys(JSON_TYPES[each] for each in types if each in JSON_TYPES))
     named = FIELD_AND_MESSAGE.fullmatch(message)
     if named is None or named["field"] == where:
@@ -254,8 +254,8 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
 
 def log_unexpected(exc: Exception) -> None:
     """Logs class and location of an unexpected exception, without its message, which may contain a user's text."""
-    found = {"kind": faults.classes(exc), "where": faults.place(exc), **faults.details(exc)}
-    log.error("unexpected", **found, frames=faults.frames(exc))
+    details = {"kind": faults.classes(exc), "where": faults.place(exc), **faults.details(exc)}
+    log.error("unexpected", **details, frames=faults.frames(exc))
 
 
 def answer_unexpected(request: Request) -> JSONResponse:
@@ -264,13 +264,13 @@ def answer_unexpected(request: Request) -> JSONResponse:
 
 def path(parts: list[Any]) -> str:
     """("messages", 0, "role") becomes messages[0].role; names of union members are omitted."""
-    found = ""
+    text = ""
     for part in parts:
         if isinstance(part, int):
-            found += f"[{part}]"
+            text += f"[{part}]"
         elif isinstance(part, str) and part.isidentifier() and _is_field(part):
-            found += f".{part}" if found else part
-    return found
+            text += f".{part}" if text else part
+    return text
 
 
 def _is_field(part: str) -> bool:

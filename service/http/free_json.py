@@ -12,9 +12,9 @@ from service.domain.sizes import JsonLimits
 
 def _within(limits: JsonLimits) -> AfterValidator:
     def check(value: Any) -> Any:
-        found = sizes.excess(value, limits)
-        if found is not None:
-            raise ValueError(found)
+        problem = sizes.excess(value, limits)
+        if problem is not None:
+            raise ValueError(problem)
         return value
 
     return AfterValidator(check)

@@ -101,10 +101,10 @@ class _DuplicateKey(dict[str, Any]):
 
 
 def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    found = dict(pairs)
-    if len(found) == len(pairs):
-        return found
-    duplicate = _DuplicateKey(found)
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
+    duplicate = _DuplicateKey(members)
     duplicate.name = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
     return duplicate
 

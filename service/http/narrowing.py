@@ -99,12 +99,12 @@ def tree(given: FilterInput | None, where: str = "filters") -> filters.Filter | 
 
 async def redact_tree(given: FilterInput | None, res: Resources) -> filters.Filter | None:
     """The filter of a request that is stored for a job: its texts are redacted like those of memories."""
-    found = tree(given)
-    if found is None or given is None:
+    parsed = tree(given)
+    if parsed is None or given is None:
         return None
     if len(given.model_dump_json(exclude_unset=True)) > MAX_STORED_CHARS:
         raise InvalidInput(f"filters: must not be longer than {MAX_STORED_CHARS} characters here.", field="filters")
-    return await res.rules.run(filters.with_texts, found, partial(pii.of_words, "filters"))
+    return await res.rules.run(filters.with_texts, parsed, partial(pii.of_words, "filters"))
 
 
 # -- all conditions ----------------------------------------------------------------------------------------------------
@@ -244,12 +244,12 @@ async def window(body: NarrowingFields, res: Resources) -> tuple[Window, tuple[s
 
 
 def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:
-    found = tags.normalise(given)
-    if given and not found:
+    normalised = tags.normalise(given)
+    if given and not normalised:
         raise InvalidInput(f"{field}: name at least one tag.", field=field)
-    if len(found) > MAX_WORDS:
+    if len(normalised) > MAX_WORDS:
         raise InvalidInput(f"{field}: at most {MAX_WORDS} tags.", field=field)
-    return found
+    return normalised
 
 
 async def _time_window(

@@ -21,7 +21,7 @@ def of(scope: Scope) -> str:
 def names(scope: Scope, *, with_slash: bool) -> dict[str, Any]:
     """The parameters of the path, decoded. `with_slash`: the last one may contain slashes, so the trailing slash that
     `of` removed belongs to it: DELETE /v1/scopes/user/bob/ is not about bob."""
-    found = {name: unquote(value) for name, value in scope["path_params"].items()}
+    values = {name: unquote(value) for name, value in scope["path_params"].items()}
     if with_slash and scope["raw_path"].endswith(b"/"):
-        found[list(found)[-1]] += "/"
-    return found
+        values[list(values)[-1]] += "/"
+    return values

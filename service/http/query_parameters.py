@@ -64,10 +64,10 @@ Several = Annotated[list[Comma] | None, Query(max_length=MAX_WORDS, description=
 def split(given: list[str] | None, field: str) -> list[str]:
     """The values of a parameter that may be repeated or comma-separated. Raises InvalidInput for commas alone: ignoring
     them would find more than was asked for."""
-    found = _parts(given or [])
-    if not found and any(given or []):
+    parts = _parts(given or [])
+    if not parts and any(given or []):
         raise InvalidInput(f"{field}: name at least one.", field=field)
-    return found
+    return parts
 
 
 def _split_or_refuse(given: object) -> object:

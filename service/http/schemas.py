@@ -56,12 +56,12 @@ class ResponseModel(BaseModel):
         return cls.model_validate(body, context=ResponseModel)
 
     @classmethod
-    def of(cls, found: object, **more: Any) -> Self:
+    def of(cls, value: object, **more: Any) -> Self:
         """Builds the response from a domain value: each field is taken from `more`, else from the value's attribute
         of that name, else from its `scope`."""
-        scope = getattr(found, "scope", None)
+        scope = getattr(value, "scope", None)
         values = {
-            name: getattr(scope if scope is not None and name in SCOPE_FIELDS else found, name)
+            name: getattr(scope if scope is not None and name in SCOPE_FIELDS else value, name)
             for name in cls.model_fields
             if name not in more
         }
@@ -176,12 +176,12 @@ Metadata = dict[str, Any]
 
 
 def _few_tags(given: list[str] | str) -> list[str] | str:
-    for place, tag in enumerate(found := tags.normalise(given)):
+    for place, tag in enumerate(normalised := tags.normalise(given)):
         if len(tag) > sizes.MAX_TAG:
             raise ValueError(f"tag {place + 1} has more than {sizes.MAX_TAG} characters")
-    if len(found) > sizes.MAX_TAGS:
+    if len(normalised) > sizes.MAX_TAGS:
         raise ValueError(f"must not be more than {sizes.MAX_TAGS}")
-    if tags.levels(found) > sizes.MAX_TAG_LEVELS:
+    if tags.levels(normalised) > sizes.MAX_TAG_LEVELS:
         raise ValueError(f"have more than {sizes.MAX_TAG_LEVELS} levels together")
     return given
 
@@ -325,11 +325,11 @@ def embedding_vector(numbers: Sequence[float] | None, dimension: int) -> Any:
     if len(numbers) != dimension:
         raise InvalidInput(f"embedding: has {len(numbers)} dimensions, must have {dimension}.", field="embedding")
     with np.errstate(over="ignore"):  # beyond float32 it becomes infinite, and is rejected below
-        found = np.asarray(numbers, dtype=np.float32)
-        length = float(np.linalg.norm(found))
+        vector = np.asarray(numbers, dtype=np.float32)
+        length = float(np.linalg.norm(vector))
     if not np.isfinite(length) or length < 1e-6:
         raise InvalidInput("embedding: must have a finite norm above zero.", field="embedding")
-    return found
+    return vector
 
 
 # -- parts of answers ------------------------------------------------------------------------------------------------

@@ -33,7 +33,7 @@ def of_field(model: Any, where: Sequence[int | str]) -> str:
     models = _models(model)
     for part in outside:
         inner = [field.annotation for each in models for key, field in each.model_fields.items() if key == part]
-        models = {found for annotation in inner for found in _models(annotation)} or models
+        models = {nested for annotation in inner for nested in _models(annotation)} or models
     known = [key for each in sorted(models, key=lambda each: each.__name__) for key in each.model_fields]
     hint = of_name(str(name), dict.fromkeys(known))
     if FilterInput in models and "known are" in hint:
@@ -45,7 +45,7 @@ def _models(annotation: Any) -> set[type[BaseModel]]:
     """The models that a value of this type may be, or that a list of it may hold."""
     if isinstance(annotation, type) and issubclass(annotation, BaseModel):
         return {annotation}
-    return {found for each in get_args(annotation) for found in _models(each)}
+    return {model for each in get_args(annotation) for model in _models(each)}
 
 
 def body_model(request: Request) -> Any:

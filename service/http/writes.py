@@ -86,14 +86,14 @@ def answer_count(count: int) -> StoredAnswer:
     return answer(200, DeletedCountResponse(deleted=count))
 
 
-def send(found: StoredAnswer) -> Response:
+def send(stored: StoredAnswer) -> Response:
     """The response, with the ETag of what has a version and the Location of an operation."""
     headers = {}
-    if isinstance(found.body.get("version"), int):
-        headers["ETag"] = etag(found.body["version"])
-    if found.body.get("operation_id") and found.body.get("url"):
-        headers["Location"] = found.body["url"]
-    return JSONResponse(found.body, found.status, headers)
+    if isinstance(stored.body.get("version"), int):
+        headers["ETag"] = etag(stored.body["version"])
+    if stored.body.get("operation_id") and stored.body.get("url"):
+        headers["Location"] = stored.body["url"]
+    return JSONResponse(stored.body, stored.status, headers)
 
 
 def etag(version: int) -> str:
@@ -140,8 +140,8 @@ def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str
     """User, agent and run from query or body, else the defaults of the API key."""
     named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
     user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
-    found = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
-    return caller.ids(found[0], found[1], found[2])
+    ids = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
+    return caller.ids(ids[0], ids[1], ids[2])
 
 
 def url_of(operation_id: UUID) -> str:

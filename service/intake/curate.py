@@ -77,25 +77,25 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     began = time.perf_counter()
     read_again_at = None
     try:
-        found, vectors = await fact_reading.read(said, messages, conversation, res)
+        extracted, vectors = await fact_reading.read(said, messages, conversation, res)
     except LlmError as exc:
         if conversation.stored is not None:
             raise
         warnings = (*warnings, exc.as_warning(""), *(() if conversation.dry_run else (READ_BY_RULES,)))
         read_again_at = res.clock() + timedelta(seconds=(exc.retry_after_s or 0) if exc.pauses else 0)
         conversation = without_model(conversation)
-        found, vectors = await fact_reading.read(said, messages, conversation, res)
-    if found.is_cut:
+        extracted, vectors = await fact_reading.read(said, messages, conversation, res)
+    if extracted.is_cut:
         if conversation.stored is not None:
-            raise AnswerCut(f"The answer of {found.source} was cut off.")
+            raise AnswerCut(f"The answer of {extracted.source} was cut off.")
         read_again_at = res.clock()
     new_turns = await _new_turns(messages, vectors, conversation, res)
-    facts, skipped = await _prepare(found, messages, conversation, res, {"extract": elapsed_ms(began)})
-    warnings = (*warnings, *found.warnings, *skipped)
+    facts, skipped = await _prepare(extracted, messages, conversation, res, {"extract": elapsed_ms(began)})
+    warnings = (*warnings, *extracted.warnings, *skipped)
     warnings += tuple(dict.fromkeys(each.warning for each in asked))
     related = frozenset[int]() if conversation.dry_run else await _find_related(facts, res)
     if not facts and not asked:
-        warnings += (f"no_facts: {found.why_none or 'none of them could be kept'}.",)
+        warnings += (f"no_facts: {extracted.why_none or 'none of them could be kept'}.",)
 
     async def attempt(*, last: bool) -> StoreResult:
         nonlocal facts
@@ -167,7 +167,7 @@ async def _new_turns(
 
 
 async def _prepare(
-    found: Extracted,
+    extracted: Extracted,
     messages: Sequence[Draft],
     conversation: ConversationDraft,
     res: Resources,
@@ -176,7 +176,7 @@ async def _prepare(
     """The facts with vector and annotation. One that cannot be embedded is kept, and compared by its text alone."""
     drafts: list[Draft] = []
     warnings: list[str] = []
-    for fact in found.facts:
+    for fact in extracted.facts:
         draft = replace(_draft(fact, messages, conversation, res), timings_ms=timings_ms)
         try:
             clean = await pii.redact(draft, res)

@@ -42,9 +42,9 @@ def classes(error: BaseException) -> str:
 def details(error: BaseException) -> dict[str, str]:
     """The database's details of an error; empty for other errors."""
     for each in _chain(error):
-        found = {name: value for name in DIAGNOSTICS if isinstance(value := getattr(each, name, None), str)}
-        if found:
-            return found
+        diagnostics = {name: value for name in DIAGNOSTICS if isinstance(value := getattr(each, name, None), str)}
+        if diagnostics:
+            return diagnostics
     return {}
 
 

@@ -42,9 +42,9 @@ class RuleThreads:
         """`work(...)` in place when it reads few characters: handing it over would cost more than the work."""
         if chars > LONG_CHARS:
             return await self.run(work, *args, **kwargs)
-        found = work(*args, **kwargs)
+        result = work(*args, **kwargs)
         await asyncio.sleep(0)  # many short texts one after the other must not hold up other requests
-        return found
+        return result
 
     def close(self) -> None:
         """Lets running calls end and starts no more."""

@@ -119,11 +119,11 @@ def _weight(phrases: set[tuple[str, ...]]) -> int:
 
 def _phrases(text: str) -> list[str]:
     """The first noun phrases, best guess: up to two content words in a row after an article or possessive."""
-    found: list[str] = []
+    phrases: list[str] = []
     for words in _LED.findall(text.casefold()):
         run = [re.sub(r"[^\w]+", "_", word) for word in words.split()]
         if any(word in FUNCTION_WORDS or word.endswith(_ENDS_OF_VERBS) for word in run[1:]):
             run = run[:1]
         if run[0] not in FUNCTION_WORDS and len(run[0]) > 2:
-            found.append("_".join(run))
-    return found[:_MAX_PHRASES]
+            phrases.append("_".join(run))
+    return phrases[:_MAX_PHRASES]

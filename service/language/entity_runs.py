@@ -52,16 +52,16 @@ def quiet(text: str) -> str:
 def tokens(text: str, start: int, end: int) -> list[Token]:
     """Returns the words of the sentence `text[start:end]` of a quiet text, possessive 's cut off."""
     sentence = text[start:end]
-    found: list[Token] = []
+    read: list[Token] = []
     position = 0
     for match in _TOKEN.finditer(sentence):
         word, gap = match.group(), sentence[position : match.start()]
         bare = word[:-2] if word.endswith(("'s", "’s", "'S")) and len(word) > 2 else word
         at = start + match.start()
-        initial = not found or _STARTS_ANEW.search(gap) is not None
-        found.append(Token(bare, bare.casefold(), at, at + len(bare), gap, initial, bare != word))
+        initial = not read or _STARTS_ANEW.search(gap) is not None
+        read.append(Token(bare, bare.casefold(), at, at + len(bare), gap, initial, bare != word))
         position = match.end()
-    return found
+    return read
 
 
 def is_headline(sentence: list[Token]) -> bool:

@@ -128,9 +128,9 @@ def weights(text: str, *, average_length: float = bm25.AVERAGE_LENGTH) -> dict[i
 
     `average_length`: terms of an average text of this kind, > 0.
     """
-    found = lexemes(text)
-    norm = bm25.length_norm(len(found), average_length)
-    counts = Counter(map(term_id, found))
+    words = lexemes(text)
+    norm = bm25.length_norm(len(words), average_length)
+    counts = Counter(map(term_id, words))
     return {term: bm25.term_weight(count, norm) for term, count in list(counts.items())[:MAX_TERMS]}
 
 

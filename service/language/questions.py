@@ -142,11 +142,11 @@ def statement(question: str) -> str | None:
     text = _POLITE.sub("", question.strip()).strip()
     asks = text.endswith("?") or text != question.strip()
     text = text.rstrip("?!. ")
-    found = _turn(_SHORT.sub(r"\1 is ", _PREPOSED.sub("", text)))
-    if found is None or (not asks and not re.match(rf"^(?:{_ASKS}|which|whose)\b", text, re.IGNORECASE)):
+    turned = _turn(_SHORT.sub(r"\1 is ", _PREPOSED.sub("", text)))
+    if turned is None or (not asks and not re.match(rf"^(?:{_ASKS}|which|whose)\b", text, re.IGNORECASE)):
         return None
-    found = " ".join(found.split())
-    return found[:1].upper() + found[1:] if found and found != text else None
+    turned = " ".join(turned.split())
+    return turned[:1].upper() + turned[1:] if turned and turned != text else None
 
 
 def _turn(text: str) -> str | None:

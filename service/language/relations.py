@@ -83,7 +83,7 @@ _APART = re.compile(r"\s+")
 def find(text: str, named: Sequence[EntitySpan]) -> tuple[NamedRelation, ...]:
     """Relations between entities of one sentence, each once, in the order of their first names. Spans are those of
     `entities.find` on the same text."""
-    found: dict[NamedRelation, None] = {}
+    relations: dict[NamedRelation, None] = {}
     named, at = sorted(named, key=lambda each: each.start), 0
     for start, end in sentences.split(text) if len(named) > 1 else ():
         inside = []
@@ -105,8 +105,8 @@ def find(text: str, named: Sequence[EntitySpan]) -> tuple[NamedRelation, ...]:
             one = _read(first, right, between.removeprefix("and ") if goes_on else between)
             subject = first if one is not None else None
             if one is not None:
-                found.setdefault(one)
-    return tuple(found)
+                relations.setdefault(one)
+    return tuple(relations)
 
 
 def _read(left: EntitySpan, right: EntitySpan, between: str) -> NamedRelation | None:

@@ -29,8 +29,8 @@ def prefixes(tags: Sequence[str]) -> tuple[str, ...]:
     `slack:channel:general` gives slack, slack:channel, slack:channel:general; the delimiter stays as written.
     A prefix never ends in a delimiter, so `https://x` gives https and https://x.
     """
-    found = (prefix for tag in normalise(tags) for prefix in _cumulative(tag))
-    return tuple(dict.fromkeys(found))
+    every_prefix = (prefix for tag in normalise(tags) for prefix in _cumulative(tag))
+    return tuple(dict.fromkeys(every_prefix))
 
 
 def levels(tags: Iterable[str]) -> int:

@@ -35,7 +35,7 @@ def harmless(text: str) -> str:
     if not text.isascii() or not text.replace("\n", "").isprintable():
         text = BLANKS.sub("", text)
         text = "".join(char for at, char in enumerate(text) if _is_seen(text, at, char))
-    return STEERING.sub(lambda found: f"{found[0][0]} {found[0][1:]}", text)
+    return STEERING.sub(lambda match: f"{match[0][0]} {match[0][1:]}", text)
 
 
 def one_line(text: str) -> str:

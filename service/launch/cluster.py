@@ -106,11 +106,11 @@ def end_orphans(cluster: Path, *, patience_s: float) -> bool:
     The postmaster gets a fast shutdown; what is left after `patience_s`, or has lost its postmaster, is killed.
     The caller holds the folder's lock, so no running supervisor owns any of them.
     """
-    found = members(cluster)
-    if not found:
+    pids = members(cluster)
+    if not pids:
         return False
     postmaster = read_pid(cluster)
-    if postmaster in found:
+    if postmaster in pids:
         _signal(postmaster, signal.SIGINT)
     deadline = time.monotonic() + patience_s
     while members(cluster) and time.monotonic() < deadline:

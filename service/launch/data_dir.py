@@ -136,10 +136,10 @@ class Ownership:
 
     def _other(self) -> dict[str, str]:
         try:
-            found = json.loads(self._lock.read_note() or "{}")
+            note = json.loads(self._lock.read_note() or "{}")
         except ValueError:
             return {}
-        return found if isinstance(found, dict) else {}
+        return note if isinstance(note, dict) else {}
 
 
 def first_key(data_dir: Path, given: str | None, database_url: str | None) -> str:

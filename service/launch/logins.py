@@ -82,7 +82,7 @@ def _single_user(
 
 def _read(path: Path) -> dict[str, str]:
     try:
-        found = json.loads(path.read_text())
+        stored = json.loads(path.read_text())
     except (FileNotFoundError, ValueError):
         return {}
-    return {str(name): str(word) for name, word in found.items()} if isinstance(found, dict) else {}
+    return {str(name): str(word) for name, word in stored.items()} if isinstance(stored, dict) else {}

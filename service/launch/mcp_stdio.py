@@ -47,12 +47,12 @@ def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
     async def ask(wanted: RestRequest) -> RestAnswer:
         target = f"{url}{wanted.path}" + (f"?{wanted.query_string}" if wanted.query else "")
         try:
-            found = await client.request(wanted.method, target, json=wanted.body)
+            response = await client.request(wanted.method, target, json=wanted.body)
         except httpx2.HTTPError as exc:
             detail = f"The memory service at {url} cannot be reached ({type(exc).__name__}). Is it running?"
             return RestAnswer(503, {"code": "unavailable", "detail": detail})
         try:
-            return RestAnswer(found.status_code, found.json())
+            return RestAnswer(response.status_code, response.json())
         except ValueError:
             detail = f"The server at {url} is not Loxodon: it did not send JSON."
             return RestAnswer(502, {"code": "http_error", "detail": detail})

@@ -157,17 +157,17 @@ class _Launcher:
     def _language_model(self, key: str) -> tuple[int, str]:
         """The HTTP status of /v1/health/details, and the model with its state for the banner, such as "none: rules".
         Waits a moment for the model's first answer; everything else runs already."""
-        status, found = 0, dict[str, Any]()
+        status, health = 0, dict[str, Any]()
 
         def has_said() -> bool:
-            nonlocal status, found
+            nonlocal status, health
             status, body = get(self._url, "/v1/health/details", {"Authorization": f"Bearer {key}"})
-            found = json.loads(body) if status == http.client.OK else {}
-            return found.get("llm_status") != NO_ANSWER_YET
+            health = json.loads(body) if status == http.client.OK else {}
+            return health.get("llm_status") != NO_ANSWER_YET
 
         self._supervisor.wait_until(has_said, timeout_s=MODEL_PATIENCE_S)
-        name = found.get("llm")
-        return status, f"{name} ({found['llm_status'].removeprefix(f'{name} ')})" if name else "none: rules"
+        name = health.get("llm")
+        return status, f"{name} ({health['llm_status'].removeprefix(f'{name} ')})" if name else "none: rules"
 
     def _store(self) -> str:
         return str(self._folder) if self._settings.database.url is None else "the database in DATABASE_URL"

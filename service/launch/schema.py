@@ -59,6 +59,6 @@ def _bring_up_to_date(url: str, settings: Settings) -> None:
     migrate.upgrade(url, settings)
     asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedder.dim))
     if settings.server.bootstrap_api_key is not None:
-        found = asyncio.run(bootstrap.ensure_admin_key(url, settings.server.bootstrap_api_key.get_secret_value()))
-        if found is FirstKey.REVOKED:
+        first_key = asyncio.run(bootstrap.ensure_admin_key(url, settings.server.bootstrap_api_key.get_secret_value()))
+        if first_key is FirstKey.REVOKED:
             print(REVOKED, flush=True)

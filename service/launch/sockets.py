@@ -29,8 +29,8 @@ def folder(data_dir: Path, account: Account) -> Path:
     path = wanted if fits(wanted) else _short(data_dir)
     path.mkdir(mode=0o700, exist_ok=True)
     demand_entry(path.parent, account)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid not in (os.geteuid(), account.uid):
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (os.geteuid(), account.uid):
         raise LaunchError(f"{path} is not a folder of yours. Remove it, or choose a shorter LOXODON_DATA_DIR.")
     path.chmod(0o700)
     account.give(path)

@@ -83,20 +83,20 @@ Answer from this. Where it does not hold the answer, say so instead of guessing.
 async def list_documents(ask: Ask, ids: FixedIds) -> list[DocumentLink]:
     """The profile of a fixed user, if there is one, and the latest conversations; nothing without a scope. Raises
     NotRead."""
-    found = []
+    links = []
     if ids.user_id:
         profile = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', ids.user_id)}/profile"))
         if not profile.is_error:
             uri = PROFILE.replace("{user_id}", quote(ids.user_id, safe=""))
-            found.append(DocumentLink(uri, "Profile", f"What is known of {ids.user_id}", JSON))
+            links.append(DocumentLink(uri, "Profile", f"What is known of {ids.user_id}", JSON))
     answer = await ask(RestRequest("GET", "/v1/conversations", {"limit": LATEST, **ids.given()}))
     if answer.is_error and answer.problem.get("code") == "scope_error":
-        return found
+        return links
     for each in _body(answer)["results"]:
         uri = f"loxodon://conversations/{each['id']}"
         name = each["title"] or each["external_id"]
-        found.append(DocumentLink(uri, name, f"{each['turn_count']} turns, begun {each['started_at']}", TEXT))
-    return found
+        links.append(DocumentLink(uri, name, f"{each['turn_count']} turns, begun {each['started_at']}", TEXT))
+    return links
 
 
 async def read(uri: str, ask: Ask, ids: FixedIds) -> tuple[str, str]:
@@ -133,18 +133,18 @@ async def prompt(name: str, arguments: Mapping[str, str], ask: Ask, ids: FixedId
 def _body(answer: RestAnswer) -> Values:
     if answer.is_error:
         raise NotRead(answer)
-    found: Values = answer.body
-    return found
+    body: Values = answer.body
+    return body
 
 
-def _transcript(found: Values) -> str:
+def _transcript(body: Values) -> str:
     """A line for each turn, with its further lines indented. Outdated parts are marked."""
-    lines = [f"# {one_line(found['title'] or found['external_id'])}, {found['turn_count']} turns", ""]
-    for turn in found["turns"]:
+    lines = [f"# {one_line(body['title'] or body['external_id'])}, {body['turn_count']} turns", ""]
+    for turn in body["turns"]:
         who = one_line(" ".join(each for each in (turn["role"], turn["name"]) if each))
         lines.append(f"[{turn['timestamp']}] {who}: {indented(_mark(turn))}")
-    if found.get("next_cursor"):
-        lines += ["", f"Read on: loxodon://conversations/{found['id']}?cursor={quote(found['next_cursor'], safe='')}"]
+    if body.get("next_cursor"):
+        lines += ["", f"Read on: loxodon://conversations/{body['id']}?cursor={quote(body['next_cursor'], safe='')}"]
     return "\n".join(lines)
 
 

@@ -119,9 +119,9 @@ class _Handlers:
             problem = answer.problem
             said = {name: problem[name] for name in ("code", "field", "request_id") if problem.get(name)}
             return _failure(answer.detail, {"status": answer.status, **said})
-        found: dict[str, Any] = harmless_in(row.shown(answer.body))
-        text = row.said(found) if row.said else json.dumps(found, ensure_ascii=False)
-        return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=found)
+        body: dict[str, Any] = harmless_in(row.shown(answer.body))
+        text = row.said(body) if row.said else json.dumps(body, ensure_ascii=False)
+        return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=body)
 
     async def list_resources(
         self, _: Context, __: mcp_types.PaginatedRequestParams | None

@@ -91,8 +91,8 @@ class AgentTool:
         """JSON Schema of the arguments, without those that the connection fixes."""
         given = ids.given()
         scope = {name: each for name, each in SCOPE.items() if self.is_scoped and name not in given}
-        found = {"type": "object", "properties": {**self.arguments, **scope}, "additionalProperties": False}
-        return {**found, "required": [*self.needed]} if self.needed else found
+        object_schema = {"type": "object", "properties": {**self.arguments, **scope}, "additionalProperties": False}
+        return {**object_schema, "required": [*self.needed]} if self.needed else object_schema
 
     def answer_schema(self) -> dict[str, Any]:
         """JSON Schema of the structured answer."""
@@ -115,7 +115,7 @@ class AgentTool:
         for name in self.needed:
             if name not in sent:
                 raise InvalidInput(f"{name}: is missing.", field=name)
-        path = re.sub(r"{(\w+)}", lambda found: in_path(found[1], sent.pop(found[1])), self.path)
+        path = re.sub(r"{(\w+)}", lambda answer: in_path(answer[1], sent.pop(answer[1])), self.path)
         values = {**self.also, **sent}
         for name in sent:
             values |= self.implied.get(name, {})
@@ -130,27 +130,27 @@ class AgentTool:
 # -- what an agent sees ------------------------------------------------------------------------------------------------
 
 
-def select_fields(found: Values, *names: str) -> dict[str, Any]:
+def select_fields(values: Values, *names: str) -> dict[str, Any]:
     """The fields with these names that are not empty, numbers with three digits."""
-    said = {name: found[name] for name in names if found.get(name) not in (None, [], {})}
+    said = {name: values[name] for name in names if values.get(name) not in (None, [], {})}
     return {name: round(value, 3) if isinstance(value, float) else value for name, value in said.items()}
 
 
-def show_memory(found: Values) -> dict[str, Any]:
+def show_memory(values: Values) -> dict[str, Any]:
     times = ("timestamp", "t_valid", "t_invalid", "expires_at")
     more = ("conversation_id", "may_be_outdated_by", "version_of", "score", "answer_probability")
-    return select_fields(found, "id", "memory", "type", "importance", "tags", *times, *more)
+    return select_fields(values, "id", "memory", "type", "importance", "tags", *times, *more)
 
 
 def _show_stored(body: Values) -> dict[str, Any]:
-    found = [
+    items = [
         {
             **select_fields(each, "event", "id", "memory", "old_memory", "type", "tags"),
             **({"redacted": hidden} if (hidden := each["pii"]["redactions"]) else {}),
         }
         for each in body["results"]
     ]
-    return {"results": found, "warnings": body["warnings"]}
+    return {"results": items, "warnings": body["warnings"]}
 
 
 def _show_recall(body: Values) -> dict[str, Any]:
@@ -165,10 +165,10 @@ def _show_found(body: Values) -> dict[str, Any]:
     return {"results": [_show_hit(each) for each in body["results"]], "warnings": body["warnings"], **answerable}
 
 
-def _show_hit(found: Values) -> dict[str, Any]:
-    if found["source"] == "memory":
-        return show_memory(found)
-    return {**show_memory(found), "source": f"turn, said by {found['speaker'] or found['role'].capitalize()}"}
+def _show_hit(hit: Values) -> dict[str, Any]:
+    if hit["source"] == "memory":
+        return show_memory(hit)
+    return {**show_memory(hit), "source": f"turn, said by {hit['speaker'] or hit['role'].capitalize()}"}
 
 
 def _page(body: Values) -> dict[str, Any]:
@@ -197,9 +197,9 @@ def _show_explanation(body: Values) -> dict[str, Any]:
     }
 
 
-def show_goal(found: Values) -> dict[str, Any]:
+def show_goal(goal: Values) -> dict[str, Any]:
     more = ("deadline", "overdue", "result", "parent_id", "blocked_by")
-    return select_fields(found, "id", "description", "status", "priority", *more)
+    return select_fields(goal, "id", "description", "status", "priority", *more)
 
 
 def _goals(body: Values) -> dict[str, Any]:
@@ -278,7 +278,7 @@ TOOLS: Sequence[AgentTool] = (
         needed=("query",),
         also={"format": "markdown"},
         reads_only=True,
-        said=lambda found: found["context"] or "Nothing is remembered that helps to answer this.",
+        said=lambda answer: answer["context"] or "Nothing is remembered that helps to answer this.",
     ),
     AgentTool(
         "search",

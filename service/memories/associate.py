@@ -32,13 +32,13 @@ async def associate(
         await check_share_of(session, workspace_id, [clean.source_id, clean.target_id], request)
         source = await _ends(session, workspace_id, clean, res)
         await _check(session, workspace_id, clean.source_id, expected)
-        found = await edges.put(session, workspace_id, clean)
+        put = await edges.put(session, workspace_id, clean)
         ids = [clean.source_id, clean.target_id]
         await append_audit(
             session, "associate", source, ids, request, res, type=str(clean.type), strength=clean.strength
         )
-        await store_answer(session, workspace_id, found, request)
-    return found
+        await store_answer(session, workspace_id, put, request)
+    return put
 
 
 async def _ends(session: Session, workspace_id: UUID, relation: Relation, res: Resources) -> Scope:

@@ -49,20 +49,20 @@ async def forget(
         if now is not None:
             check(now.version, expected)
         deleted = await deletion.delete_memories(session, workspace_id, [memory_id], generation=res.generation)
-        found = ForgottenMemory(memory_id, deleted=bool(deleted), already_deleted=not deleted)
+        forgotten = ForgottenMemory(memory_id, deleted=bool(deleted), already_deleted=not deleted)
         if deleted:
             await append_audit(session, "delete", memory.scope, deleted, request, res)
-        await store_answer(session, workspace_id, found, request)
-    return found
+        await store_answer(session, workspace_id, forgotten, request)
+    return forgotten
 
 
 async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> ForgottenMemory:
     async with plain_transaction(workspace_id, res, request) as session:
         if not await deletion.find_deleted(session, workspace_id, [memory_id]):
             raise missing()
-        found = ForgottenMemory(memory_id, already_deleted=True)
-        await store_answer(session, workspace_id, found, request)
-    return found
+        forgotten = ForgottenMemory(memory_id, already_deleted=True)
+        await store_answer(session, workspace_id, forgotten, request)
+    return forgotten
 
 
 async def forget_many(
@@ -78,9 +78,9 @@ async def forget_many(
         before = await deletion.find_deleted(session, workspace_id, [each for each in ids if each not in deleted])
         if deleted:
             await append_audit(session, "delete", Scope(workspace_id), sorted(deleted), request, res)
-        found = [ForgottenMemory(each, each in deleted, each in before) for each in ids]
-        await store_answer(session, workspace_id, found, request)
-    return found
+        outcomes = [ForgottenMemory(each, each in deleted, each in before) for each in ids]
+        await store_answer(session, workspace_id, outcomes, request)
+    return outcomes
 
 
 def parts(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
@@ -93,11 +93,11 @@ async def remove_outlived(res: Resources) -> int:
     removed = 0
     while True:
         async with res.db.read(NIL_WORKSPACE) as session:
-            found = await schedule.list_outlived(
+            outlived = await schedule.list_outlived(
                 session, res.clock(), retention_days=res.settings.memories.retention_days, limit=BATCH
             )
         batch = 0
-        for workspace_id, group in groupby(sorted(found), key=itemgetter(0)):
+        for workspace_id, group in groupby(sorted(outlived), key=itemgetter(0)):
             batch += await _remove_expired(workspace_id, [memory_id for _, memory_id in group], res)
         removed += batch
         if not batch:  # nothing left, or other workers were faster

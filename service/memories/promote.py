@@ -71,9 +71,9 @@ async def promote(
         check(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
-        found = await _promote(session, original, await _figures(session, original), request, res, reason=because)
-        await store_answer(session, workspace_id, found, request)
-    return found
+        promoted = await _promote(session, original, await _figures(session, original), request, res, reason=because)
+        await store_answer(session, workspace_id, promoted, request)
+    return promoted
 
 
 async def promote_if_worthy(
@@ -144,12 +144,12 @@ async def share(
         twin = await deduplication.with_hash(session, everyone, original.hash, now=res.clock())
         copy = await memories.get(session, workspace_id, twin.id) if twin else None
         is_new = copy is None
-        found = PromotedMemory(copy or await _find_shared_copy(session, original, res), memory_id, is_new)
+        promoted = PromotedMemory(copy or await _find_shared_copy(session, original, res), memory_id, is_new)
         if is_new:
             figures = await _figures(session, original)
-            await _note(session, original, found.memory, figures, request, res, reason=because, shared=True)
-        await store_answer(session, workspace_id, found, request)
-    return found
+            await _note(session, original, promoted.memory, figures, request, res, reason=because, shared=True)
+        await store_answer(session, workspace_id, promoted, request)
+    return promoted
 
 
 async def _lock(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:

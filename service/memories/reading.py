@@ -83,7 +83,7 @@ async def page(
 ) -> MemoryList:
     """The memories after a place, in order."""
     rows, workspace_id = asked.rows(res.clock()), asked.scope.workspace_id
-    found: Mapping[UUID, LeanMemory]
+    by_id: Mapping[UUID, LeanMemory]
     places: Sequence[PageKey]
     total = None
     async with res.db.snapshot(workspace_id) as session:
@@ -91,21 +91,21 @@ async def page(
             source = deleted.source(asked.scope, asked.channels)
             places, going = await deleted.page(session, source, rows, order, after=after, limit=limit + 1)
             gone, _ = cursors.cut(going, limit)
-            found, read = {memory.id: memory for memory in gone}, len(gone)
+            by_id, read = {memory.id: memory for memory in gone}, len(gone)
             total = await deleted.count(session, source, rows) if counted else None
         elif asked.as_of is not None:
             recorded_scope = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
             places = await recorded.page(session, recorded_scope, order, after=after, limit=limit + 1)
             of_then = partial(recorded.get_many, session, workspace_id, moment=asked.as_of)
-            found, read = await direct.page_of_ids([key.id for key in places[:limit]], of_then)
+            by_id, read = await direct.page_of_ids([key.id for key in places[:limit]], of_then)
             total = await recorded.count(session, recorded_scope) if counted else None
         else:
             places = await memories.page(session, rows, order, after=after, limit=limit + 1)
             wanted = [key.id for key in places[:limit]]
-            found, read = await memories.get_items(session, workspace_id, wanted, detail)
+            by_id, read = await memories.get_items(session, workspace_id, wanted, detail)
             total = await memories.count(session, rows) if counted else None
     last = places[read - 1] if len(places) > read else None
-    return MemoryList([found[key.id] for key in places[:read]], last, total)
+    return MemoryList([by_id[key.id] for key in places[:read]], last, total)
 
 
 async def find(session: Session, workspace_id: UUID, memory_id: UUID) -> Memory | None:
@@ -135,12 +135,12 @@ async def get_items(
 
 async def existing(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> set[UUID]:
     """The ids of the unexpired memories among these."""
-    found = set[UUID]()
+    seen = set[UUID]()
     async with res.db.read(workspace_id) as session:
         for at in range(0, len(ids), direct.PIECE):
             piece = ids[at : at + direct.PIECE]
-            found |= (await memories.get_lean(session, workspace_id, piece, alive_at=res.clock())).keys()
-    return found
+            seen |= (await memories.get_lean(session, workspace_id, piece, alive_at=res.clock())).keys()
+    return seen
 
 
 # -- around a memory ---------------------------------------------------------------------------------------------------
@@ -176,13 +176,13 @@ async def list_tagged(
     rows = visibility.filter_rows("m", narrow, EVER, condition & visibility.valid("m", validity, now))
     async with res.db.snapshot(scope.workspace_id) as session:
         ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
-        found, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
+        by_id, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
         has_more, ids = len(ids) > count, ids[:count]
         limit_each = res.settings.search.relation_limit
         steps = await edges.read_connected(session, scope.workspace_id, ids, condition, each=limit_each, now=now)
-        ends = [step.memory_id for each in ids for step in steps.get(each, ()) if step.memory_id not in found]
+        ends = [step.memory_id for each in ids for step in steps.get(each, ()) if step.memory_id not in by_id]
         others, _ = await memories.get_items(session, scope.workspace_id, list(dict.fromkeys(ends)), "lean")
-    return TaggedList([found[each] for each in ids], _connect(steps, {**found, **others}), has_more)
+    return TaggedList([by_id[each] for each in ids], _connect(steps, {**by_id, **others}), has_more)
 
 
 async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connected:
@@ -197,8 +197,8 @@ async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> C
         limit_each = res.settings.search.relation_limit
         steps = await edges.read_connected(session, workspace_id, ids, rows, each=limit_each, now=now)
         ends = dict.fromkeys(step.memory_id for each in ids for step in steps.get(each, ()))
-        found, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
-    everything = _connect(steps, found)
+        by_id, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
+    everything = _connect(steps, by_id)
     shown, _ = cursors.cut([everything.get(each, ()) for each in ids], len(ids))
     return dict(zip(ids, shown, strict=False))
 
@@ -242,8 +242,8 @@ async def walk(
         start = await _alive(session, workspace_id, memory_id, res)
         walk = await edges.walk(session, workspace_id, start.id, way, now=res.clock())
         ids = [step.memory_id for step in walk.steps[skip:]]
-        found, count = await memories.get_items(session, workspace_id, ids, detail)
-    return WalkedMemories(start, walk, found, count)
+        by_id, count = await memories.get_items(session, workspace_id, ids, detail)
+    return WalkedMemories(start, walk, by_id, count)
 
 
 async def relations(
@@ -284,10 +284,10 @@ async def decisions_about(
 ) -> Sequence[StoredDecision]:
     """The decisions about a memory after the first `skip`. Raises NotFound for an id that never existed."""
     async with res.db.read(workspace_id) as session:
-        found = await decisions.of_memory(session, workspace_id, memory_id, skip=skip, limit=limit)
-        if not found:
+        made = await decisions.of_memory(session, workspace_id, memory_id, skip=skip, limit=limit)
+        if not made:
             await _refuse_unknown(session, workspace_id, memory_id)
-    return found
+    return made
 
 
 class Origin(NamedTuple):

@@ -63,17 +63,17 @@ async def pending(
     follow."""
     read: list[ReviewWithMemories] = []
     async with res.db.read(scope.workspace_id) as session:
-        found = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
-        for at in range(0, min(limit, len(found)), direct.PIECE):
-            read += await with_memories(session, scope.workspace_id, found[at : min(at + direct.PIECE, limit)])
+        waiting = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
+        for at in range(0, min(limit, len(waiting)), direct.PIECE):
+            read += await with_memories(session, scope.workspace_id, waiting[at : min(at + direct.PIECE, limit)])
             if sizes.weight(read) >= sizes.PAGE_BYTES:
                 break
-    return read, len(read) < len(found)
+    return read, len(read) < len(waiting)
 
 
-async def with_memories(session: Session, workspace_id: UUID, found: list[Review]) -> list[ReviewWithMemories]:
+async def with_memories(session: Session, workspace_id: UUID, waiting: list[Review]) -> list[ReviewWithMemories]:
     """The reviews with their memories."""
-    ids = {review.memory_id for review in found} | {change.target_id for each in found for change in each.changes}
+    ids = {review.memory_id for review in waiting} | {change.target_id for each in waiting for change in each.changes}
     by_id = await memories.get_many(session, workspace_id, sorted(ids))
     return [
         ReviewWithMemories(
@@ -81,7 +81,7 @@ async def with_memories(session: Session, workspace_id: UUID, found: list[Review
             by_id.get(review.memory_id),
             tuple(by_id[change.target_id] for change in review.changes if change.target_id in by_id),
         )
-        for review in found
+        for review in waiting
     ]
 
 

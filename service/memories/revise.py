@@ -57,16 +57,16 @@ async def revise(
             raise missing()
         check(old.version, expected)
         values = changes(old, revision, draft)
-        found = old
+        revised = old
         if values or "last_accessed" in revision.moments:
             await _write(session, old, revision, draft, values, res)
             text = values.get("content", old.text)
             entry = await write.record(session, old.scope, memory_id, old.text, text, was)
             await write.withdraw_text(session, old, text, entry)
             await append_audit(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
-            found = await memories.get(session, workspace_id, memory_id) or old
-        await store_answer(session, workspace_id, found, request)
-    return found
+            revised = await memories.get(session, workspace_id, memory_id) or old
+        await store_answer(session, workspace_id, revised, request)
+    return revised
 
 
 async def restore(
@@ -81,23 +81,23 @@ async def restore(
     _refuse_past(memory)
     async with write_transaction(memory.scope, res, request) as session:
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
-        found = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
-        if was is None or found is None:
+        archived = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+        if was is None or archived is None:
             raise missing()
-        check(found.version, expected)
-        if found.archived:
+        check(archived.version, expected)
+        if archived.archived:
             now = res.clock()
-            await memories.release_expired(session, workspace_id, [found.hash], now=now)
+            await memories.release_expired(session, workspace_id, [archived.hash], now=now)
             await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
             # as fresh as a new one; else the next forgetting run would archive it again
             fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
             await updates.set_stat(session, workspace_id, memory_id, fresh)
-            await write.record(session, found.scope, memory_id, found.text, found.text, was)
+            await write.record(session, archived.scope, memory_id, archived.text, archived.text, was)
             await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
-            await append_audit(session, "restore", found.scope, [memory_id], request, res)
-            found = await memories.get(session, workspace_id, memory_id) or found
-        await store_answer(session, workspace_id, found, request)
-    return found
+            await append_audit(session, "restore", archived.scope, [memory_id], request, res)
+            archived = await memories.get(session, workspace_id, memory_id) or archived
+        await store_answer(session, workspace_id, archived, request)
+    return archived
 
 
 async def _prepare(memory: Memory, revision: Revision, res: Resources) -> Draft:

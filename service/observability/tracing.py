@@ -146,14 +146,14 @@ def request(method: str, headers: Iterable[tuple[bytes, bytes]]) -> AbstractCont
     return Traced(method, "SERVER", {"http.request.method": method}, parent)
 
 
-def complete(found: Span | None, method: str, route: str, status: int, about: Attributes) -> None:
+def complete(request_span: Span | None, method: str, route: str, status: int, about: Attributes) -> None:
     """Completes the span of a request. `route`: the template."""
-    if found is None:
+    if request_span is None:
         return
-    found.update_name(f"{method} {route}")
-    found.set_attributes({"http.route": route, "http.response.status_code": status, **about})
+    request_span.update_name(f"{method} {route}")
+    request_span.set_attributes({"http.route": route, "http.response.status_code": status, **about})
     if status >= 500:
-        _mark_failed(found, str(status))
+        _mark_failed(request_span, str(status))
 
 
 def begin(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING, parent: Any = None) -> Span:
@@ -169,18 +169,18 @@ def begin_statement(name: str) -> Span:
     return begin(name, "CLIENT", {"db.system.name": "postgresql", "db.query.summary": name})
 
 
-def end(found: Span, error: BaseException | None = None) -> None:
+def end(open_span: Span, error: BaseException | None = None) -> None:
     """Ends a span; records only the class of an error."""
     if error is not None:
-        _mark_failed(found, error.code if isinstance(error, ServiceError) else type(error).__name__)
-    found.end()
+        _mark_failed(open_span, error.code if isinstance(error, ServiceError) else type(error).__name__)
+    open_span.end()
 
 
-def _mark_failed(found: Span, why: str) -> None:
+def _mark_failed(failed_span: Span, why: str) -> None:
     from opentelemetry.trace import Status, StatusCode
 
-    found.set_status(Status(StatusCode.ERROR))
-    found.set_attribute("error.type", why)
+    failed_span.set_status(Status(StatusCode.ERROR))
+    failed_span.set_attribute("error.type", why)
 
 
 def headers() -> dict[str, str]:
@@ -198,8 +198,8 @@ def trace_id(given: Iterable[tuple[bytes, bytes]] = ()) -> str | None:
     if _tracer is not None:
         from opentelemetry import trace
 
-        found = trace.get_current_span().get_span_context()
-        return trace.format_trace_id(found.trace_id) if found.is_valid else None
+        span_context = trace.get_current_span().get_span_context()
+        return trace.format_trace_id(span_context.trace_id) if span_context.is_valid else None
     named = next((value for name, value in given if name == b"traceparent"), None)
     match = TRACEPARENT.fullmatch(named) if named else None
     return match[1].decode() if match else None

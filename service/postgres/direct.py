@@ -48,14 +48,14 @@ class DriverRow(Protocol):
 
 async def fetch(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Any]:
     """All rows, each a DriverRow; none for a statement that returns nothing."""
-    found = await _records(session, statement, values)
-    return list(map(_named(tuple(found[0].keys())), found)) if found else []
+    records = await _records(session, statement, values)
+    return list(map(_named(tuple(records[0].keys())), records)) if records else []
 
 
 async def columns(session: Session, statement: TextClause, values: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
     """All rows by columns, which costs nothing per row; empty without a row."""
-    found = await _records(session, statement, values)
-    return dict(zip(found[0].keys(), zip(*found, strict=True), strict=True)) if found else {}
+    records = await _records(session, statement, values)
+    return dict(zip(records[0].keys(), zip(*records, strict=True), strict=True)) if records else {}
 
 
 async def first(session: Session, statement: TextClause, values: Mapping[str, Any]) -> Any | None:
@@ -73,35 +73,35 @@ async def page(
 ) -> list[T]:
     """The results of `make` for the rows, in order: read in pieces until they exceed a page of an answer
     (sizes.PAGE_BYTES). The other rows stay on the server."""
-    found: list[T] = []
+    values_made: list[T] = []
     size = 0
     with Timed():
         rows = await session.stream(statement, values, execution_options={"yield_per": PIECE})
         async for piece in rows.partitions(PIECE):
             made = list(map(make, piece))
-            found += made
+            values_made += made
             size += sizes.weight(made)
             if size - sizes.weight(made[-1]) >= sizes.PAGE_BYTES:  # `cursors.cut` keeps all but the last of these
                 break
         await rows.close()
-    return found
+    return values_made
 
 
 async def page_of_ids(
     ids: Sequence[UUID], read: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, T]]]
 ) -> tuple[dict[UUID, T], int]:
     """The first rows of these ids that fit a page of an answer, and how many of the ids that were."""
-    found: dict[UUID, T] = {}
+    by_id: dict[UUID, T] = {}
     size = 0
     for start in range(0, len(ids), PIECE):
         piece = await read(ids[start : start + PIECE])
         for place, each in enumerate(ids[start : start + PIECE], start + 1):
             if each in piece:
-                found[each] = piece[each]
+                by_id[each] = piece[each]
                 size += sizes.weight(piece[each])
             if size >= sizes.PAGE_BYTES:
-                return found, place
-    return found, len(ids)
+                return by_id, place
+    return by_id, len(ids)
 
 
 async def many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> None:
@@ -178,14 +178,14 @@ def _join(statements: tuple[TextClause, ...], dialect: Dialect) -> tuple[str, li
 
 def _renumber(sql: str, count: int) -> str:
     """The statement with its parameters counted from `count` + 1 on."""
-    return re.sub(r"\$(\d+)", lambda found: f"${int(found[1]) + count}", sql)
+    return re.sub(r"\$(\d+)", lambda match: f"${int(match[1]) + count}", sql)
 
 
 async def _records(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Any]:
     text, arguments = _prepare(session, statement, values)
     with Timed():
-        found: list[Any] = await (await driver(session)).fetch(text, *arguments)
-    return found
+        records: list[Any] = await (await driver(session)).fetch(text, *arguments)
+    return records
 
 
 @lru_cache(maxsize=512)

@@ -105,5 +105,5 @@ async def _run(connection: asyncpg.Connection[Any], check: Invariant, examples: 
     counted = f"SELECT count(*) OVER () AS broken, b.* FROM (\n{check.query.rstrip(';')}\n) b LIMIT {max(1, examples)}"  # noqa: S608 - our own script
     rows = await connection.fetch(counted)
     broken = rows[0]["broken"] if rows else 0
-    found = tuple(BrokenRow(row["workspace_id"], row["id"]) for row in rows[:examples])
-    return CheckResult(check, broken, found, time.monotonic() - began)
+    examples_found = tuple(BrokenRow(row["workspace_id"], row["id"]) for row in rows[:examples])
+    return CheckResult(check, broken, examples_found, time.monotonic() - began)

@@ -313,8 +313,8 @@ class Database:
     async def close_idle(self, idle_s: float, *, keep: int) -> int:
         """Closes connections idle for `idle_s`, all but `keep`, and returns how many: each takes 7 to 15 MB of the
         server's memory, and a new one some 25 ms."""
-        found: int = await greenlet_spawn(cast(ShrinkingPool, self.engine.pool).close_idle, idle_s, keep)
-        return found
+        closed: int = await greenlet_spawn(cast(ShrinkingPool, self.engine.pool).close_idle, idle_s, keep)
+        return closed
 
     async def close(self) -> None:
         await self.engine.dispose()

@@ -150,20 +150,20 @@ class _Writer:
     # -- metadata ---------------------------------------------------------------------------------------------------
 
     def _metadata(self, check: Check, path: Sequence[str]) -> str:
-        found, value = self._at(path), check.value
+        at_path, value = self._at(path), check.value
         if value is None:
-            return f"(coalesce(jsonb_typeof({found}), 'null') = 'null' OR {found} = '[]')"
+            return f"(coalesce(jsonb_typeof({at_path}), 'null') = 'null' OR {at_path} = '[]')"
         if isinstance(value, tuple):
             wanted = self._given([json.dumps(each) for each in value], "text[]")
             wanted = f"CAST({wanted} AS jsonb[])"
-            return self._some(found, lambda each: f"{each} = ANY ({wanted})")
+            return self._some(at_path, lambda each: f"{each} = ANY ({wanted})")
         if check.operator == "eq":
             # a list contains a scalar, a scalar contains itself
-            return f"coalesce({found} @> CAST({self._given(json.dumps(value), 'text')} AS jsonb), false)"
+            return f"coalesce({at_path} @> CAST({self._given(json.dumps(value), 'text')} AS jsonb), false)"
         if check.operator in COMPARISONS:
-            return self._some(found, self._ordered(COMPARISONS[check.operator], value))
+            return self._some(at_path, self._ordered(COMPARISONS[check.operator], value))
         holds = self._holds(check.operator, str(value))
-        return self._some(found, lambda each: f"CASE WHEN {_is(each, 'string')} THEN {holds(_text(each))} END")
+        return self._some(at_path, lambda each: f"CASE WHEN {_is(each, 'string')} THEN {holds(_text(each))} END")
 
     def _at(self, path: Sequence[str]) -> str:
         """The value at a path. A key that contains dots itself takes precedence."""
@@ -172,10 +172,10 @@ class _Writer:
             return f"({first})"
         return f"coalesce({first}, {self._m}.metadata #> {self._given(list(path), 'text[]')})"
 
-    def _some(self, found: str, predicate: Predicate) -> str:
+    def _some(self, values: str, predicate: Predicate) -> str:
         """Whether the value, or one element of the list, meets it."""
-        among = f"EXISTS (SELECT FROM jsonb_array_elements({found}) AS e(v) WHERE {predicate('e.v')})"
-        return f"CASE WHEN {_is(found, 'array')} THEN {among} ELSE coalesce({predicate(found)}, false) END"
+        among = f"EXISTS (SELECT FROM jsonb_array_elements({values}) AS e(v) WHERE {predicate('e.v')})"
+        return f"CASE WHEN {_is(values, 'array')} THEN {among} ELSE coalesce({predicate(values)}, false) END"
 
     def _ordered(self, sign: str, value: object) -> Predicate:
         if not isinstance(value, str):

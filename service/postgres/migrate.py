@@ -77,11 +77,11 @@ def render(sql: str, settings: Settings) -> str:
 
 
 def config(settings: Settings | None = None, connection: Connection | None = None) -> Config:
-    found = Config()
-    found.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
-    found.attributes["settings"] = settings
-    found.attributes["connection"] = connection
-    return found
+    alembic = Config()
+    alembic.set_main_option("script_location", str(MIGRATIONS).replace("%", "%%"))
+    alembic.attributes["settings"] = settings
+    alembic.attributes["connection"] = connection
+    return alembic
 
 
 def head() -> str:
@@ -161,11 +161,11 @@ def renumber_feed(connection: Connection) -> int:
 
 
 def _check_known(connection: Connection) -> None:
-    found = MigrationContext.configure(connection).get_current_revision()
-    if found is not None and found not in {script.revision for script in _scripts().walk_revisions()}:
+    revision = MigrationContext.configure(connection).get_current_revision()
+    if revision is not None and revision not in {script.revision for script in _scripts().walk_revisions()}:
         raise SchemaMismatch(
-            f"The database's schema is at revision {found}, which this version of the service (revision {head()}) does "
-            "not know. Start the version that made it, or name an empty database."
+            f"The database's schema is at revision {revision}, which this version of the service (revision {head()}) "
+            "does not know. Start the version that made it, or name an empty database."
         )
 
 

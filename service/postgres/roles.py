@@ -45,8 +45,8 @@ SESSION_SETTINGS = {
 def bootstrap_sql(passwords: Mapping[str, str] = {}) -> str:
     """The statements that an administrator runs once, with passwords for logins (new_passwords). An empty line follows
     each statement and stands within none, as a single-user server wants it."""
-    found = [f"ALTER ROLE {login} PASSWORD '{word}';\n" for login, word in passwords.items()]
-    return "\n".join([BOOTSTRAP.read_text(), *found])
+    statements = [f"ALTER ROLE {login} PASSWORD '{word}';\n" for login, word in passwords.items()]
+    return "\n".join([BOOTSTRAP.read_text(), *statements])
 
 
 def new_passwords() -> dict[str, str]:

@@ -91,24 +91,24 @@ class CachedEmbedder:
     async def embed(self, owner: UUID, texts: Sequence[CleanText]) -> list[Vector]:
         """One vector per text, in their order; each different text is embedded once. Raises EmbeddingError."""
         wanted = {self._digest(PASSAGE, text): text for text in texts}
-        found = await self._look_up(owner, list(wanted))
-        missing = [digest for digest in wanted if digest not in found]
+        cached = await self._look_up(owner, list(wanted))
+        missing = [digest for digest in wanted if digest not in cached]
         if missing:
             with self._measured(len(missing)):
                 vectors = await self._embedder.embed([wanted[digest] for digest in missing])
-            found |= await self._keep(owner, dict(zip(missing, vectors, strict=True)))
+            cached |= await self._keep(owner, dict(zip(missing, vectors, strict=True)))
         self._budget.note(embedded_texts=len(missing), cached=len(wanted) - len(missing))
         metrics.count_look_up("embedding", hits=len(wanted) - len(missing), misses=len(missing))
-        return [found[self._digest(PASSAGE, text)] for text in texts]
+        return [cached[self._digest(PASSAGE, text)] for text in texts]
 
     async def embed_query(self, owner: UUID, text: CleanText) -> Vector:
         """The vector of a search query. Raises EmbeddingError."""
         digest = self._digest(QUERY, text)
-        found = await self._look_up(owner, [digest])
-        metrics.count_look_up("embedding", hits=len(found), misses=1 - len(found))
-        if digest in found:
+        cached = await self._look_up(owner, [digest])
+        metrics.count_look_up("embedding", hits=len(cached), misses=1 - len(cached))
+        if digest in cached:
             self._budget.note(cached=1)
-            return found[digest]
+            return cached[digest]
         with self._measured(1):
             vector = await self._embedder.embed_query(text)
         self._budget.note(embedded_texts=1)
@@ -144,15 +144,15 @@ class CachedEmbedder:
         return hashlib.sha256(self._wall.encode() + purpose + text.encode()).digest()
 
     async def _look_up(self, owner: UUID, digests: Sequence[bytes]) -> dict[bytes, Vector]:
-        found = {digest: self._vectors[owner, digest] for digest in digests if (owner, digest) in self._vectors}
-        for digest in found:
+        cached = {digest: self._vectors[owner, digest] for digest in digests if (owner, digest) in self._vectors}
+        for digest in cached:
             self._vectors.move_to_end((owner, digest))
-        missing = [digest for digest in digests if digest not in found]
+        missing = [digest for digest in digests if digest not in cached]
         if missing and self._store is not None:
             stored = dict(await self._store.get_many(owner, self.identity, missing))
             self._remember(owner, stored)
-            found |= stored
-        return found
+            cached |= stored
+        return cached
 
     async def _keep(self, owner: UUID, vectors: dict[bytes, Vector]) -> dict[bytes, Vector]:
         self._remember(owner, vectors)

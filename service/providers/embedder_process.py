@@ -43,18 +43,18 @@ class EmbedderProcess(CalibratedEmbedder):
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
         """One vector of length 1 per text, in their order; raises EmbeddingError, or Unavailable."""
-        found: list[Vector] = await self._call("embed", texts)
-        return found
+        vectors: list[Vector] = await self._call("embed", texts)
+        return vectors
 
     async def embed_query(self, text: CleanText) -> Vector:
         """The vector of a search query, made with the query prefix."""
-        found: Vector = await self._call("embed_query", text)
-        return found
+        vector: Vector = await self._call("embed_query", text)
+        return vector
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
         """How many windows of the text are read, and whether they cover it."""
-        found: tuple[int, bool] = await self._call("windows", text)
-        return found
+        counted: tuple[int, bool] = await self._call("windows", text)
+        return counted
 
     async def end_idle(self, idle_s: float) -> int:
         """Ends the process after `idle_s` without a call; returns how many ended."""
@@ -71,7 +71,7 @@ class EmbedderProcess(CalibratedEmbedder):
     async def _call(self, name: str, given: Any) -> Any:
         async with self._turn:
             try:
-                found = await self._exchange(name, given)
+                result = await self._exchange(name, given)
             except (EOFError, OSError) as exc:
                 await self._end()
                 raise Unavailable("The process of the local model ended; try again.", retry_after_s=1.0) from exc
@@ -79,9 +79,9 @@ class EmbedderProcess(CalibratedEmbedder):
                 await self._end()
                 raise
             self._used_at = time.monotonic()
-        if isinstance(found, ServiceError):
-            raise found
-        return found
+        if isinstance(result, ServiceError):
+            raise result
+        return result
 
     async def _exchange(self, name: str, given: Any) -> Any:
         if self._process is None:
@@ -120,13 +120,13 @@ async def serve(calls: BinaryIO, answers: BinaryIO) -> None:
     embedder: LocalEmbedder | None = None
     while (call := _receive(calls)) is not None:
         name, given = call
-        found: Any
+        result: Any
         try:
             embedder = embedder or LocalEmbedder.load(*folder, **options)
-            found = await getattr(embedder, name)(given)
+            result = await getattr(embedder, name)(given)
         except ServiceError as exc:
-            found = exc
-        answers.write(_frame(pickle.dumps(found)))
+            result = exc
+        answers.write(_frame(pickle.dumps(result)))
         answers.flush()
 
 

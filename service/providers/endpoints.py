@@ -51,12 +51,12 @@ def embedder_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpo
 
 def keys(settings: Settings) -> dict[str, str]:
     """The keys of providers that have a variable of their own, by the name of their preset."""
-    found = {
+    by_name = {
         "openai": settings.llm.openai_api_key,
         "anthropic": settings.llm.anthropic_api_key,
         "google": settings.llm.google_api_key,
     }
-    return {name: key.get_secret_value() for name, key in found.items() if key}
+    return {name: key.get_secret_value() for name, key in by_name.items() if key}
 
 
 def secret(value: SecretStr | None) -> str | None:

@@ -58,9 +58,9 @@ def _read(folder: Path, *names: str) -> bytes:
 
 
 def _check(content: bytes, expected: str, what: str) -> None:
-    found = hashlib.sha256(content).hexdigest()
-    if found != expected:
+    digest = hashlib.sha256(content).hexdigest()
+    if digest != expected:
         raise EmbeddingError(
-            f"{what} is not the one this release was measured with: sha256 {found}, expected {expected}. "
+            f"{what} is not the one this release was measured with: sha256 {digest}, expected {expected}. "
             "Its vectors would not match those already stored."
         )

@@ -226,14 +226,14 @@ def _refusal(status: int, headers: Mapping[str, str], content: bytes, key: str |
 def _error_fields(content: bytes) -> tuple[str | None, str | None, str]:
     """Code, parameter and message of an error, which most servers put under "error", Google in a list."""
     try:
-        found = json.loads(content[:LARGE_BYTES])
+        body = json.loads(content[:LARGE_BYTES])
     except (ValueError, RecursionError):
         return None, None, ""
-    found = found[0] if isinstance(found, list) and found else found
-    found = found.get("error", found) if isinstance(found, dict) else None
-    found = found if isinstance(found, dict) else {"message": found}
-    message = found.get("message") or found.get("detail") or ""
-    code, parameter = (each if isinstance(each, str) else None for each in (found.get("code"), found.get("param")))
+    body = body[0] if isinstance(body, list) and body else body
+    body = body.get("error", body) if isinstance(body, dict) else None
+    body = body if isinstance(body, dict) else {"message": body}
+    message = body.get("message") or body.get("detail") or ""
+    code, parameter = (each if isinstance(each, str) else None for each in (body.get("code"), body.get("param")))
     return code, parameter, message if isinstance(message, str) else json.dumps(message)
 
 

@@ -188,7 +188,7 @@ class Endpoint:
 
 def prefixes(model: str) -> Prefixes:
     """The prefixes of this embedding model; most have none."""
-    return next((found for part, found in PREFIXES.items() if part in model.lower()), Prefixes())
+    return next((known for part, known in PREFIXES.items() if part in model.lower()), Prefixes())
 
 
 def choose_llm(

@@ -85,12 +85,12 @@ class HttpReranker:
 
 async def _read_limited(answer: httpx2.Response) -> bytes:
     """The body; raises RerankError once it is too long, since it may never end."""
-    found = bytearray()
+    body = bytearray()
     async for part in answer.aiter_bytes():
-        found += part
-        if len(found) > MAX_ANSWER_BYTES:
+        body += part
+        if len(body) > MAX_ANSWER_BYTES:
             raise RerankError("The reranker's answer is too long.")
-    return bytes(found)
+    return bytes(body)
 
 
 def request(api: str, model: str | None, query: str, texts: Sequence[str]) -> dict[str, object]:
@@ -106,13 +106,13 @@ def request(api: str, model: str | None, query: str, texts: Sequence[str]) -> di
 def read(content: bytes, count: int) -> list[float | None]:
     """The relevance of each of `count` texts, 0..1; raises RerankError when the answer holds no score."""
     try:
-        found = json.loads(content)
+        body = json.loads(content)
     except (ValueError, RecursionError):
         raise RerankError("The reranker's answer is not JSON.") from None
-    if isinstance(found, Mapping):
-        found = next((found[name] for name in ("results", "data", "scores") if isinstance(found.get(name), list)), None)
+    if isinstance(body, Mapping):
+        body = next((body[name] for name in ("results", "data", "scores") if isinstance(body.get(name), list)), None)
     scores: list[float | None] = [None] * count
-    for entry in found if isinstance(found, list) else []:
+    for entry in body if isinstance(body, list) else []:
         if isinstance(entry, Mapping):
             at, score = entry.get("index"), _number(entry)
             if isinstance(at, int) and not isinstance(at, bool) and 0 <= at < count and score is not None:

@@ -64,8 +64,8 @@ class ActiveEmbedder:
 
     async def look(self) -> None:
         """Switches to the active generation. Raises StoreUnavailable, changing nothing."""
-        found = await generations.read_all(self._database)
-        current = generations.in_state(found, "active")
+        known = await generations.read_all(self._database)
+        current = generations.in_state(known, "active")
         assert current is not None, "read_all() has seen one"
         if self._now is None or self._now.generation.number != current.number:
             opened = await self.open(current)
@@ -74,7 +74,7 @@ class ActiveEmbedder:
                 log.info("generation_changed", generation=current.number, embedder=str(current))
             self._now = OpenGeneration(current, with_caches(opened, self._database))
             self._opened.append(opened)
-        self._tell(difference(self._settings, current, generations.in_state(found, "building"), self._opened[-1]))
+        self._tell(difference(self._settings, current, generations.in_state(known, "building"), self._opened[-1]))
 
     async def open(self, generation: Generation) -> Embedder:
         """The embedder of a generation, which the caller closes; loading the local one takes about a second."""
@@ -142,10 +142,10 @@ def with_caches(embedder: Embedder, database: Database) -> CachedEmbedder:
 
 async def describe_embedder(database: Database, settings: Settings) -> str | None:
     """The sentence about the embedder, without opening it. Raises StoreUnavailable."""
-    found = await generations.read_all(database)
-    current = generations.in_state(found, "active")
+    known = await generations.read_all(database)
+    current = generations.in_state(known, "active")
     assert current is not None, "read_all() has seen one"
-    return difference(settings, current, generations.in_state(found, "building"))
+    return difference(settings, current, generations.in_state(known, "building"))
 
 
 def difference(

@@ -96,9 +96,9 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
 
 def _listen_url(settings: Settings, role: str) -> str:
     url = settings.database.listen_url
-    found = url.get_secret_value() if url else settings.database_url_of(worker=role == WORKER)
-    assert found is not None
-    return found
+    chosen = url.get_secret_value() if url else settings.database_url_of(worker=role == WORKER)
+    assert chosen is not None
+    return chosen
 
 
 log = structlog.get_logger(__name__)

@@ -46,8 +46,8 @@ async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple
 
 async def clean_words(text: str, field: str, res: Resources) -> CleanText:
     """The redacted text of a query or a title, in which "password" alone is a topic and does not announce a secret."""
-    found, _ = await _run_scan(field, detection.redact_json, text, res)
-    return CleanText(str(found))
+    cleaned, _ = await _run_scan(field, detection.redact_json, text, res)
+    return CleanText(str(cleaned))
 
 
 async def clean_json(value: Any, field: str, res: Resources, *, key: str = "") -> Any:
@@ -62,16 +62,16 @@ async def clean_payload(
     """The redacted copy of a tool's input or output, and what was cut; TooLarge beyond `most_chars`."""
     if len(json.dumps(value, ensure_ascii=False)) > most_chars:
         raise TooLarge(f"{field}: as JSON at most {most_chars} characters are kept.", field=field)
-    found, redactions = await clean_object({"": value}, field, res)
-    return found[""], redactions
+    cleaned, redactions = await clean_object({"": value}, field, res)
+    return cleaned[""], redactions
 
 
 async def clean_object(
     value: Mapping[str, Any], field: str, res: Resources
 ) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
     """A redacted copy of an object and what was cut; raises PiiRejected naming the field."""
-    found, redactions = await _run_scan(field, detection.redact_json, dict(value), res)
-    return found, tuple(redactions)
+    cleaned, redactions = await _run_scan(field, detection.redact_json, dict(value), res)
+    return cleaned, tuple(redactions)
 
 
 def of_words(field: str, text: str) -> str:

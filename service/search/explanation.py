@@ -29,7 +29,7 @@ async def explain(
     memory_id: UUID,
     plan: SearchPlan,
     context: QueryContext,
-    found: Features,
+    measured: Features,
     wanted: frozenset[str],
 ) -> Explanation:
     """Explains the memory among the candidates of this search, whose features are given. An id of another scope is
@@ -42,10 +42,10 @@ async def explain(
     if not rules.is_visible:
         return Explanation(memory_id, found=False, place=None, reasons=_list_exclusions(rules, query, context.now))
     reasons = () if rules.embedding_status == "stored" else ("no_vector_yet",)
-    if memory_id not in found.ids:
+    if memory_id not in measured.ids:
         reasons = (*reasons, "not_a_candidate")
-        found = features.join(await features.read(session, plan, [memory_id], context.idf, wanted), found, wanted)
-    ranked = signals.fuse(signals.columns(found, context), context)
+        measured = features.join(await features.read(session, plan, [memory_id], context.idf, wanted), measured, wanted)
+    ranked = signals.fuse(signals.columns(measured, context), context)
     place = next((at for at, each in enumerate(ranked, 1) if each.key == memory_id), None)
     if place is None:  # it has just been deleted
         return Explanation(memory_id, found=False, place=None, reasons=("unknown",))
@@ -64,9 +64,11 @@ def place(known: Explanation, hits: Sequence[Hit], shown: Collection[Hit]) -> Ex
     if at is None:
         return replace(known, reasons=known.reasons or ("moved_down",))
     hit = hits[at - 1]
-    found = hit in shown
-    reasons = () if found else ("below_min_probability",)
-    return replace(known, found=found, place=at, reasons=reasons, score=hit.score, terms=hit.terms, factors=hit.factors)
+    is_hit = hit in shown
+    reasons = () if is_hit else ("below_min_probability",)
+    return replace(
+        known, found=is_hit, place=at, reasons=reasons, score=hit.score, terms=hit.terms, factors=hit.factors
+    )
 
 
 def _list_exclusions(rules: RuleCheck, query: Query, now: datetime) -> tuple[str, ...]:
@@ -74,7 +76,7 @@ def _list_exclusions(rules: RuleCheck, query: Query, now: datetime) -> tuple[str
     at, window = query.narrow.valid_at or now, query.window
     checks_start = query.narrow.valid_at is not None or (window.is_open and query.validity != "ignore")
     checks_end = query.narrow.valid_at is not None or query.validity == "exclude"
-    found = {
+    excluded = {
         "archived": rules.archived and not query.include_archived,
         "expired": rules.expires_at is not None and rules.expires_at <= now,
         "awaits_review": rules.review_status is not None,
@@ -84,4 +86,4 @@ def _list_exclusions(rules: RuleCheck, query: Query, now: datetime) -> tuple[str
         "after_window": window.end is not None and rules.timestamp >= window.end,
         "filtered_out": not rules.is_wanted,
     }
-    return tuple(name for name, holds in found.items() if holds)
+    return tuple(name for name, holds in excluded.items() if holds)

@@ -115,8 +115,8 @@ def _tree(tree: Filter | None) -> Sequence[KeyGroup]:
             others = [part for part in parts if not isinstance(part, Check) or part.operator not in ORDER]
             return [*_ranges(ranges), *(group for part in others for group in _tree(part))]
         case AnyOf(parts):
-            found = [_tree(part) for part in parts]
-            return _either([min(groups, key=len) for groups in found]) if all(found) else []
+            of_parts = [_tree(part) for part in parts]
+            return _either([min(groups, key=len) for groups in of_parts]) if all(of_parts) else []
         case Check(_, "in", tuple() as values):
             return _either([_equal(tree, each) for each in values])
         case Check(_, "eq", value) if value is not None and not isinstance(value, tuple):
@@ -181,13 +181,13 @@ class _Range:
 def _ranges(checks: Sequence[Check]) -> list[KeyGroup]:
     """A group for each path with bounds, as far as keys exist. Of a list, one element may meet the lower bound and
     another one the upper, so a list of several values always passes."""
-    found: dict[tuple[tuple[str, ...], RangeKind], _Range] = {}
+    ranges: dict[tuple[tuple[str, ...], RangeKind], _Range] = {}
     for check in checks:
         place = _place(check.value)
         if check.field.path and _is_named(check.field.path) and place is not None:
-            found.setdefault((check.field.path, place[0]), _Range()).add(check.operator, place[1])
+            ranges.setdefault((check.field.path, place[0]), _Range()).add(check.operator, place[1])
     groups = []
-    for (path, kind), bounds in found.items():
+    for (path, kind), bounds in ranges.items():
         words = covering(path[-1], kind, bounds.low, bounds.high)
         if bounds.low is not None and bounds.high is not None:
             words.append(of_list(path[-1]))

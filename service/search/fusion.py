@@ -256,6 +256,6 @@ def _spread(column: Column) -> Column:
 def _by_rank(column: Column, *, floor: float) -> Column:
     """The values by rank: 1 for the best, then falling as 1 / (k + rank); candidates that the arm did not find get 0,
     equal values equal ranks."""
-    found = column > floor  # False for NaN
-    better = np.count_nonzero(found) - np.searchsorted(np.sort(column[found]), column, side="right")
-    return np.where(found, (RRF_K + 1) / (RRF_K + 1 + better), 0.0)
+    has_value = column > floor  # False for NaN
+    better = np.count_nonzero(has_value) - np.searchsorted(np.sort(column[has_value]), column, side="right")
+    return np.where(has_value, (RRF_K + 1) / (RRF_K + 1 + better), 0.0)

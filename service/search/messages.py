@@ -40,15 +40,15 @@ def group_by_turn(hits: Iterable[Hit], passages: Sequence[SourcePassage]) -> dic
     of: dict[UUID, list[SourcePassage]] = {}
     for source_passage in passages:
         of.setdefault(source_passage.memory_id, []).append(source_passage)
-    found: dict[TurnPlace, list[Message]] = {}
+    by_turn: dict[TurnPlace, list[Message]] = {}
     for hit in hits:
         memory = hit.memory
         if memory.conversation_id is not None and memory.turn_index is not None:
-            found.setdefault((memory.conversation_id, memory.turn_index), []).append(Message(hit, memory.text))
+            by_turn.setdefault((memory.conversation_id, memory.turn_index), []).append(Message(hit, memory.text))
         for passage in of.get(memory.id, ()):
             if (message := _message(hit, passage)) is not None:
-                found.setdefault(passage.place, []).append(message)
-    return found
+                by_turn.setdefault(passage.place, []).append(message)
+    return by_turn
 
 
 def _message(hit: Hit, passage: SourcePassage) -> Message | None:
@@ -74,12 +74,12 @@ def plain(text: str) -> str:
 def later_of(hits: Sequence[Hit]) -> Mapping[UUID, Hit]:
     """For each hit (by id) the last of the other hits that was said about the same thing after it."""
     by_id, first = {hit.memory.id: hit for hit in hits}, {hit.memory.id for hit in hits[:TOPIC_HITS]}
-    found = {}
+    last_of = {}
     for hit in hits:
         memory = hit.memory
         likely = [each for each in (*memory.superseded_by, *memory.may_be_outdated_by) if each in by_id]
         if memory.id in first:
             likely += [statement.id for statement in hit.later if statement.id in first]
         if likely:
-            found[memory.id] = by_id[likely[0]]
-    return found
+            last_of[memory.id] = by_id[likely[0]]
+    return last_of

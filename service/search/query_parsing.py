@@ -185,7 +185,7 @@ def _distinct(text: str) -> tuple[str, ...]:
 
 def _names(text: str, speakers: Iterable[str]) -> list[tuple[int, int, str]]:
     """Spans of speakers' names with the name as stored; a full name before its first word, none overlapping."""
-    found: list[tuple[int, int, str]] = []
+    spans: list[tuple[int, int, str]] = []
     taken = bytearray(len(text))
     forms = sorted(((form, name) for name in speakers for form in _forms(name)), key=lambda pair: -len(pair[0]))
     for form, name in forms:
@@ -194,8 +194,8 @@ def _names(text: str, speakers: Iterable[str]) -> list[tuple[int, int, str]]:
             start, end = match.span()
             if clear and not any(taken[start:end]):
                 taken[start:end] = b"\1" * (end - start)
-                found.append((start, end, name))
-    return found
+                spans.append((start, end, name))
+    return spans
 
 
 def _user_names(text: str, user_id: str | None) -> list[tuple[int, int]]:
@@ -231,12 +231,12 @@ def _bare(text: str, names: Iterable[tuple[int, int, str]], user_id: str | None)
     """The text without the names of speakers, or else of the user. "For a living" becomes "for work": it has nothing
     to do with where somebody lives."""
     bare = _without(text, [(start, end) for start, end, _ in names] or _user_names(text, user_id))
-    return _LIVING.sub(lambda found: "for work" if found[0][0] in "fF" else "do for work", bare)
+    return _LIVING.sub(lambda match: "for work" if match[0][0] in "fF" else "do for work", bare)
 
 
 def _exact_terms(text: str) -> tuple[tuple[str, ...], ...]:
     """Lexemes of each id ("ZX-4471", "1777", but no year) and of each proper noun inside the sentence, each once."""
-    found: dict[tuple[str, ...], None] = {}
+    groups: dict[tuple[str, ...], None] = {}
     for count, match in enumerate(_TOKEN.finditer(text)):
         word = _POSSESSIVE.sub("", match.group())
         letters, digits = any(map(str.isalpha, word)), any(map(str.isdigit, word))
@@ -244,8 +244,8 @@ def _exact_terms(text: str) -> tuple[tuple[str, ...], ...]:
         is_id = digits and (letters or "-" in word or counted) and not _ORDINAL.match(word)
         is_name = count > 0 and letters and word[0].isupper() and not _ordinary(word)
         if (is_id or is_name) and (terms := tuple(dict.fromkeys(lexemes(word)))):
-            found[terms] = None
-    return tuple(found)
+            groups[terms] = None
+    return tuple(groups)
 
 
 def _rare_terms(text: str) -> tuple[tuple[str, ...], ...]:
@@ -258,14 +258,14 @@ def _rare_terms(text: str) -> tuple[tuple[str, ...], ...]:
 def _phrases(text: str) -> tuple[str, ...]:
     """Runs of up to four words that could be a name; a single everyday word is not one."""
     words = [_POSSESSIVE.sub("", match.group()) for match in _TOKEN.finditer(text)][:MAX_WORDS]
-    found: dict[str, None] = {}
+    phrases: dict[str, None] = {}
     for start in range(len(words)):
         if not _ordinary(words[start]):
-            found[words[start]] = None
+            phrases[words[start]] = None
         for end in range(start + 2, min(start + MAX_NAME_WORDS, len(words)) + 1):
             if not (_ordinary(words[start]) and _ordinary(words[end - 1])):
-                found[" ".join(words[start:end])] = None
-    return tuple(found)
+                phrases[" ".join(words[start:end])] = None
+    return tuple(phrases)
 
 
 def _role(text: str) -> Role | None:
@@ -277,9 +277,9 @@ def _role(text: str) -> Role | None:
 def _time(text: str, reference: datetime, zone: ZoneInfo) -> QueryTime | None:
     dated = _YEAR.search(text) is not None
     # "the last Friday of June 2019" is not a Friday of this year
-    found = temporal.window(_RELATIVE.sub(" ", text) if dated else text, reference, zone)
-    if found is None or found == (None, None):
+    bounds = temporal.window(_RELATIVE.sub(" ", text) if dated else text, reference, zone)
+    if bounds is None or bounds == (None, None):
         return None
     spans = tuple((mention.start, mention.end) for mention in temporal.find(text, reference, zone))
     any_year = not dated and _MONTH.search(text) is not None and _IMPLIES_YEAR.search(text) is None
-    return QueryTime(found[0], found[1], any_year=any_year, spans=spans)
+    return QueryTime(bounds[0], bounds[1], any_year=any_year, spans=spans)

@@ -85,10 +85,10 @@ async def _by_http(
     assert res.reranker is not None
     try:
         async with asyncio.timeout(res.context.budget.overall_remaining_s):
-            found = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
+            scores = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
     except TimeoutError:
         raise RerankError("The reranker did not answer in the time that was left.") from None
-    return {hit.key: score for hit, score in zip(shown, found, strict=True) if score is not None}
+    return {hit.key: score for hit, score in zip(shown, scores, strict=True) if score is not None}
 
 
 async def _by_llm(
@@ -98,15 +98,15 @@ async def _by_llm(
     request = prompts.rerank(query.text, [texts[hit.key][:LLM_CHARS] for hit in shown])
     request = replace(request, deadline_s=min(request.deadline_s, RERANK_TIMEOUT_S))
     reply, _ = await model_calls.complete_as(res, query.scope.workspace_id, request, _Scores)
-    found: dict[Hashable, float] = {}
+    relevance: dict[Hashable, float] = {}
     for entry in reply.scores:
         number = entry.get("id") if isinstance(entry, dict) else None
         score = _score(entry)
         if score is not None and isinstance(number, int) and 1 <= number <= len(shown):
-            found[shown[number - 1].key] = score / 10
-    if not found:
+            relevance[shown[number - 1].key] = score / 10
+    if not relevance:
         raise RerankError("The language model's scores could not be read.")
-    return found
+    return relevance
 
 
 def _score(entry: Any) -> float | None:

@@ -81,7 +81,7 @@ TECHNIQUE_RESULTS = Histogram(
 class Measured:
     """The candidates of a search with their features, and what ranking knows about the query."""
 
-    found: Candidates
+    candidates: Candidates
     context: QueryContext
     features: Features
     wanted: frozenset[str]
@@ -121,15 +121,15 @@ async def _search_text(query: Query, res: Resources) -> SearchResult:
     filtered, used = query, dict[str, TechniqueUse]()
     if query.ranking.techniques.self_query:
         filtered, used = await techniques.with_self_query(query, res)
-    prepared, found = await _prepare_and_read(filtered, res, used)
-    if not found.ranked and filtered != query:
+    prepared, results = await _prepare_and_read(filtered, res, used)
+    if not results.ranked and filtered != query:
         # the filters read out of the query match nothing, so it is searched for without them
         note = f"{used['self_query'].note}; nothing matched, so left out"
         used["self_query"] = replace(used["self_query"], note=note)
         first_ms = sum(prepared.stopwatch.ms.values())
-        prepared, found = await _prepare_and_read(query, res, used)
+        prepared, results = await _prepare_and_read(query, res, used)
         prepared.stopwatch.ms["self_query_retry"] = round(first_ms, 3)
-    return await finish(prepared, found, res)
+    return await finish(prepared, results, res)
 
 
 async def _most_important(query: Query, res: Resources) -> SearchResult:
@@ -143,8 +143,8 @@ async def _most_important(query: Query, res: Resources) -> SearchResult:
         else:
             ids = await visibility.most_important(session, in_scope & rows, limit=query.limit)
         ids = ids[query.skip :]
-        found, read_on = await _memories(session, query, ids)
-    scored = [(found[each], found[each].importance.value) for each in ids if each in found]
+        by_id, read_on = await _memories(session, query, ids)
+    scored = [(by_id[each], by_id[each].importance.value) for each in ids if each in by_id]
     hits = [
         Hit(memory, score, None, {"importance": ScoreTerm(score, score, 1.0)})
         for memory, score in scored
@@ -221,16 +221,16 @@ async def _later(
     features = measured.features
     best = np.argsort(-np.nan_to_num(features.text_vector, nan=-1.0), kind="stable").tolist()
     distance = 1 - currency.same_thing_cosine(res.embedder.similarity)
-    turn_ids = set(measured.found.arms.get("turns", ()))
+    turn_ids = set(measured.candidates.arms.get("turns", ()))
     said = [features.ids[at] for at in best if features.ids[at] not in turn_ids]
     return await later.read(session, query.scope.workspace_id, hits, said, res.generation, distance=distance)
 
 
-def _is_short(ranked: Sequence[Ranked], found: LeanMemories, rows: LeanMemories, limit: int) -> bool:
+def _is_short(ranked: Sequence[Ranked], by_id: LeanMemories, rows: LeanMemories, limit: int) -> bool:
     """Whether hits are missing only because some were dropped as repetitions of others."""
-    if len({memory.hash for memory in found.values()}) >= min(limit, len(rows)):
+    if len({memory.hash for memory in by_id.values()}) >= min(limit, len(rows)):
         return False
-    kept = _each_once([each for each in ranked if _id(each) in found], found)
+    kept = _each_once([each for each in ranked if _id(each) in by_id], by_id)
     return len(kept) < min(limit, len(rows))
 
 
@@ -243,23 +243,23 @@ def _wider(prepared: PreparedSearch) -> PreparedSearch:
 async def _measure(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
     with tracing.span("candidates"):
-        found = await candidates.find(session, plan, prepared.scope_rows, binary_rows=sizes.BINARY_ROWS)
+        chosen = await candidates.find(session, plan, prepared.scope_rows, binary_rows=sizes.BINARY_ROWS)
     stopwatch.lap("candidates")
     with tracing.span("entities"):
         entities = await _entities(session, prepared)
     if entities.memories:
-        found = replace(found, arms={**found.arms, "entity": list(entities.memories)})
+        chosen = replace(chosen, arms={**chosen.arms, "entity": list(entities.memories)})
     stopwatch.lap("entities")
-    ids = list(dict.fromkeys(each for arm in found.arms.values() for each in arm))
-    matching_texts = len(found.arms.get("text_lexical", ()))
+    ids = list(dict.fromkeys(each for arm in chosen.arms.values() for each in arm))
+    matching_texts = len(chosen.arms.get("text_lexical", ()))
     spoken: Features | None = None
     contexts: list[TurnContext] = []
     if prepared.has_turns:
         with tracing.span("turns"):
-            found, spoken, contexts = await _turns(session, prepared, found, res)
+            chosen, spoken, contexts = await _turns(session, prepared, chosen, res)
         matching_texts += int(np.count_nonzero(spoken.text_lexical))
         stopwatch.lap("turns")
-    context = signals.query_context(query, prepared.text.parsed, prepared.now, prepared.text.term_ids, found, entities)
+    context = signals.query_context(query, prepared.text.parsed, prepared.now, prepared.text.term_ids, chosen, entities)
     wanted = signals.choose_features(context, matching_texts)
     if plan.original_vector is not None:
         wanted |= {"original_cosine"}
@@ -269,16 +269,16 @@ async def _measure(session: Session, prepared: PreparedSearch, res: Resources) -
     if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
         context = replace(context, stats=await stats.for_ranking(session, query.scope.workspace_id, ids))
     context = signals.with_features(context, measured, matching_texts, res.embedder.similarity)
-    return Measured(found, context, measured, wanted)
+    return Measured(chosen, context, measured, wanted)
 
 
 async def _turns(
-    session: Session, prepared: PreparedSearch, found: Candidates, res: Resources
+    session: Session, prepared: PreparedSearch, chosen: Candidates, res: Resources
 ) -> tuple[Candidates, Features, list[TurnContext]]:
     """Adds the turns that may answer to the candidates; returns these, the features of the turns, and the context that
     turns give to the memories read from them. Turns that only ask are left out."""
     query, plan = prepared.query, prepared.plan
-    found, spoken, contexts = await turn_candidates.read(
+    chosen, spoken, contexts = await turn_candidates.read(
         session,
         TurnFilter(query.scope, query.window.start, query.window.end, channels=query.channels, now=prepared.now),
         TurnQuery(plan.terms, plan.vector, plan.asked_at, plan.original_vector),
@@ -286,10 +286,10 @@ async def _turns(
         candidate_limit=plan.arm_limit,
         newest=0 if plan.vector is not None else plan.limit,
         exact_rows=max(sizes.EXACT_ROWS, 1),
-        beside=found,
+        beside=chosen,
     )
     spoken = features.choose(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)
-    return replace(found, arms={**found.arms, "turns": spoken.ids}), spoken, contexts
+    return replace(chosen, arms={**chosen.arms, "turns": spoken.ids}), spoken, contexts
 
 
 async def _measure_recorded(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
@@ -297,15 +297,17 @@ async def _measure_recorded(session: Session, prepared: PreparedSearch, res: Res
     query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
     scope = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
     texts = await past_texts.read(session, scope, plan, res)
-    found = texts.candidates(plan)
+    recorded_candidates = texts.candidates(plan)
     stopwatch.lap("candidates")
     stopwatch.lap("entities")
     context = signals.query_context(
-        query, prepared.text.parsed, prepared.now, prepared.text.term_ids, found, EntityMatches()
+        query, prepared.text.parsed, prepared.now, prepared.text.term_ids, recorded_candidates, EntityMatches()
     )
     measured, context = texts.features(context.idf), replace(context, stats=texts.stats)
-    context = signals.with_features(context, measured, len(found.arms["text_lexical"]), res.embedder.similarity)
-    return Measured(found, context, measured, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
+    context = signals.with_features(
+        context, measured, len(recorded_candidates.arms["text_lexical"]), res.embedder.similarity
+    )
+    return Measured(recorded_candidates, context, measured, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
 
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
@@ -313,29 +315,29 @@ async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tupl
     read: Callable[[Sequence[UUID]], Awaitable[LeanMemories]] = partial(_memories_and_turns, session, query)
     if query.as_of is not None:
         read = partial(recorded.get_many, session, query.scope.workspace_id, moment=query.as_of)
-    found, count = await direct.page_of_ids(ids, read)
-    return found, query.skip + count if count < len(ids) else None
+    by_id, count = await direct.page_of_ids(ids, read)
+    return by_id, query.skip + count if count < len(ids) else None
 
 
 async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID]) -> dict[UUID, LeanMemory]:
     workspace_id = query.scope.workspace_id
     read = memories.get_many if query.detail == "full" else memories.get_lean
-    found = {**await read(session, workspace_id, ids)}
-    if of_turns := [each for each in ids if each not in found]:
+    by_id = {**await read(session, workspace_id, ids)}
+    if of_turns := [each for each in ids if each not in by_id]:
         said = await turns.get_many(session, workspace_id, of_turns)
-        found |= {key: memory_of(turn) for key, turn in said.items()}
-    return found
+        by_id |= {key: memory_of(turn) for key, turn in said.items()}
+    return by_id
 
 
-async def _drop_repeated(session: Session, query: Query, found: LeanMemories) -> LeanMemories:
+async def _drop_repeated(session: Session, query: Query, by_id: LeanMemories) -> LeanMemories:
     """The hits without the messages whose facts are among them: the message is only the source of the fact."""
-    said = {key: memory for key, memory in found.items() if memory.source == "memory"}
+    said = {key: memory for key, memory in by_id.items() if memory.source == "memory"}
     messages = {key: memory.conversation_id for key, memory in said.items() if memory.turn_index is not None}
     facts = [key for key, memory in said.items() if key not in messages and memory.conversation_id in messages.values()]
     if not (messages and facts) or query.as_of is not None:
-        return found
+        return by_id
     stated = await sources.find_stated(session, query.scope.workspace_id, facts, list(messages))
-    return {key: memory for key, memory in found.items() if key not in stated}
+    return {key: memory for key, memory in by_id.items() if key not in stated}
 
 
 async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
@@ -363,18 +365,18 @@ def _rank(context: QueryContext, measured: Features, columns: Columns, limit: in
 
 
 @tracing.trace("finish")
-async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) -> SearchResult:
+async def finish(prepared: PreparedSearch, results: ReadSearch, res: Resources) -> SearchResult:
     """The final hits, after the reranker has seen them; holds no connection."""
     query, stopwatch = prepared.query, prepared.stopwatch
-    candidates = found.measured.found
-    ranked, warnings = list(found.ranked), (*prepared.text.vectors.warnings, *found.measured.warnings)
+    candidates = results.measured.candidates
+    ranked, warnings = list(results.ranked), (*prepared.text.vectors.warnings, *results.measured.warnings)
     if query.ranking.rerank or rerank.count_shown(query, res):
-        texts: dict[Hashable, str] = {each: row.text for each, row in found.memories.items()}
+        texts: dict[Hashable, str] = {each: row.text for each, row in results.memories.items()}
         ranked, prepared.used["rerank"], more = await rerank.rerank(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
-    ranked = _choose_hits(prepared, ranked, found.memories)
-    hits = tuple(_hit(each, place, found, res) for place, each in enumerate(ranked))
+    ranked = _choose_hits(prepared, ranked, results.memories)
+    hits = tuple(_hit(each, place, results, res) for place, each in enumerate(ranked))
     probable = tuple(hit for hit in hits if is_probable(hit.answer_probability, query.min_probability))
     arm_counts = {name: len(arm) for name, arm in candidates.arms.items()}
     _record(prepared, arm_counts)
@@ -384,28 +386,28 @@ async def finish(prepared: PreparedSearch, found: ReadSearch, res: Resources) ->
         warnings,
         prepared.used,
         SearchDetails(arm_counts, candidates.text_count, stopwatch.ms) if query.explain else None,
-        explanation.place(found.explanation, hits, probable) if found.explanation else None,
-        found.measured.context.entities.ids,
-        found.answer.probability if found.answer else None,
-        found.read_on if len(ranked) < query.limit else None,
+        explanation.place(results.explanation, hits, probable) if results.explanation else None,
+        results.measured.context.entities.ids,
+        results.answer.probability if results.answer else None,
+        results.read_on if len(ranked) < query.limit else None,
     )
 
 
-def _choose_hits(prepared: PreparedSearch, ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:
+def _choose_hits(prepared: PreparedSearch, ranked: Sequence[Ranked], by_id: LeanMemories) -> list[Ranked]:
     """The hits of the answer, each text once; current memories come first, unless the query looks back."""
     query, parsed = prepared.query, prepared.text.parsed
     if not (parsed.looks_back or parsed.time):
-        ranked = current_first(ranked, currency.newer(found))
-    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in found]
-    return _each_once(ranked, found)[: query.limit]
+        ranked = current_first(ranked, currency.newer(by_id))
+    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in by_id]
+    return _each_once(ranked, by_id)[: query.limit]
 
 
-def _each_once(ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:
+def _each_once(ranked: Sequence[Ranked], by_id: LeanMemories) -> list[Ranked]:
     """The hits without those that rank higher in another channel: a memory and its promoted copy have the same text."""
     first: dict[tuple[str | None, ...], str] = {}
     kept = []
     for each in ranked:
-        memory = found[_id(each)]
+        memory = by_id[_id(each)]
         scope = memory.scope
         said = (memory.hash, scope.user_id, scope.agent_id, scope.run_id)
         if first.setdefault(said, scope.channel) == scope.channel:
@@ -413,13 +415,13 @@ def _each_once(ranked: Sequence[Ranked], found: LeanMemories) -> list[Ranked]:
     return kept
 
 
-def _hit(ranked: Ranked, place: int, found: ReadSearch, res: Resources) -> Hit:
+def _hit(ranked: Ranked, place: int, results: ReadSearch, res: Resources) -> Hit:
     key = _id(ranked)
-    cosine = found.cosines[key]
+    cosine = results.cosines[key]
     similarity = res.embedder.query_similarity(cosine) if cosine is not None else None
-    probability = found.answer.of_hit(key, place) if found.answer else None
-    said_later = found.later.get(key, ())
-    return Hit(found.memories[key], ranked.score, similarity, ranked.terms, ranked.factors, probability, said_later)
+    probability = results.answer.of_hit(key, place) if results.answer else None
+    said_later = results.later.get(key, ())
+    return Hit(results.memories[key], ranked.score, similarity, ranked.terms, ranked.factors, probability, said_later)
 
 
 def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:

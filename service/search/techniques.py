@@ -115,27 +115,27 @@ class QueryVectors:
 
 async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
     """Returns the query with the filters that its text asks for; a filter of the caller stays."""
-    began, how, found = time.perf_counter(), _RULES, None
+    began, how, narrowed = time.perf_counter(), _RULES, None
     reference, zone = query.reference or res.clock(), query.timezone or res.settings.memories.timezone
     if res.llm is not None:
         request = prompts.self_query(query.text, reference=reference, timezone=zone)
         try:
             reply = await _complete(query, request, _Filters, res)
-            found, how = _by_model(query, reply), _MODEL
+            narrowed, how = _by_model(query, reply), _MODEL
         except LlmError:
             how = f"{_RULES}: {_FAILED}"
-    if found is None:
-        found = await res.rules.run_if_long(len(query.text), _by_rules, query, reference, ZoneInfo(zone))
-    old, new = query.narrow, found.narrow
+    if narrowed is None:
+        narrowed = await res.rules.run_if_long(len(query.text), _by_rules, query, reference, ZoneInfo(zone))
+    old, new = query.narrow, narrowed.narrow
     changed = {
-        "time": query.window != found.window,
+        "time": query.window != narrowed.window,
         "types": old.types != new.types,
         "tags": old.tags != new.tags,
         "filters": old.filters != new.filters,
     }
     added = [name for name, differs in changed.items() if differs]
     note = f"{how}: {', '.join(added)}" if added else f"{how}: nothing to filter by"
-    return found, {"self_query": TechniqueUse(elapsed_ms(began), len(added), note)}
+    return narrowed, {"self_query": TechniqueUse(elapsed_ms(began), len(added), note)}
 
 
 async def widen(query: Query, res: Resources) -> AddedTexts:
@@ -143,9 +143,9 @@ async def widen(query: Query, res: Resources) -> AddedTexts:
     on = query.ranking.techniques
     wanted = {"query_expansion": (on.query_expansion, _expand), "hyde": (on.hyde, _imagine)}
     running = {name: ask(query, res) for name, (switched, ask) in wanted.items() if switched}
-    found = dict(zip(running, await asyncio.gather(*running.values()), strict=True))
-    texts = tuple(dict.fromkeys(text for each, _ in found.values() for text in each))
-    return AddedTexts(texts, {name: used for name, (_, used) in found.items()})
+    results = dict(zip(running, await asyncio.gather(*running.values()), strict=True))
+    texts = tuple(dict.fromkeys(text for each, _ in results.values() for text in each))
+    return AddedTexts(texts, {name: used for name, (_, used) in results.items()})
 
 
 async def mean_vector(
@@ -166,12 +166,12 @@ async def mean_vector(
 
 async def _generic_request(owner: UUID, res: Resources) -> Vector:
     """The mean vector of requests for nothing in particular; computed once per process."""
-    found = res.common.get(res.embedder.identity)
-    if found is None:
+    vector = res.common.get(res.embedder.identity)
+    if vector is None:
         queries = [await res.embedder.embed_query(owner, text) for text in GENERIC_REQUESTS]
         notes = await res.embedder.embed(owner, GENERIC_REQUESTS)
-        found = res.common[res.embedder.identity] = np.mean([*queries, *notes], axis=0, dtype=np.float32)
-    return found
+        vector = res.common[res.embedder.identity] = np.mean([*queries, *notes], axis=0, dtype=np.float32)
+    return vector
 
 
 async def _expand(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:

@@ -221,9 +221,9 @@ def read(text: str) -> Spoken:
     offset = spoken.end() if spoken else 0
     own = text[offset:]
     speaker = spoken["name"] if spoken else None
-    found = tuple(_statement(own, start, end, speaker) for start, end in sentences.split(own))
+    statements = tuple(_statement(own, start, end, speaker) for start, end in sentences.split(own))
     context = taken_up["context"] if taken_up else ""
-    return Spoken(text, speaker, context, own, offset, found)
+    return Spoken(text, speaker, context, own, offset, statements)
 
 
 def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence:
@@ -236,15 +236,15 @@ def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence
 def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
     """The people a sentence is about: its speaker, and the names in it."""
     bare = _LEAD.sub("", sentence)
-    found = {value.key for value in text_values.names(bare)}
+    subjects = {value.key for value in text_values.names(bare)}
     first = _FIRST_NAME.match(bare)
     if first is not None and not is_common(first.group(1)):
-        found.add(first.group(1).casefold())
+        subjects.add(first.group(1).casefold())
     if _FIRST_PERSON.search(sentence):
-        found.add((speaker or "user").casefold())
+        subjects.add((speaker or "user").casefold())
     if re.match(r"(?i)\W*(?:the )?user\b", bare):
-        found.add("user")
-    return frozenset(found)
+        subjects.add("user")
+    return frozenset(subjects)
 
 
 def _bare(text: str) -> str:

@@ -62,22 +62,22 @@ async def from_messages(
 def _read(text: str, sources: SourceTurns) -> ReadOut | None:
     """The facts in an answer; None if it cannot be read. Prose counts as an empty list if it says that there is nothing
     and repeats no words of the messages: "found no job in Bergen" may be a fact."""
-    found = read(text, sources.zone, sources.known)
-    if found is None and says_nothing(text):
+    facts = read(text, sources.zone, sources.known)
+    if facts is None and says_nothing(text):
         said = frozenset().union(*(content_words(utterance.text) for utterance in sources.messages))
         return None if said & content_words(text) else ReadOut(())
-    return found
+    return facts
 
 
-def _reply_warnings(found: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
+def _reply_warnings(read_out: ReadOut, reply: LlmReply, stated: int) -> tuple[str, ...]:
     """The warnings about an answer that can be used nevertheless."""
     warnings = []
     if reply.truncated:
         warnings.append("llm_truncated: the model's answer was cut off; it reads the messages again in parts.")
-    if found.unreadable:
-        warnings.append(f"unreadable_facts: {found.unreadable} of the model's entries were no facts.")
-    if stated < len(found.facts):
-        warnings.append(f"instruction_ignored: {len(found.facts) - stated} were orders to the memory, not facts.")
+    if read_out.unreadable:
+        warnings.append(f"unreadable_facts: {read_out.unreadable} of the model's entries were no facts.")
+    if stated < len(read_out.facts):
+        warnings.append(f"instruction_ignored: {len(read_out.facts) - stated} were orders to the memory, not facts.")
     if stated > MAX_FACTS:
         warnings.append(f"too_many_facts: {stated} were extracted, {MAX_FACTS} are kept.")
     return tuple(warnings)

@@ -155,9 +155,9 @@ def _short(value: Any) -> str | None:
 def _parse_relations(value: Any) -> list[NamedRelation]:
     if not isinstance(value, list):
         return []
-    found = []
+    relations = []
     for each in value:
         parts = [each.get(key) for key in ("source", "relation", "target")] if isinstance(each, dict) else []
         if len(parts) == 3 and all(isinstance(part, str) and part.strip() for part in parts):
-            found.append(NamedRelation(*(str(part).strip()[:200] for part in parts)))
-    return found
+            relations.append(NamedRelation(*(str(part).strip()[:200] for part in parts)))
+    return relations

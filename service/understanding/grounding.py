@@ -141,7 +141,7 @@ def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
 
 def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
     """The quotes that the rules keep of the messages."""
-    found = talk.read(sources.messages, sources.before, sources.zone)
+    read = talk.read(sources.messages, sources.before, sources.zone)
     return tuple(
         Fact(
             text=CleanText(quote.text),
@@ -153,5 +153,5 @@ def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
             also=quote.also,
             by_assistant=sources.messages[quote.message].by_assistant,
         )
-        for quote in found
+        for quote in read
     )

@@ -31,9 +31,9 @@ async def archive_faded(
     """Archives the next faded memories; returns how many, and the id to continue after, None at the end."""
     async with res.db.read(workspace_id) as session:
         ids = await fading.list_faded(session, workspace_id, which, after=after, batch=ARCHIVED_AT_ONCE)
-        found = await memories.get_many(session, workspace_id, ids)
+        by_id = await memories.get_many(session, workspace_id, ids)
     count = 0
-    for scope, group in groupby(sorted(found.values(), key=_owner), key=lambda each: each.scope):
+    for scope, group in groupby(sorted(by_id.values(), key=_owner), key=lambda each: each.scope):
         count += await _archive(scope, sorted(memory.id for memory in group), res, request)
     return count, ids[-1] if len(ids) == ARCHIVED_AT_ONCE else None
 

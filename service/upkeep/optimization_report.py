@@ -130,14 +130,14 @@ async def _redundant(
     whole = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, by_id)) == 2]
     texts = [(newer.text, older.text, float(pair.detail["similarity"])) for pair, older, newer in whole]
     links = await res.rules.run(compare.relate_each, texts) if texts else []
-    found = {}
+    redundant = {}
     for (pair, older, newer), link in zip(whole, links, strict=True):
         if link is None or link.kind is not LinkKind.SAME:
             continue
         change = CleanupChange("duplicates", newer.id, newer.version, older.id, older.version)
         reason = f"It says the same; the two are {pair.detail['similarity']:.2f} similar."
-        found[pair.place] = CleanupFinding(change, reason, 1, "memories", _start(newer), _start(older))
-    return found
+        redundant[pair.place] = CleanupFinding(change, reason, 1, "memories", _start(newer), _start(older))
+    return redundant
 
 
 def began(memory: Memory) -> tuple[datetime, datetime, UUID]:

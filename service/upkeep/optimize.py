@@ -97,10 +97,10 @@ async def _check(session: Session, workspace_id: UUID, changes: Sequence[Cleanup
 
 
 def _by_section(changes: Sequence[CleanupChange]) -> Mapping[Section, list[CleanupChange]]:
-    found: dict[Section, list[CleanupChange]] = {}
+    by_section: dict[Section, list[CleanupChange]] = {}
     for change in changes:
-        found.setdefault(change.section, []).append(change)
-    return found
+        by_section.setdefault(change.section, []).append(change)
+    return by_section
 
 
 def _conflict(place: int, change: CleanupChange) -> Conflict:

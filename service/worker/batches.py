@@ -57,9 +57,9 @@ def split(jobs: Sequence[Job], group: ClaimGroup) -> list[Batch]:
         else:
             alone.append((job,))
     together = []
-    for (_, kind), found in joint.items():
+    for (_, kind), grouped in joint.items():
         size = group.batch_size(kind)
-        together += [tuple(found[start : start + size]) for start in range(0, len(found), size)]
+        together += [tuple(grouped[start : start + size]) for start in range(0, len(grouped), size)]
     return alone + together
 
 

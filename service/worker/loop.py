@@ -173,9 +173,9 @@ class Worker:
                 more = more or batches.may_have_left_some(jobs, limit)
                 if jobs:
                     self._lanes[group] = (jobs[-1].workspace_id, jobs[-1].kind)
-                    found = batches.split(jobs, group)
-                    claimed += found
-                    room -= len(found)
+                    groups = batches.split(jobs, group)
+                    claimed += groups
+                    room -= len(groups)
         for batch in claimed:
             self._recorder.take(batch)
             self._start(batch)
@@ -233,7 +233,7 @@ class Worker:
         job = batch[0]
         about = {"job": job.kind, "job_id": str(job.id), "workspace": str(job.workspace_id), "jobs": len(batch)}
         with tracing.span(f"job {job.kind}", "CONSUMER", {"loxodon.jobs": len(batch), "loxodon.job_id": str(job.id)}):
-            about |= {"trace_id": found} if (found := tracing.trace_id()) else {}
+            about |= {"trace_id": trace_id} if (trace_id := tracing.trace_id()) else {}
             with bound_contextvars(**about):
                 await self._run_with_log(batch)
 

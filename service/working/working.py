@@ -90,10 +90,10 @@ async def put_goal(
     agent have no such goal, and what `put` raises."""
     if goal_id is not None:
         async with res.db.read(scope.workspace_id) as session:
-            found = await working.goal_description(session, scope, goal_id)
-        if found is None:
+            described = await working.goal_description(session, scope, goal_id)
+        if described is None:
             raise NotFound("goal_id: there is no goal with this id.", field="goal_id")
-        description = description or found
+        description = description or described
     value = {"goal_id": str(goal_id) if goal_id else None, "description": description}
     return await put(scope, WorkingKind.GOAL, ONLY, value, res, ttl_s=ttl_s, expected=expected)
 

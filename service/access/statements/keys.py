@@ -190,13 +190,13 @@ async def note_uses(session: Session, workspace_id: UUID, uses: Mapping[UUID, da
 
 async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> bool:
     """Revokes a key; False if there is none with that id. Revoking twice keeps the first time."""
-    found = await session.execute(
+    result = await session.execute(
         update(API_KEY)
         .where(API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id)
         .values(revoked_at=func.coalesce(API_KEY.c.revoked_at, func.now()))
         .returning(API_KEY.c.id)
     )
-    return found.first() is not None
+    return result.first() is not None
 
 
 async def workspace(session: Session, workspace_id: UUID) -> WorkspaceInfo:

@@ -149,8 +149,8 @@ async def health(request: Request) -> Response:
 )
 async def health_details(res: ResourcesOf, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """503 if the database does not answer within 2 s or has a schema that this version cannot serve."""
-    found = await _details(res)
-    return JSONResponse(found.model_dump(), _http_status(found.status))
+    details = await _details(res)
+    return JSONResponse(details.model_dump(), _http_status(details.status))
 
 
 @router.get(

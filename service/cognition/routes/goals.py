@@ -81,8 +81,8 @@ async def list_goals(
 ) -> GoalPage:
     """Newest first; with `channel`, those of that channel and of _global."""
     wanted = GoalFilter(GoalStatus(status) if status else None, parent_id, due_before)
-    found = await goals.list_goals(scope, wanted, res, after=cursors.decode(cursor), limit=limit + 1)
-    page, last = cursors.cut(found, limit)
+    listed = await goals.list_goals(scope, wanted, res, after=cursors.decode(cursor), limit=limit + 1)
+    page, last = cursors.cut(listed, limit)
     now = res.clock()
     return GoalPage(
         results=[goal_response(goal, now) for goal in page],

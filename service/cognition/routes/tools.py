@@ -114,8 +114,8 @@ async def get_tool_stats(
 ) -> ToolStatsResponse:
     """Computed from the invocations, as far back as they are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)
-    found = await procedures.tool_stats(scope, wanted, res)
-    return ToolStatsResponse(results=[ToolStatsItem.of(each) for each in found])
+    stats = await procedures.tool_stats(scope, wanted, res)
+    return ToolStatsResponse(results=[ToolStatsItem.of(each) for each in stats])
 
 
 @router.get("/tools", summary="List the tools of the workspace", responses=READ)
@@ -127,8 +127,8 @@ async def list_tools(
 ) -> ToolPage:
     """Running totals, by name; they stay when old invocations are deleted."""
     after = None if cursor is None else cursors.unpack(cursor, str)
-    found = await procedures.list_tools(caller.workspace_id, res, after=after, limit=limit + 1)
-    page, last = cursors.cut(found, limit)
+    totals = await procedures.list_tools(caller.workspace_id, res, after=after, limit=limit + 1)
+    page, last = cursors.cut(totals, limit)
     return ToolPage(
         results=[ToolResponse.of(each) for each in page], next_cursor=cursors.pack(last.name) if last else None
     )

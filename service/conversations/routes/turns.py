@@ -49,9 +49,9 @@ async def list_recent_turns(
     since = None if hours is None else res.clock() - timedelta(hours=hours)
     before = cursors.counts(cursor)
     read = await reading.recent_turns(scope, res, since=since, channels=channels or (), skip=before[0], limit=limit + 1)
-    (found,), more = cursors.cut_each(before, limit, read)
-    note("turns/recent", scope, found, kind="episodic", channels=channels or (), hours=hours, limit=limit)
-    return send_json({"results": [turn_item(each, detail) for each in found], "next_cursor": more})
+    (page,), more = cursors.cut_each(before, limit, read)
+    note("turns/recent", scope, page, kind="episodic", channels=channels or (), hours=hours, limit=limit)
+    return send_json({"results": [turn_item(each, detail) for each in page], "next_cursor": more})
 
 
 @router.get(

@@ -159,11 +159,11 @@ async def rebuild(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> 
     if not ids:
         return
     await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})
-    found = await texts_of(session, workspace_id, ids)
+    rebuilt = await texts_of(session, workspace_id, ids)
     await session.execute(NO_VECTORS, {"workspace": workspace_id, "ids": list(ids)})
-    for memory_id, texts in found.items():
+    for memory_id, texts in rebuilt.items():
         await _columns(session, workspace_id, memory_id, texts)
-    await enqueue(session, workspace_id, list(found))
+    await enqueue(session, workspace_id, list(rebuilt))
 
 
 async def enqueue(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
@@ -182,13 +182,13 @@ async def enqueue_conversations(session: Session, workspace_id: UUID, conversati
 async def texts_of(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, ContextTexts]:
     """The texts by memory, of those that exist and are turns."""
     rows = (await session.execute(TURNS_BEFORE, {"workspace": workspace_id, "ids": list(ids)})).all()
-    found = {}
+    texts = {}
     for memory_id, group in groupby(rows, key=attrgetter("id")):
         lines = list(group)
         turn = ContextTurn(CleanText(lines[0].content), lines[0].speaker)
         before = [ContextTurn(CleanText(line.before), line.before_by) for line in lines if line.before is not None]
-        found[memory_id] = ContextTexts(context.lexical(turn, before), context.embedded(turn, before))
-    return found
+        texts[memory_id] = ContextTexts(context.lexical(turn, before), context.embedded(turn, before))
+    return texts
 
 
 async def store(

@@ -155,14 +155,14 @@ async def take_back(
 ) -> None:
     """Restores the sentences that this change of a memory withdrew (`everything`: that any change did)."""
     values = {"workspace": workspace_id, "id": memory_id, "entry": entry, "all": everything}
-    found = await direct.fetch(session, TAKE_BACK, values)
-    await refresh(session, workspace_id, {row.turn_id for row in found})
+    rows = await direct.fetch(session, TAKE_BACK, values)
+    await refresh(session, workspace_id, {row.turn_id for row in rows})
 
 
 async def turns_shared_with(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
     """Turns of these memories with withdrawn sentences."""
-    found = await direct.fetch(session, SHARED_TURNS, {"workspace": workspace_id, "ids": list(ids)})
-    return [row.turn_id for row in found]
+    rows = await direct.fetch(session, SHARED_TURNS, {"workspace": workspace_id, "ids": list(ids)})
+    return [row.turn_id for row in rows]
 
 
 async def of_turns(session: Session, workspace_id: UUID, turn_ids: Sequence[UUID]) -> dict[UUID, list[WithdrawnSpan]]:
@@ -177,11 +177,11 @@ async def read_kept(
     session: Session, workspace_id: UUID, turn_ids: Sequence[UUID], *, besides: Sequence[UUID] = ()
 ) -> dict[UUID, list[withdrawal.Span]]:
     """The spans by turn that memories other than `besides` still need."""
-    found: dict[UUID, list[withdrawal.Span]] = {}
+    spans: dict[UUID, list[withdrawal.Span]] = {}
     values = {"workspace": workspace_id, "turns": list(turn_ids), "besides": list(besides)}
     for row in await direct.fetch(session, KEPT, values):
-        found.setdefault(row.turn_id, []).append((row.start, row.end))
-    return found
+        spans.setdefault(row.turn_id, []).append((row.start, row.end))
+    return spans
 
 
 def hidden_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> list[withdrawal.Span]:

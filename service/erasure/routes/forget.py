@@ -149,18 +149,18 @@ def _uuid(given: str) -> UUID:
         raise InvalidInput("ids: each must be the UUID of a memory.", field="ids") from None
 
 
-def _answer(found: Forgotten, *, dry_run: bool) -> StoredAnswer:
-    plan, gone = found.plan, found.receipt is not None
+def _answer(forgotten: Forgotten, *, dry_run: bool) -> StoredAnswer:
+    plan, gone = forgotten.plan, forgotten.receipt is not None
     body = ForgetResponse(
         dry_run=dry_run,
-        removed=found.carried_out,
+        removed=forgotten.carried_out,
         matched=plan.matched,
         explanation=plan.explanation,
         memories=[_memory(target, hidden=gone) for target in plan.memories],
         turns=[_sentence(sentence, hidden=gone) for sentence in plan.sentences],
         near_misses=[_memory(target, hidden=False) for target in plan.near],
-        receipt=receipt_response(found.receipt) if found.receipt is not None else None,
-        warnings=list(found.warnings),
+        receipt=receipt_response(forgotten.receipt) if forgotten.receipt is not None else None,
+        warnings=list(forgotten.warnings),
     )
     return answer(200, body)
 

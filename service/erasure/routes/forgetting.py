@@ -168,11 +168,11 @@ def receipt_response(receipt: PurgeReceipt) -> PurgeReceiptResponse:
     return PurgeReceiptResponse.of(receipt, purged=True, counts=dict(receipt.counts))
 
 
-def answer_count(found: ForgottenScope) -> StoredAnswer:
+def answer_count(forgotten: ForgottenScope) -> StoredAnswer:
     """200 with the count, or 202 with the operation."""
-    accepted = found.operation_id
+    accepted = forgotten.operation_id
     body = ScopeDeletionResponse(
-        deleted=found.deleted,
+        deleted=forgotten.deleted,
         status="done" if accepted is None else "queued",
         operation_id=accepted,
         url=None if accepted is None else url_of(accepted),
@@ -180,7 +180,9 @@ def answer_count(found: ForgottenScope) -> StoredAnswer:
     return answer(200 if accepted is None else 202, body)
 
 
-def answer_deleted(found: ForgottenMemory) -> StoredAnswer:
-    message = f"Memory {found.id} deleted"
-    body = DeletedMemoryResponse(id=found.id, deleted=True, already_deleted=found.already_deleted, message=message)
+def answer_deleted(forgotten: ForgottenMemory) -> StoredAnswer:
+    message = f"Memory {forgotten.id} deleted"
+    body = DeletedMemoryResponse(
+        id=forgotten.id, deleted=True, already_deleted=forgotten.already_deleted, message=message
+    )
     return answer(200, body)

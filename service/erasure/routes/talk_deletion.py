@@ -95,6 +95,6 @@ async def delete_turn(
     return send(_answer(await forget_conversation.delete(talk, res, write.answered_by(_answer), with_facts=facts)))
 
 
-def _answer(found: DeletedTalk) -> StoredAnswer:
-    body = DeletedTalkResponse.of(found, deleted=True)
+def _answer(deleted: DeletedTalk) -> StoredAnswer:
+    body = DeletedTalkResponse.of(deleted, deleted=True)
     return answer(200, body)

@@ -192,14 +192,14 @@ def shift(span: WithdrawnSpan, removed: Sequence[Span]) -> tuple[int, int]:
 
 
 async def _all(session: Session, shape: str, rows: Condition) -> list[Any]:
-    found: list[Any] = []
+    everything: list[Any] = []
     after: UUID | None = None
     while True:
         values = {**rows.values, "after": after, "page": PAGE}
         page = (await session.execute(_fill_in(shape, rows.sql), values)).all()
-        found += page
+        everything += page
         if len(page) < PAGE:
-            return found
+            return everything
         after = page[-1].id
 
 

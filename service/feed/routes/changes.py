@@ -135,10 +135,10 @@ def place_of(cursor: str | None) -> FeedPlace | None:
 
 
 def _number(text: str) -> int:
-    found = int(text)
-    if not 0 <= found < 2**63:
+    number = int(text)
+    if not 0 <= number < 2**63:
         raise ValueError
-    return found
+    return number
 
 
 def cursor_of(place: FeedPlace) -> str:

@@ -125,15 +125,15 @@ async def entries(
     may be more, because `limit` or the most entries of one read was reached."""
     values = {"workspace": workspace_id, "position": after.position, "seq": after.seq, "limit": limit}
     rows = await direct.page(session, PAGES[is_walled(session)], values, _position_of)
-    found = [entry for _, entry in rows if entry is not None]
+    entries_read = [entry for _, entry in rows if entry is not None]
     end = rows[-1][0] if rows else after
-    return found, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
+    return entries_read, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
 
 
 async def entry_at(session: Session, workspace_id: UUID, at: FeedPosition) -> FeedEntry | None:
     """The change at this position; None if it was erased."""
-    found, _, _ = await entries(session, workspace_id, FeedPosition(at.position, at.seq - 1), limit=1)
-    return found[0] if found and found[0].at == at else None
+    read, _, _ = await entries(session, workspace_id, FeedPosition(at.position, at.seq - 1), limit=1)
+    return read[0] if read and read[0].at == at else None
 
 
 async def newest(session: Session, workspace_id: UUID) -> FeedPosition:

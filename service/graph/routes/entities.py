@@ -91,10 +91,10 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     scope = list_scope(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
-    found = await reading.list_entities(
+    listed = await reading.list_entities(
         scope, res, kind=kind, conversation=body.conversation_id, after=after, limit=body.limit + 1
     )
-    page, last = cursors.cut(found, body.limit)
+    page, last = cursors.cut(listed, body.limit)
     more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None
     return EntityPage(results=[EntityResponse.of(each) for _, each in page], next_cursor=more)
 
@@ -119,8 +119,8 @@ async def upsert_entity(
     return send(_answer(await entity.upsert(owner, new, vector, res, write.answered_by(_answer), expected=expected)))
 
 
-def _answer(found: tuple[Entity, bool]) -> StoredAnswer:
-    return answer(201 if found[1] else 200, EntityResponse.of(found[0]))
+def _answer(upserted: tuple[Entity, bool]) -> StoredAnswer:
+    return answer(201 if upserted[1] else 200, EntityResponse.of(upserted[0]))
 
 
 @router.get("/search", summary="Search entities by name or meaning", responses=errors.keyed(400, 422, 429))
@@ -177,8 +177,8 @@ async def delete_entity(
     return send(_answer_removal(await entity.remove(caller.workspace_id, wanted, res, context, expected=expected)))
 
 
-def _answer_removal(found: Entity) -> StoredAnswer:
-    return answer(200, DeletedEntityResponse(id=found.id, deleted=True))
+def _answer_removal(removed: Entity) -> StoredAnswer:
+    return answer(200, DeletedEntityResponse(id=removed.id, deleted=True))
 
 
 @router.post(

@@ -52,10 +52,10 @@ async def _conditions(
     valid_at: Annotated[Time | None, Query(description="Relations valid at this moment; default now")] = None,
     include_invalid: Annotated[bool, Query(description="Include relations that are not valid at that moment")] = False,
 ) -> EdgeFilter:
-    found = tuple(dict.fromkeys(normalise(part) for part in split(types, "types")))
-    if "" in found or len(found) > MAX_TYPES:
+    wanted = tuple(dict.fromkeys(normalise(part) for part in split(types, "types")))
+    if "" in wanted or len(wanted) > MAX_TYPES:
         raise InvalidInput(f"types: at most {MAX_TYPES}, each with a letter.", field="types")
-    return EdgeFilter(None if include_invalid else valid_at or res.clock(), found)
+    return EdgeFilter(None if include_invalid else valid_at or res.clock(), wanted)
 
 
 EdgeFilterOf = Annotated[EdgeFilter, Depends(_conditions)]
@@ -78,8 +78,8 @@ async def list_entity_relations(
     """Relations in both directions, strongest first. Without scope ids, those of every entity with this name in the
     workspace."""
     after = cursors.unpack(cursor, _place) if cursor else None
-    named, found = await reading.relations_of(seen, name, edges, res, after=after, limit=limit + 1, counts=counts)
-    page, last = cursors.cut(found, limit)
+    named, relations = await reading.relations_of(seen, name, edges, res, after=after, limit=limit + 1, counts=counts)
+    page, last = cursors.cut(relations, limit)
     more = None
     if last:
         edge, direction = last[0].relation, last[1]
@@ -112,8 +112,8 @@ async def create_entity_relation(
     return send(shown(await entity.relate(caller.workspace_id, new, res, write.answered_by(shown))))
 
 
-def _answer_relation(found: tuple[EntityRelation, bool], source: str, target: str) -> StoredAnswer:
-    return answer(201 if found[1] else 200, relation_response(ShownRelation(found[0], source, target, [])))
+def _answer_relation(put: tuple[EntityRelation, bool], source: str, target: str) -> StoredAnswer:
+    return answer(201 if put[1] else 200, relation_response(ShownRelation(put[0], source, target, [])))
 
 
 @router.delete(

@@ -227,10 +227,10 @@ async def walk(session: Session, workspace_id: UUID, start: UUID, options: WalkO
             "room": room + 1,
         }
         rows = (await session.execute(STEP, values)).all()
-        found = [WalkStep(row.far, depth, _relation(row)) for row in rows if row.far is not None]
-        truncated |= bool(rows[0].truncated) or len(found) > room
-        steps += found[:room]
-        frontier = [step.memory_id for step in found[:room]]
+        reached = [WalkStep(row.far, depth, _relation(row)) for row in rows if row.far is not None]
+        truncated |= bool(rows[0].truncated) or len(reached) > room
+        steps += reached[:room]
+        frontier = [step.memory_id for step in reached[:room]]
         if not frontier or (len(steps) >= options.limit and truncated):
             break
     return Walk(tuple(steps), truncated)
@@ -243,12 +243,12 @@ async def strongest(
     if not ids:
         return {}
     rows = await session.execute(NEIGHBOURS, _values(workspace_id, ids, WalkOptions(1, each, each), now))
-    found: dict[UUID, list[WalkStep]] = {}
+    steps_from: dict[UUID, list[WalkStep]] = {}
     for row in rows:
-        steps = found.setdefault(row.near, [])
+        steps = steps_from.setdefault(row.near, [])
         if len(steps) < each:
             steps.append(WalkStep(row.far, 1, _relation(row)))
-    return found
+    return steps_from
 
 
 async def read_connected(
@@ -258,11 +258,11 @@ async def read_connected(
     `memory m`. Reads SPARE times as many edges."""
     if not each:
         return {}
-    found = await strongest(session, workspace_id, ids, each=each * SPARE, now=now)
-    ends = list({step.memory_id for steps in found.values() for step in steps})
+    steps_from = await strongest(session, workspace_id, ids, each=each * SPARE, now=now)
+    ends = list({step.memory_id for steps in steps_from.values() for step in steps})
     seen = set(await session.scalars(_among(rows.sql), {**rows.values, "ends": ends})) if ends else set()
-    kept: dict[UUID, dict[UUID, WalkStep]] = {near: {} for near in found}
-    for near, steps in found.items():
+    kept: dict[UUID, dict[UUID, WalkStep]] = {near: {} for near in steps_from}
+    for near, steps in steps_from.items():
         for step in steps:
             if step.memory_id in seen:
                 kept[near].setdefault(step.memory_id, step)

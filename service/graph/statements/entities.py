@@ -207,8 +207,8 @@ async def page(
 async def find_id(session: Session, owner: EntityOwner, name: str) -> UUID | None:
     """The entity of exactly this owner with the name, or else with the alias."""
     values = {**_owner(owner), "key": key(name)}
-    found: UUID | None = await session.scalar(BY_NAME, values)
-    return found or await session.scalar(BY_ALIAS, values)
+    entity_id: UUID | None = await session.scalar(BY_NAME, values)
+    return entity_id or await session.scalar(BY_ALIAS, values)
 
 
 async def lock(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:

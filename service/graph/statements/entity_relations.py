@@ -249,10 +249,10 @@ async def evidence(
     session: Session, workspace_id: UUID, edge_ids: Sequence[UUID], *, each: int
 ) -> dict[UUID, list[UUID]]:
     """For each edge up to `each` memories that are evidence for it."""
-    found: dict[UUID, list[UUID]] = {}
+    memory_ids: dict[UUID, list[UUID]] = {}
     for row in await session.execute(MEMORIES_OF, {"workspace": workspace_id, "ids": list(edge_ids), "each": each}):
-        found.setdefault(row.id, []).append(row.memory_id)
-    return found
+        memory_ids.setdefault(row.id, []).append(row.memory_id)
+    return memory_ids
 
 
 async def page(

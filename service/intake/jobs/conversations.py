@@ -91,12 +91,12 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     turns. Done when no turn is left; tried again while the model is unavailable."""
     if "conversation_id" not in job.payload:
         return await (workspaces.start("consolidate", res) if job.workspace_id == NIL_WORKSPACE else _queue(job, res))
-    found = await _find_kept(job, res)
-    if found is None:
+    kept = await _find_kept(job, res)
+    if kept is None:
         return None
     own = await workspaces.with_own_settings(job, res)
     try:
-        facts = await _read(job, *found, own, f"job:{job.id}")
+        facts = await _read(job, *kept, own, f"job:{job.id}")
     except TurnsGone:
         if await _find_kept(job, res) is None:
             return None
@@ -140,10 +140,12 @@ async def _queue(job: Job, res: Resources) -> Counts:
     last: UUID | None = NIL_WORKSPACE
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:
-            found = await unread.find(session, job.workspace_id, owner, after=last, quiet=QUIET, kept=kept, batch=batch)
-            await queue.enqueue(session, job.workspace_id, [_job_of(each, own) for each in found])
-            queued += len(found)
-        last = found[-1].conversation_id if len(found) == batch else None
+            unread_turns = await unread.find(
+                session, job.workspace_id, owner, after=last, quiet=QUIET, kept=kept, batch=batch
+            )
+            await queue.enqueue(session, job.workspace_id, [_job_of(each, own) for each in unread_turns])
+            queued += len(unread_turns)
+        last = unread_turns[-1].conversation_id if len(unread_turns) == batch else None
     own.wakeup.notify()
     return {"conversations": queued}
 

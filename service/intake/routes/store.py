@@ -86,10 +86,10 @@ async def store_memories(
     res = with_budget(res)
     items = await asyncio.gather(*(_item(index, one, caller, res, write) for index, one in enumerate(body.items)))
     answers = await store_batch(items, res, res.context.deadline.lift())
-    found = [_batch_item(index, each) for index, each in enumerate(answers)]
-    good = sum(item.error is None for item in found)
+    batch_items = [_batch_item(index, each) for index, each in enumerate(answers)]
+    good = sum(item.error is None for item in batch_items)
     usage = llm_usage(res.context.budget.used)
-    return StoreBatchResponse(results=found, succeeded=good, failed=len(found) - good, usage=usage)
+    return StoreBatchResponse(results=batch_items, succeeded=good, failed=len(batch_items) - good, usage=usage)
 
 
 async def _item(
@@ -102,9 +102,9 @@ async def _item(
     return BatchItem(draft, of_item(write, index).answered_by(serialize))
 
 
-def _batch_item(index: int, found: StoredAnswer | ServiceError) -> StoreBatchItem:
-    if isinstance(found, ServiceError):
-        problem = BatchItemError.of(found, status=errors.status_of(found))
+def _batch_item(index: int, answer: StoredAnswer | ServiceError) -> StoreBatchItem:
+    if isinstance(answer, ServiceError):
+        problem = BatchItemError.of(answer, status=errors.status_of(answer))
         return StoreBatchItem(index=index, status=problem.status, error=problem)
-    stored = StoreResponse.read_again(found.body)
-    return StoreBatchItem(index=index, status=found.status, results=stored.results)
+    stored = StoreResponse.read_again(answer.body)
+    return StoreBatchItem(index=index, status=answer.status, results=stored.results)

@@ -77,10 +77,10 @@ class StoreSerializer:
         return round((time.perf_counter() - self._began) * 1000, 3)
 
     def _show(self, outcome: Outcome) -> StoreOutcome:
-        found = store_outcome(outcome)
+        shown = store_outcome(outcome)
         if self._may_read or outcome.event is Action.ADD:
-            return found
-        return found.model_copy(update={"memory": None, "old_memory": None})
+            return shown
+        return shown.model_copy(update={"memory": None, "old_memory": None})
 
     def __call__(self, result: StoreResult) -> StoredAnswer:
         """201 if a row was created, else 200, also for the events of a curated conversation."""

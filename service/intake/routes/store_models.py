@@ -424,8 +424,8 @@ def llm_usage(spent: RequestUsage) -> LlmUsage:
 
 def stage_timings(drafts: Sequence[Draft]) -> dict[str, float]:
     """Milliseconds per stage, of the slowest text: all texts of a request pass a stage together."""
-    found: dict[str, float] = {}
+    timings: dict[str, float] = {}
     for draft in drafts:
         for stage, spent in draft.timings_ms.items():
-            found[stage] = max(found.get(stage, 0.0), spent)
-    return found
+            timings[stage] = max(timings.get(stage, 0.0), spent)
+    return timings

@@ -152,8 +152,8 @@ async def list_jobs(
     """Needs the right `admin`; with `system`, `metrics`. Done and cancelled jobs are listed only if `state` includes
     them, and kept for 7 days."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)
-    found = await jobs.list_jobs(JobsOf(caller, system), state or OPEN, res, name=name, before=before, limit=limit + 1)
-    shown, last = cursors.cut(found, limit)
+    listed = await jobs.list_jobs(JobsOf(caller, system), state or OPEN, res, name=name, before=before, limit=limit + 1)
+    shown, last = cursors.cut(listed, limit)
     more = cursors.pack(str(last.id)) if last else None
     return JobsPage(results=[JobItem.describing(job) for job in shown], next_cursor=more)
 
@@ -161,13 +161,13 @@ async def list_jobs(
 @router.get("/{name}", summary="Get the state and last runs of jobs with one name", responses=errors.keyed(400))
 async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
     """Needs the right `admin`; with `system`, `metrics`. Jobs that are triggered by writes have no runs."""
-    found = await jobs.describe(of, name, res, last_runs=LAST_RUNS)
+    described = await jobs.describe(of, name, res, last_runs=LAST_RUNS)
     return JobDetails.of(
-        found,
+        described,
         name=name,
-        states=[JobStateCount.of(count) for count in found.states],
-        progress=next((JobItem.describing(job).progress for job in found.running), None),
-        runs=[JobRunItem.of(run) for run in found.runs],
+        states=[JobStateCount.of(count) for count in described.states],
+        progress=next((JobItem.describing(job).progress for job in described.running), None),
+        runs=[JobRunItem.of(run) for run in described.runs],
     )
 
 

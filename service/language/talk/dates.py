@@ -61,7 +61,7 @@ def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
 
 def without_dates(text: str) -> str:
     """The text with added dates blanked out, so that no expression is read twice."""
-    return ADDED.sub(lambda found: " " * len(found.group()), text)
+    return ADDED.sub(lambda match: " " * len(match.group()), text)
 
 
 def _date(mention: Mention, zone: ZoneInfo) -> str | None:

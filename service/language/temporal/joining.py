@@ -40,18 +40,18 @@ Join = Callable[[TimeContext, TimePiece, TimePiece, str], "TimePiece | None"]
 
 def join(scene: TimeContext, pieces: Iterable[TimePiece]) -> list[TimePiece]:
     """Whole expressions from pieces."""
-    found = list(pieces)
+    pieces_left = list(pieces)
     for joins in _PASSES:
-        _lend(scene, found)
+        _lend(scene, pieces_left)
         done: list[TimePiece] = []
-        for piece in found:
+        for piece in pieces_left:
             joined = _join(scene, done[-1], piece, joins) if done else None
             if joined:
                 done[-1] = joined
             else:
                 done.append(piece)
-        found = done
-    return found
+        pieces_left = done
+    return pieces_left
 
 
 def _join(scene: TimeContext, a: TimePiece, b: TimePiece, joins: tuple[Join, ...]) -> TimePiece | None:

@@ -88,9 +88,9 @@ def leaning(sentence: str) -> Callable[[int], Lean]:
 
     @cache
     def cues() -> tuple[list[tuple[int, Lean]], Lean]:
-        found = [(match.start(), match.lastgroup) for match in _VERBS.finditer(sentence)]
+        verb_cues = [(match.start(), match.lastgroup) for match in _VERBS.finditer(sentence)]
         plan = Lean.FUTURE if _PLANS.search(sentence) else Lean.NONE
-        leans = [(start, plan if group == "present" else _reading(group), group) for start, group in found]
+        leans = [(start, plan if group == "present" else _reading(group), group) for start, group in verb_cues]
         return [(start, cue) for start, cue, group in leans if group == "present" or cue is not Lean.NONE], plan
 
     def at(position: int) -> Lean:

@@ -54,11 +54,11 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
     if not may_have_time(query):
         return None
     named = [m for m in find(query, reference, zone, _leaning, asked=True) if m.begins_at or m.ends_at]
-    found = [_bounds(m, query[max(0, m.start - WORDS_BEFORE_CHARS) : m.start].lower(), reference, zone) for m in named]
-    if not found:
+    bounds = [_bounds(m, query[max(0, m.start - WORDS_BEFORE_CHARS) : m.start].lower(), reference, zone) for m in named]
+    if not bounds:
         return None
-    starts, ends = [b for b, _ in found if b], [e for _, e in found if e]
-    if len(starts) == len(ends) == len(found):
+    starts, ends = [b for b, _ in bounds if b], [e for _, e in bounds if e]
+    if len(starts) == len(ends) == len(bounds):
         return min(starts), max(ends)
     if (
         starts
@@ -67,7 +67,7 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
         and all(_AND.fullmatch(query[a.end : b.start]) for a, b in pairwise(named))
     ):
         return max(starts), min(ends)
-    return min(starts) if len(starts) == len(found) else None, max(ends) if len(ends) == len(found) else None
+    return min(starts) if len(starts) == len(bounds) else None, max(ends) if len(ends) == len(bounds) else None
 
 
 def _leaning(sentence: str) -> Callable[[int], Lean]:

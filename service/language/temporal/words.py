@@ -154,12 +154,12 @@ def compile_slots(pattern: str) -> str:
 
 def values(match: re.Match[str]) -> dict[str, object]:
     """The values of the slots of a match, by name; empty slots are left out."""
-    found = {}
+    by_name = {}
     for name, text in match.groupdict().items():
         if text is not None:
             _, read = _SLOTS.get(name.rstrip("_0123456789"), ("", str))
-            found[name.rstrip("_")] = read(text)
-    return found
+            by_name[name.rstrip("_")] = read(text)
+    return by_name
 
 
 _CALENDAR = [*MONTHS, *WEEKDAYS, *listed("sept tues weds thurs thur"), *(name[:3] for name in MONTHS + WEEKDAYS)]

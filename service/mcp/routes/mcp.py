@@ -65,15 +65,15 @@ def _check_origin(request: Request, allowed: Sequence[str]) -> None:
 
 def _fixed_ids(request: Request) -> FixedIds:
     """The ids that the headers fix; raises InvalidInput for an invalid name."""
-    found = {}
+    fixed = {}
     for name, header in ID_HEADERS.items():
         given = header_text(request.headers.get(header, "")).strip()
         if given:
             try:
-                found[name] = (CHANNEL if name == "channel" else NAME).validate_python(given)
+                fixed[name] = (CHANNEL if name == "channel" else NAME).validate_python(given)
             except ValidationError:
                 raise InvalidInput(f"{header}: is not a valid {name}.", field=header) from None
-    return FixedIds(**found)
+    return FixedIds(**fixed)
 
 
 async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:

@@ -125,12 +125,12 @@ async def _read(
 ) -> list[EnrichmentInput]:
     settings = res.settings
     subjects = await enrichment.inputs(session, workspace_id, list(jobs), window_s=BEFORE_WINDOW_S)
-    found = []
+    read = []
     for memory_id, job in jobs.items():
         if (subject := subjects.get(memory_id)) is not None:
             graph = settings.jobs.graph_enabled if subject.graph_enabled is None else subject.graph_enabled
-            found.append(EnrichmentInput(job, subject, graph, {}))
-    return found
+            read.append(EnrichmentInput(job, subject, graph, {}))
+    return read
 
 
 def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[str, NamedEntity]]) -> list[Extraction]:
@@ -151,7 +151,7 @@ def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[s
 async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res: Resources) -> list[EnrichmentInput]:
     """The inputs with the memories each is SIMILAR_TO, nearest first. A turn of a conversation has none, because it
     resembles the turns around it."""
-    found, by_values = [], False
+    inputs, by_values = [], False
     for read in reads:
         neighbours: Sequence[tuple[UUID, float]] = ()
         given = read.job.payload.get("neighbours")
@@ -167,8 +167,8 @@ async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res:
         close = sorted(
             (neighbour for neighbour in neighbours if neighbour[1] >= SIMILAR_FROM), key=lambda each: -each[1]
         )
-        found.append(EnrichmentInput(read.job, read.subject, read.graph, dict(close[:MAX_SIMILAR])))
-    return found
+        inputs.append(EnrichmentInput(read.job, read.subject, read.graph, dict(close[:MAX_SIMILAR])))
+    return inputs
 
 
 async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> list[tuple[UUID, float]]:
@@ -280,9 +280,9 @@ async def _write_associations(
         extraction.read.subject for extraction in extractions if extraction.by == RULES and extraction.read.graph
     ]
     touched = [subject.id for subject in subjects if drawn[subject.id] or subject.version > 1]
-    found = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= existing]
+    kept = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= existing]
     if touched:
-        await edges.draw(session, workspace_id, touched, found, extracted_by=RULES)
+        await edges.draw(session, workspace_id, touched, kept, extracted_by=RULES)
 
 
 def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
@@ -291,7 +291,7 @@ def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
     if not read.graph:
         return []
     subject = read.subject
-    found = [
+    associations = [
         Relation(subject.id, RelationType.SIMILAR_TO, other, round(similarity, 4))
         for other, similarity in read.similar.items()
         if other != subject.id
@@ -300,8 +300,10 @@ def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
     if before is not None:
         gap_s = (subject.timestamp - before.timestamp).total_seconds()
         closeness = 1 - gap_s / BEFORE_WINDOW_S
-        found.append(Relation(before.id, RelationType.OCCURRED_BEFORE, subject.id, round(max(closeness, 0.1), 4)))
-    return found
+        associations.append(
+            Relation(before.id, RelationType.OCCURRED_BEFORE, subject.id, round(max(closeness, 0.1), 4))
+        )
+    return associations
 
 
 def find_by_rules(text: str, known: Mapping[str, NamedEntity]) -> Findings:

@@ -122,28 +122,30 @@ async def _patch(
             await refuse_repeated(write, caller.workspace_id, own)
             change = revision(one, caller, own.clock())
             context = write.answered_by(memory_answer)
-            found = memory_answer(await revise(caller.workspace_id, memory_id(one.id), change, own, context))
+            patched = memory_answer(await revise(caller.workspace_id, memory_id(one.id), change, own, context))
     except Replay as replay:
-        found = replay.answer
+        patched = replay.answer
     except ServiceError as exc:
         problem = BatchItemError(status=errors.status_of(exc), code=exc.code, detail=exc.detail, field=exc.field)
         return PatchedMemoryItem(index=index, status=problem.status, error=problem)
-    return PatchedMemoryItem(index=index, status=found.status, memory=MemoryResponse.read_again(found.body))
+    return PatchedMemoryItem(index=index, status=patched.status, memory=MemoryResponse.read_again(patched.body))
 
 
 def _uuids(ids: Sequence[str]) -> dict[str, UUID]:
     """The valid UUIDs by the ids as sent."""
-    found = {}
+    uuids = {}
     for each in ids:
         try:
-            found[each] = UUID(each)
+            uuids[each] = UUID(each)
         except ValueError:
             continue
-    return found
+    return uuids
 
 
-def answer_deleted(found: Sequence[ForgottenMemory], *, ids: Sequence[str], known: Mapping[str, UUID]) -> StoredAnswer:
-    by_id = {one.id: one for one in found}
+def answer_deleted(
+    outcomes: Sequence[ForgottenMemory], *, ids: Sequence[str], known: Mapping[str, UUID]
+) -> StoredAnswer:
+    by_id = {one.id: one for one in outcomes}
     items = [_item(each, by_id.get(known[each]) if each in known else None) for each in ids]
     count = sum(one.deleted for one in by_id.values())
     return answer(200, DeletedMemoriesResponse(results=items, deleted=count))

@@ -93,16 +93,16 @@ async def list_memories(
         as_of=body.as_of,
         include_archived=body.include_archived,
     )
-    found = await reading.page(asked, ordered, res, after=after, limit=limit, counted=count, detail=detail)
+    page = await reading.page(asked, ordered, res, after=after, limit=limit, counted=count, detail=detail)
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     if state == "deleted":
         details["state"] = state
-    note("list", scope, found.memories, channels=body.channels or (), limit=limit, **details)
+    note("list", scope, page.memories, channels=body.channels or (), limit=limit, **details)
     return send_json(
         {
-            "results": [memory_item(memory, detail) for memory in found.memories],
-            "next_cursor": cursors.encode_place(ordered, found.last) if found.last else None,
-            "total": asdict(found.total) if found.total else None,
+            "results": [memory_item(memory, detail) for memory in page.memories],
+            "next_cursor": cursors.encode_place(ordered, page.last) if page.last else None,
+            "total": asdict(page.total) if page.total else None,
             "warnings": warnings,
         }
     )
@@ -281,6 +281,6 @@ def memory_answer(memory: Memory) -> StoredAnswer:
     return answer(200, memory_response(memory))
 
 
-def promotion_answer(found: PromotedMemory) -> StoredAnswer:
-    body = PromotedMemoryResponse(**memory_fields(found.memory), promoted_from=found.original_id)
-    return answer(201 if found.is_new else 200, body)
+def promotion_answer(promoted: PromotedMemory) -> StoredAnswer:
+    body = PromotedMemoryResponse(**memory_fields(promoted.memory), promoted_from=promoted.original_id)
+    return answer(201 if promoted.is_new else 200, body)

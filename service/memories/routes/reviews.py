@@ -89,19 +89,19 @@ async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: Write
     return send(review_answer(resolved))
 
 
-def review_answer(found: ReviewWithMemories) -> StoredAnswer:
-    return answer(200, _out(found))
+def review_answer(resolved: ReviewWithMemories) -> StoredAnswer:
+    return answer(200, _out(resolved))
 
 
 def _missing() -> NotFound:
     return NotFound("There is no review with this id.", field="id")
 
 
-def _out(found: ReviewWithMemories) -> ReviewResponse:
+def _out(shown: ReviewWithMemories) -> ReviewResponse:
     return ReviewResponse.of(
-        found.review,
-        memory=memory_response(found.memory) if found.memory else None,
-        changes=[ReviewChange.of(change) for change in found.review.changes],
-        contradicts=[memory_response(memory) for memory in found.contradicts],
-        version=found.version,
+        shown.review,
+        memory=memory_response(shown.memory) if shown.memory else None,
+        changes=[ReviewChange.of(change) for change in shown.review.changes],
+        contradicts=[memory_response(memory) for memory in shown.contradicts],
+        version=shown.version,
     )

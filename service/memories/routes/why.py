@@ -60,12 +60,12 @@ async def explain_memory(
 ) -> ExplainMemoryResponse:
     """Available for a deleted memory too, until it is purged."""
     wanted, (first, second, third) = memory_id(id), cursors.counts(cursor, 3)
-    found = await reading.origin(caller.workspace_id, wanted, res, skip=(first, second, third), limit=limit + 1)
-    before, lists = [first, second, third], (found.quotes, found.decisions, found.changes)
+    origin = await reading.origin(caller.workspace_id, wanted, res, skip=(first, second, third), limit=limit + 1)
+    before, lists = [first, second, third], (origin.quotes, origin.decisions, origin.changes)
     (quotes, decided, changes), more = cursors.cut_each(before, limit, *lists)
     return ExplainMemoryResponse(
         id=wanted,
-        memory=found.text,
+        memory=origin.text,
         sources=[MemorySourceItem(**asdict(quote)) for quote in quotes],
         decisions=[decision_response(each) for each in decided],
         changes=[history_item(change) for change in changes],

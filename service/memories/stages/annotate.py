@@ -63,11 +63,11 @@ async def ask_model(draft: Draft, res: Resources) -> Draft:
 
 def _with_asked_end(draft: Draft) -> Draft:
     """The draft with the expiry that the model gave, unless the text itself names one."""
-    asked, found = draft.annotation.temporal if draft.annotation else None, draft.temporal
-    if asked is None or found is None or draft.given.t_invalid is not None:
+    asked, stated = draft.annotation.temporal if draft.annotation else None, draft.temporal
+    if asked is None or stated is None or draft.given.t_invalid is not None:
         return draft
     until = _later(asked.valid_until, draft.timestamp)
-    return replace(draft, temporal=replace(found, type=asked.type, valid_until=until))
+    return replace(draft, temporal=replace(stated, type=asked.type, valid_until=until))
 
 
 def read_annotation(reply: AnnotationReply) -> Annotation:

@@ -19,11 +19,11 @@ LONG_CHARS = 10_000
 
 async def check(draft: Draft, res: Resources) -> Draft:
     """The draft with warnings about its length and form; raises TooLarge beyond the hard limit under strict limits."""
-    found = length_warnings(
+    warnings = length_warnings(
         draft.raw, strict=draft.options.strict_size and not draft.options.record, settings=res.settings
     )
     hints = () if draft.options.record else await res.rules.run_if_long(len(draft.raw), advice.warnings, draft.raw)
-    return replace(draft, warnings=(*draft.warnings, *found, *hints))
+    return replace(draft, warnings=(*draft.warnings, *warnings, *hints))
 
 
 def length_warnings(text: str, *, strict: bool, settings: Settings) -> tuple[str, ...]:

@@ -86,22 +86,22 @@ async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
 async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resources) -> list[Draft]:
     """The drafts after every stage of the profile, stage by stage and side by side, timed; stops when all are
     duplicates. Stages raise ServiceError."""
-    found, spent_ms = list(drafts), dict[str, float]()
+    done, spent_ms = list(drafts), dict[str, float]()
     for stage in profile:
-        if all(draft.is_duplicate for draft in found):
+        if all(draft.is_duplicate for draft in done):
             break
         name, began = TIMED_AS[stage], time.perf_counter()
         with tracing.span(name):
             if stage in BATCHED_STAGES:
-                found = await BATCHED_STAGES[stage](found, res)
-            elif len(found) == 1:
-                found = [await stage(found[0], res)]
+                done = await BATCHED_STAGES[stage](done, res)
+            elif len(done) == 1:
+                done = [await stage(done[0], res)]
             else:
-                found = list(await asyncio.gather(*(stage(draft, res) for draft in found)))
+                done = list(await asyncio.gather(*(stage(draft, res) for draft in done)))
         took_s = time.perf_counter() - began
         metrics.STAGES.add(name, took_s)
         spent_ms[name] = took_s * 1000
-    return [add_time(draft, spent_ms) for draft in found]
+    return [add_time(draft, spent_ms) for draft in done]
 
 
 def add_time(draft: Draft, spent_ms: Mapping[str, float]) -> Draft:

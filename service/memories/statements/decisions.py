@@ -83,8 +83,8 @@ async def of_memory(
 
 async def first_of_ruling(session: Session, workspace_id: UUID, ruling_id: UUID) -> UUID | None:
     """A decision whose id can be used to undo the whole ruling."""
-    found: UUID | None = await session.scalar(FIRST_OF_RULING, {"workspace": workspace_id, "id": ruling_id})
-    return found
+    decision_id: UUID | None = await session.scalar(FIRST_OF_RULING, {"workspace": workspace_id, "id": ruling_id})
+    return decision_id
 
 
 async def of_ruling(session: Session, workspace_id: UUID, decided: StoredDecision) -> list[StoredDecision]:

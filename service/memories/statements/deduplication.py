@@ -60,15 +60,15 @@ async def find_neighbours(
     close = max(MAX_CLOSE, limit * MIN_CLOSE)
     values = {**in_scope.values, **vectors.values, **rows.values, "hash": draft.hash, "query_vector": draft.vector}
     values |= {"limit": limit, "max_close": close, "exact_rows": exact_rows}
-    found = await direct.fetch(session, compare_all(parts), values | {"exact_rows": min(close, exact_rows)})
-    equals = [row for row in found if row.arm == "equal"]
+    compared = await direct.fetch(session, compare_all(parts), values | {"exact_rows": min(close, exact_rows)})
+    equals = [row for row in compared if row.arm == "equal"]
     if equals:
         return Neighbours(tuple(neighbour(row, 1.0) for row in equals), expired_duplicate_possible=False)
-    expired = any(row.arm == "expired" for row in found)
-    if _is_too_large(found) and close < exact_rows:
-        found = await direct.fetch(session, compare_close(parts), values)
-    if not _is_too_large(found):
-        near = (row for row in found if row.arm == "near")
+    expired = any(row.arm == "expired" for row in compared)
+    if _is_too_large(compared) and close < exact_rows:
+        compared = await direct.fetch(session, compare_close(parts), values)
+    if not _is_too_large(compared):
+        near = (row for row in compared if row.arm == "near")
         return Neighbours(tuple(neighbour(row, similarity(1.0 - row.distance)) for row in near), expired)
     wanted = NearVectors(vectors, rows, draft.vector, generation, limit, exact_rows)
     return Neighbours(await _nearest(session, draft.scope.workspace_id, wanted, similarity), expired)

@@ -69,8 +69,8 @@ async def page(
     statement = _fill(PAGE, source, where, sort=order.sort, direction="ASC" if order.ascending else "DESC")
     if after is not None:
         statement = statement.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort]))
-    found = await direct.page(session, statement, values, _with_place)
-    return [place for place, _ in found], [memory for _, memory in found]
+    deleted = await direct.page(session, statement, values, _with_place)
+    return [place for place, _ in deleted], [memory for _, memory in deleted]
 
 
 def _with_place(row: Any) -> tuple[PageKey, Memory]:

@@ -246,14 +246,14 @@ class Enriched:
 
 
 async def enrich(
-    session: Session, workspace_id: UUID, found: Sequence[Enriched], *, ends: Collection[UUID], now: datetime
+    session: Session, workspace_id: UUID, enriched: Sequence[Enriched], *, ends: Collection[UUID], now: datetime
 ) -> dict[UUID, str]:
     """Locks the memories and the `ends` they will be linked to, and stores summaries where the text has not changed;
     returns the hashes of all that exist."""
-    ordered = sorted(found, key=lambda each: each.id)
+    ordered = sorted(enriched, key=lambda each: each.id)
     values = {
         "workspace": workspace_id,
-        "held": list({*ends, *(each.id for each in found)}),
+        "held": list({*ends, *(each.id for each in enriched)}),
         "ids": [each.id for each in ordered],
         "hashes": [each.hash for each in ordered],
         "summaries": [each.summary for each in ordered],

@@ -178,8 +178,8 @@ async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | 
         .order_by(MEMORY_HISTORY.c.recorded_at.desc(), MEMORY_HISTORY.c.seq.desc())
         .limit(1)
     )
-    found: UUID | None = await session.scalar(newest)
-    return found
+    entry_id: UUID | None = await session.scalar(newest)
+    return entry_id
 
 
 async def of_memory(

@@ -182,10 +182,10 @@ def of_row(row: direct.DriverRow) -> Memory:
 
 
 def _by_type(entities: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
-    found: dict[str, tuple[str, ...]] = {}
+    by_type: dict[str, tuple[str, ...]] = {}
     for kind, name in entities:
-        found[kind] = (*found.get(kind, ()), name)
-    return found
+        by_type[kind] = (*by_type.get(kind, ()), name)
+    return by_type
 
 
 def _temporal(row: direct.DriverRow) -> Temporal:
@@ -313,14 +313,14 @@ def text_values(new: NewMemory) -> dict[str, Any]:
     }
 
 
-def annotation_values(found: Memory | NewMemory) -> dict[str, Any]:
+def annotation_values(memory: Memory | NewMemory) -> dict[str, Any]:
     """The columns of the annotation of a text."""
     return {
-        **kind_and_times(found.kind, found.temporal),
-        "fact_confidence": found.fact_confidence,
-        "importance": found.importance.value,
-        "importance_level": found.importance.level,
-        "embedding_status": str(found.embedding_status),
+        **kind_and_times(memory.kind, memory.temporal),
+        "fact_confidence": memory.fact_confidence,
+        "importance": memory.importance.value,
+        "importance_level": memory.importance.level,
+        "embedding_status": str(memory.embedding_status),
     }
 
 
@@ -390,8 +390,8 @@ async def page(
     if after is not None:
         behind = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
         rows, values = rows & Condition(behind), values | {"last_key": after.key, "last_id": after.id}
-    found = await direct.fetch(session, page_statement(rows, order, behind=after is not None), values)
-    return [PageKey(row.key, row.id) for row in found]
+    rows_read = await direct.fetch(session, page_statement(rows, order, behind=after is not None), values)
+    return [PageKey(row.key, row.id) for row in rows_read]
 
 
 async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> RowCount:

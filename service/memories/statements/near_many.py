@@ -88,14 +88,14 @@ def _put_together(
     by_id = {row.id: row for row in texts if row.arm == "near"}
     equal = {row.hash: row for row in texts if row.arm == "equal"}
     expired = {row.hash for row in texts if row.arm == "expired"}
-    found = []
+    neighbours = []
     for draft, ranked in zip(drafts, near, strict=True):
         if draft.hash in equal:
-            found.append(Neighbours((neighbour(equal[draft.hash], 1.0),), expired_duplicate_possible=False))
+            neighbours.append(Neighbours((neighbour(equal[draft.hash], 1.0),), expired_duplicate_possible=False))
             continue
         seen = tuple(neighbour(by_id[each], similarity(cosine)) for each, cosine in ranked if each in by_id)
-        found.append(Neighbours(seen, expired_duplicate_possible=draft.hash in expired))
-    return found
+        neighbours.append(Neighbours(seen, expired_duplicate_possible=draft.hash in expired))
+    return neighbours
 
 
 def _nearest(alive: bytes, vectors: bytes, wanted: NDArray[np.float32], limit: int) -> list[list[tuple[UUID, float]]]:

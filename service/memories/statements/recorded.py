@@ -175,13 +175,13 @@ async def get(
         if not ids and as_of is not None:
             ids = [memory_id, *await versions.ever_of(session, workspace_id, [memory_id])]
     if as_of is not None:
-        found = await get_many(session, workspace_id, ids, as_of)
-        found = {each: memory for each, memory in found.items() if _is_alive(memory, as_of)}
+        by_id = await get_many(session, workspace_id, ids, as_of)
+        by_id = {each: memory for each, memory in by_id.items() if _is_alive(memory, as_of)}
     else:
-        found = await memories.get_many(session, workspace_id, ids, alive_at=now)
+        by_id = await memories.get_many(session, workspace_id, ids, alive_at=now)
     if valid_at is None:
-        return found.get(memory_id)
-    held = [each for each in found.values() if _held(each, valid_at)]
+        return by_id.get(memory_id)
+    held = [each for each in by_id.values() if _held(each, valid_at)]
     return max(held, key=lambda each: (each.t_valid is not None, each.t_valid, each.timestamp), default=None)
 
 

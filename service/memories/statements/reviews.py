@@ -60,10 +60,10 @@ async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: S
 async def find_flagged(session: Session, scope: Scope, text_hash: str) -> UUID | None:
     """The flagged memory of exactly this scope with this hash. Uses ix_memory_hash."""
     in_scope = scopes.exactly("memory", scope).clause
-    found: UUID | None = await session.scalar(
+    flagged_id: UUID | None = await session.scalar(
         select(MEMORY.c.id).where(in_scope, MEMORY.c.hash == text_hash, MEMORY.c.review_status == "flagged").limit(1)
     )
-    return found
+    return flagged_id
 
 
 async def page(

@@ -67,8 +67,8 @@ THRESHOLDS: Mapping[Operation, frozenset[str]] = {
 def thresholds(settings: Settings, operation: Operation | None = None) -> dict[str, Any]:
     """The settings in force, for `config_snapshot`."""
     more = THRESHOLDS.get(operation, frozenset()) if operation else frozenset()
-    found = {name: settings.value(name) for name in sorted(ALWAYS | more)}
-    return {name: value.model_dump() if isinstance(value, BaseModel) else value for name, value in found.items()}
+    values = {name: settings.value(name) for name in sorted(ALWAYS | more)}
+    return {name: value.model_dump() if isinstance(value, BaseModel) else value for name, value in values.items()}
 
 
 def new_rows(entries: Sequence[AuditEntry]) -> NewRows:

@@ -122,14 +122,14 @@ class VectorTable:
         return {bytes.fromhex(row[0]): np.asarray(row[1], dtype=np.float32) for row in known}
 
     async def put_many(self, owner: UUID, model: str, vectors: Mapping[bytes, Vector]) -> None:
-        found = {(owner, model, digest.hex()): vector for digest, vector in vectors.items()}
+        rows = {(owner, model, digest.hex()): vector for digest, vector in vectors.items()}
         if self.deferred is not None:
-            self.deferred.vectors |= found
+            self.deferred.vectors |= rows
             return
         if self.db.write_refusal is not None:  # searches go on
             return
         async with self.db.begin(owner, aside=True) as session:
-            await _store_vectors(session, found)
+            await _store_vectors(session, rows)
 
 
 async def _store_vectors(session: Session, vectors: Mapping[VectorKey, Vector]) -> None:

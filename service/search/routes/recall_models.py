@@ -128,8 +128,8 @@ class RecallRequest(ReadScopeFields):
     @property
     def parts(self) -> frozenset[PartName]:
         """The parts that are included and can be read."""
-        found = frozenset(part for part in PARTS if getattr(self.include, part))
-        return found if self.as_of is None else found & PARTS_WITH_PAST
+        included = frozenset(part for part in PARTS if getattr(self.include, part))
+        return included if self.as_of is None else included & PARTS_WITH_PAST
 
 
 class RecallTurnItem(TurnListItem):

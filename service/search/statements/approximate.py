@@ -185,7 +185,7 @@ def values(plan: SearchPlan, strategy: VectorStrategy, statistics: TermStatistic
     texts = statistics.texts or plan.exact_rows
     selective = term_statistics.selective_terms
     companions = term_statistics.companion_terms
-    found: dict[str, Any] = {
+    parameters: dict[str, Any] = {
         **prefilter.values(plan),
         **plan.conditions.values,
         **plan.scope.values,
@@ -205,14 +205,14 @@ def values(plan: SearchPlan, strategy: VectorStrategy, statistics: TermStatistic
     }
     if plan.vector is not None:
         wide = max(plan.limit, min(plan.arm_limit * GRAPH_OVERFETCH, MAX_FROM_GRAPH))
-        found |= {"query_vector": HalfVector(plan.vector), "wide": wide}
-        found |= {"max_checked": MAX_CHECKED, "max_close": max(MAX_CLOSE, wide)}
-        found["enough"] = max(plan.limit, int(plan.arm_limit * MIN_FOUND_SHARE[strategy]))
-    return found
+        parameters |= {"query_vector": HalfVector(plan.vector), "wide": wide}
+        parameters |= {"max_checked": MAX_CHECKED, "max_close": max(MAX_CLOSE, wide)}
+        parameters["enough"] = max(plan.limit, int(plan.arm_limit * MIN_FOUND_SHARE[strategy]))
+    return parameters
 
 
 def _idf(frequency: Any, texts: float) -> SparseVector:
-    return SparseVector({term: bm25.idf(texts, found) for term, found in frequency.items()}, TERM_DIMENSIONS)
+    return SparseVector({term: bm25.idf(texts, count) for term, count in frequency.items()}, TERM_DIMENSIONS)
 
 
 class ScopeSql(NamedTuple):

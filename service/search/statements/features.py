@@ -143,11 +143,11 @@ async def read(
     return of_columns(await direct.columns(session, shape, values))
 
 
-def of_columns(found: Mapping[str, Sequence[Any]]) -> Features:
+def of_columns(columns: Mapping[str, Sequence[Any]]) -> Features:
     """Features from the columns of a statement; empty without a row."""
-    numbers = {name: np.array(found.get(name, ()), dtype=np.float64) for name in NUMBERS}
+    numbers = {name: np.array(columns.get(name, ()), dtype=np.float64) for name in NUMBERS}
     numbers["text_lexical"] = np.fmax(numbers["text_lexical"], 0.0)  # a text without terms: 0
-    known: dict[str, Any] = {"ids": (), **found, **numbers}
+    known: dict[str, Any] = {"ids": (), **columns, **numbers}
     return Features(**known)
 
 
@@ -158,11 +158,11 @@ UNKNOWN: Mapping[str, object] = {"dated": False, "tagged": False, "importance": 
 def join(memories: Features, more: Features, wanted: frozenset[str]) -> Features:
     """The features of memories, then those of more candidates, such as turns. `wanted`: the features read for
     memories."""
-    found: dict[str, Any] = {name: np.concatenate([getattr(memories, name), getattr(more, name)]) for name in NUMBERS}
+    columns: dict[str, Any] = {name: np.concatenate([getattr(memories, name), getattr(more, name)]) for name in NUMBERS}
     for name in (ALWAYS.keys() | wanted) - {*NUMBERS, SHORT_TEXTS}:
         others = getattr(more, name) or [UNKNOWN.get(name)] * len(more.ids)
-        found[name] = [*getattr(memories, name), *others]
-    return Features(**found)
+        columns[name] = [*getattr(memories, name), *others]
+    return Features(**columns)
 
 
 def with_contexts(features: Features, contexts: Sequence[tuple[UUID, float, float | None]]) -> Features:

@@ -65,8 +65,8 @@ class SearchPlan:
 
     @property
     def workspace_id(self) -> UUID:
-        found: UUID = self.scope.values["workspace"]
-        return found
+        value: UUID = self.scope.values["workspace"]
+        return value
 
 
 @dataclass(frozen=True, slots=True)

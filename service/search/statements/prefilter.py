@@ -130,7 +130,7 @@ def values(plan: SearchPlan) -> dict[str, Any]:
     """The parameters of FEW_IDS and SCANNED_IDS, and of every column range."""
     since, until = column_ranges.time_span(plan.column_ranges)
     groups = (plan.filter_keys.all_of, *plan.filter_keys.any_of, (), ())
-    found = {
+    parameters = {
         "workspace": plan.workspace_id,
         **scope_parameters(plan),
         "since": since,
@@ -142,8 +142,8 @@ def values(plan: SearchPlan) -> dict[str, Any]:
         "max_scanned": MAX_SCANNED,
     }
     for at, bounds in enumerate(plan.column_ranges):
-        found |= {_parameter(at, bounds, end): value for end, value in _ends(bounds)}
-    return found
+        parameters |= {_parameter(at, bounds, end): value for end, value in _ends(bounds)}
+    return parameters
 
 
 def _row_with(name: str, keys: KeyGroup) -> dict[str, Any]:

@@ -63,8 +63,8 @@ async def turn_windows(
         and_(TURN.c.conversation_id == conversation_id, TURN.c.turn_index.in_(sorted(indexes)))
         for conversation_id, indexes in sorted(wanted.items())
     ]
-    found = await turns.matching(session, workspace_id, or_(*conditions), now=now)
-    return {(turn.conversation_id, turn.index): turn for turn in found}
+    near = await turns.matching(session, workspace_id, or_(*conditions), now=now)
+    return {(turn.conversation_id, turn.index): turn for turn in near}
 
 
 async def hidden_turns(
@@ -94,7 +94,7 @@ async def relations(
 ) -> dict[UUID, list[BundleRelation]]:
     """Returns for each entity its strongest relations that are valid now, in both directions."""
     values = {"workspace": workspace_id, "ids": list(ids), "now": now, "each": MAX_RELATIONS}
-    found: dict[UUID, list[BundleRelation]] = {}
+    by_entity: dict[UUID, list[BundleRelation]] = {}
     for row in await session.execute(RELATIONS, values):
-        found.setdefault(row.id, []).append(BundleRelation(row.source, row.label, row.target, row.strength))
-    return found
+        by_entity.setdefault(row.id, []).append(BundleRelation(row.source, row.label, row.target, row.strength))
+    return by_entity

@@ -194,26 +194,26 @@ async def read(
         "among": None if beside is NO_MEMORIES else list({each for arm in beside.arms.values() for each in arm}),
     }
     read_scored = partial(_score, session, wanted, generation=generation)
-    found = await read_scored(wanted.rows("t"), values | {"exact_rows": exact_rows, "newest": newest})
-    texts, turns, counted, contexts = (found.pop(each)[0] for each in ("total", "turns", "frequencies", "contexts"))
+    columns = await read_scored(wanted.rows("t"), values | {"exact_rows": exact_rows, "newest": newest})
+    texts, turns, counted, contexts = (columns.pop(each)[0] for each in ("total", "turns", "frequencies", "contexts"))
     if query.original is None:
-        found.pop("original_cosine")
+        columns.pop("original_cosine")
     if turns >= exact_rows and query.vector is not None:
         await use_custom_plans(session)
         older = await _older(session, wanted, query.vector, candidate_limit, generation)
         await use_steady_plans(session)
-        if ids := list(set(older).difference(found["ids"])):
+        if ids := list(set(older).difference(columns["ids"])):
             rows = wanted.rows("t") & Condition("t.id = ANY (CAST(:ids AS uuid[]))", {"ids": ids})
             more = await read_scored(rows, values | {"exact_rows": len(ids), "newest": 0})
-            found = {name: (*column, *more[name]) for name, column in found.items()}
-    is_turn = [each is not None for each in found["ids"]]  # the counts come with an empty row where no turn is found
-    found = {name: tuple(compress(column, is_turn)) for name, column in found.items()}
+            columns = {name: (*column, *more[name]) for name, column in columns.items()}
+    is_turn = [each is not None for each in columns["ids"]]  # the counts come with an empty row where no turn is found
+    columns = {name: tuple(compress(column, is_turn)) for name, column in columns.items()}
     text_df = {**beside.text_df, **{int(term): float(each) for term, each in json.loads(counted or "{}").items()}}
     new = {term: each - beside.text_df.get(term, 0.0) for term, each in text_df.items()}
     context_df = {**beside.context_df, **{term: beside.context_df.get(term, 0.0) + each for term, each in new.items()}}
     every = replace(beside, text_count=texts, text_df=text_df, context_df=context_df)
     of_memories = [(UUID(memory), lexical, near) for memory, lexical, near in json.loads(contexts or "[]")]
-    return every, features.of_columns(found), of_memories
+    return every, features.of_columns(columns), of_memories
 
 
 async def _score(

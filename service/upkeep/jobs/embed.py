@@ -76,11 +76,11 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
 async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
     """Makes the contexts of turns whose neighbours changed. A text that has changed has its own job."""
     async with res.db.read(workspace_id) as session:
-        found = await contexts.texts_of(session, workspace_id, ids)
-    if not found:
+        texts = await contexts.texts_of(session, workspace_id, ids)
+    if not texts:
         return
-    vectors = await res.embedder.embed(workspace_id, [each.embedded for each in found.values()])
-    made = {memory_id: (each, vector) for (memory_id, each), vector in zip(found.items(), vectors, strict=True)}
+    vectors = await res.embedder.embed(workspace_id, [each.embedded for each in texts.values()])
+    made = {memory_id: (each, vector) for (memory_id, each), vector in zip(texts.items(), vectors, strict=True)}
     async with res.db.begin(workspace_id, gives_way=True) as session:
         await contexts.store(session, workspace_id, made, generation=res.generation)
 
@@ -102,9 +102,9 @@ async def embed_missing(workspace_id: UUID, kind: str, res: Resources) -> int:
 async def sweep(res: Resources) -> Counts:
     """Queues memories that have neither a vector nor a job to make it; returns how many."""
     async with res.db.read(NIL_WORKSPACE) as session:
-        found = sorted(await queue.list_unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
+        missing = sorted(await queue.list_unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
     queued = 0
-    for workspace_id, group in groupby(found, key=itemgetter(0)):
+    for workspace_id, group in groupby(missing, key=itemgetter(0)):
         async with res.db.begin(workspace_id) as session:
             queued += await queue.enqueue_embeds(session, workspace_id, [memory_id for _, memory_id in group])
     return {"queued": queued}

@@ -30,7 +30,7 @@ async def promote(job: Job, res: Resources) -> Counts:
     last: UUID | None = FIRST
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
-            found = await promotable.worthy(
+            worthy_ids = await promotable.worthy(
                 session,
                 job.workspace_id,
                 res.settings.jobs.promoting,
@@ -39,12 +39,12 @@ async def promote(job: Job, res: Resources) -> Counts:
                 now=res.clock(),
                 batch=BATCH,
             )
-        for memory_id in found:
+        for memory_id in worthy_ids:
             promoted += await promote_if_worthy(job.workspace_id, memory_id, res, context) is not None
-        seen += len(found)
+        seen += len(worthy_ids)
         async with res.db.begin(job.workspace_id) as session:
             await queue.advance(session, job, seen, seen)
-        last = found[-1] if len(found) == BATCH else None
+        last = worthy_ids[-1] if len(worthy_ids) == BATCH else None
     return {"seen": seen, "promoted": promoted, "archived": archived}
 
 

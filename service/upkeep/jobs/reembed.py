@@ -61,21 +61,21 @@ async def run(job: Job, res: Resources) -> Counts | None:
     """Fills the generation that is being built and cuts over to it, or adds the vectors that the active one lacks;
     repeats if another generation has been started."""
     total: Counter[str] = Counter()
-    found = await generations.read_all(res.db)
-    while len(found) > 1:
-        total.update(await _run(job, found, res))
-        found = await generations.read_all(res.db)
-        if generations.in_state(found, "building") is None:
+    known = await generations.read_all(res.db)
+    while len(known) > 1:
+        total.update(await _run(job, known, res))
+        known = await generations.read_all(res.db)
+        if generations.in_state(known, "building") is None:
             break
     return dict(total) or None
 
 
-async def _run(job: Job, found: list[Generation], res: Resources) -> Counts:
-    building = generations.in_state(found, "building")
+async def _run(job: Job, known: list[Generation], res: Resources) -> Counts:
+    building = generations.in_state(known, "building")
     async with res.db.read(NIL_WORKSPACE) as session:
         workspaces = await missing_vectors.workspaces(session)
     counts = await _build(job, building, workspaces, res) if building else await _complete(job, workspaces, res)
-    dropped = [generation.number for generation in found if generation.state == "dropped"]
+    dropped = [generation.number for generation in known if generation.state == "dropped"]
     deleted = 0
     for workspace_id in workspaces if dropped else ():
         deleted += await _delete_dropped(workspace_id, dropped, res)
@@ -184,8 +184,8 @@ async def _walk(workspace_id: UUID, find: Find, store: Store, progress: Progress
 
 async def _check_wanted(session: Session, number: int) -> None:
     """Raises GivenUp when the generation is neither being built nor active."""
-    found = await generations.read_all_in(session)
-    if not any(generation.number == number and generation.state in ("building", "active") for generation in found):
+    known = await generations.read_all_in(session)
+    if not any(generation.number == number and generation.state in ("building", "active") for generation in known):
         raise GivenUp
 
 
@@ -199,14 +199,14 @@ async def _embed(
     except EmbeddingError as exc:
         if exc.retryable:
             raise
-        found: dict[MissingText, Vector] = {}
+        vectors: dict[MissingText, Vector] = {}
         for missing_text in texts:
             try:
-                found[missing_text] = (await res.embedder.embed(workspace_id, [missing_text.text]))[0]
+                vectors[missing_text] = (await res.embedder.embed(workspace_id, [missing_text.text]))[0]
             except EmbeddingError as refusal:
                 if refusal.retryable:
                     raise
-        if not found:
+        if not vectors:
             raise
-        progress.refused += len(texts) - len(found)
-        return found
+        progress.refused += len(texts) - len(vectors)
+        return vectors

@@ -239,12 +239,12 @@ async def _storage(res: Resources) -> StorageFigures:
     )
 
 
-def answer_applied(found: Applied, *, dry_run: bool) -> StoredAnswer:
+def answer_applied(applied: Applied, *, dry_run: bool) -> StoredAnswer:
     body = ApplyOptimizationResponse(
         dry_run=dry_run,
-        applied=0 if dry_run else len(found.changes),
-        changes=[AppliedChangeItem.of(change) for change in found.changes],
-        decision_id=found.decision_id,
+        applied=0 if dry_run else len(applied.changes),
+        changes=[AppliedChangeItem.of(change) for change in applied.changes],
+        decision_id=applied.decision_id,
     )
     return answer(200, body)
 

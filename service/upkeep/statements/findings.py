@@ -241,10 +241,10 @@ async def _rows(
 @lru_cache(maxsize=16)
 def statement(section: Section, *, among: bool) -> TextClause:
     """The complete statement of a walk, or with `among` of a check of chosen ids."""
-    part, found, key = STATEMENTS[section]
+    part, rows, key = STATEMENTS[section]
     chosen, behind = (AMONG, BEHIND) if key else (PAIR_AMONG, BEHIND_PAIR)
     which = (chosen if among else behind).format(key=key)
-    return type_parameters(text(WALK.format(part=part.format(which=which), found=found)))
+    return type_parameters(text(WALK.format(part=part.format(which=which), found=rows)))
 
 
 def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:

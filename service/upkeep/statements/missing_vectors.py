@@ -148,15 +148,15 @@ async def store_memories(session: Session, workspace_id: UUID, generation: int, 
 
 async def contexts_without(session: Session, workspace_id: UUID, generation: int, after: UUID) -> list[MissingText]:
     """The next BATCH contexts that have a vector, but none of the generation, ascending by the id of their memory."""
-    found: list[MissingText] = []
-    while not found:
+    missing: list[MissingText] = []
+    while not missing:
         ids = list(await session.scalars(CONTEXTS, _page(workspace_id, generation, after)))
         if not ids:
             break
         texts = await contexts.texts_of(session, workspace_id, ids)
-        found = [MissingText(each, texts[each].embedded, context=texts[each]) for each in ids if each in texts]
+        missing = [MissingText(each, texts[each].embedded, context=texts[each]) for each in ids if each in texts]
         after = ids[-1]
-    return found
+    return missing
 
 
 async def store_contexts(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:

@@ -107,8 +107,8 @@ async def begin(owner_url: str, model: str, dimension: int, *, again: bool = Fal
     Raises Conflict if there is nothing to do, or another one is being built.
     """
     async with _alone(owner_url) as owner:
-        found = await generations.read_all_in(owner)
-        building, current = generations.in_state(found, "building"), generations.in_state(found, "active")
+        known = await generations.read_all_in(owner)
+        building, current = generations.in_state(known, "building"), generations.in_state(known, "active")
         assert current is not None, "read_all_in() has seen one"
         if building and (building.model, building.dimension) != (model, dimension):
             raise Conflict(f"Vectors of {building} are being made. Stop that first: `loxodon reembed --rollback`.")
@@ -117,7 +117,7 @@ async def begin(owner_url: str, model: str, dimension: int, *, again: bool = Fal
                 f"The vectors are of {current} already, the embedder that the settings name. "
                 "`loxodon reembed --again` computes all of them again."
             )
-        wanted = building or await _choose_generation(owner, found, model, dimension, current)
+        wanted = building or await _choose_generation(owner, known, model, dimension, current)
         await _make_graphs(owner, wanted)
         async with _transaction(owner):
             await owner.execute(MOVE, {"state": "building", "number": wanted.number})
@@ -130,8 +130,8 @@ async def roll_back(owner_url: str) -> tuple[Generation, Generation]:
     vectors that it lacks. Returns the generation that searches use now, and the one that they no longer use. Raises
     Conflict if none is kept."""
     async with _alone(owner_url) as owner, _transaction(owner):
-        found = await generations.read_all_in(owner)
-        building, current = generations.in_state(found, "building"), generations.in_state(found, "active")
+        known = await generations.read_all_in(owner)
+        building, current = generations.in_state(known, "building"), generations.in_state(known, "active")
         assert current is not None, "read_all_in() has seen one"
         if building:
             await owner.execute(MOVE, {"state": "retired", "number": building.number})
@@ -142,18 +142,18 @@ async def roll_back(owner_url: str) -> tuple[Generation, Generation]:
         await owner.execute(MOVE, {"state": "retired", "number": current.number})
         await owner.execute(ACTIVATE, {"number": former})
         await _queue(owner)
-        return next(generation for generation in found if generation.number == former), current
+        return next(generation for generation in known if generation.number == former), current
 
 
 async def drop_retired(owner_url: str) -> list[Generation]:
     """Drops the graphs of retired generations, and queues a job that deletes their vectors; returns them. Raises
     Conflict while one is being built, or if none is kept."""
     async with _alone(owner_url) as owner:
-        found = await generations.read_all_in(owner)
-        if generations.in_state(found, "building"):
+        known = await generations.read_all_in(owner)
+        if generations.in_state(known, "building"):
             raise Conflict("Vectors are being made, and searches use the old ones until then. Drop these afterwards.")
         old = [
-            generation for generation in found if generation.state in ("retired", "dropped")
+            generation for generation in known if generation.state in ("retired", "dropped")
         ]  # of a run that was killed, too
         if not any(generation.state == "retired" for generation in old):
             raise Conflict("No earlier generation of vectors is kept: there is nothing to drop.")
@@ -172,12 +172,12 @@ async def drop_retired(owner_url: str) -> list[Generation]:
 
 
 async def _choose_generation(
-    owner: AsyncConnection, found: list[Generation], model: str, dimension: int, current: Generation
+    owner: AsyncConnection, known: list[Generation], model: str, dimension: int, current: Generation
 ) -> Generation:
     """A retired generation of this embedder, as after a roll-back, or a new one; `retired` until its graphs exist."""
     kept = [
         generation
-        for generation in found
+        for generation in known
         if generation.state == "retired" and (generation.model, generation.dimension) == (model, dimension)
     ]
     if kept and (current.model, current.dimension) != (model, dimension):

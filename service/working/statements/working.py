@@ -274,5 +274,5 @@ GOAL_DESCRIPTION = text("""
 async def goal_description(session: Session, scope: WorkingScope, goal_id: UUID) -> str | None:
     """The description of a goal of this user and agent; None without such a goal."""
     values = {"workspace": scope.workspace_id, "goal": goal_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
-    found: str | None = await session.scalar(type_parameters(GOAL_DESCRIPTION), values)
-    return found
+    description: str | None = await session.scalar(type_parameters(GOAL_DESCRIPTION), values)
+    return description
