@@ -28,7 +28,7 @@ export function queryString(values) {
 async function send(method, path, { body, headers, signal } = /** @type {any} */ ({})) {
   const all = { Authorization: `Bearer ${key.get()}`, ...headers };
   if (body) all["Content-Type"] = "application/json";
-  if (method !== "GET") all["Idempotency-Key"] = crypto.randomUUID(); // a repeated write changes nothing twice
+  if (method !== "GET") all["Idempotency-Key"] = crypto.getRandomValues(new Uint32Array(4)).join("-"); // a repeated write changes nothing twice
   for (let tries = 1; ; tries += 1) {
     try {
       const answer = await fetch(path, { method, signal, headers: all, body: body && JSON.stringify(body) });

@@ -43,7 +43,7 @@ function App() {
 
   const dismiss = (id) => setMessages((all) => all.filter((each) => each.id !== id));
   const say = (text, options = {}) => {
-    const id = crypto.randomUUID();
+    const id = performance.now();
     setMessages((all) => [...all.slice(-2), { id, text, ...options }]);
     if (!options.isError) setTimeout(() => dismiss(id), MESSAGE_MS);
   };
@@ -108,7 +108,7 @@ function App() {
 
 /** Takes the key out of an address that ends in `#key=lox_…`, and that address out of the history. */
 function takeKey() {
-  const [, given] = /^#key=(\S{20,})$/.exec(decodeURIComponent(location.hash)) || [];
+  const given = location.hash.startsWith("#key=") && decodeURIComponent(location.hash.slice(5));
   if (given) key.set(given);
   if (given || !location.hash) history.replaceState(null, "", location.pathname + address("/memories"));
   return given;

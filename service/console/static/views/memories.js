@@ -20,8 +20,8 @@ export function Memories() {
   const { query, scope, as_of, may, change, link } = usePage();
   const { state = "", types, tag, category, time_query, sort } = query;
   const filters = { types, tags: tag, categories: category, time_query, as_of, ...STATES[state] };
-  const list = usePages("/v1/memories", { ...scope, ...filters, sort, limit: 200, count: true, detail: "full" });
-  const categories = useLoaded((signal) => get("/v1/stats/categories", scope, signal), [scope, list.total]);
+  const list = usePages("/v1/memories", { ...scope, ...filters, sort, limit: 100, count: true, detail: "full" });
+  const categories = useLoaded(async (signal) => list.value && get("/v1/stats/categories", scope, signal), [scope, list.total]);
   const { chosen, box, clear } = useChosen();
   const forget = useForgetting(() => { clear(); list.reload(); });
   useEffect(clear, [JSON.stringify(query)]);

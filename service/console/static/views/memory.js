@@ -24,7 +24,7 @@ export function Memory() {
         ${memory && html`<h2>When and where</h2><${Facts} facts=${{
           Said: `${moment(memory.timestamp)}${memory.speaker ? ` by ${memory.speaker}` : ""}`,
           "Holds from": day(memory.t_valid), "Holds until": day(memory.t_invalid), Expires: moment(memory.expires_at),
-          Importance: percent(memory.importance), Served: `${plural(memory.access_count, "time")}, last ${moment(memory.last_accessed) || "never"}`,
+          Importance: percent(memory.importance), Served: plural(memory.access_count, "time") + (memory.access_count ? `, last ${moment(memory.last_accessed)}` : ""),
           "Belongs to": SCOPE.map((name) => memory[name]).filter(Boolean).join(", "), Stored: `${moment(memory.created_at)}, version ${memory.version}`,
         }} />`}
         <h2>History</h2><ol class="cards">${why.changes.map((each) => html`<li><b>${each.event}</b>, ${moment(each.timestamp)}
