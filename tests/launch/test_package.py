@@ -16,6 +16,7 @@ import pytest
 from bench.superuser import login_url, new_database
 from bench.target import free_port
 from service import __version__
+from service.launch.run import get
 from service.postgres.roles import APP, OWNER, URL_VARIABLES, WORKER
 
 ROOT = Path(__file__).parents[2]
@@ -82,6 +83,7 @@ def test_the_installed_command_works(installed: Path, owner_url: str, tmp_path: 
         assert not (tmp_path / "data" / "first-key").exists(), "that is the embedded database's"
         loxodon("add", "Bob is allergic to peanuts", "--user", "bob")
         assert "peanuts" in loxodon("search", "what must Bob not eat?", "--user", "bob")
+        assert get(f"http://127.0.0.1:{port}", "/console/views/memory.js", {})[0] == 200
     finally:
         running.terminate()
         running.communicate(timeout=60)

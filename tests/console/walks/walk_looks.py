@@ -103,6 +103,7 @@ def test_the_keyboard_is_enough(call: ApiCaller, open_page: Open) -> None:
     page.get_by_role("link", name="Nora runs on Sundays and Mondays").wait_for()
     tab_to("Nora runs on Sundays and Mondays")
     page.keyboard.press("Enter")
+    page.get_by_text("Why it is here").wait_for()
     tab_to("Forget")
     page.keyboard.press("Enter")
     page.get_by_role("dialog").wait_for()
