@@ -72,9 +72,9 @@ class FixedIds:
 
 
 def in_path(name: str, value: object) -> str:
-    """A value as one segment of a path; raises InvalidInput for an empty value, or one that HTTP clients treat as a
-    step."""
-    if not isinstance(value, str) or value in ("", ".", ".."):
+    """A value as one segment of a path; raises InvalidInput for an empty value, one that HTTP clients treat as a step,
+    or one with NUL."""
+    if not isinstance(value, str) or value in ("", ".", "..") or "\x00" in value:
         raise InvalidInput(f"{name}: must be a name.", field=name)
     return quote(value, safe="")
 

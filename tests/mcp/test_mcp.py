@@ -208,6 +208,9 @@ async def test_goals_relations_pages_resources_and_prompts(app: FastAPI, client:
             await one.get_prompt("answer_from_memory", {})
         with pytest.raises(MCPError, match="There is no conversation"):
             await one.read_resource("loxodon://conversations/nowhere")
+        for uri in ("loxodon://conversations/%00", "loxodon://conversations/.."):
+            with pytest.raises(MCPError, match="must be a name"):
+                await one.read_resource(uri)
         with pytest.raises(MCPError, match="uri: must be"):
             await one.read_resource("file:///etc/passwd")
 
