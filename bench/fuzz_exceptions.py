@@ -54,7 +54,7 @@ LISTED = (
         REFUSED, ANY, "query: (give a query|is required)", "A search needs one of several, and empty lists do not count"
     ),
     ListedFailure(REFUSED, "GET /v1/memories", "[a-z_]+: cannot be combined with state=deleted", TWO),
-    ListedFailure(REFUSED, ANY, "explain_id: (needs a query|cannot be combined with as_of)", TWO),
+    ListedFailure(REFUSED, ANY, "(explain_id|connected): (needs a query|cannot be combined with as_of)", TWO),
     ListedFailure(REFUSED, ANY, "validity: is about now; give", TWO),
     ListedFailure(
         REFUSED, ".* /v1/api-keys.*", "rights: .* covers the whole workspace", "Rights against the key's reach"
