@@ -206,14 +206,13 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         by_id = await _drop_repeated(session, query, rows)
     stopwatch.lap("rows")
     shown = ranked if query.ranking.rerank else _choose_hits(prepared, ranked, by_id)
-    of_memories = [key for each in shown if (key := _id(each)) in by_id and by_id[key].source == "memory"]
-    said_later = await _later(session, query, of_memories, measured, res)
+    said_later = await _later(session, query, [by_id[_id(hit)] for hit in shown if _id(hit) in by_id], measured, res)
     stopwatch.lap("later")
     return ReadSearch(measured, ranked, by_id, cosines, explained, answer, said_later, read_on)
 
 
 async def _later(
-    session: Session, query: Query, hits: Sequence[UUID], measured: Measured, res: Resources
+    session: Session, query: Query, hits: Sequence[LeanMemory], measured: Measured, res: Resources
 ) -> Mapping[UUID, tuple[LaterStatement, ...]]:
     """The later statements about the same thing as each hit; none for a search in the past."""
     if query.as_of is not None or not hits:
@@ -223,7 +222,9 @@ async def _later(
     distance = 1 - currency.same_thing_cosine(res.embedder.similarity)
     turn_ids = set(measured.candidates.arms.get("turns", ()))
     said = [features.ids[at] for at in best if features.ids[at] not in turn_ids]
-    return await later.read(session, query.scope.workspace_id, hits, said, res.generation, distance=distance)
+    of_turns = [hit.id for hit in hits if hit.source == "turn"]
+    ids = [hit.id for hit in hits if hit.source == "memory"]
+    return await later.read(session, query.scope.workspace_id, ids, of_turns, said, res.generation, distance=distance)
 
 
 def _is_short(ranked: Sequence[Ranked], by_id: LeanMemories, rows: LeanMemories, limit: int) -> bool:

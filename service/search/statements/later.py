@@ -25,15 +25,21 @@ WITH said AS MATERIALIZED (
     SELECT m.id, m."timestamp", v.embedding
     FROM unnest(CAST(:ids AS uuid[])) AS x (id)
     CROSS JOIN LATERAL ({memory}) m
-    CROSS JOIN LATERAL ({vectors}) v
+    CROSS JOIN LATERAL ({vector_of_memory}) v
+), hit AS (
+    SELECT id, "timestamp", embedding FROM said WHERE id = ANY (CAST(:hits AS uuid[]))
+    UNION ALL
+    SELECT t.id, t."timestamp", v.embedding
+    FROM unnest(CAST(:turns AS uuid[])) AS x (id)
+    CROSS JOIN LATERAL ({turn}) t
+    CROSS JOIN LATERAL ({vector_of_turn}) v
 )
 SELECT hit.id AS hit, other.id, other."timestamp"
-FROM said hit CROSS JOIN LATERAL (
+FROM hit CROSS JOIN LATERAL (
     SELECT id, "timestamp" FROM said
     WHERE "timestamp" > hit."timestamp" AND (hit.embedding <=> embedding) <= CAST(:distance AS float8)
     ORDER BY "timestamp" DESC, id LIMIT :most
 ) other
-WHERE hit.id = ANY (CAST(:hits AS uuid[]))
 ORDER BY other."timestamp" DESC, other.id
 """
 
@@ -42,16 +48,19 @@ async def read(
     session: Session,
     workspace_id: UUID,
     hits: Sequence[UUID],
+    turns: Sequence[UUID],
     candidates: Sequence[UUID],
     generation: int,
     *,
     distance: float,
 ) -> Mapping[UUID, tuple[LaterStatement, ...]]:
-    """At most MOST later statements by hit, within a cosine distance of 0..2; hits without one are left out."""
+    """At most MOST later memories by hit, a memory or one of `turns`, within a cosine distance of 0..2; hits without
+    one are left out."""
     ids = list(dict.fromkeys((*hits, *candidates)))[: len(hits) + MOST_CANDIDATES]
-    if len(ids) < 2:
+    if len(ids) + bool(turns) < 2:
         return {}
-    values = {"workspace": workspace_id, "ids": ids, "hits": list(hits), "distance": distance, "most": MOST}
+    given = {"ids": ids, "hits": list(hits), "turns": list(turns)}
+    values = {"workspace": workspace_id, **given, "distance": distance, "most": MOST}
     rows = await direct.fetch(session, _statement(generation), values)
     statements: dict[UUID, list[LaterStatement]] = {}
     for row in rows:
@@ -61,9 +70,11 @@ async def read(
 
 @lru_cache(maxsize=16)
 def _statement(generation: int) -> TextClause:
-    text_of = f" AND generation = {int(generation)} AND kind = 'text'"
+    of_generation = f" AND generation = {int(generation)}"
     shape = LATER.format(
         memory=by_key("memory", "x.id"),
-        vectors=by_key("memory_vector", "x.id", key="memory_id", more=text_of),
+        vector_of_memory=by_key("memory_vector", "x.id", key="memory_id", more=of_generation + " AND kind = 'text'"),
+        turn=by_key("turn", "x.id"),
+        vector_of_turn=by_key("turn_vector", "x.id", key="turn_id", more=of_generation),
     )
     return type_parameters(text(shape))

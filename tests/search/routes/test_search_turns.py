@@ -14,6 +14,7 @@ from httpx2 import AsyncClient
 from service.postgres import direct
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
+from tests.fakes.embedder import AngleEmbedder
 from tests.mcp.test_mcp import agent, said
 from tests.support.application import Tables, client_of, serving
 from tests.support.calls import body_of
@@ -60,6 +61,19 @@ async def test_what_an_assistant_reported_is_found_as_its_turn(client: AsyncClie
     assert turn["id"] == said_there[1]["id"]
     lean = {each["source"]: each.get("turn_index") for each in (await found(client))["results"]}
     assert lean == {"turn": 1, "memory": None}
+
+
+async def test_a_turn_names_what_was_said_later(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    """An assistant's answer repeats the old value, and the user gives another one a day later."""
+    booked = "Noted: the invoice for the boat engine is due on 14 March."
+    moved = "The invoice for the boat engine is due on 28 March."
+    for text in (booked, moved, f"User: {moved}"):
+        embedder.place(text, 0.9)
+    await answer(client, [{"role": "assistant", "content": booked, "timestamp": "2026-03-01T09:00:00Z"}])
+    await answer(client, [{"role": "user", "content": moved, "timestamp": "2026-03-02T09:00:00Z"}])
+    [memory, turn] = sorted((await found(client, "When is the invoice due?"))["results"], key=lambda hit: hit["source"])
+    assert (memory["source"], memory["later"]) == ("memory", [])
+    assert (turn["memory"], [each["id"] for each in turn["later"]]) == (booked, [memory["id"]])
 
 
 async def test_a_message_that_is_a_memory_is_shown_once(client: AsyncClient) -> None:
