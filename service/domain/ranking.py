@@ -70,8 +70,8 @@ class Factors(_Part):
     importance: Share = Field(default=0.0, description="Strength of importance times relevance")
     recency: Share = Field(default=0.0, description="Strength of age: half the lift after 30 days")
     salience: Share = Field(default=0.0, description="Strength of salience, which grows with use")
-    current_factor: Multiplier = Field(default=1.2, description="Factor for a memory tagged current")
-    past_factor: Multiplier = Field(default=0.7, description="Factor for a memory tagged past")
+    current_factor: Multiplier = Field(default=1.0, description="Factor for a memory tagged current")
+    past_factor: Multiplier = Field(default=1.0, description="Factor for a memory tagged past")
     expired_factor: Multiplier = Field(default=0.7, description="Factor for a memory that is no longer valid")
 
     @property

@@ -38,7 +38,7 @@ QUESTIONS = (
     "Which harbour had ticket ZX-4471 before June 2025?",
 )
 NO_IDF = TermIdf({}, {})
-STRENGTHS = Factors(importance=0.3, recency=0.5, salience=0.2)
+STRENGTHS = Factors(importance=0.3, recency=0.5, salience=0.2, current_factor=1.2, past_factor=0.7)
 
 Row = Mapping[str, Any]
 
@@ -180,19 +180,13 @@ def test_what_a_question_does_not_ask_is_not_read() -> None:
     query_context = QueryContext(
         Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), parsed, NOW, {}, NO_IDF, {}, text_count=1_000
     )
-    always = {"ended", "temporal_tag"}
+    always = {"ended"}
     assert signals.choose_features(query_context, matching_texts=200) == always
-    assert signals.choose_features(query_context, matching_texts=2) == {"ended", "temporal_tag", "terms"}, (
+    assert signals.choose_features(query_context, matching_texts=2) == {"ended", "terms"}, (
         "hardly any text has a word of it"
     )
     named = replace(query_context, parsed=query_parsing.parse("When did Ines sail?", NOW, ZoneInfo("UTC"), ["Ines"]))
-    assert signals.choose_features(named, matching_texts=200) == {
-        "ended",
-        "temporal_tag",
-        "speaker",
-        "short_texts",
-        "dated",
-    }
+    assert signals.choose_features(named, matching_texts=200) == {"ended", "speaker", "short_texts", "dated"}
 
 
 def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:

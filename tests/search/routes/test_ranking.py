@@ -66,7 +66,7 @@ MODES: list[dict[str, Any]] = [
     {},
     {"fusion": "rrf"},
     {"weights": {"text_lexical": 3, "context_vector": 0}},
-    {"factors": {"importance": 0.5, "recency": 1, "salience": 0.3, "current_factor": 1.0, "past_factor": 1.0}},
+    {"factors": {"importance": 0.5, "recency": 1, "salience": 0.3, "current_factor": 1.2, "past_factor": 0.7}},
     {"diversity": 0.8},
     {"techniques": {"hybrid": False, "entity_centric": False}},
     {"techniques": {"query_expansion": True, "self_query": True, "hyde": True}},
@@ -192,21 +192,20 @@ async def test_what_is_recent_lifts(client: AsyncClient, embedder: AngleEmbedder
     assert factors == pytest.approx([1.5, 1.0])  # now, and after a half-life
 
 
-async def test_what_is_past_ranks_lower_unless_asked_for(
+async def test_what_is_past_ranks_lower_on_request_unless_asked_for(
     client: AsyncClient, embedder: AngleEmbedder, tables: Tables
 ) -> None:
     first = await store(client, embedder, "At sea", 0.52)
     second = await store(client, embedder, "At rest", 0.5)
     for memory_id, tag in ((first, "past"), (second, "current")):
         await tables.fetch("UPDATE memory SET temporal_tag = $1 WHERE id = $2", tag, UUID(memory_id))
-    found = await ask(client, weights={"declarative": 5}, explain=True)
+    by_tag = {"current_factor": 1.2, "past_factor": 0.7}
+    found = await ask(client, weights={"declarative": 5}, factors=by_tag, explain=True)
     assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
     assert [hit["explain"]["factors"]["temporal_tag"] for hit in found["results"]] == [1.2, 0.7]
     embedder.place("Where was the boat kept before?", 1.0)
-    assert (await texts(client, "Where was the boat kept before?"))[0] == "At sea"
-    assert (await texts(client, weights={"declarative": 5}, factors={"current_factor": 1.0, "past_factor": 1.0}))[
-        0
-    ] == "At sea"
+    assert (await texts(client, "Where was the boat kept before?", factors=by_tag))[0] == "At sea"
+    assert (await texts(client, weights={"declarative": 5}))[0] == "At sea"
 
 
 async def test_diversity_moves_repeats_down(client: AsyncClient, embedder: AngleEmbedder) -> None:

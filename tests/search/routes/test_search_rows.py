@@ -104,10 +104,9 @@ async def test_an_expired_memory_ranks_lower_and_stays(
     await store(client, embedder, text, 0.9)
     await store(client, embedder, "Likes quiet", 0.89)
     await store(client, embedder, "Bakes bread", 0.1)
-    plain = {"tuning": {"factors": {"current_factor": 1.0}}}  # one is to come, the other holds now
-    assert [hit["memory"] for hit in await search(client, **plain)][:2] == [text, "Likes quiet"]
+    assert [hit["memory"] for hit in await search(client)][:2] == [text, "Likes quiet"]
     clock.forward(days=30)
-    found = await search(client, **plain)
+    found = await search(client)
     assert [hit["memory"] for hit in found][:2] == ["Likes quiet", text]
 
 
