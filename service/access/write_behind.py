@@ -138,8 +138,8 @@ class UseCounter(WriteBehind):
     def add(self, workspace_id: UUID, memories: Iterable[UUID], at: datetime, *, entities: Iterable[UUID] = ()) -> None:
         """Counts one use of each; never waits."""
         for kind, ids in (("memory", memories), ("entity", entities)):
-            for each in ids:
-                self._count((workspace_id, kind, each), Use(1, at))
+            for key in ids:
+                self._count((workspace_id, kind, key), Use(1, at))
         if self._buffer:
             self._pending.set()
 

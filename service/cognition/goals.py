@@ -263,13 +263,13 @@ async def _set_edges(session: Session, goal: Goal, rel_type: str, targets: Colle
 
 async def _check_goals(session: Session, goal: Goal, ids: Collection[UUID], field: str) -> None:
     scopes = await goals.lock_scopes(session, goal.scope.workspace_id, ids)
-    if any(each not in scopes or not goal.scope.may_link_to(scopes[each]) for each in ids):
+    if any(key not in scopes or not goal.scope.may_link_to(scopes[key]) for key in ids):
         raise NotFound(f"{field}: there is no goal with this id.", field=field)
 
 
 async def _check_memories(session: Session, goal: Goal, ids: Collection[UUID], res: Resources) -> None:
     scopes = await goals.lock_memory_scopes(session, goal.scope.workspace_id, ids, now=res.clock())
-    if any(each not in scopes or not goal.scope.may_link_to(scopes[each]) for each in ids):
+    if any(key not in scopes or not goal.scope.may_link_to(scopes[key]) for key in ids):
         raise NotFound("memory_ids: there is no memory with this id.", field="memory_ids")
 
 

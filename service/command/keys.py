@@ -23,7 +23,7 @@ def list_keys(as_json: AsJson = False) -> None:
         if as_json:
             show_json(rows)
         else:
-            show_table(COLUMNS, [{**each, "state": _state(each)} for each in rows], empty="There are no keys.")
+            show_table(COLUMNS, [{**row, "state": _state(row)} for row in rows], empty="There are no keys.")
 
 
 @app.command()

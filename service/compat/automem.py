@@ -365,7 +365,7 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
     """Nearest first, then strongest."""
     asked, start = request.query_params, await one(caller, id, res)
     named = [each.upper() for each in automem_words.words(asked.getlist("relationship_types"))]
-    types = tuple(RelationType(each) for each in named if each in set(RelationType))
+    types = tuple(RelationType(name) for name in named if name in set(RelationType))
     depth = whole_number(asked.get("max_depth"), "max_depth", default=1, most=3)
     limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_TAGGED)
     way = edges.WalkOptions(depth, limit, types=types, include_archived=False)

@@ -54,7 +54,7 @@ class RecalledHits:
             self.repeated += known is not None
             if known is None or known.score < hit.score:
                 self.hits[hit.memory.id] = hit
-                relations = [automem_words.relation_item(each) for each in connected.get(hit.memory.id, ())]
+                relations = [automem_words.relation_item(memory) for memory in connected.get(hit.memory.id, ())]
                 kind = "keyword" if match == "vector" and hit.similarity is None else match
                 self.items[hit.memory.id] = automem_words.hit_item(hit, kind, relations)
 
@@ -137,7 +137,7 @@ async def _list(
     body = body_of(NarrowingFields, {name: each for name, each in given.items() if name not in OF_A_SEARCH})
     order = SortOrder(_column(sort), ascending=sort.endswith("_asc"))
     page = await read_numbered_page(request, body, caller, res, order, skip=0, limit=limit, may_cut=True)
-    recalled.add([Hit(each, each.importance.value, None) for each in page.memories], "trending", {})
+    recalled.add([Hit(memory, memory.importance.value, None) for memory in page.memories], "trending", {})
     recalled.window, _ = await narrowing.window(body, res)
 
 
@@ -220,7 +220,7 @@ def _echo(given: Mapping[str, Any], window: Window, queries: Sequence[str], offs
     fields: dict[str, Any] = {name: given[name] for name in ("tags", "exclude_tags") if given[name]}
     if not window.is_open:
         times = {"start": window.start, "end": window.end}
-        fields["time_window"] = {name: iso(each) if each else None for name, each in times.items()}
+        fields["time_window"] = {name: iso(moment) if moment else None for name, moment in times.items()}
     if queries:
         fields["queries"] = list(queries)
     if given.get("min_score"):
@@ -248,7 +248,7 @@ async def _expand(
         for edge in result["relations"]:
             if edge["memory"]["id"] not in seen and edge["strength"] >= strength:
                 ways.setdefault(edge["memory"]["id"], (result, edge))
-    by_id = await read(caller, [UUID(each) for each in ways], res)
+    by_id = await read(caller, [UUID(way) for way in ways], res)
     items = []
     for far, (result, edge) in ways.items():
         memory = by_id.get(UUID(far))
@@ -277,7 +277,7 @@ async def startup_recall(request: Request, caller: Reader, res: ResourcesOf) -> 
         "critical_lessons": lessons,
         "system_rules": rules,
         "lesson_count": len(lessons),
-        "has_critical": any(each["importance"] >= 0.9 for each in lessons),
+        "has_critical": any(lesson["importance"] >= 0.9 for lesson in lessons),
         "summary": f"Recalled {len(lessons)} lesson(s) and {len(rules)} system rule(s)",
     }
 
@@ -288,7 +288,7 @@ async def _with_tags(
     order = SortOrder("importance")
     tagged = find_tagged(caller, wanted)
     page = await read_numbered_page(request, tagged, caller, res, order, skip=0, limit=limit, may_cut=True)
-    return [automem_words.memory_item(each) for each in page.memories]
+    return [automem_words.memory_item(memory) for memory in page.memories]
 
 
 @router.get("/analyze")

@@ -120,7 +120,7 @@ def relation_type(given: object) -> str:
 
 def words(given: Sequence[str]) -> list[str]:
     """The values of a parameter that may be repeated and comma-separated."""
-    return [part.strip() for each in given for part in each.split(",") if part.strip()]
+    return [part.strip() for word in given for part in word.split(",") if part.strip()]
 
 
 def flag(given: str | None, *, default: bool = False) -> bool:

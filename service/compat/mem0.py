@@ -126,7 +126,7 @@ async def list_events(request: Request, caller: Reader, res: ResourcesOf) -> dic
         "count": len(records),
         "next": None,
         "previous": None,
-        "results": [mem0_words.event_item(each, {}) for each in records],
+        "results": [mem0_words.event_item(operation, {}) for operation in records],
     }
 
 
@@ -201,7 +201,7 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
     return {
         "count": total,
         **_around(request, page, more=total > size * page),
-        "results": [mem0_words.choose_fields(mem0_words.memory_item(each), sent) for each in listed],
+        "results": [mem0_words.choose_fields(mem0_words.memory_item(memory), sent) for memory in listed],
     }
 
 
@@ -230,7 +230,7 @@ async def get_history(id: str, request: Request, caller: Reader, res: ResourcesO
     if more and (len(page) < size or "page_size" not in asked):
         detail = f"page_size: the first {len(page)} changes fill an answer; ask for fewer at once."
         raise InvalidInput(detail, field="page_size")
-    return [mem0_words.history_entry(each) for each in page]
+    return [mem0_words.history_entry(entry) for entry in page]
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -291,8 +291,8 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: W
     change = revision(body_of(PatchMemoryRequest, {"metadata": kept}), caller, res.clock())
     wanted = memory_id(str(sent.get("memory_id", "")))
 
-    def answer(found: Memory) -> StoredAnswer:
-        return StoredAnswer(200, {"id": str(found.id), "memory_id": str(found.id), **kept})
+    def answer(memory: Memory) -> StoredAnswer:
+        return StoredAnswer(200, {"id": str(memory.id), "memory_id": str(memory.id), **kept})
 
     return send(answer(await revise(caller.workspace_id, wanted, change, res, write.answered_by(answer))))
 
@@ -374,29 +374,29 @@ async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, writ
 @router.get("/v1/entities")
 async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
     """Users, agents and runs that have memories; apps are not distinguished."""
-    found: list[ScopeItem] = []
+    items: list[ScopeItem] = []
     cursor: str | None = None
-    while len(found) < MOST_ENTITIES:
+    while len(items) < MOST_ENTITIES:
         page = await list_scopes(caller, res, limit=1_000, cursor=cursor)
-        found += page.results
+        items += page.results
         if (cursor := page.next_cursor) is None:
             break
     size = whole_number(request.query_params.get("page_size"), "page_size", default=MOST_ENTITIES, most=MOST_ENTITIES)
     number = whole_number(request.query_params.get("page"), "page", default=1, most=MOST_ENTITIES)
     results = [
         {
-            "id": each.id,
-            "name": each.id,
-            "type": each.type,
-            "total_memories": each.memories,
-            "created_at": iso(each.first_used),
-            "updated_at": iso(each.last_used),
+            "id": item.id,
+            "name": item.id,
+            "type": item.type,
+            "total_memories": item.memories,
+            "created_at": iso(item.first_used),
+            "updated_at": iso(item.last_used),
         }
-        for each in found[size * (number - 1) :][:size]
+        for item in items[size * (number - 1) :][:size]
     ]
     return {
-        "count": len(found),
-        **_around(request, number, more=len(found) > size * number),
+        "count": len(items),
+        **_around(request, number, more=len(items) > size * number),
         "results": results,
     }
 

@@ -86,9 +86,9 @@ def _members(value: Any, where: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
         raise InvalidInput(f"{where}: must be a list of conditions.", field=where)
     members = [tree(each, f"{where}[{place}]") for place, each in enumerate(value)]
-    if any(each is None for each in members):
+    if any(member is None for member in members):
         raise InvalidInput(f"{where}: contains an empty condition.", field=where)
-    return [each for each in members if each is not None]
+    return [member for member in members if member is not None]
 
 
 def _conditions(field: str, value: Any, where: str) -> list[dict[str, Any]]:
@@ -170,7 +170,7 @@ def narrow(sent: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any] 
             conditions.append(_condition(field, operator, iso(moment(sent[name], name))))
     if isinstance(sent.get("app_id"), str):
         conditions.append(_condition(NAMES["app_id"], "eq", sent["app_id"]))
-    parts = [each for each in conditions if each is not None]
+    parts = [condition for condition in conditions if condition is not None]
     return parts[0] if len(parts) == 1 else {"AND": parts} if parts else None
 
 

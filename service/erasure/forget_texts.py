@@ -95,7 +95,7 @@ async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> 
 async def _hidden(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:
     spans = await withdrawn.of_turns(session, workspace_id, ids)
     kept = await withdrawn.read_kept(session, workspace_id, ids)
-    return {each: withdrawn.hidden_of(spans.get(each, []), kept.get(each, [])) for each in ids}
+    return {key: withdrawn.hidden_of(spans.get(key, []), kept.get(key, [])) for key in ids}
 
 
 def _split_shown(turn: SpokenText, hidden: Sequence[Span]) -> list[Part]:

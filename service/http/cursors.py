@@ -30,7 +30,7 @@ def counts(cursor: str | None, lists: int = 1) -> list[int]:
 
     def parse(text: str) -> list[int]:
         numbers = [int(each) for each in text.split("|")]
-        if len(numbers) != lists or not all(0 <= each < 2**31 for each in numbers):
+        if len(numbers) != lists or not all(0 <= number < 2**31 for number in numbers):
             raise ValueError
         return numbers
 

@@ -160,7 +160,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
 
 def _find_rejected(problems: Sequence[Any]) -> Any | None:
     """The first name that contains a secret, if any: the other members of a union fail, too."""
-    return next((each for each in problems if each["type"] == "pii_rejected"), None)
+    return next((problem for problem in problems if problem["type"] == "pii_rejected"), None)
 
 
 def _with_secret(rejected: Any, place: Callable[[Sequence[int | str]], str]) -> errors.PiiRejected:
@@ -173,7 +173,9 @@ def _misspelt_first(problems: Sequence[Any]) -> Sequence[Any]:
     if problems[0]["type"] != "missing":
         return problems
     outside = problems[0]["loc"][:-1]
-    return [each for each in problems if each["type"] == "extra_forbidden" and each["loc"][:-1] == outside] or problems
+    return [
+        problem for problem in problems if problem["type"] == "extra_forbidden" and problem["loc"][:-1] == outside
+    ] or problems
 
 
 def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
@@ -224,7 +226,7 @@ def first_message(problems: Sequence[Any], place: Callable[[Sequence[int | str]]
             where = f"{around}.{name}" if around else str(name)
         return where, "is not a field of this request"
     if first["type"] in JSON_TYPES:  # each member of a union is an error of its own
-        types = [each["type"] for each in problems if place(each["loc"]) == where]
+        types = [problem["type"] for problem in problems if place(problem["loc"]) == where]
         return where, "must be " + " or ".join(dict.fromkeys(JSON_TYPES[each] for each in types if each in JSON_TYPES))
     named = FIELD_AND_MESSAGE.fullmatch(message)
     if named is None or named["field"] == where:

@@ -75,10 +75,12 @@ async def forget_many(
         deleted: set[UUID] = set()
         for part in parts(sorted(set(ids))):
             deleted.update(await deletion.delete_memories(session, workspace_id, part, generation=res.generation))
-        before = await deletion.find_deleted(session, workspace_id, [each for each in ids if each not in deleted])
+        before = await deletion.find_deleted(
+            session, workspace_id, [memory_id for memory_id in ids if memory_id not in deleted]
+        )
         if deleted:
             await append_audit(session, "delete", Scope(workspace_id), sorted(deleted), request, res)
-        outcomes = [ForgottenMemory(each, each in deleted, each in before) for each in ids]
+        outcomes = [ForgottenMemory(memory_id, memory_id in deleted, memory_id in before) for memory_id in ids]
         await store_answer(session, workspace_id, outcomes, request)
     return outcomes
 

@@ -180,9 +180,9 @@ async def list_tagged(
         has_more, ids = len(ids) > count, ids[:count]
         limit_each = res.settings.search.relation_limit
         steps = await edges.read_connected(session, scope.workspace_id, ids, condition, each=limit_each, now=now)
-        ends = [step.memory_id for each in ids for step in steps.get(each, ()) if step.memory_id not in by_id]
+        ends = [step.memory_id for memory_id in ids for step in steps.get(memory_id, ()) if step.memory_id not in by_id]
         others, _ = await memories.get_items(session, scope.workspace_id, list(dict.fromkeys(ends)), "lean")
-    return TaggedList([by_id[each] for each in ids], _connect(steps, {**by_id, **others}), has_more)
+    return TaggedList([by_id[memory_id] for memory_id in ids], _connect(steps, {**by_id, **others}), has_more)
 
 
 async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connected:
@@ -196,10 +196,10 @@ async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> C
     async with res.db.snapshot(workspace_id) as session:
         limit_each = res.settings.search.relation_limit
         steps = await edges.read_connected(session, workspace_id, ids, rows, each=limit_each, now=now)
-        ends = dict.fromkeys(step.memory_id for each in ids for step in steps.get(each, ()))
+        ends = dict.fromkeys(step.memory_id for memory_id in ids for step in steps.get(memory_id, ()))
         by_id, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
     everything = _connect(steps, by_id)
-    shown, _ = cursors.cut([everything.get(each, ()) for each in ids], len(ids))
+    shown, _ = cursors.cut([everything.get(memory_id, ()) for memory_id in ids], len(ids))
     return dict(zip(ids, shown, strict=False))
 
 

@@ -166,6 +166,6 @@ async def _answer(
     return UndoneDecision(
         decision,
         tuple(stored_decision.id for stored_decision in group),
-        tuple(by_id[each] for each in dict.fromkeys(ids) if each in by_id),
-        tuple(each for each in dict.fromkeys(ids) if each not in by_id),
+        tuple(by_id[memory_id] for memory_id in dict.fromkeys(ids) if memory_id in by_id),
+        tuple(memory_id for memory_id in dict.fromkeys(ids) if memory_id not in by_id),
     )

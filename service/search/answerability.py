@@ -158,7 +158,7 @@ def of_memories(
     """The answerability from the candidates of a search of memories. `cosines`: to the vector of the original query."""
     statements = Statements(
         measured.ids,
-        np.array([cosines[each] for each in measured.ids], dtype=np.float64),
+        np.array([cosines[key] for key in measured.ids], dtype=np.float64),
         columns.signals["context_lexical"] / (math.fsum(context.idf.of_contexts.values()) or 1.0),
         1.0 - columns.signals["declarative"],
         columns.signals["first_person"],

@@ -89,7 +89,7 @@ def find_keys(narrow: Narrow) -> FilterKeys:
     if narrow.categories:
         groups.append(tuple(FilterKey("category", category) for category in narrow.categories))
     if narrow.types:
-        groups.append(tuple(_column("type", each) for each in narrow.types))
+        groups.append(tuple(_column("type", kind) for kind in narrow.types))
     several = sorted((group for group in groups if 1 < len(group) <= MAX_GROUP_KEYS), key=len)
     return FilterKeys(tuple(group[0] for group in groups if len(group) == 1), tuple(several[:MAX_GROUPS]))
 

@@ -144,7 +144,7 @@ async def _most_important(query: Query, res: Resources) -> SearchResult:
             ids = await visibility.most_important(session, in_scope & rows, limit=query.limit)
         ids = ids[query.skip :]
         by_id, read_on = await _memories(session, query, ids)
-    scored = [(by_id[each], by_id[each].importance.value) for each in ids if each in by_id]
+    scored = [(by_id[key], by_id[key].importance.value) for key in ids if key in by_id]
     hits = [
         Hit(memory, score, None, {"importance": ScoreTerm(score, score, 1.0)})
         for memory, score in scored

@@ -281,13 +281,13 @@ def _entity(features: Features, context: QueryContext) -> Column:
 def _goal(features: Features, context: QueryContext) -> Column:
     if not context.goals:
         return np.zeros(len(features.ids))
-    return np.array([context.goals.get(each, 0.0) for each in features.ids], dtype=np.float64)
+    return np.array([context.goals.get(key, 0.0) for key in features.ids], dtype=np.float64)
 
 
 def factors(features: Features, context: QueryContext) -> dict[str, Column]:
     """The factors of the sum; only those that are switched on."""
     on, made = context.ranking.factors, dict[str, Column]()
-    stats = [context.stats.get(each) for each in features.ids] if on.importance or on.salience else []
+    stats = [context.stats.get(key) for key in features.ids] if on.importance or on.salience else []
     if on.expired_factor != 1:
         made["validity"] = _validity(features, context)
     if on.tells_tags:

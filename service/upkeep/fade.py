@@ -46,7 +46,7 @@ def _owner(memory: Memory) -> tuple[str, ...]:
 async def _archive(scope: Scope, ids: Sequence[UUID], res: Resources, request: WriteContext) -> int:
     """Archives memories under the lock of the scope, so that no store treats one of them as a live duplicate."""
     async with write_transaction(scope, res, request) as session:
-        archived = [each for each in ids if await write.archive(session, scope, each, res)]
+        archived = [key for key in ids if await write.archive(session, scope, key, res)]
         if archived:
             await append_audit(session, "archive", scope, archived, request, res, why="faded")
     return len(archived)

@@ -115,7 +115,7 @@ async def get_tool_stats(
     """Computed from the invocations, as far back as they are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)
     stats = await procedures.tool_stats(scope, wanted, res)
-    return ToolStatsResponse(results=[ToolStatsItem.of(each) for each in stats])
+    return ToolStatsResponse(results=[ToolStatsItem.of(stat) for stat in stats])
 
 
 @router.get("/tools", summary="List the tools of the workspace", responses=READ)

@@ -217,7 +217,7 @@ async def set_edges(
 
 async def tie_memories(session: Session, workspace_id: UUID, goal_id: UUID, ids: Collection[UUID]) -> None:
     if ids:
-        rows = [{"workspace_id": workspace_id, "goal_id": goal_id, "memory_id": each} for each in sorted(ids)]
+        rows = [{"workspace_id": workspace_id, "goal_id": goal_id, "memory_id": key} for key in sorted(ids)]
         await session.execute(insert(GOAL_MEMORY).values(rows).on_conflict_do_nothing())
 
 

@@ -187,7 +187,7 @@ async def find_entity_path(
 
 
 def _ids(given: list[str]) -> list[UUID]:
-    parts = [part.strip() for each in given for part in each.split(",") if part.strip()]
+    parts = [part.strip() for word in given for part in word.split(",") if part.strip()]
     if not parts:
         raise InvalidInput("ids: name at least one entity.", field="ids")
     if len(parts) > MAX_STARTS:

@@ -189,4 +189,4 @@ async def remove_unnamed(session: Session, workspace_id: UUID, ids: Sequence[UUI
 
 
 def _columns(owners: Sequence[EntityOwner]) -> dict[str, object]:
-    return {"users": [owner.user_id for owner in owners], "channels": [each.channel for each in owners]}
+    return {"users": [owner.user_id for owner in owners], "channels": [owner.channel for owner in owners]}

@@ -143,7 +143,7 @@ async def _queue(job: Job, res: Resources) -> Counts:
             unread_turns = await unread.find(
                 session, job.workspace_id, owner, after=last, quiet=QUIET, kept=kept, batch=batch
             )
-            await queue.enqueue(session, job.workspace_id, [_job_of(each, own) for each in unread_turns])
+            await queue.enqueue(session, job.workspace_id, [_job_of(unread_turn, own) for unread_turn in unread_turns])
             queued += len(unread_turns)
         last = unread_turns[-1].conversation_id if len(unread_turns) == batch else None
     own.wakeup.notify()

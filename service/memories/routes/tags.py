@@ -87,12 +87,12 @@ async def list_memories_by_tag(
     )
     results = [
         {
-            **memory_item(each, detail),
-            "score": each.importance.value,
+            **memory_item(memory, detail),
+            "score": memory.importance.value,
             "similarity": None,
-            "connected": found.connected.get(each.id, []),
+            "connected": found.connected.get(memory.id, []),
         }
-        for each in found.memories
+        for memory in found.memories
     ]
     page, more = cursors.cut(results, limit)
     listed = found.memories[: len(page)]

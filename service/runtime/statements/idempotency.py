@@ -85,6 +85,6 @@ async def forget_answers_about(session: Session, workspace_id: UUID, ids: Sequen
     """Deletes stored answers about objects with these ids: they contain their texts and have no scope to find them
     by."""
     if ids:
-        about = IDEMPOTENCY.c.body["id"].astext.in_([str(each) for each in ids])
+        about = IDEMPOTENCY.c.body["id"].astext.in_([str(key) for key in ids])
         conditions = IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.status.is_not(None), about
         await session.execute(delete(IDEMPOTENCY).where(*conditions))

@@ -121,5 +121,5 @@ async def count_uses(
     for statement, uses in ((COUNT_MEMORIES, memories), (COUNT_ENTITIES, entities)):
         if uses:
             ids = sorted(uses)
-            values = {"ids": ids, "counts": [uses[each].times for each in ids], "at": [uses[each].at for each in ids]}
+            values = {"ids": ids, "counts": [uses[key].times for key in ids], "at": [uses[key].at for key in ids]}
             await direct.fetch(session, statement, {"workspace": workspace_id, **values})

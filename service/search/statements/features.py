@@ -170,7 +170,7 @@ def with_contexts(features: Features, contexts: Sequence[tuple[UUID, float, floa
     best: dict[UUID, Column] = {}
     for each, *scores in contexts:
         best[each] = np.fmax(best.get(each, np.full(2, np.nan)), np.array(scores, dtype=np.float64))
-    lexical, cosines = np.array([best.get(each, np.full(2, np.nan)) for each in features.ids]).reshape(-1, 2).T
+    lexical, cosines = np.array([best.get(key, np.full(2, np.nan)) for key in features.ids]).reshape(-1, 2).T
     return replace(
         features,
         context_lexical=np.where(np.isnan(features.context_lexical), lexical, features.context_lexical),
