@@ -81,7 +81,9 @@ def retry(
     if bool(id) == bool(states):
         raise typer.BadParameter("name one job by its id, or many by --dead or --failed")
     asked = {"state": states or None, "name": name, "system": system}
-    _steer(f"{id}/retry" if id else "retry", {field: of for field, of in asked.items() if of is not None}, as_json)
+    _steer(
+        f"{id}/retry" if id else "retry", {field: value for field, value in asked.items() if value is not None}, as_json
+    )
 
 
 @app.command()
@@ -100,12 +102,12 @@ def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None
         while True:
             job = rest.get(f"/v1/jobs/{name}", {"system": system})
             states = {each["state"]: each["jobs"] for each in job["states"]}
-            far, of_name = job["progress"], {"name": name, "system": system, "state": ["queued", "running", "failed"]}
+            done, wanted = job["progress"], {"name": name, "system": system, "state": ["queued", "running", "failed"]}
             if as_json:
-                print(json.dumps({"states": states, "progress": far}), flush=True)
-            elif far:
-                advance(", ".join(f"{count} {state}" for state, count in states.items()), far["done"], far["total"])
-            if not any(map(_is_open, rest.pages("/v1/jobs", of_name, limit=1_000))):
+                print(json.dumps({"states": states, "progress": done}), flush=True)
+            elif done:
+                advance(", ".join(f"{count} {state}" for state, count in states.items()), done["done"], done["total"])
+            if not any(map(_is_open, rest.pages("/v1/jobs", wanted, limit=1_000))):
                 break
             time.sleep(POLL_S)
         if not as_json:

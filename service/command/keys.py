@@ -69,7 +69,7 @@ def _show(key: dict[str, Any], as_json: bool) -> None:
     if as_json:
         show_json(key)
     else:
-        show_fields({name: of for name, of in key.items() if of is not None})
+        show_fields({name: value for name, value in key.items() if value is not None})
 
 
 def _state(key: dict[str, Any]) -> str:

@@ -63,9 +63,11 @@ class Api:
     def _call(self, method: str, path: str, *, tries: int = 1, **request: Any) -> dict[str, Any]:
         self.answered = False
         if params := request.get("params"):
-            request["params"] = {name: of for name, of in params.items() if of is not None}
+            request["params"] = {name: value for name, value in params.items() if value is not None}
         try:
-            answer = self._client.request(method, path, **{name: of for name, of in request.items() if of is not None})
+            answer = self._client.request(
+                method, path, **{name: value for name, value in request.items() if value is not None}
+            )
         except httpx2.HTTPError as exc:
             raise CommandError(
                 f"No Loxodon answers at {self.url} ({exc or type(exc).__name__}). Start it, or set {URL}."

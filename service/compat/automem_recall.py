@@ -250,8 +250,8 @@ async def _expand(
                 ways.setdefault(edge["memory"]["id"], (result, edge))
     by_id = await read(caller, [UUID(way) for way in ways], res)
     items = []
-    for far, (result, edge) in ways.items():
-        memory = by_id.get(UUID(far))
+    for connected_id, (result, edge) in ways.items():
+        memory = by_id.get(UUID(connected_id))
         if memory is not None and memory.importance.value >= importance:
             by = {"type": edge["type"], "strength": edge["strength"], "from": result["id"]}
             items.append(

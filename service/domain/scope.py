@@ -72,7 +72,7 @@ class Scope:
     def may_link_to(self, other: Scope) -> bool:
         """Whether records of the two scopes may be linked: never across two users, nor across two agents."""
         pairs = ((self.user_id, other.user_id), (self.agent_id, other.agent_id))
-        return all(one is None or two is None or one == two for one, two in pairs)
+        return all(mine is None or theirs is None or mine == theirs for mine, theirs in pairs)
 
     @property
     def lock_name(self) -> str:

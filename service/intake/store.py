@@ -57,7 +57,9 @@ async def store_batch(items: Sequence[BatchItem | ServiceError], res: Resources,
 class _BatchRun:
     def __init__(self, items: Sequence[BatchItem | ServiceError], res: Resources, ends: float | None) -> None:
         self._items = {number: each for number, each in enumerate(items) if isinstance(each, BatchItem)}
-        self.answers: dict[int, Answer] = {n: each for n, each in enumerate(items) if isinstance(each, ServiceError)}
+        self.answers: dict[int, Answer] = {
+            number: item for number, item in enumerate(items) if isinstance(item, ServiceError)
+        }
         self._res, self._ends = res, ends
         self._shared = res.with_deferred_caches()  # the results of the stages are written with the texts
         self._slots = asyncio.Semaphore(CONCURRENCY)
@@ -94,9 +96,9 @@ class _BatchRun:
             try:
                 async with self._shared.until(self._ends) as res:
                     stored = await store_together(texts, res)
-                for number, one in zip(short, stored, strict=True):
-                    if one is not None:
-                        self.answers[number] = self._answer(number, StoreResult((one,)))
+                for number, outcome in zip(short, stored, strict=True):
+                    if outcome is not None:
+                        self.answers[number] = self._answer(number, StoreResult((outcome,)))
             except (StoreUnavailable, OutcomeUnknown) as exc:
                 self.answers |= dict.fromkeys(short, exc)
             except (DecisionOutdated, Replay, ServiceError):

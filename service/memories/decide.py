@@ -196,9 +196,9 @@ def _confirm(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resources) ->
     if targets - {neighbour.id for neighbour in neighbours}:
         return None
     seen, near = {neighbour.state for neighbour in draft.seen}, res.settings.memories.dedup_near
-    for each in neighbours:
-        if each.state not in seen and (
-            each.id in targets or each.similarity >= near or _would_change_decision(draft, each)
+    for neighbour in neighbours:
+        if neighbour.state not in seen and (
+            neighbour.id in targets or neighbour.similarity >= near or _would_change_decision(draft, neighbour)
         ):
             return None
     return draft

@@ -106,7 +106,7 @@ async def _by_policy(policy: Policy, context: EditContext, draft: Draft, edits: 
         return await flag(context, ready)
     if policy == "supersede":
         return await supersede(context, ready)
-    return [await in_place(context, one, edit) for edit, one in ready]
+    return [await in_place(context, merged, edit) for edit, merged in ready]
 
 
 def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
@@ -314,7 +314,7 @@ def preview(draft: Draft, settings: Settings) -> list[Outcome]:
     edits = _decided(draft).edits
     if draft.fact is None:
         return [_preview(draft, edits[0])]
-    return [_preview(one, edit) for edit, one in _as_policy_wants(draft, edits, settings)]
+    return [_preview(merged, edit) for edit, merged in _as_policy_wants(draft, edits, settings)]
 
 
 def _as_policy_wants(draft: Draft, edits: Sequence[Edit], settings: Settings) -> list[Pair]:

@@ -96,8 +96,8 @@ class Timings(Collector):
 
     def collect(self) -> Iterable[Metric]:
         family = SummaryMetricFamily(self._name, self._documentation, labels=[self._label])
-        for of, (count, seconds) in sorted(self._seen.items()):
-            family.add_metric([of], int(count), seconds)
+        for label, (count, seconds) in sorted(self._seen.items()):
+            family.add_metric([label], int(count), seconds)
         return [family]
 
 

@@ -72,8 +72,8 @@ def primary_key(name: str) -> tuple[str, ...]:
 
 def _table(name: str, definition: str) -> TableClause:
     columns = [
-        column(own, _type(kind, length, is_array=bool(array)))
-        for own, kind, length, array, rest in COLUMN.findall(definition)
+        column(column_name, _type(kind, length, is_array=bool(array)))
+        for column_name, kind, length, array, rest in COLUMN.findall(definition)
         if "GENERATED ALWAYS" not in rest
     ]
     return table(name, *columns)

@@ -115,15 +115,15 @@ class QueryVectors:
 
 async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
     """Returns the query with the filters that its text asks for; a filter of the caller stays."""
-    began, how, narrowed = time.perf_counter(), _RULES, None
+    began, source, narrowed = time.perf_counter(), _RULES, None
     reference, zone = query.reference or res.clock(), query.timezone or res.settings.memories.timezone
     if res.llm is not None:
         request = prompts.self_query(query.text, reference=reference, timezone=zone)
         try:
             reply = await _complete(query, request, _Filters, res)
-            narrowed, how = _by_model(query, reply), _MODEL
+            narrowed, source = _by_model(query, reply), _MODEL
         except LlmError:
-            how = f"{_RULES}: {_FAILED}"
+            source = f"{_RULES}: {_FAILED}"
     if narrowed is None:
         narrowed = await res.rules.run_if_long(len(query.text), _by_rules, query, reference, ZoneInfo(zone))
     old, new = query.narrow, narrowed.narrow
@@ -134,7 +134,7 @@ async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str
         "filters": old.filters != new.filters,
     }
     added = [name for name, differs in changed.items() if differs]
-    note = f"{how}: {', '.join(added)}" if added else f"{how}: nothing to filter by"
+    note = f"{source}: {', '.join(added)}" if added else f"{source}: nothing to filter by"
     return narrowed, {"self_query": TechniqueUse(elapsed_ms(began), len(added), note)}
 
 
@@ -176,18 +176,18 @@ async def _generic_request(owner: UUID, res: Resources) -> Vector:
 
 async def _expand(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:
     began = time.perf_counter()
-    how = _RULES
+    source = _RULES
     if res.llm is not None:
         try:
             reply = await _complete(query, prompts.expand(query.text), _Statements, res)
             if texts := _texts(reply.statements)[:MAX_STATEMENTS]:
                 return texts, TechniqueUse(elapsed_ms(began), len(texts), _MODEL)
         except LlmError:
-            how = f"{_RULES}: {_FAILED}"
+            source = f"{_RULES}: {_FAILED}"
     turned = statement(query.text)
     if turned is None:
-        return [], TechniqueUse(elapsed_ms(began), 0, f"{how}: no rule fits")
-    return [CleanText(turned)], TechniqueUse(elapsed_ms(began), 1, how)
+        return [], TechniqueUse(elapsed_ms(began), 0, f"{source}: no rule fits")
+    return [CleanText(turned)], TechniqueUse(elapsed_ms(began), 1, source)
 
 
 async def _imagine(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:

@@ -202,12 +202,13 @@ def relate_each(pairs: Sequence[tuple[str, str, float]]) -> list[FactLink | None
 
 def differs(one: str, other: str) -> bool:
     """Whether two texts that share their words differ in a figure, a name or a denial."""
-    a, b = read(one), read(other)
-    return (
-        sorted(value.key for value in text_values.find(a.own)) != sorted(each.key for each in text_values.find(b.own))
-        or {value.key for value in text_values.names(a.own)} != {each.key for each in text_values.names(b.own)}
-        or sum(sentence.denials for sentence in a.statements) != sum(statement.denials for statement in b.statements)
-    )
+    return _distinctions(read(one)) != _distinctions(read(other))
+
+
+def _distinctions(text: Spoken) -> tuple[list[str], set[str], int]:
+    figures = sorted(value.key for value in text_values.find(text.own))
+    names = {value.key for value in text_values.names(text.own)}
+    return figures, names, sum(statement.denials for statement in text.statements)
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------

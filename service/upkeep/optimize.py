@@ -73,25 +73,25 @@ async def apply(
 async def _find_confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> list[CleanupFinding]:
     """The findings that the changes name; raises Conflict."""
     known: dict[CleanupChange, CleanupFinding] = {}
-    for section, own in _by_section(changes).items():
-        known |= await find_chosen(workspace_id, section, own, res)
+    for section, section_changes in _by_section(changes).items():
+        known |= await find_chosen(workspace_id, section, section_changes, res)
     for place, change in enumerate(changes):
         if change not in known:
             raise _conflict(place, change)
         if not known[change].is_applicable:
             raise Conflict(OVER.format(id=change.id, reason=known[change].reason), field=f"changes[{place}]")
-    return [known[cleanup_change] for cleanup_change in changes]
+    return [known[change] for change in changes]
 
 
 async def _check(session: Session, workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> None:
     """Checks the changes under the locks. Texts are not compared again: an equal version has an equal text."""
-    for section, own in _by_section(changes).items():
-        candidates = await findings.among(session, workspace_id, section, ids_of(own), now=res.clock())
+    for section, chosen in _by_section(changes).items():
+        candidates = await findings.among(session, workspace_id, section, ids_of(chosen), now=res.clock())
         known = {
             frozenset({(candidate.id, candidate.version), (candidate.kept_id, candidate.kept_version)})
             for candidate in candidates
         }
-        for change in own:
+        for change in chosen:
             if frozenset({(change.id, change.version), (change.kept_id, change.kept_version)}) not in known:
                 raise _conflict(changes.index(change), change)
 

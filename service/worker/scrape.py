@@ -115,9 +115,9 @@ class Scrape:
             for table in await vitals.tables(session):
                 TABLE_ROWS.labels(table.name).set(table.rows)
                 TABLE_BYTES.labels(table.name).set(table.bytes)
-            for (kind, what), items in (await vitals.upkeep(session)).items():
-                gauge = CONSOLIDATION_LAG if what == "lag_s" else JOB_ITEMS.labels(kind, what)
-                gauge.set(nan if items is None else items)
+            for (kind, figure), value in (await vitals.upkeep(session)).items():
+                gauge = CONSOLIDATION_LAG if figure == "lag_s" else JOB_ITEMS.labels(kind, figure)
+                gauge.set(nan if value is None else value)
             self._tables_until = self._clock() + TABLES_KEPT_S
         spent = await model_days.account_everywhere(session, self._res.clock().astimezone(UTC).date())
         DAY_CALLS.set(spent.calls)

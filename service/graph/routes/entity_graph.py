@@ -199,8 +199,8 @@ def _ids(given: list[str]) -> list[UUID]:
 
 
 def _place(text: str) -> EdgePageKey:
-    strength, far, last = text.split("|")
-    key = EdgePageKey(float(strength), UUID(far), UUID(last))
+    strength, other_end, edge_id = text.split("|")
+    key = EdgePageKey(float(strength), UUID(other_end), UUID(edge_id))
     if not math.isfinite(key.strength):
         raise ValueError
     return key

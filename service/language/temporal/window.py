@@ -53,18 +53,25 @@ def window(query: str, reference: datetime, zone: ZoneInfo) -> Window | None:
         query = f"in {query.strip()}"
     if not may_have_time(query):
         return None
-    named = [m for m in find(query, reference, zone, _leaning, asked=True) if m.begins_at or m.ends_at]
-    bounds = [_bounds(m, query[max(0, m.start - WORDS_BEFORE_CHARS) : m.start].lower(), reference, zone) for m in named]
+    named = [
+        mention
+        for mention in find(query, reference, zone, _leaning, asked=True)
+        if mention.begins_at or mention.ends_at
+    ]
+    bounds = [
+        _bounds(mention, query[max(0, mention.start - WORDS_BEFORE_CHARS) : mention.start].lower(), reference, zone)
+        for mention in named
+    ]
     if not bounds:
         return None
-    starts, ends = [b for b, _ in bounds if b], [e for _, e in bounds if e]
+    starts, ends = [start for start, _ in bounds if start], [end for _, end in bounds if end]
     if len(starts) == len(ends) == len(bounds):
         return min(starts), max(ends)
     if (
         starts
         and ends
         and max(starts) < min(ends)
-        and all(_AND.fullmatch(query[a.end : b.start]) for a, b in pairwise(named))
+        and all(_AND.fullmatch(query[left.end : right.start]) for left, right in pairwise(named))
     ):
         return max(starts), min(ends)
     return min(starts) if len(starts) == len(bounds) else None, max(ends) if len(ends) == len(bounds) else None

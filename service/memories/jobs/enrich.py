@@ -292,9 +292,9 @@ def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
         return []
     subject = read.subject
     associations = [
-        Relation(subject.id, RelationType.SIMILAR_TO, other, round(similarity, 4))
-        for other, similarity in read.similar.items()
-        if other != subject.id
+        Relation(subject.id, RelationType.SIMILAR_TO, similar_id, round(similarity, 4))
+        for similar_id, similarity in read.similar.items()
+        if similar_id != subject.id
     ]
     before = subject.before
     if before is not None:

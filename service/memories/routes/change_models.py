@@ -77,12 +77,9 @@ class PatchFields(RequestModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_null(self, but=NULLABLE)
-        for one, other in (
-            ("importance", "importance_level"),
-            ("ttl_s", "expires_at"),
-        ):
-            if {one, other} <= self.model_fields_set:
-                raise ValueError(f"{one}: give {one} or {other}, not both")
+        for field, alternative in (("importance", "importance_level"), ("ttl_s", "expires_at")):
+            if {field, alternative} <= self.model_fields_set:
+                raise ValueError(f"{field}: give {field} or {alternative}, not both")
         if self.content is not None and is_blank(self.content):
             raise ValueError("content: must not be blank")
         if self.reserves_names:

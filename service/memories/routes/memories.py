@@ -162,13 +162,14 @@ async def get_memory_history(
     cursor: ReadOn = None,
 ) -> MemoryHistoryResponse:
     """Available for a deleted memory, too; 404 only for an id that never existed."""
-    first, second = cursors.counts(cursor, 2)
-    entries, told = await reading.changes(
-        caller.workspace_id, memory_id(id), res, skip=(first, second), limit=limit + 1
-    )
-    (shown, held), more = cursors.cut_each([first, second], limit, entries, told)
+    changes_before, versions_before = cursors.counts(cursor, 2)
+    before = (changes_before, versions_before)
+    lists = await reading.changes(caller.workspace_id, memory_id(id), res, skip=before, limit=limit + 1)
+    (changes, versions), next_cursor = cursors.cut_each(before, limit, *lists)
     return MemoryHistoryResponse(
-        results=[history_item(each) for each in shown], versions=[version_item(each) for each in held], next_cursor=more
+        results=[history_item(change) for change in changes],
+        versions=[version_item(version) for version in versions],
+        next_cursor=next_cursor,
     )
 
 

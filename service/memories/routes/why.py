@@ -59,15 +59,17 @@ async def explain_memory(
     cursor: ReadOn = None,
 ) -> ExplainMemoryResponse:
     """Available for a deleted memory too, until it is purged."""
-    wanted, (first, second, third) = memory_id(id), cursors.counts(cursor, 3)
-    origin = await reading.origin(caller.workspace_id, wanted, res, skip=(first, second, third), limit=limit + 1)
-    before, lists = [first, second, third], (origin.quotes, origin.decisions, origin.changes)
-    (quotes, decided, changes), more = cursors.cut_each(before, limit, *lists)
+    wanted = memory_id(id)
+    quotes_before, decisions_before, changes_before = cursors.counts(cursor, 3)
+    before = (quotes_before, decisions_before, changes_before)
+    origin = await reading.origin(caller.workspace_id, wanted, res, skip=before, limit=limit + 1)
+    lists = (origin.quotes, origin.decisions, origin.changes)
+    (quotes, decisions, changes), next_cursor = cursors.cut_each(before, limit, *lists)
     return ExplainMemoryResponse(
         id=wanted,
         memory=origin.text,
         sources=[MemorySourceItem(**asdict(quote)) for quote in quotes],
-        decisions=[decision_response(each) for each in decided],
+        decisions=[decision_response(decision) for decision in decisions],
         changes=[history_item(change) for change in changes],
-        next_cursor=more,
+        next_cursor=next_cursor,
     )
