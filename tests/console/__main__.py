@@ -44,7 +44,7 @@ def main() -> int:
 def _has_chromium() -> bool:
     if not shutil.which("chromium") and shutil.which("apt-get") and os.geteuid() == 0:
         for words in (["update"], ["install", "--yes", "--no-install-recommends", "chromium"]):
-            subprocess.run(["apt-get", "-qq", *words], check=False, stdout=subprocess.DEVNULL)
+            subprocess.run(["timeout", "120", "apt-get", "-qq", *words], check=False, stdout=subprocess.DEVNULL)
     return shutil.which("chromium") is not None
 
 

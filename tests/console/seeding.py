@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 import urllib.error
 import urllib.request
 from dataclasses import dataclass
@@ -38,6 +39,8 @@ NOTES = (
     "Alice's phone plan ends in December 2026",
 )
 
+ENRICHED_S = 90.0
+
 
 @dataclass(frozen=True, slots=True)
 class ApiCaller:
@@ -63,6 +66,8 @@ class ApiCaller:
 
 
 def seed(call: ApiCaller) -> None:
+    """Stores all of it, and waits until the worker has read the people and places in it."""
+
     for day, said in TALKS.items():
         messages = [{"role": "user", "name": "Alice", "content": each} for each in said]
         messages.insert(1, {"role": "assistant", "content": "Thank you, I will remember that."})
@@ -73,6 +78,10 @@ def seed(call: ApiCaller) -> None:
     for note in ("Bob is allergic to peanuts", "Bob plays chess on Sundays"):
         call.store(note, "bob")
     flag(call, "carol", "blue", "green")
+    deadline = time.monotonic() + ENRICHED_S
+    while call("GET", "/v1/jobs?state=queued")["results"] or call("GET", "/v1/jobs?state=running")["results"]:
+        assert time.monotonic() < deadline, "people and places are not read"
+        time.sleep(0.5)
 
 
 def flag(call: ApiCaller, user_id: str, old: str, new: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 from collections.abc import Callable, Iterator
 
 import pytest
@@ -32,7 +33,7 @@ def call(service: Service) -> ApiCaller:
 @pytest.fixture(scope="session")
 def browser() -> Iterator[Browser]:
     with sync_playwright() as playwright:
-        yield playwright.chromium.launch(executable_path="/usr/bin/chromium", args=["--no-sandbox"])
+        yield playwright.chromium.launch(executable_path=shutil.which("chromium"), args=["--no-sandbox"])
 
 
 @pytest.fixture
