@@ -111,9 +111,10 @@ async def search(query: Query, res: Resources) -> SearchResult:
     if query.connected:
         ids = [hit.memory.id for hit in result.hits]
         connected = await reading.read_connected(query, ids, res)
-        left_out = len(connected) < len(ids)
-        warnings = (f"connected: given for the first {len(connected)} hits, which fill an answer.",) * left_out
-        result = replace(result, connected=connected, warnings=(*result.warnings, *warnings))
+        if len(connected) < len(ids):
+            left_out = f"connected: given for the first {len(connected)} hits, which fill an answer."
+            result = replace(result, warnings=(*result.warnings, left_out))
+        result = replace(result, connected=connected)
     return result
 
 

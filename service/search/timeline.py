@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Collection, Sequence
+from contextlib import suppress
 from datetime import datetime
 from uuid import UUID
 
+from service.domain.errors import EmbeddingError
 from service.domain.query import Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -25,10 +27,11 @@ async def read_page(
     after: tuple[datetime, UUID] | None,
     limit: int,
 ) -> Sequence[TimelineEvent]:
-    """At most `limit` events of these kinds, latest first, after `after`; with a text those nearest to it."""
+    """At most `limit` events of these kinds after `after`, latest first; those nearest to a text that has a vector."""
     nearest = None
     if text is not None:
-        nearest = (await res.embedder.embed_query(scope.workspace_id, text), res.generation)
+        with suppress(EmbeddingError):
+            nearest = (await res.embedder.embed_query(scope.workspace_id, text), res.generation)
     async with res.db.read(scope.workspace_id) as session:
         return await timeline.page(
             session,

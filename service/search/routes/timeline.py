@@ -20,7 +20,7 @@ from service.runtime.resources import Resources
 from service.search import timeline
 from service.search.values import EventKind, TimelineEvent
 
-NEAREST = "Only the `limit` events whose vectors are nearest to this text"
+NEAREST = "Only the `limit` events nearest to this text; the latest, without `similarity`, if it has no vector"
 
 router = APIRouter(prefix="/v1/timeline", tags=["recall"], route_class=JsonRoute)
 
@@ -91,7 +91,7 @@ async def get_timeline(
         raise InvalidInput("start: must lie before end.", field="start")
     if query is not None and cursor is not None:
         raise InvalidInput("cursor: results for a query have a single page; raise limit.", field="cursor")
-    text = None if query is None else await clean_words(query, "query", res)
+    text = await clean_words(query, "query", res) if query else None
     read = await timeline.read_page(
         scope,
         types or list(EventKind),

@@ -64,6 +64,14 @@ async def test_a_summary_is_a_sentence(client: AsyncClient, resources: Resources
     assert "Ana's garden" in [each["summary"] for each in await timeline(client)]
 
 
+async def test_a_query_without_a_vector_gets_the_latest(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    for text in ("Plants tulips", "Waters the ferns"):
+        await store(client, text)
+    embedder.down = True
+    found = await timeline(client, query="花园", limit=1)
+    assert [(each["summary"], each["similarity"]) for each in found] == [("Waters the ferns", None)]
+
+
 async def test_a_query_finds_the_nearest_of_every_kind(client: AsyncClient, embedder: AngleEmbedder) -> None:
     """In the order of time, like the whole timeline."""
     ids = await store_each_kind(client)
