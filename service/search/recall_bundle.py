@@ -169,19 +169,19 @@ class _Lines:
         if memory.t_invalid is not None and memory.t_invalid <= self.now:
             marks.append(f"no longer so, {self.day(memory.t_invalid)}")
         if later is not None:
-            marks.append(f"said later: {self._word(later)}")
+            marks.append(f"said later: {self._word(later, self.day(memory.timestamp))}")
         elif memory.may_be_outdated_by:
             marks.append("may be out of date")
         elif memory.id in {each.memory.id for each in self.results.later.values()}:
             marks.append("the latest")
         return f" ({'; '.join(marks)})" if marks else ""
 
-    def _word(self, hit: Hit) -> str:
-        """The day of a statement that is in the block, else its words."""
+    def _word(self, hit: Hit, here: date) -> str:
+        """The day of a statement that is in the block, in relation to the day of the other one, else its words."""
         day, known = self.day(hit.memory.timestamp), self.known
         places = (place for place, kept in self.results.messages.items() if hit in (message.hit for message in kept))
         if hit.memory.id in known.get("facts", {}) or any(place in known.get("turns", {}) for place in places):
-            return f"{day}"
+            return "the same day" if day == here else f"{day}"
         return f"\u201c{summary.shorten(one_line(hit.memory.text), QUOTED_CHARS)}\u201d, {day}"
 
 

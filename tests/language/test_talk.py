@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 
 from service.domain.text import CleanText
 from service.language import talk
+from service.language.talk import dates
 from service.language.talk.passages import MAX_CHARS, passages
 
 SAID_AT = datetime(2026, 3, 4, 10, tzinfo=UTC)
@@ -209,3 +210,9 @@ def test_passages_are_ascending_spans_of_the_text(text: str) -> None:
     found = passages(text)
     assert all(0 <= each.start < each.end <= len(text) for each in found)
     assert all(a.end <= b.start for a, b in pairwise(found))
+
+
+@pytest.mark.parametrize("days", ["Mon, Wed, Fri", "Tuesdays and Thursday", "on Tuesday and Thursday", "Mon/Wed"])
+def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
+    said = f"The class has three lessons, {days}, and meets at nine."
+    assert dates.date_expressions(said, SAID_AT, ZONE) == said

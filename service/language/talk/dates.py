@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
 from service.language import temporal
-from service.language.temporal import tense
+from service.language.temporal import tense, words
 from service.language.temporal.calendar import Lean
 from service.language.temporal.validity import may_recur
 
@@ -37,6 +37,9 @@ ADDED = re.compile(
 )
 """The dates in brackets that `date_expressions` adds."""
 
+DAYS_LISTED = re.compile(rf"\b{words.WEEKDAY}\b(?:(?:\s*[,&/]|,?\s+and)\s*{words.WEEKDAY}\b)+", re.IGNORECASE)
+"""A list of weekdays: mostly those of every week."""
+
 DATED_KINDS = frozenset({"date", "datetime", "range"})
 DAY = timedelta(days=1)
 
@@ -50,11 +53,13 @@ def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     if not temporal.may_have_time(text):
         return text
     lean = tense.leaning(text.lower())
+    lists = [match.span() for match in DAYS_LISTED.finditer(text)]
     for mention in reversed(temporal.find(text, said_at, zone)):
-        words, date = mention.text, _date(mention, zone)
-        unsure = may_recur(words) and lean(mention.start) is Lean.NONE
-        if date and not (unsure or VAGUE.search(words)):
-            end = mention.start + len(words.rstrip(" .,;:!?"))
+        named, date = mention.text, _date(mention, zone)
+        unsure = may_recur(named) and lean(mention.start) is Lean.NONE
+        listed = any(start <= mention.start < end for start, end in lists)
+        if date and not (unsure or listed or VAGUE.search(named)):
+            end = mention.start + len(named.rstrip(" .,;:!?"))
             text = f"{text[:end]} ({date}){text[end:]}"
     return text
 

@@ -250,7 +250,8 @@ def _weekday(at: TimeMatch, weekday: int, which: int | None = None) -> TimePiece
 
 def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
     """ "on the 5th": the next one (or the last); weak without a preposition ("Tuesday the 5th")."""
-    opened = (at.text.startswith("the") and at.is_alone) or at.follows(_ORDINAL_OPENER)
+    named = at.text.startswith("the")
+    opened = (named and at.is_alone) or ((named or at.text[0].isdigit()) and at.follows(_ORDINAL_OPENER))  # not "first"
     back = at.lean is Lean.PAST
     for offset in range(0, -12, -1) if back else range(12):
         begins, ends = calendar.period(at.scene.now, "month", offset)

@@ -33,7 +33,7 @@ _VERBS = re.compile(
     r"|\bis\s+coming\b|\b(?:is|are|am|['\u2019]m|['\u2019]re)\s+(?:not\s+)?(?!being\b|during\b|working\b|living\b)\w{2,}ing\b"
     r"(?:\s+(?:married|engaged|divorced|promoted|tested)\b)?"
     r"|\bremind\b|\bdon['\u2019]t\s+forget\b|\bsee\s+you\b|\bdue\b)"
-    r"|(?P<none>\b(?:is|are|am|be|been|being|['\u2019]m|['\u2019]re)\s+(?:\w+ly\s+)?\w+ed\b"
+    r"|(?P<none>\b(?:is|are|am|be|been|being|['\u2019]m|['\u2019]re)\s+(?:\w+ly\s+)?(?:\w+ed|stuck|held|kept|shut)\b"
     r"|\b(?:i|we|you|they)\s+(?:use|need)\b)"
     # a present state or a plan after a verb that only reports it: "He told me the shop opens in March"
     r"|(?P<present>\b(?:is|are|comes|goes|sends|closes|opens|arrives|leaves|starts|begins|ends|runs|moves|returns)\b"
