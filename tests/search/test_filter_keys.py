@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Mapping
 from operator import ge, gt, le, lt
+from pathlib import Path
 from typing import Any
 from uuid import UUID
 
@@ -11,6 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import service
 from service.domain import filters
 from service.domain.query import Narrow
 from service.search import filter_keys
@@ -291,3 +294,19 @@ def test_another_name_or_kind_has_other_keys() -> None:
     words = [set(filter_keys.of_value(*of, 5.0)) for of in (("n", "number"), ("m", "number"), ("n", "time"))]
     assert not words[0] & words[1]
     assert not words[0] & words[2]
+
+
+EXPRESSION = re.compile(r"memory_filter_keys\((?:m\.)?workspace_id,.*?, true\)")
+"""What the index of filter keys holds of a row, in SQL without line breaks."""
+
+
+def test_the_functions_read_the_expression_that_is_indexed() -> None:
+    """The planner uses the index only for exactly its expression."""
+    written = []
+    for name in ("memories/tables.sql", "search/functions/ids_with_keys.sql", "search/functions/tag_ids.sql"):
+        sql = " ".join((Path(service.__file__).parent / name).read_text().split()).replace("( ", "(")
+        written += [found.replace("m.", "") for found in EXPRESSION.findall(sql)]
+    assert len(written) == 3
+    assert len(set(written)) == 1, written
+    columns = {column: word for word, column in re.findall(r"'(\w+) ' \|\| (\w+)", written[0])}
+    assert columns == filter_keys.COLUMNS
