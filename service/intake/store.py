@@ -18,7 +18,7 @@ from service.domain.scope import Scope
 from service.intake.curate import curate
 from service.intake.record import ConversationDraft, record
 from service.memories.stages.stages import UNDECIDED, run
-from service.memories.store import NewText, rules_decide, store_read, store_text, store_together
+from service.memories.store import NewText, rules_decide, store_draft, store_text, store_together
 from service.runtime.resources import Resources
 from service.runtime.transactions import DecisionOutdated, refuse_repeated
 
@@ -127,7 +127,7 @@ class _BatchRun:
         try:
             async with self._slots, (self._shared if read else self._res).until(self._ends) as res:
                 if read is not None:
-                    stored = StoreResult((await store_read(read, res, item.request),))
+                    stored = StoreResult((await store_draft(read, res, item.request),))
                 else:
                     await refuse_repeated(item.request, item.draft.scope.workspace_id, res)
                     stored = await store(item.draft, res, item.request)

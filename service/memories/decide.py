@@ -17,7 +17,7 @@ from service.domain.errors import EmbeddingError, PiiRejected
 from service.domain.text import content_hash
 from service.kit.settings import Settings
 from service.language.lexemes import stem_words
-from service.memories.statements import deduplication, near_many
+from service.memories.statements import deduplication
 from service.memories.statements.deduplication import Neighbours
 from service.postgres.engine import Session
 from service.runtime.pii import clean
@@ -62,18 +62,6 @@ async def find_neighbours(session: Session, draft: Draft, res: Resources, *, lim
         generation=res.generation,
         similarity=res.embedder.similarity,
         limit=limit or CANDIDATES,
-        exact_rows=sizes.EXACT_ROWS,
-    )
-
-
-async def find_neighbours_of_many(session: Session, drafts: Sequence[Draft], res: Resources) -> list[Neighbours] | None:
-    """The neighbours of each draft, all of one scope; None where the scope is too large for one statement."""
-    return await near_many.find_neighbours_of_many(
-        session,
-        drafts,
-        generation=res.generation,
-        similarity=res.embedder.similarity,
-        limit=CANDIDATES,
         exact_rows=sizes.EXACT_ROWS,
     )
 
@@ -165,20 +153,19 @@ async def confirm(session: Session, draft: Draft, res: Resources, *, last: bool 
     rules decide instead."""
     if not draft.options.dedup:
         return draft
-    return confirm_with(await find_neighbours(session, draft, res), draft, res, last=last)
+    return confirm_against(await find_neighbours(session, draft, res), draft, res, last=last)
 
 
-def confirm_with(neighbours: Neighbours, draft: Draft, res: Resources, *, last: bool) -> Draft:
-    """The draft, if its decision still holds with the neighbours `neighbours` under the lock; raises and decides as
-    `confirm` does."""
+def confirm_against(neighbours: Neighbours, draft: Draft, res: Resources, *, last: bool) -> Draft:
+    """Confirms the decision as `confirm` does, against neighbours that were read under the lock."""
     draft = replace(draft, expired_duplicate_possible=neighbours.expired_duplicate_possible)
-    confirmed = _confirm(draft, neighbours.neighbours, res)
+    confirmed = _keep_decision(draft, neighbours.neighbours, res)
     if confirmed is None and not last:
         raise DecisionOutdated
     return confirmed or by_rules(draft, neighbours.neighbours, res.settings)
 
 
-def _confirm(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resources) -> Draft | None:
+def _keep_decision(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resources) -> Draft | None:
     """The draft, or the draft as a duplicate of an equal row that has been added since its decision.
 
     None without a decision, when a memory that the decision is about has changed or was deleted, or when a new one is

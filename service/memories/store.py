@@ -27,7 +27,7 @@ from service.domain.request import WriteContext
 from service.kit.rule_threads import LONG_CHARS
 from service.memories import decide, edits, write
 from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
-from service.memories.statements import history, memories
+from service.memories.statements import history, memories, near_many
 from service.memories.statements.deduplication import Neighbours
 from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
@@ -37,7 +37,8 @@ from service.runtime.transactions import DecisionOutdated, store_answer, write_t
 
 R = TypeVar("R")
 
-DECISIONS = 3
+ATTEMPTS = 3
+"""Decisions that are made outside the scope lock; after these the rules decide inside it."""
 
 JUDGED_AT_ONCE = 25
 """Texts that one call of a rule thread decides about."""
@@ -55,10 +56,10 @@ class NewText:
 async def store_text(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """Runs one text through the stages and stores it; a dry run stops before the database."""
     res = res.with_deferred_caches()
-    return await store_read(await run(UNDECIDED, draft, res), res, request)
+    return await store_draft(await run(UNDECIDED, draft, res), res, request)
 
 
-async def store_read(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+async def store_draft(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """Stores a draft that has passed the stages UNDECIDED."""
     if rules_decide(draft, res):
         try:
@@ -115,7 +116,15 @@ async def _decide_together(session: Session, texts: Sequence[NewText], res: Reso
         draft = await _decide_under_lock(session, replace(texts[0].draft, decision=None), res)
         return [replace(texts[0], draft=draft)] if draft else []
     compared = [text for text in texts if text.draft.options.dedup]
-    near = await decide.find_neighbours_of_many(session, [text.draft for text in compared], res) if compared else []
+    near: list[Neighbours] | None = []
+    if compared:
+        near = await near_many.find_neighbours_of_many(
+            session,
+            [text.draft for text in compared],
+            generation=res.generation,
+            similarity=res.embedder.similarity,
+            limit=decide.CANDIDATES,
+        )
     if near is None:
         raise DecisionOutdated
     drafts = _with_all_neighbours(
@@ -179,7 +188,7 @@ async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> 
     compared = time.perf_counter()
     if len(draft.clean) + sum(len(neighbour.text) for neighbour in neighbours.neighbours) > LONG_CHARS:
         return None
-    draft = decide.confirm_with(neighbours, draft, res, last=True)
+    draft = decide.confirm_against(neighbours, draft, res, last=True)
     return add_time(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 
@@ -239,7 +248,7 @@ Attempt = Callable[..., Awaitable[R]]
 
 async def until_it_holds(attempt: Attempt[R]) -> R:
     """The result of `attempt`, which makes a new decision each time; with `last` it decides inside the lock."""
-    for _ in range(DECISIONS):
+    for _ in range(ATTEMPTS):
         try:
             return await attempt(last=False)
         except (DecisionOutdated, write.Gone):

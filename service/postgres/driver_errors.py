@@ -97,8 +97,10 @@ def is_lost(error: Exception, session: AsyncConnection | None = None) -> bool:
     if isinstance(error, sqlalchemy.exc.DBAPIError) and error.connection_invalidated:
         return True
     cause = _cause(error)
-    if isinstance(cause, LOST) or session is None:
-        return isinstance(cause, LOST) and not isinstance(cause, asyncpg.QueryCanceledError)
+    if isinstance(cause, LOST):  # a cancelled statement leaves its connection open
+        return not isinstance(cause, asyncpg.QueryCanceledError)
+    if session is None:
+        return False
     if session.closed or session.invalidated:
         return True
     raw = session.info.get(DRIVER)

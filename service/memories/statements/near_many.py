@@ -17,6 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import TextClause, text
 
+from service.domain import sizes
 from service.domain.draft import Draft
 from service.memories.statements import visibility
 from service.memories.statements.deduplication import Neighbours, live, neighbour
@@ -55,15 +56,15 @@ async def find_neighbours_of_many(
     generation: int,
     similarity: Callable[[float], float],
     limit: int,
-    exact_rows: int,
 ) -> list[Neighbours] | None:
     """The neighbours of each draft as deduplication.find_neighbours gives them; all drafts are of one scope and have a
-    vector. None where the scope has more than `exact_rows` rows."""
+    vector. None where the scope has more than EXACT_ROWS rows."""
     scope, now = drafts[0].scope, drafts[0].received_at
     wanted = np.stack([draft.vector for draft in drafts if draft.vector is not None])
     in_scope, vectors = scopes.exactly("m", scope), scopes.exactly("v", scope)
     unexpired = visibility.not_expired_nor_in_review("m", now)
     alive = live("m", now)
+    exact_rows = sizes.EXACT_ROWS
     values = {**in_scope.values, **vectors.values, **alive.values, "generation": generation, "exact_rows": exact_rows}
     row = await direct.first(session, _vectors(in_scope.sql, alive.sql, vectors.sql), values)
     assert row is not None, "an aggregate has a row"

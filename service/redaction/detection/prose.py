@@ -158,11 +158,6 @@ def is_going_on(word: str) -> bool:
     return bare in _FUNCTION or bare in _SAID
 
 
-def is_about_secrets(text: str) -> bool:
-    """Whether the text is about a password or a login."""
-    return _TOPIC.search(text.lower()) is not None
-
-
 def is_participle(word: str) -> bool:
     """True for "expired" and "weekly": the form of a word that says how something is."""
     return _PARTICIPLE.match(word) is not None
