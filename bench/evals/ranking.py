@@ -153,7 +153,7 @@ async def measured(
     question: str, texts: Sequence[IndexedText], embedder: CachedEmbedder
 ) -> tuple[Features, QueryContext]:
     """Returns the features of the texts, and what ranking knows of the question."""
-    res = cast(Resources, SimpleNamespace(embedder=embedder, common={}, context=Context(NO_WALL)))
+    res = cast(Resources, SimpleNamespace(embedder=embedder, generic_requests={}, context=Context(NO_WALL)))
     people = {each.speaker for each in texts if each.speaker}
     seen = query_parsing.parse(question, NOW, UTC_ZONE, people)
     query = Query(Scope(OWNER, user_id="u"), CleanText(question), 10, ranking=RANKING)

@@ -61,8 +61,8 @@ class RecalledHits:
 
 @router.get("/recall")
 async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
-    """Ranked like every search here. Fields without a meaning here (context, language, active_path, embedding, ...) are
-    ignored."""
+    """Ranks the memories as `POST /v1/memories/search` does. Parameters without a meaning in it
+    (context, language, active_path, embedding, ...) are ignored."""
     began, asked = time.perf_counter(), request.query_params
     limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_RECALLED)
     offset = whole_number(asked.get("offset"), "offset", default=0, least=0, most=1_000 - MOST_RECALLED)

@@ -52,7 +52,7 @@ from service.memories.routes.memories import revision
 from service.memories.statements import history, memories
 from service.queue import operations
 from service.runtime.resources import Resources
-from service.runtime.transactions import memory_id, missing, refuse_repeated
+from service.runtime.transactions import missing, parse_id, refuse_repeated
 from service.search.routes.search import run_search
 from service.search.routes.search_models import SearchRequest
 from service.tenants.routes.scopes import ScopeItem, list_scopes
@@ -208,7 +208,7 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
 @router.get("/v1/memories/{id}")
 async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf) -> dict[str, Any]:
     async with res.db.read(caller.workspace_id) as session:
-        memory = await memories.get(session, caller.workspace_id, memory_id(id), alive_at=res.clock())
+        memory = await memories.get(session, caller.workspace_id, parse_id(id), alive_at=res.clock())
     if memory is None:
         raise missing()
     note("get", memory.scope, [memory])
@@ -223,7 +223,7 @@ async def get_history(id: str, request: Request, caller: Reader, res: ResourcesO
     size = whole_number(asked.get("page_size"), "page_size", default=MOST_ENTITIES, most=MOST_ENTITIES)
     before = size * (whole_number(asked.get("page"), "page", default=1, most=MOST_ENTITIES) - 1)
     async with res.db.read(caller.workspace_id) as session:
-        entries = await history.of_memory(session, caller.workspace_id, memory_id(id), skip=before, limit=size + 1)
+        entries = await history.of_memory(session, caller.workspace_id, parse_id(id), skip=before, limit=size + 1)
     if not entries and not before:
         raise missing()
     page, more = cursors.cut(entries, size)
@@ -246,7 +246,7 @@ class ForeignPatch(PatchMemoryRequest):
 async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Any:
     """A new text is found at once; metadata is merged key by key."""
     change = _revision(await object_of(request), caller, res)
-    changed = await revise(caller.workspace_id, memory_id(id), change, res, write.answered_by(_memory_answer))
+    changed = await revise(caller.workspace_id, parse_id(id), change, res, write.answered_by(_memory_answer))
     return send(_memory_answer(changed))
 
 
@@ -268,7 +268,7 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, writ
         context = of_item(write, index).answered_by(_memory_answer)
         try:
             await refuse_repeated(context, caller.workspace_id, res)
-            await revise(caller.workspace_id, memory_id(item["memory_id"]), _revision(item, caller, res), res, context)
+            await revise(caller.workspace_id, parse_id(item["memory_id"]), _revision(item, caller, res), res, context)
         except Replay:
             pass  # done before
         except ServiceError as exc:
@@ -289,7 +289,7 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: W
         raise InvalidInput(detail, field="feedback")
     kept = {"feedback": said, "feedback_reason": sent.get("feedback_reason") if said else None}
     change = revision(body_of(PatchMemoryRequest, {"metadata": kept}), caller, res.clock())
-    wanted = memory_id(str(sent.get("memory_id", "")))
+    wanted = parse_id(str(sent.get("memory_id", "")))
 
     def answer(memory: Memory) -> StoredAnswer:
         return StoredAnswer(200, {"id": str(memory.id), "memory_id": str(memory.id), **kept})
@@ -309,7 +309,7 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, w
             "ids (GET /v1/memories/{id}/relations names them)."
         )
         raise InvalidInput(detail, field="delete_linked")
-    gone = await forget(caller.workspace_id, memory_id(id), res, write.answered_by(_answer_delete))
+    gone = await forget(caller.workspace_id, parse_id(id), res, write.answered_by(_answer_delete))
     if gone.already_deleted:
         raise missing()
     return send(_answer_delete(gone))
@@ -357,7 +357,7 @@ async def _forgotten(
 @router.delete("/v1/batch")
 async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
     """All in one transaction; unknown ids do not prevent the others."""
-    ids = [memory_id(each["memory_id"]) for each in mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)]
+    ids = [parse_id(each["memory_id"]) for each in mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)]
 
     def answer(found: list[ForgottenMemory]) -> StoredAnswer:
         count = sum(each.deleted for each in found)

@@ -127,7 +127,9 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One text in the pipeline."""
+    """One text in the pipeline, whose stages fill the fields after `fact`. `change`: how much the vector looks like a
+    change's. `expired_duplicate_possible`: False after none was found under the scope lock. `merged`: the text of the
+    edit that is carried out. `context`: only for a message."""
 
     scope: Scope
     raw: str
@@ -137,22 +139,22 @@ class Draft:
     speech: Speech | None = None
     fact: Fact | None = None
 
-    text: CleanText | None = None  # pii
+    text: CleanText | None = None
     redactions: tuple[Redaction, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     tag_prefixes: tuple[str, ...] = ()
-    original_length: int | None = None  # size.summarise
-    hash: str = ""  # embed
+    original_length: int | None = None
+    hash: str = ""
     vector: NDArray[np.float32] | None = None
     change: float | None = None
     embedding_status: EmbeddingStatus = EmbeddingStatus.QUEUED
-    seen: tuple[Neighbour, ...] = ()  # dedup
-    expired_duplicate_possible: bool = True  # False: looked for under the scope lock, and none was there
+    seen: tuple[Neighbour, ...] = ()
+    expired_duplicate_possible: bool = True
     decision: Decision | None = None
-    merged: MergedText | None = None  # of the edit that is carried out
-    context: TurnContext | None = None  # embed.surround
-    annotation: Annotation | None = None  # annotate
+    merged: MergedText | None = None
+    context: TurnContext | None = None
+    annotation: Annotation | None = None
     importance: Importance | None = None
     temporal: Temporal | None = None
     categories: tuple[str, ...] = ()

@@ -161,7 +161,7 @@ class SearchDetails:
 class SearchResult:
     """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with.
     `entities`: those that the query named. `answer_probability` 0..1: that the searched memories have the answer; None
-    if unknown. `read_on`: the `skip` for hits that did not fit into one answer; None: all did. `connected`: the
+    if unknown. `next_skip`: the `skip` for hits that did not fit into one answer; None: all did. `connected`: the
     memories that each hit is connected to, strongest first, if the query asks for them."""
 
     hits: tuple[Hit, ...]
@@ -172,7 +172,7 @@ class SearchResult:
     why: Explanation | None = None
     entities: tuple[UUID, ...] = ()
     answer_probability: float | None = None
-    read_on: int | None = None
+    next_skip: int | None = None
     connected: Mapping[UUID, Sequence[ConnectedMemory]] = field(default_factory=dict)
 
 

@@ -14,6 +14,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
+from service.domain.errors import PreconditionFailed
 from service.domain.kinds import Importance, MemoryType
 
 
@@ -111,3 +112,9 @@ class Expected:
 
     def meets(self, version: int) -> bool:
         return self.anything or version in self.versions
+
+
+def check_version(version: int, expected: Expected | None) -> None:
+    """Raises PreconditionFailed when If-Match names another version."""
+    if expected is not None and not expected.meets(version):
+        raise PreconditionFailed("The memory has changed since: read it again.", field="If-Match")

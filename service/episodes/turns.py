@@ -112,7 +112,7 @@ async def _insert(
 async def _copy_to_working_memory(
     session: Session, conversation: Conversation, new: NewTurn, stored: StoredTurn, res: Resources
 ) -> None:
-    """This takes the last lock of the transaction."""
+    """Copies the turn into working memory, whose lock is the last one that the transaction takes."""
     scope = conversation.scope
     working_scope = WorkingScope(scope.workspace_id, str(conversation.id), scope.user_id, scope.agent_id, scope.channel)
     copy = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, stored.id, stored.index)

@@ -16,13 +16,13 @@ from uuid import UUID
 from service.domain.job import NewJob
 from service.domain.request import WriteContext
 from service.domain.scope import Extent, Scope
-from service.domain.version import Expected
+from service.domain.version import Expected, check_version
 from service.episodes.statements import contexts
 from service.erasure.statements import purge
 from service.postgres.engine import Session
 from service.queue import queue, schedule
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check, missing, store_answer, write_transaction
+from service.runtime.transactions import append_audit, missing, store_answer, write_transaction
 
 PROMISE = (
     "Unreachable from now on. Out of the data files once VACUUM has passed: {vacuum}. In the write-ahead log and in "
@@ -76,7 +76,7 @@ async def purge_memory(
         if now is None:
             raise missing()
         if now[1] is not None:
-            check(now[1], expected)
+            check_version(now[1], expected)
         conversations = await contexts.conversations_of(session, workspace_id, memory_id)
         counts = await purge.purge_memories(session, workspace_id, [memory_id])
         await contexts.enqueue_conversations(

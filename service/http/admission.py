@@ -13,7 +13,8 @@ from service.kit.fair_gate import RETRY_AFTER_S, FairGate, RequestPlace
 from service.kit.settings import Settings
 
 WAITING = 57
-"""Requests that wait for a place; one more gets 429 or 503. 64 clients of one workspace are not refused."""
+"""Requests that wait for a place; one more gets 429 or 503. With the 7 places of a workspace by default, 64
+of its clients are not refused."""
 
 PATIENCE_S = 10.0
 """The longest wait for a place."""

@@ -150,9 +150,6 @@ def identified(request: Request) -> Caller:
     return known
 
 
-EVERYWHERE = frozenset({"api_key"})
-
-
 def refuse_unknown_parameters(request: Request) -> None:
     """Raises InvalidInput for a query parameter that the route does not have, or several values for one that takes one.
     Ignoring a misspelt one would widen the request: DELETE with `chanel` would delete every channel."""
@@ -167,7 +164,7 @@ def refuse_unknown_parameters(request: Request) -> None:
     for name in given:
         if len(name) > MAX_NAME:
             raise InvalidInput(f"query: a parameter name has more than {MAX_NAME} characters.", field="query")
-        if name not in fields and name not in EVERYWHERE:
+        if name not in fields and name != "api_key":  # which every route accepts
             hint = suggestions.of_name(name, fields)
             raise InvalidInput(f"{name}: is not a parameter of this request{hint}", field=name)
     if len(given.multi_items()) > len(given):

@@ -41,32 +41,32 @@ KeyHeader = Annotated[
 ]
 
 
-async def _unkeyed(request: Request) -> WriteContext:
+async def _read_context(request: Request) -> WriteContext:
     caller = identified(request)
     may_share = caller.may(Right.SHARE)
     return WriteContext(request.state.request_id, caller.key_id, session_id=session_of(request), may_share=may_share)
 
 
-UnkeyedOf = Annotated[WriteContext, Depends(_unkeyed)]
+UnkeyedOf = Annotated[WriteContext, Depends(_read_context)]
 """For a write whose answer is not kept, because it holds a secret or because repeating it does no harm."""
 
 
-async def _context(
-    request: Request, unkeyed: Annotated[WriteContext, Depends(_unkeyed)], given: KeyHeader = None
+async def _add_key(
+    request: Request, unkeyed: Annotated[WriteContext, Depends(_read_context)], given: KeyHeader = None
 ) -> WriteContext:
     return unkeyed if given is None else replace(unkeyed, idempotency=await _key(request, given, identified(request)))
 
 
-async def _write(request: Request, context: Annotated[WriteContext, Depends(_context)]) -> WriteContext:
+async def _refuse_repeated(request: Request, context: Annotated[WriteContext, Depends(_add_key)]) -> WriteContext:
     caller, res = identified(request), await resources(request)
     await refuse_repeated(context, caller.workspace_id, res)
     return context
 
 
-WriteOf = Annotated[WriteContext, Depends(_write)]
+WriteOf = Annotated[WriteContext, Depends(_refuse_repeated)]
 """For a route that is one write. It comes after the caller's rights in the signature: they are checked first."""
 
-BatchOf = Annotated[WriteContext, Depends(_context)]
+BatchOf = Annotated[WriteContext, Depends(_add_key)]
 """For a batch: each of its items is a write with a key of its own, see `of_item`."""
 
 

@@ -192,11 +192,11 @@ async def _prepare(
     ready = await run_all(FACT, drafts, replace(res, llm=None))
     if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
         warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
-    return [_set_expiry(draft) for draft in ready], tuple(warnings)
+    return [_set_validity(draft) for draft in ready], tuple(warnings)
 
 
-def _set_expiry(draft: Draft) -> Draft:
-    """The draft with the expiry from the model, unless the caller or the text gives one."""
+def _set_validity(draft: Draft) -> Draft:
+    """The draft with the period of validity from the model, unless it has one."""
     fact = _fact(draft)
     if draft.given.t_valid is not None or draft.given.t_invalid is not None:
         return draft
@@ -229,7 +229,7 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
 
 
 def _source(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
-    """The message that a fact was read from, if known, else the last one."""
+    """The message that a fact was read from, if known."""
     return messages[fact.message] if fact.message is not None and fact.message < len(messages) else None
 
 

@@ -9,13 +9,13 @@ from service.domain.errors import InvalidInput, NotFound
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.domain.version import Expected
+from service.domain.version import Expected, check_version
 from service.graph.statements import edges
 from service.memories.statements import memories
 from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check, check_share_of, missing, plain_transaction, store_answer
+from service.runtime.transactions import append_audit, check_share_of, missing, plain_transaction, store_answer
 
 
 async def associate(
@@ -65,7 +65,7 @@ async def _check(session: Session, workspace_id: UUID, source_id: UUID, expected
         return
     source = await memories.get(session, workspace_id, source_id)
     if source is not None:
-        check(source.version, expected)
+        check_version(source.version, expected)
 
 
 async def dissociate(

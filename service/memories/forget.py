@@ -11,14 +11,13 @@ from uuid import UUID
 from service.access.statements.keys import workspace
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
-from service.domain.version import Expected
+from service.domain.version import Expected, check_version
 from service.memories.statements import deletion, memories
 from service.memories.statements.deletion import BATCH
 from service.queue import schedule
 from service.runtime.resources import Resources
 from service.runtime.transactions import (
     append_audit,
-    check,
     check_share_of,
     missing,
     plain_transaction,
@@ -47,7 +46,7 @@ async def forget(
     async with write_transaction(memory.scope, res, request) as session:
         now = await memories.get(session, workspace_id, memory_id)
         if now is not None:
-            check(now.version, expected)
+            check_version(now.version, expected)
         deleted = await deletion.delete_memories(session, workspace_id, [memory_id], generation=res.generation)
         forgotten = ForgottenMemory(memory_id, deleted=bool(deleted), already_deleted=not deleted)
         if deleted:

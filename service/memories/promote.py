@@ -25,7 +25,7 @@ from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.domain.version import Expected
+from service.domain.version import Expected, check_version
 from service.graph.statements import edges
 from service.memories import write
 from service.memories.statements import decisions, deduplication, history, memories, promotable, sources, updates
@@ -36,7 +36,7 @@ from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import Promotion
-from service.runtime.transactions import append_audit, check, missing, store_answer, write_transaction
+from service.runtime.transactions import append_audit, missing, store_answer, write_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -68,7 +68,7 @@ async def promote(
         raise Conflict("The memory is already in _global.", field="id")
     async with write_transaction(memory.scope, res, request) as session:
         original = await _lock(session, workspace_id, memory_id, res)
-        check(original.version, expected)
+        check_version(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
         promoted = await _promote(session, original, await _figures(session, original), request, res, reason=because)
@@ -138,7 +138,7 @@ async def share(
         original = await _lock(session, workspace_id, memory_id, res)
         if original.scope.is_shared:
             raise Conflict("The memory is already shared.", field="id")
-        check(original.version, expected)
+        check_version(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
         twin = await deduplication.with_hash(session, everyone, original.hash, now=res.clock())

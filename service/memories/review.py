@@ -24,7 +24,7 @@ from service.domain.memory import Memory
 from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.domain.version import Expected, begins
+from service.domain.version import Expected, begins, check_version
 from service.memories import write
 from service.memories.statements import decisions, deletion, history, memories, reviews, updates
 from service.memories.statements.decisions import NewDecision
@@ -33,7 +33,7 @@ from service.postgres import direct
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check, store_answer, write_transaction
+from service.runtime.transactions import append_audit, store_answer, write_transaction
 
 GONE = "The memory under review no longer exists."
 
@@ -144,7 +144,7 @@ async def _resolve_pending(
             raise _ResolvedMeanwhile
         await _lock(session, workspace_id, now)
         if expected is not None:
-            check((await with_memories(session, workspace_id, [now]))[0].version, expected)
+            check_version((await with_memories(session, workspace_id, [now]))[0].version, expected)
         await reviews.resolve(session, workspace_id, review_id, wanted, now=res.clock())
         if wanted == "accepted":
             await _carry_out(session, pending, now, res)

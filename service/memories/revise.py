@@ -17,7 +17,7 @@ from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.sizes import check_merged
 from service.domain.text import content_hash
-from service.domain.version import Expected, Revision
+from service.domain.version import Expected, Revision, check_version
 from service.episodes.statements import withdrawn
 from service.language import kinds
 from service.memories import write
@@ -29,7 +29,7 @@ from service.postgres.tables import MEMORY_STAT
 from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check, check_share, missing, store_answer, write_transaction
+from service.runtime.transactions import append_audit, check_share, missing, store_answer, write_transaction
 
 
 async def revise(
@@ -55,7 +55,7 @@ async def revise(
         old = await memories.get(session, workspace_id, memory_id, alive_at=res.clock()) if was else None
         if was is None or old is None:
             raise missing()
-        check(old.version, expected)
+        check_version(old.version, expected)
         values = changes(old, revision, draft)
         revised = old
         if values or "last_accessed" in revision.moments:
@@ -84,7 +84,7 @@ async def restore(
         archived = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
         if was is None or archived is None:
             raise missing()
-        check(archived.version, expected)
+        check_version(archived.version, expected)
         if archived.archived:
             now = res.clock()
             await memories.release_expired(session, workspace_id, [archived.hash], now=now)

@@ -98,7 +98,7 @@ class ShrinkingPool(AsyncAdaptedQueuePool):
         with suppress(Empty):
             while True:
                 idle.append(self._pool.get(block=False))  # the one used last comes first
-        spare = [pool for at, pool in enumerate(idle) if at >= keep and pool.info.get(USED_AT, 0.0) <= since]
+        spare = [entry for at, entry in enumerate(idle) if at >= keep and entry.info.get(USED_AT, 0.0) <= since]
         for each in reversed(idle):
             if each not in spare:
                 self._pool.put(each, block=False)

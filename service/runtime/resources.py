@@ -52,7 +52,8 @@ class Context:
 class Resources:
     """The shared resources of a process. `llm` is None without a key, and the rules are used. `embedder` made the
     vectors of `generation`; `active` knows which are in use now, None if that never changes (tests). Each request and
-    job has a view (`within`), whose database and embedder respect its wall."""
+    job has a view (`within`), whose database and embedder respect its wall. `generic_requests`: the mean vector of
+    requests for nothing in particular, by embedder."""
 
     db: Database
     embedder: CachedEmbedder
@@ -64,7 +65,7 @@ class Resources:
     rules: RuleThreads = field(default_factory=RuleThreads)
     locks: ScopeLocks = field(default_factory=ScopeLocks)
     scope_summaries: dict[ScopeKey, tuple[float, ScopeSummary]] = field(default_factory=dict)
-    common: dict[str, Vector] = field(default_factory=dict)
+    generic_requests: dict[str, Vector] = field(default_factory=dict)
     reranker: Reranker | None = None
     active: ActiveEmbedder | None = None
     model_status: ModelStatus = field(default_factory=ModelStatus)

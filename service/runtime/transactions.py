@@ -8,10 +8,9 @@ from typing import Any
 from uuid import UUID
 
 from service.domain.access import Right
-from service.domain.errors import Forbidden, NotFound, PreconditionFailed
+from service.domain.errors import Forbidden, NotFound
 from service.domain.request import Operation, Replay, Subject, WriteContext
 from service.domain.scope import Scope
-from service.domain.version import Expected
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -122,12 +121,6 @@ async def append_audit(
     await audit.append(session, [entry])
 
 
-def check(version: int, expected: Expected | None) -> None:
-    """Raises PreconditionFailed when If-Match names another version."""
-    if expected is not None and not expected.meets(version):
-        raise PreconditionFailed("The memory has changed since: read it again.", field="If-Match")
-
-
 def check_share(scope: Scope, request: WriteContext) -> None:
     """Raises Forbidden if memories of this scope are shared and the request may not write these."""
     if scope.is_shared and not request.may_share:
@@ -144,7 +137,7 @@ def missing() -> NotFound:
     return NotFound("There is no memory with this id.", field="id")
 
 
-def memory_id(text: str) -> UUID:
+def parse_id(text: str) -> UUID:
     """The id; raises NotFound for anything that is not a UUID."""
     try:
         return UUID(text)

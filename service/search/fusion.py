@@ -190,9 +190,8 @@ def rarity(texts: int, with_term: float) -> float:
     """Returns 0..1: how rare a term is in the scope, 1 when a single text has it, 0 from about the square root of the
     number of texts on.
 
-    A name that many texts hold distinguishes little: in a conversation stored without
-    speakers it would lift the turns that address the person asked about, which are the other speaker's (recall@10 fell
-    to 0.53).
+    A name that many texts contain distinguishes little: in a conversation stored without speakers it would lift the
+    turns that address the person asked about, which are the other speaker's.
     """
     share = bm25.idf(texts, with_term) / bm25.idf(max(texts, 1), 1)
     return min(1.0, max(0.0, 2 * share - 1))

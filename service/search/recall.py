@@ -56,7 +56,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     watch = Stopwatch()
     async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
         with watch.measure("facts"):
-            result = await search.within(session, ready, res)
+            result = await search.search_in_snapshot(session, ready, res)
         ranked = RankedTurns((), None)
         if "turns" in query.include:
             with watch.measure("turns"):

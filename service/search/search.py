@@ -92,7 +92,7 @@ class Measured:
 class ReadSearch:
     """The results read from the database: the candidates, the hits in their order and their rows, the cosine of each
     candidate to the query, why the memory of `explain_id` was found or not, how likely the hits are the answer (None:
-    unknown), and later statements about the same things."""
+    unknown), later statements about the same things, and the `skip` for the hits that did not fit (None: all did)."""
 
     measured: Measured
     ranked: Sequence[Ranked]
@@ -101,7 +101,7 @@ class ReadSearch:
     explanation: Explanation | None
     answer: Answerability | None
     later: Mapping[UUID, tuple[LaterStatement, ...]]
-    read_on: int | None
+    next_skip: int | None
 
 
 async def search(query: Query, res: Resources) -> SearchResult:
@@ -144,7 +144,7 @@ async def _most_important(query: Query, res: Resources) -> SearchResult:
         else:
             ids = await visibility.most_important(session, in_scope & rows, limit=query.limit)
         ids = ids[query.skip :]
-        by_id, read_on = await _memories(session, query, ids)
+        by_id, next_skip = await _memories(session, query, ids)
     scored = [(by_id[key], by_id[key].importance.value) for key in ids if key in by_id]
     hits = [
         Hit(memory, score, None, {"importance": ScoreTerm(score, score, 1.0)})
@@ -152,7 +152,7 @@ async def _most_important(query: Query, res: Resources) -> SearchResult:
         if score >= query.min_score
     ]
     details = SearchDetails({"important": len(ids)}, len(ids)) if query.explain else None
-    return SearchResult(tuple(hits), "none", explained=details, read_on=read_on)
+    return SearchResult(tuple(hits), "none", explained=details, next_skip=next_skip)
 
 
 async def _prepare_and_read(
@@ -166,7 +166,7 @@ async def _prepare_and_read(
 # -- inside the snapshot ----------------------------------------------------------------------------------------------
 
 
-async def within(session: Session, prepared: PreparedSearch, res: Resources) -> SearchResult:
+async def search_in_snapshot(session: Session, prepared: PreparedSearch, res: Resources) -> SearchResult:
     """The hits, read in the caller's snapshot, without a reranker: waiting for one would hold the connection. To have
     one, call `read` in the snapshot and `finish` after it."""
     query = replace(prepared.query, ranking=replace(prepared.query.ranking, rerank=False))
@@ -194,22 +194,22 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         explained = await explanation.explain(
             session, query.explain_id, prepared.plan, context, measured.features, measured.wanted
         )
-    rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
+    rows, next_skip = await _memories(session, query, [_id(each) for each in ranked])
     by_id = await _drop_repeated(session, query, rows)
-    while read_on is None and not query.skip and _is_short(ranked, by_id, rows, query.limit):
+    while next_skip is None and not query.skip and _is_short(ranked, by_id, rows, query.limit):
         if len(ranked) < ahead:
             if len(measured.features.ids) < prepared.plan.limit or prepared.plan.limit > query.limit * MAX_WIDENED:
                 break
             return await read(session, _wider(prepared), res)
         ahead *= 2
         ranked = _rank(context, measured.features, columns, ahead)
-        rows, read_on = await _memories(session, query, [_id(each) for each in ranked])
+        rows, next_skip = await _memories(session, query, [_id(each) for each in ranked])
         by_id = await _drop_repeated(session, query, rows)
     stopwatch.lap("rows")
     shown = ranked if query.ranking.rerank else _choose_hits(prepared, ranked, by_id)
     said_later = await _later(session, query, [by_id[_id(hit)] for hit in shown if _id(hit) in by_id], measured, res)
     stopwatch.lap("later")
-    return ReadSearch(measured, ranked, by_id, cosines, explained, answer, said_later, read_on)
+    return ReadSearch(measured, ranked, by_id, cosines, explained, answer, said_later, next_skip)
 
 
 async def _later(
@@ -265,13 +265,13 @@ async def _measure(session: Session, prepared: PreparedSearch, res: Resources) -
     wanted = signals.choose_features(context, matching_texts)
     if plan.original_vector is not None:
         wanted |= {"original_cosine"}
-    measured = await features.read(session, plan, ids, context.idf, wanted)
+    of_candidates = await features.read(session, plan, ids, context.idf, wanted)
     if spoken is not None:
-        measured = features.join(features.with_contexts(measured, contexts), spoken, wanted)
+        of_candidates = features.join(features.with_contexts(of_candidates, contexts), spoken, wanted)
     if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
         context = replace(context, stats=await stats.for_ranking(session, query.scope.workspace_id, ids))
-    context = signals.with_features(context, measured, matching_texts, res.embedder.similarity)
-    return Measured(chosen, context, measured, wanted)
+    context = signals.with_features(context, of_candidates, matching_texts, res.embedder.similarity)
+    return Measured(chosen, context, of_candidates, wanted)
 
 
 async def _turns(
@@ -305,11 +305,11 @@ async def _measure_recorded(session: Session, prepared: PreparedSearch, res: Res
     context = signals.query_context(
         query, prepared.text.parsed, prepared.now, prepared.text.term_ids, recorded_candidates, EntityMatches()
     )
-    measured, context = texts.features(context.idf), replace(context, stats=texts.stats)
+    of_candidates, context = texts.features(context.idf), replace(context, stats=texts.stats)
     context = signals.with_features(
-        context, measured, len(recorded_candidates.arms["text_lexical"]), res.embedder.similarity
+        context, of_candidates, len(recorded_candidates.arms["text_lexical"]), res.embedder.similarity
     )
-    return Measured(recorded_candidates, context, measured, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
+    return Measured(recorded_candidates, context, of_candidates, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
 
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
@@ -350,7 +350,7 @@ async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches
     return await entity_arm.find(session, prepared.plan, names, now=prepared.now)
 
 
-def _rank(context: QueryContext, measured: Features, columns: Columns, limit: int) -> list[Ranked]:
+def _rank(context: QueryContext, of_candidates: Features, columns: Columns, limit: int) -> list[Ranked]:
     """The best of the candidates, best first."""
     ranking, query = context.ranking, context.query
     explain = query.explain or query.explain_id is not None
@@ -358,7 +358,7 @@ def _rank(context: QueryContext, measured: Features, columns: Columns, limit: in
     ranked = signals.fuse(columns, context, limit=wide, explain=explain)
     if ranking.diversity == 0:
         return ranked
-    terms = dict(zip(measured.ids, measured.terms, strict=True))
+    terms = dict(zip(of_candidates.ids, of_candidates.terms, strict=True))
     overlap = fusion.text_overlap([terms[_id(each)] for each in ranked])
     return fusion.diversify(ranked, overlap, ranking.diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
 
@@ -391,7 +391,7 @@ async def finish(prepared: PreparedSearch, results: ReadSearch, res: Resources) 
         explanation.place(results.explanation, hits, probable) if results.explanation else None,
         results.measured.context.entities.ids,
         results.answer.probability if results.answer else None,
-        results.read_on if len(ranked) < query.limit else None,
+        results.next_skip if len(ranked) < query.limit else None,
     )
 
 

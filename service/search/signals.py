@@ -312,7 +312,7 @@ def _centre(strength: float, value: Column) -> Column:
 
 def _temporal_tag(features: Features, context: QueryContext) -> Column:
     """Past lowers and current raises the score, unless the query asks about a time, for what was, or for something
-    to be done: an operation two years ago says as much about somebody as a habit."""
+    to be done: what somebody did once may matter there as much as a habit."""
     parsed = context.parsed
     timeless = parsed.time is None and not parsed.about_past and not parsed.is_request and context.query.window.is_open
     if not timeless or context.query.narrow.valid_at is not None:

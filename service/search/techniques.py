@@ -166,11 +166,11 @@ async def mean_vector(
 
 async def _generic_request(owner: UUID, res: Resources) -> Vector:
     """The mean vector of requests for nothing in particular; computed once per process."""
-    vector = res.common.get(res.embedder.identity)
+    vector = res.generic_requests.get(res.embedder.identity)
     if vector is None:
         queries = [await res.embedder.embed_query(owner, text) for text in GENERIC_REQUESTS]
         notes = await res.embedder.embed(owner, GENERIC_REQUESTS)
-        vector = res.common[res.embedder.identity] = np.mean([*queries, *notes], axis=0, dtype=np.float32)
+        vector = res.generic_requests[res.embedder.identity] = np.mean([*queries, *notes], axis=0, dtype=np.float32)
     return vector
 
 

@@ -53,7 +53,7 @@ class RankedTurns:
     hits: tuple[TurnHit, ...]
     answer_probability: float | None
     warnings: tuple[str, ...] = ()
-    read_on: int | None = None
+    next_skip: int | None = None
 
 
 async def search(wanted: TurnFilter, text: CleanText, limit: int, res: Resources, *, skip: int = 0) -> RankedTurns:
@@ -95,13 +95,13 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
     order = [(UUID(str(ranked.key)), ranked.score) for ranked in best]
     read = partial(turns.get_many, session, wanted.scope.workspace_id)
     rows, count = await direct.page_of_ids([each for each, _ in order], read)
-    read_on = skip + count if count < len(order) else None
+    next_skip = skip + count if count < len(order) else None
     hits = [
         TurnHit(rows[each], score, _similarity(cosines[each], res), answer.of_hit(each, place) if answer else None)
         for place, (each, score) in enumerate(order)
         if each in rows
     ]
-    return RankedTurns(tuple(hits), answer.probability if answer else None, text.vectors.warnings, read_on)
+    return RankedTurns(tuple(hits), answer.probability if answer else None, text.vectors.warnings, next_skip)
 
 
 def _similarity(cosine: float | None, res: Resources) -> float | None:

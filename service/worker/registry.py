@@ -33,26 +33,29 @@ EMBED_BATCH = 20
 
 @dataclass(frozen=True, slots=True)
 class Task:
-    """The task of a job, and how it runs. `interval_s`: it recurs, and with `at_start` also runs whenever a worker
-    starts.
-
-    `together` runs several first attempts in one call, at most `max_batch` (None: EMBED_BATCH); retries go to `run`
-    alone, so that one bad job does not fail the others. `retry_alone`: after a batch failed, each of its jobs runs
-    alone in the same attempt, else after its pause. `timeout_s`: a longer run is cancelled and counts as failed.
-    `half`: uses at most half of a worker's slots, because its duration depends on others. `derives`: makes data that
-    belong to a row, such as its vector, whoever wrote it. All others do the work of a request, within its wall, and
-    each alone.
-    """
+    """The task of a job, and how it runs. With `interval_s` it recurs, with `at_start` whenever a worker starts too."""
 
     run: Run
     interval_s: float | None = None
     at_start: bool = False
+
     timeout_s: float = 300.0
+    """A longer run is cancelled and counts as failed."""
+
     together: RunMany | None = None
+    """Runs several first attempts in one call; a retry goes to `run`, so that one bad job does not fail the others."""
+
     max_batch: int | None = None
+    """The most jobs in one call of `together`; None: EMBED_BATCH."""
+
     retry_alone: bool = False
+    """After a batch failed, each of its jobs runs alone in the same attempt, else after its pause."""
+
     half: bool = False
+    """Uses at most half of a worker's slots, because its duration depends on others."""
+
     derives: bool = False
+    """Makes data of a row, such as its vector, whoever wrote it. Other tasks work within the wall of a request."""
 
 
 def _in_each(name: WorkspaceJobName, work: workspaces.Work) -> Task:
@@ -76,7 +79,7 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "relevance": _in_each("relevance", ageing.relevance),
         "decay": _in_each("decay", ageing.decay),
         "flag_stale": _in_each("flag_stale", ageing.flag_stale),
-        "forget": _in_each("forget", ageing.forget),
+        "forget": _in_each("forget", ageing.archive),
         "patterns": _in_each("patterns", patterns.patterns),
         "promote": _in_each("promote", promotion.promote),
         "reembed": Task(reembed.run, interval_s=24 * HOUR_S, timeout_s=24 * HOUR_S),

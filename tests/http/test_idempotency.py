@@ -198,7 +198,7 @@ def test_rights_are_checked_before_a_stored_answer_is_sent() -> None:
     for route in (each for part in PARTS for each in part.router.routes):
         calls = [each.call for each in route.dependant.dependencies] if isinstance(route, APIRoute) else []
         names = [getattr(call, "__qualname__", "") for call in calls]
-        if "_write" in names:
+        if "_refuse_repeated" in names:
             checked += 1
-            assert "needs.<locals>.check" in names[: names.index("_write")], route
+            assert "needs.<locals>.check" in names[: names.index("_refuse_repeated")], route
     assert checked > 20

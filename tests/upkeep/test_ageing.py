@@ -221,18 +221,18 @@ async def test_what_is_said_again_ages_from_then_on(database: Database, res: Res
 async def test_what_has_faded_is_archived_and_comes_back(database: Database, res: Resources, workspace: UUID) -> None:
     faded = await remember(database, workspace, "Rows a red boat")
     later = on(res, days=70)
-    assert await ageing.forget(due(workspace, "forget"), later) == {"archived": 0}
+    assert await ageing.archive(due(workspace, "forget"), later) == {"archived": 0}
     await ageing.relevance(due(workspace, "relevance"), later)
     fresh = await remember(database, workspace, "Rows a blue boat")
     for count in (1, 0):
-        assert await ageing.forget(due(workspace, "forget"), later) == {"archived": count}
+        assert await ageing.archive(due(workspace, "forget"), later) == {"archived": count}
     rows = await fetch(database, workspace, "SELECT id, archived FROM memory")
     assert dict(tuple(row) for row in rows) == {faded: True, fresh: False}
     audited = await fetch(database, workspace, "SELECT affected_ids FROM audit_log WHERE operation = 'archive'")
     assert [row.affected_ids for row in audited] == [[faded]]
     restored = await revise.restore(workspace, faded, later, WriteContext())
     assert not restored.archived
-    assert await ageing.forget(due(workspace, "forget"), later) == {"archived": 0}
+    assert await ageing.archive(due(workspace, "forget"), later) == {"archived": 0}
 
 
 async def test_an_entity_fades_and_goes_when_nobody_mentions_it(

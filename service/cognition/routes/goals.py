@@ -36,7 +36,7 @@ from service.http.reads import ReadOn
 from service.http.schemas import DeletedCountResponse, Id, Time
 from service.http.writes import WriteOf, answer, answer_count, send
 from service.runtime.resources import Resources
-from service.runtime.transactions import memory_id
+from service.runtime.transactions import parse_id
 
 router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
 
@@ -232,7 +232,7 @@ async def tie_memories_to_goal(
 async def untie_memory_from_goal(id: str, memory: str, caller: Writer, res: ResourcesOf, write: WriteOf) -> Response:
     """Returns 0 if the memory is not tied."""
     context = write.answered_by(answer_count)
-    count = await goals.untie_memory(caller.workspace_id, uuid_of(id, missing), memory_id(memory), res, context)
+    count = await goals.untie_memory(caller.workspace_id, uuid_of(id, missing), parse_id(memory), res, context)
     return send(answer_count(count))
 
 

@@ -33,7 +33,7 @@ from service.http.writes import WriteOf, answer, send, url_of
 from service.memories.forget import ForgottenMemory, forget
 from service.memories.routes.change_models import DeletedMemoryResponse
 from service.memories.routes.in_scope import IN_SCOPE
-from service.runtime.transactions import memory_id
+from service.runtime.transactions import parse_id
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
 
@@ -142,9 +142,9 @@ async def delete_memory(
     if purge:
         await request.app.state.reads.flush()
         context = write.answered_by(receipt_answer)
-        erased = await purge_memory(caller.workspace_id, memory_id(id), res, context, expected=expected)
+        erased = await purge_memory(caller.workspace_id, parse_id(id), res, context, expected=expected)
         return send(receipt_answer(erased))
-    gone = await forget(caller.workspace_id, memory_id(id), res, write.answered_by(answer_deleted), expected=expected)
+    gone = await forget(caller.workspace_id, parse_id(id), res, write.answered_by(answer_deleted), expected=expected)
     return send(answer_deleted(gone))
 
 

@@ -39,7 +39,7 @@ from service.memories.routes.change_models import (
 from service.memories.routes.memories import memory_answer, revision
 from service.memories.routes.memory_models import MemoryResponse, memory_item
 from service.runtime.resources import Resources
-from service.runtime.transactions import memory_id, refuse_repeated
+from service.runtime.transactions import parse_id, refuse_repeated
 
 router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=JsonRoute)
 
@@ -122,7 +122,7 @@ async def _patch(
             await refuse_repeated(write, caller.workspace_id, own)
             change = revision(one, caller, own.clock())
             context = write.answered_by(memory_answer)
-            patched = memory_answer(await revise(caller.workspace_id, memory_id(one.id), change, own, context))
+            patched = memory_answer(await revise(caller.workspace_id, parse_id(one.id), change, own, context))
     except Replay as replay:
         patched = replay.answer
     except ServiceError as exc:

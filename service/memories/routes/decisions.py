@@ -19,7 +19,7 @@ from service.http.writes import WriteOf, answer, send
 from service.memories import reading, undo
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryResponse, memory_response
-from service.runtime.transactions import memory_id
+from service.runtime.transactions import parse_id
 
 router = APIRouter(prefix="/v1", tags=["decisions"], route_class=JsonRoute)
 
@@ -80,7 +80,7 @@ async def get_memory_decisions(
 ) -> DecisionPage:
     """Available for a deleted memory too, until it is purged; 404 only for an id that never existed."""
     before = cursors.counts(cursor)
-    decisions = await reading.decisions_about(caller.workspace_id, memory_id(id), res, skip=before[0], limit=limit + 1)
+    decisions = await reading.decisions_about(caller.workspace_id, parse_id(id), res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, decisions)
     return DecisionPage(results=[decision_response(each) for each in page], next_cursor=more)
 

@@ -47,7 +47,7 @@ from service.memories.routes.memory_models import (
     memory_response,
     version_item,
 )
-from service.runtime.transactions import memory_id, missing
+from service.runtime.transactions import missing, parse_id
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
@@ -137,7 +137,7 @@ async def get_memory(
     """Archived memories included. An id that is not a UUID is not found. The ETag is for If-Match. `valid_at` returns
     the version that was valid then, `as_of` the memory as recorded then, both together that version as recorded then;
     404 if there was none."""
-    wanted = memory_id(id)
+    wanted = parse_id(id)
     narrowing.refuse_future(as_of, res.clock())
     memory = await reading.get(caller.workspace_id, wanted, res, valid_at=valid_at, as_of=as_of)
     if not memory.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
@@ -164,7 +164,7 @@ async def get_memory_history(
     """Available for a deleted memory, too; 404 only for an id that never existed."""
     changes_before, versions_before = cursors.counts(cursor, 2)
     before = (changes_before, versions_before)
-    lists = await reading.changes(caller.workspace_id, memory_id(id), res, skip=before, limit=limit + 1)
+    lists = await reading.changes(caller.workspace_id, parse_id(id), res, skip=before, limit=limit + 1)
     (changes, versions), next_cursor = cursors.cut_each(before, limit, *lists)
     return MemoryHistoryResponse(
         results=[history_item(change) for change in changes],
@@ -193,7 +193,7 @@ async def patch_memory(
     shortly. `timestamp`, `updated_at` and `last_accessed` need `allow_system_fields`."""
     change = revision(body, caller, res.clock())
     context = write.answered_by(memory_answer)
-    memory = await revise(caller.workspace_id, memory_id(id), change, res, context, expected=expected)
+    memory = await revise(caller.workspace_id, parse_id(id), change, res, context, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -210,7 +210,7 @@ async def put_memory(
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.content, embed_now=True)
     context = write.answered_by(memory_answer)
-    memory = await revise(caller.workspace_id, memory_id(id), change, res, context, expected=expected)
+    memory = await revise(caller.workspace_id, parse_id(id), change, res, context, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -223,7 +223,7 @@ async def put_memory(
 )
 async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
     """A memory that is not archived stays as it is. Deleted memories cannot be restored: 404."""
-    memory = await restore(caller.workspace_id, memory_id(id), res, write.answered_by(memory_answer), expected=expected)
+    memory = await restore(caller.workspace_id, parse_id(id), res, write.answered_by(memory_answer), expected=expected)
     return send(memory_answer(memory))
 
 
@@ -250,7 +250,7 @@ async def promote_memory(
     the whole workspace and outlives the original. Repeating the request changes nothing."""
     wanted, context = body or PromoteMemoryRequest(reason=None, shared=False), write.answered_by(promotion_answer)
     verb = share if wanted.shared else promote
-    copy = await verb(caller.workspace_id, memory_id(id), wanted.reason, res, context, expected=expected)
+    copy = await verb(caller.workspace_id, parse_id(id), wanted.reason, res, context, expected=expected)
     return send(promotion_answer(copy))
 
 

@@ -24,7 +24,7 @@ from service.memories import reading
 from service.memories.associate import associate, dissociate
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryItem, memory_item
-from service.runtime.transactions import memory_id
+from service.runtime.transactions import parse_id
 
 router = APIRouter(prefix="/v1/memories/{id}", tags=["relations"], dependencies=IN_SCOPE, route_class=JsonRoute)
 
@@ -118,7 +118,7 @@ async def get_related_memories(
     (skip,) = cursors.counts(cursor)
     start, walk, memories, count = await reading.walk(
         caller.workspace_id,
-        memory_id(id),
+        parse_id(id),
         res,
         depth=depth,
         types=_types(types),
@@ -149,7 +149,7 @@ async def list_relations(
     cursor: ReadOn = None,
 ) -> RelationPage:
     """Strongest first, including relations that are not valid now."""
-    before, start = cursors.counts(cursor), memory_id(id)
+    before, start = cursors.counts(cursor), parse_id(id)
     relations = await reading.relations(caller.workspace_id, start, res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, relations)
     return RelationPage(results=[_relation(each, start) for each in page], next_cursor=more)
@@ -175,7 +175,7 @@ async def create_relation(
 ) -> Response:
     """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it.
     If-Match compares the version of this memory."""
-    source = memory_id(id)
+    source = parse_id(id)
     asked = Relation(
         source,
         RelationType(body.type),
@@ -206,7 +206,7 @@ async def delete_relation(
     type: Annotated[RelationName | None, Query(description="Default: every type")] = None,
 ) -> Response:
     """Deletes the relations from this memory to the target; without any, 0 are deleted."""
-    source, target = memory_id(id), memory_id(target_id)
+    source, target = parse_id(id), parse_id(target_id)
     kind = RelationType(type) if type else None
     context = write.answered_by(answer_count)
     count = await dissociate(caller.workspace_id, source, target, kind, res, context, expected=expected)

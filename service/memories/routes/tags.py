@@ -100,5 +100,5 @@ async def list_memories_by_tag(
     note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
     if counts:
         used(listed)
-    read_on = cursors.after_counts(skip + len(page)) if more or found.has_more else None
-    return send_json({"results": page, "next_cursor": read_on})
+    next_cursor = cursors.after_counts(skip + len(page)) if more or found.has_more else None
+    return send_json({"results": page, "next_cursor": next_cursor})

@@ -17,7 +17,7 @@ from service.memories import reading
 from service.memories.routes.decisions import DecisionResponse, decision_response
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryHistoryItem, history_item
-from service.runtime.transactions import memory_id
+from service.runtime.transactions import parse_id
 
 router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"], route_class=JsonRoute)
 
@@ -59,7 +59,7 @@ async def explain_memory(
     cursor: ReadOn = None,
 ) -> ExplainMemoryResponse:
     """Available for a deleted memory too, until it is purged."""
-    wanted = memory_id(id)
+    wanted = parse_id(id)
     quotes_before, decisions_before, changes_before = cursors.counts(cursor, 3)
     before = (quotes_before, decisions_before, changes_before)
     origin = await reading.origin(caller.workspace_id, wanted, res, skip=before, limit=limit + 1)

@@ -82,8 +82,8 @@ async def store_answer(session: Session, workspace_id: UUID, key: IdempotencyKey
 
 
 async def forget_answers_about(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
-    """Deletes stored answers about objects with these ids: they contain their texts and have no scope to find them
-    by."""
+    """Deletes stored answers about objects with these ids: they contain their texts, and may be stored
+    without their scope."""
     if ids:
         about = IDEMPOTENCY.c.body["id"].astext.in_([str(key) for key in ids])
         conditions = IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.status.is_not(None), about

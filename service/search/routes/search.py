@@ -158,7 +158,7 @@ def _response(body: SearchRequest, query: Query, result: SearchResult, began: fl
     window, details = query.window, result.explained
     content = {
         "results": [_hit(hit, body, result) for hit in result.hits],
-        "next_cursor": None if result.read_on is None else cursors.after_counts(result.read_on),
+        "next_cursor": None if result.next_skip is None else cursors.after_counts(result.next_skip),
         "answerable": is_answerable(result.answer_probability),
         "answer_probability": result.answer_probability,
         "vector_path": result.vector_path,

@@ -115,8 +115,8 @@ SELECT c.id AS ids, c.text_lexical, c.context_lexical, c.text_cosine AS text_vec
 FROM counted LEFT JOIN (candidate c CROSS JOIN LATERAL ({turn}) t) ON true
 """
 
-MOST = 0.8
-"""Share of a turn's characters in memories from which on it counts as kept by them."""
+HELD_SHARE = 0.8
+"""A turn is no candidate when memories quote at least this share of its characters."""
 
 # ix_turn_vector_hnsw_<generation>; rows are filtered after it, so more are read than wanted.
 OLDER = """
@@ -249,7 +249,7 @@ def _score_statement(turns: str, generation: int) -> TextClause:
     filled = SCORED.format(
         turns=turns,
         newest=NEWEST,
-        share=MOST,
+        share=HELD_SHARE,
         endless=2**31 - 1,
         turn=by_key("turn", "c.id"),
         generation=int(generation),

@@ -62,7 +62,7 @@ async def flag_stale(job: Job, res: Resources) -> Counts:
     return await _age(job, fading.STALE, res)
 
 
-async def forget(job: Job, res: Resources) -> Counts:
+async def archive(job: Job, res: Resources) -> Counts:
     """Archives faded memories if the workspace is set to; a requested run always does."""
     archived = 0
     last: UUID | None = FIRST

@@ -90,7 +90,7 @@ async def _build(job: Job, building: Generation, workspaces: Sequence[UUID], res
     try:
         if isinstance(opened, MissingEmbedder):
             raise EmbeddingError(
-                f"Vectors of {building} are to be made, which the settings of this worker do not reach: "
+                f"The settings of this worker have no embedder that makes the vectors of {building}: "
                 f"{opened.reason}. Start the workers with the settings that `reembed` was run with."
             )
         own = replace(res, embedder=embedder, generation=building.number)

@@ -316,14 +316,14 @@ async def test_the_question_as_a_statement_is_embedded_too(boats: AsyncClient, e
 async def test_a_request_is_matched_by_what_is_particular_to_it(
     client: AsyncClient, embedder: AngleEmbedder, resources: Resources
 ) -> None:
-    resources.common.clear()
+    resources.generic_requests.clear()
     for text in GENERIC_REQUESTS:
         embedder.place(text, 0.0, side=2)
     embedder.place("Find me a mooring.", 0.6, side=2)
     await store(client, embedder, "Please be brief with me.", 0.0)
     await store(client, embedder, "The boat is four metres wide.", 1.0)
     found = await ask(client, "Find me a mooring.")
-    resources.common.clear()
+    resources.generic_requests.clear()
     assert [hit["memory"][:8] for hit in found["results"]] == ["The boat", "Please b"]
     assert found["metrics"]["techniques"]["requests"]["count"] == 1
     assert "requests" not in (await ask(client))["metrics"]["techniques"]
