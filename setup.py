@@ -12,7 +12,7 @@ setup(
     packages=[*find_packages(include=["service*"]), *OUTSIDE],
     package_dir=OUTSIDE,
     package_data={
-        "service": ["**/*.sql", "understanding/*.json", "console/static/**", "redaction/**/*.bin"],
+        "service": ["**/*.sql", "**/*.json", "console/static/**", "redaction/**/*.bin"],
         "service.migrations": ["script.py.mako"],
         "service.migrations.versions": ["*.sql"],
         "service.requirements": ["binaries.txt", "model.txt"],

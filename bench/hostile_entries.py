@@ -100,7 +100,8 @@ def _matched(text: str) -> object:
 
 
 def _forgotten(text: str) -> object:
-    return forget_requests.masked(text, [(each.start, each.end) for each in forget_requests.find(text)])
+    found = forget_requests.likely(text, forget_requests.possible(text))
+    return forget_requests.masked(text, [(each.start, each.end) for each in found])
 
 
 def _compared(text: str) -> object:

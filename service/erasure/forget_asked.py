@@ -12,6 +12,7 @@ from dataclasses import dataclass, replace
 from service.domain.conversation import WithdrawnSpan
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft
+from service.domain.errors import EmbeddingError
 from service.domain.memory import Outcome
 from service.domain.request import WriteContext
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -21,7 +22,7 @@ from service.episodes.statements.turns import StoredTurn
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_plan import CLEAR_SIMILARITY, SEVERAL
 from service.erasure.values import ForgetPlan, ForgetScope
-from service.language.forgetting import forget_matching, forget_query, forget_requests
+from service.language.forgetting import forget_matching, forget_query, forget_requests, request_head
 from service.language.forgetting.forget_matching import ForgetText
 from service.language.forgetting.forget_requests import ForgetWish
 from service.language.talk import Utterance
@@ -41,7 +42,8 @@ MOST_ASKED = 10
 """The most requests of one conversation that are carried out, since each reads all texts of the scope."""
 
 MOST_COMPARED = 20
-"""The most sentences before a request, in the same messages, to which it may refer."""
+"""The most sentences before a request, in the same messages, to which it may refer; also those of a message that may be
+requests and are compared by their vectors."""
 
 TOO_MANY = f"forget_unclear: more than {MOST_ASKED} things were to be forgotten; only the first {MOST_ASKED} count."
 
@@ -81,12 +83,26 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
     for place, draft in enumerate(messages):
         if draft.speech is None or draft.speech.role != "user":
             continue
-        for wish in await res.rules.run_if_long(len(draft.clean), forget_requests.find, draft.clean):
+        for wish in await _wishes(draft.clean, scope, res):
             if len(asked) < MOST_ASKED:
                 asked.append(await _plan(place, wish, messages, scope, res))
             else:
                 asked.append(AskedToForget(place, wish, None, TOO_MANY))
     return tuple(asked)
+
+
+async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetWish]:
+    """The requests in a message, by the words and the vectors of its sentences."""
+    found = await res.rules.run_if_long(len(text), forget_requests.possible, text)
+    said = [CleanText(text[each.start : each.end]) for each in found[:MOST_COMPARED]]
+    try:
+        vectors = await res.embedder.embed(scope.workspace_id, said) if said else []
+    except EmbeddingError:
+        vectors = []
+    for place, vector in enumerate(vectors):
+        more = request_head.of_vector(vector, res.embedder.model)
+        found[place] = replace(found[place], odds=found[place].odds + more)
+    return forget_requests.likely(text, found)
 
 
 def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
@@ -154,13 +170,17 @@ def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn | None) -> list[
 
 async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources) -> AskedToForget:
     draft = messages[place]
-    sentences = await _find_sentences(place, wish, messages, res)
+    sentences = await _find_sentences(place, wish, messages, res) if wish.is_sure else ()
     if wish.sort == "said":
         plan = ForgetPlan("nothing", "") if sentences else await forget_plan.last_said(_where(scope), draft, res)
     else:
-        plan = await forget_plan.by_query(_where(scope), wish.query, CleanText(wish.query), res, sort=wish.sort)
+        query = f"everything about {wish.query}" if wish.sort == "everything" else wish.query
+        plan = await forget_plan.by_query(_where(scope), query, CleanText(query), res, sort=wish.sort)
+    if not wish.is_sure:
+        return AskedToForget(place, wish, None, _not_clear(replace(plan, near=(*plan.memories, *plan.near))))
     if plan.is_empty:
-        warning = DONE.format(memories=0, sentences=len(sentences)) if sentences else _not_clear(plan)
+        told = len(sentences) or int(wish.sort == "statement" and draft.clean.startswith(wish.query, wish.start))
+        warning = DONE.format(memories=0, sentences=told) if told else _not_clear(plan)
         return AskedToForget(place, wish, None, warning, sentences)
     if not draft.options.may_delete:
         return AskedToForget(place, wish, None, NO_RIGHT, sentences)
@@ -170,7 +190,7 @@ async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
 
 def _not_clear(plan: ForgetPlan) -> str:
     several = plan.explanation == SEVERAL
-    may_be = [each for each in plan.near if several or (each.probability or 0) >= CLEAR_SIMILARITY]
+    may_be = [each for each in plan.near if several or (each.probability or 1) >= CLEAR_SIMILARITY]
     found = [f"{each.text[:80]} ({each.id})" for each in may_be]
     return UNCLEAR.format(found="; ".join(found[:SHOWN])) if found else UNKNOWN
 
@@ -180,11 +200,11 @@ async def _find_sentences(
 ) -> tuple[tuple[int, int, int], ...]:
     """The sentences before a request, in the user's messages, that it refers to, as message and span."""
     said = [
-        (number, start, min(end, wish.start) if number == place else end)
+        (number, start, end)
         for number, each in enumerate(messages[: place + 1])
         if each.speech is not None and each.speech.role == "user"
         for start, end in forget_requests.own_sentences(each.clean)
-        if number < place or start < wish.start
+        if number < place or end <= wish.start
     ][-MOST_COMPARED:]
     if wish.sort == "said" or not said:
         return tuple(said[-1:])

@@ -8,7 +8,7 @@ is removed everywhere: in turns, where other memories repeat it, and in the assi
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
@@ -27,7 +27,7 @@ from service.language import withdrawal
 from service.language.forgetting import forget_matching, forget_query
 from service.language.forgetting.forget_matching import NEAR_MISSES, Matches
 from service.language.forgetting.forget_query import ForgetQuery
-from service.language.forgetting.forget_requests import Sort
+from service.language.forgetting.request_head import Sort
 from service.memories.statements import nearest
 from service.memories.statements.nearest import NearVectors
 from service.postgres import scopes
@@ -44,6 +44,7 @@ it, all correctly; for the others the candidates are listed."""
 COMPARED_PARTS = 40
 """The most sentences that are embedded for one request."""
 
+NEAR = "is near by meaning"
 NOTHING_SAID = "No stored text has the identifier, the name or all words of the query."
 NOT_CLEAR = "No memory has all words of the query, and none is clearly nearer to it than the others."
 SEVERAL = "Several memories match, and none is clearly nearer than the others."
@@ -80,27 +81,30 @@ async def by_query(
         if matches.meant or spoken.meant:
             break
     cosines = await _cosines(wanted, query, res)
-    near = _near(matches, texts, cosines)
+    by_words = [(key, reason, cosines.get(key[0])) for key, reason in matches.near.items() if isinstance(key, tuple)]
+    by_meaning = [((one, 0), NEAR, score) for one, score in cosines.items() if score >= CLEAR_SIMILARITY]
+    near = _near(texts, [*by_words, *by_meaning])
     chosen = await res.rules.run(_in_words, parsed, matches, spoken, texts)
     matched: Matched = "identifier" if parsed.identifiers else "name" if parsed.names else "words"
     guess = sort in ("statement", "thing") and (matched == "words" or sort == "statement")
     if chosen.parts and guess:
         chosen, open_ = await _one_of(chosen, query, sort, texts, res, wanted)
         if open_:
-            return ForgetPlan("nothing", SEVERAL, near=_near_misses(open_, texts))
+            return ForgetPlan("nothing", SEVERAL, near=_near(texts, [(key, NEAR, score) for key, _, score in open_]))
     chosen = await res.rules.run(forget_texts.with_occasions, chosen, texts)
     if all(texts.by_assistant(key) for key in chosen.parts):  # the user said it in other words
         if not chosen.parts and (parsed.identifiers or not parsed.terms):
             return ForgetPlan("nothing", NOTHING_SAID, near=near)
-        candidates = [key for key in cosines or () if (key, 0) in texts.memories]
+        candidates = [key for key in cosines if (key, 0) in texts.memories]
         if parsed.names:
             named_in = {key[0] for key in matches.near if isinstance(key, tuple)}
             candidates = [candidate for candidate in candidates if candidate in named_in]
         scored = await _score(query, [(candidate, 0) for candidate in candidates], texts, res, wanted, sort)
         first = _standing_out(scored, texts)
         if not first and not chosen.parts:
+            explanation = NOT_CLEAR if scored else NOTHING_SAID
             return ForgetPlan(
-                "nothing", NOT_CLEAR if scored else NOTHING_SAID, near=_near_misses(scored, texts) or near
+                "nothing", explanation, near=_near(texts, [(key, NEAR, score) for key, _, score in scored]) or near
             )
         matched = "meaning" if first else matched
         for key, place, similarity in first:
@@ -165,13 +169,13 @@ def _in_words(parsed: ForgetQuery, by_words: Matches[Key], spoken: Matches[Key],
     return chosen
 
 
-async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dict[UUID, float] | None:
-    """The memories nearest to the query with their calibrated similarity, nearest first; None if the embedder fails."""
+async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dict[UUID, float]:
+    """The memories nearest to the query with their calibrated similarity, nearest first; none if the embedder fails."""
     scope = wanted.scope
     try:
         vector = await res.embedder.embed_query(scope.workspace_id, query)
     except EmbeddingError:
-        return None
+        return {}
     where, rows = scopes.owned("v", scope, wanted.channel), scopes.owned("m", scope, wanted.channel)
     asked = NearVectors(where, rows, vector, res.generation, 2 * NEAR_MISSES, sizes.EXACT_ROWS)
     async with res.db.snapshot(scope.workspace_id) as session:
@@ -294,26 +298,13 @@ def _past_versions(texts: Iterable[StoredText], meant: set[UUID]) -> list[Forget
     ]
 
 
-def _near(matches: Matches[Key], texts: ForgetTexts, cosines: Mapping[UUID, float] | None) -> tuple[ForgetTarget, ...]:
+def _near(texts: ForgetTexts, scored: Iterable[tuple[MemoryKey, str, float | None]]) -> tuple[ForgetTarget, ...]:
+    """The memories as near misses, each once."""
     near: dict[UUID, ForgetTarget] = {}
-    for key, reason in matches.near.items():
-        assert isinstance(key, tuple), "memories are compared"
-        text = texts.memories[key]
-        score = (cosines or {}).get(text.id)
-        near.setdefault(text.id, ForgetTarget(text.id, text.text, reason, text.version, probability=score))
-    for one, score in (cosines or {}).items():
-        if score >= CLEAR_SIMILARITY and one not in near and (one, 0) in texts.memories:
-            text = texts.memories[one, 0]
-            near[one] = ForgetTarget(one, text.text, "is near by meaning", text.version, probability=score)
-    return tuple(near.values())[:NEAR_MISSES]
-
-
-def _near_misses(scored: Sequence[Scored], texts: ForgetTexts) -> tuple[ForgetTarget, ...]:
-    """The memories of these parts as near misses, each once."""
-    near: dict[UUID, ForgetTarget] = {}
-    for key, _, score in scored:
-        text = texts.memories[key]
-        near.setdefault(text.id, ForgetTarget(text.id, text.text, "is near by meaning", text.version, "", score))
+    for key, reason, score in scored:
+        if key in texts.memories:
+            text = texts.memories[key]
+            near.setdefault(text.id, ForgetTarget(text.id, text.text, reason, text.version, probability=score))
     return tuple(near.values())[:NEAR_MISSES]
 
 

