@@ -18,7 +18,19 @@ from typing import Any
 
 ROOT = Path(__file__).resolve().parents[1]
 SHIPPED = ("service", "binaries", "model")
-LOCKED = ("dev", "binaries", "model", "pg16", "audit", "sdk", "kubernetes", "compat", "compat-1", "frameworks")
+LOCKED = (
+    "dev",
+    "binaries",
+    "model",
+    "pg16",
+    "audit",
+    "sdk",
+    "kubernetes",
+    "compat",
+    "compat-1",
+    "frameworks",
+    "console",
+)
 SBOM = ROOT / "build" / "sbom.cdx.json"
 PIN = re.compile(
     r"^(?P<name>[\w.-]+)==(?P<version>[^\s;]+)(?: ;[^\\\n]+)?(?P<hashes>(?: \\\n +--hash=sha256:[0-9a-f]{64})+)$",

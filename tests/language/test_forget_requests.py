@@ -72,3 +72,9 @@ def test_a_request(said: str, query: str, sort: str) -> None:
 @pytest.mark.parametrize("said", OTHERS)
 def test_no_request(said: str) -> None:
     assert find(said) == []
+
+
+def test_a_long_list_is_no_request() -> None:
+    """A word that comes a hundred times counts once."""
+    assert find("I own " + ", ".join(f"boat number {number}" for number in range(200))) == []
+    assert find("Numbers " + " ".join(str(number) for number in range(400))) == []

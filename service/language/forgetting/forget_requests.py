@@ -16,7 +16,7 @@ from service.language.forgetting import request_head
 from service.language.forgetting.request_head import Sort
 from service.language.talk.passages import passages
 
-POSSIBLE: Final = -3.0
+POSSIBLE: Final = -1.5
 """Log odds by its words from which a sentence is looked at more closely, by its vector."""
 
 SURE, SURE_WITHOUT_OBJECT, LIKELY = 1.0, 3.0, 0.0

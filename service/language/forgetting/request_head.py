@@ -122,7 +122,7 @@ def tokens(text: str, found: Sequence[tuple[int, int]], known: Mapping[str, str]
 
 
 def of_sentence(padded: Sequence[Token]) -> list[int]:
-    """The features of a sentence, in which words that are not known in a row are one."""
+    """The features of a sentence, each once, in which words that are not known in a row are one."""
     row = [each for at, each in enumerate(padded) if each[1] != OTHER or padded[at - 1][1] != OTHER]
     opening = f"{row[PAD][1]} {row[PAD + 1][1]}"
     found = []
@@ -134,7 +134,7 @@ def of_sentence(padded: Sequence[Token]) -> list[int]:
     classes = [kind for word, kind in row if kind != word][:MOST_CLASSES]
     found += [f"{one}>{other}" for at, one in enumerate(classes) for other in classes[at + 1 :]]
     found += [f"{one}>>{other}" for one, other in zip(["", *classes], [*classes, ""], strict=True)]
-    return [zlib.crc32(each.encode()) % ASKS_SIZE for each in found]
+    return [zlib.crc32(each.encode()) % ASKS_SIZE for each in dict.fromkeys(found)]
 
 
 def of_token(padded: Sequence[Token], at: int) -> list[int]:

@@ -2,7 +2,7 @@
 
 People give a secret away in more sentences than a list of patterns can hold: "so it's Heron#91 for the wifi upstairs".
 A token with digits, signs or capitals inside is weighed by a linear model: features of its shape, of the words and
-signs around it, and of the nearest words about access. `python -m bench.evals.secrets` trains the weights.
+signs around it, and of the nearest words about access. `python -m bench.secret_scorer` trains the weights.
 """
 
 from __future__ import annotations

@@ -1,7 +1,7 @@
-"""Trains the weights of service/redaction/detection/scorer.py: `python -m bench.evals.secrets`.
+"""Trains the weights of service/redaction/detection/scorer.py: `python -m bench.secret_scorer`.
 
-The texts are secrets.txt, written for this (a secret stands between ⟦ and ⟧, texts without any are look-alikes), the
-redaction corpora of the tests, and the project's own documents, code and corpora, which contain none. A text with a
+The texts are secret_scorer.txt, written for this (a secret stands between ⟦ and ⟧, texts without any are look-alikes),
+the redaction corpora of the tests, and the project's own documents, code and corpora, which contain none. A text with a
 secret is used several times, each time with another secret of the same kind, so that the words around it count and
 not its letters. `--held-out N` leaves out every fourth text and prints what is found and touched there.
 """
@@ -22,7 +22,7 @@ import numpy as np
 from service.redaction.detection import addresses, folding, names, scorer
 from service.redaction.detection.findings import blanked, settle
 
-ROOT = Path(__file__).parents[2]
+ROOT = Path(__file__).parents[1]
 TEXTS = Path(__file__).with_suffix(".txt")
 CORPORA = ROOT / "tests" / "corpora"
 WEIGHTS = ROOT / "service" / "redaction" / "detection" / "scorer.bin"
