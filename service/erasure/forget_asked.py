@@ -99,9 +99,10 @@ async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetW
         vectors = await res.embedder.embed(scope.workspace_id, said) if said else []
     except EmbeddingError:
         vectors = []
-    for place, vector in enumerate(vectors):
-        more = request_head.of_vector(vector, res.embedder.model)
-        found[place] = replace(found[place], odds=found[place].odds + more)
+    for place, wish in enumerate(found):
+        known = place < len(vectors)
+        more = request_head.of_vector(vectors[place], res.embedder.model) if known else request_head.NO_VECTOR
+        found[place] = replace(wish, odds=wish.odds + more)
     return forget_requests.likely(text, found)
 
 

@@ -43,6 +43,9 @@ MOST_ODDS: Final = 5.0
 LEAST_ODDS: Final = -1.0
 """The sum of both from which a sentence names an object."""
 
+NO_VECTOR: Final = -1.0
+"""Added where no vector is known: of 1,919 turns of talk 35 may ask to forget by their words, and 10 with this."""
+
 _TOKEN: Final = re.compile(r"[^\W\d_]{1,2}['\u2019](?=[^\W\d_]{2})|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
 
 Weights = NDArray[np.float32]
@@ -94,8 +97,8 @@ def read(text: str, least: float) -> tuple[float, str, Sort]:
 
 
 def of_vector(vector: NDArray[np.float32], embedder: str) -> float:
-    """The log odds that the vector of a sentence adds; 0 for those of an embedder that the model was not fitted on."""
-    return float(vector @ _fitted.vector) + _fitted.bias[-1] if embedder == _fitted.embedder else 0.0
+    """The log odds that the vector of a sentence adds; NO_VECTOR for those of other embedders than the fitted one."""
+    return float(vector @ _fitted.vector) + _fitted.bias[-1] if embedder == _fitted.embedder else NO_VECTOR
 
 
 def spans(text: str) -> list[tuple[int, int]]:
@@ -143,12 +146,8 @@ def of_token(padded: Sequence[Token], at: int) -> list[int]:
     found = []
     for place, (word, kind) in enumerate(near):
         following = near[place + 1] if place < 2 * PAD else ("", "")
-        found += [
-            f"{place}+{word}",
-            f"{place}={kind}",
-            f"{place}={kind} {following[1]}",
-            f"{place}+{word}+{following[0]}",
-        ]
+        found += [f"{place}+{word}", f"{place}={kind}"]
+        found += [f"{place}={kind} {following[1]}", f"{place}+{word}+{following[0]}"]
         if place < 2 * PAD - 1:
             found.append(f"{place}={kind} {following[1]} {near[place + 2][1]}")
     return [zlib.crc32(each.encode()) % HEAD_SIZE for each in found]
