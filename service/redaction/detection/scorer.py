@@ -29,7 +29,7 @@ _RUN = re.compile(
 )
 LONGEST_CHARS = 72
 _ODD = re.compile(
-    r"\d|[^\W_][^\w\s.,:;?)/-]+[^\W_]|[^\W_][!*#$%&+~^=]|[a-z][A-Z]|_|[a-z]{3}[-.][a-z]{3,20}[-.][a-z]{3,20}(?:[-.]|$)"
+    r"\d|[^\W_][^\w\s.,:;?)/-]+[^\W_]|[^\W_](?:[!*#$%&~^=]|\+\S)|[a-z][A-Z]|_|[a-z]{3}[-.][a-z]{3,20}[-.][a-z]{3,20}(?:[-.]|$)"
 )
 # Options, paths, variables, mail and web addresses: other modules look into these.
 _OTHER = re.compile(
