@@ -27,7 +27,7 @@ TEXTS = Path(__file__).with_suffix(".txt")
 CORPORA = ROOT / "tests" / "corpora"
 WEIGHTS = ROOT / "service" / "redaction" / "detection" / "scorer.bin"
 
-VARIANTS, LOOK_ALIKES = 6, 3
+VARIANTS, LOOK_ALIKES = 6, 6
 EPOCHS, RATE, DECAY = 12, 0.1, 1e-3
 WEIGHT_OF_CLEAN, WEIGHT_OF_LOOK_ALIKES = 1.0, 3.0
 PIECE_CHARS, PIECES_PER_FILE = 600, 4
@@ -84,7 +84,7 @@ def rows_of(written: list[Text], chance: random.Random) -> Iterator[Weighed]:
         if not text.secrets:
             for _ in range(LOOK_ALIKES):
                 yield from _rows(Text(text.text, weight=WEIGHT_OF_LOOK_ALIKES / LOOK_ALIKES))
-                text = Text(re.sub(r"\d", lambda _: str(chance.randrange(10)), text.text))
+                text = Text(re.sub(r"\w*\d\w*", lambda match: _renumbered(match.group(), chance), text.text))
             continue
         yield from _rows(text)
         for _ in range(VARIANTS):
@@ -106,8 +106,9 @@ def _rows(text: Text) -> Iterator[Weighed]:
         overlapping = [span for span in text.secrets if span[0] < end and start < span[1]]
         whole = any((start <= low_end and high_end <= end) or (low_end <= start and end <= high_end)
                     for low_end, high_end in overlapping)  # fmt: skip
-        if whole == bool(overlapping):
-            yield Weighed(sorted(scorer.features(plain, low, start, end)), whole, text.weight)
+        numbers = sorted(scorer.features(plain, low, start, end))
+        if numbers and whole == bool(overlapping):
+            yield Weighed(numbers, whole, text.weight)
 
 
 def _varied(text: Text, words: list[str], chance: random.Random) -> Text:
@@ -125,13 +126,25 @@ def _varied(text: Text, words: list[str], chance: random.Random) -> Text:
     return Text("".join([*pieces, text.text[place:]]), tuple(spans), 2 / VARIANTS)
 
 
+def _renumbered(word: str, chance: random.Random) -> str:
+    """A word with other digits, and with other letters too if it looks generated."""
+    if len(re.findall(r"\d+", word)) > 1 or re.fullmatch("[0-9a-f]{6,}", word):
+        return _redrawn(word, chance)
+    return re.sub(r"\d", lambda _: str(chance.randrange(10)), word)
+
+
 def _similar(value: str, words: list[str], chance: random.Random) -> str:
     if re.search("[A-Za-z]{4}", value):
         value = re.sub("[A-Za-z]{4,}", lambda match: _in_case_of(match.group(), chance.choice(words)), value)
         value = re.sub("[!&#*+$%_.-]", lambda match: chance.choice([match.group(), *SIGNS[:8]]), value)
         return re.sub(r"\d", lambda _: str(chance.randrange(10)), value)
+    return _redrawn(value, chance)
+
+
+def _redrawn(value: str, chance: random.Random) -> str:
+    """Other characters of the same kinds."""
     kinds = ("0123456789", "abcdefghijklmnopqrstuvwxyz", "ABCDEFGHIJKLMNOPQRSTUVWXYZ")
-    if re.fullmatch("[0-9a-f-]{8,}", value):
+    if re.fullmatch("[0-9a-f-]{6,}", value):
         kinds = (*kinds[:1], "abcdef", "abcdef")
     return "".join(next((chance.choice(kind) for kind in kinds if char in kind), char) for char in value)
 

@@ -76,7 +76,7 @@ _SHORT = frozenset(
     {"pass", "pw", "key", "keys", "auth", "authorization", "senha", "creds", "clave", "psk", "mdp", "login"}
 )
 # `storepass` and `rootpw` end in the word all the same.
-_GLUED = re.compile(r"(?<![a-z])(?!com|by|tres|sur|over|under|encom|im)[a-z]{2,10}$")
+_GLUED = re.compile(r"(?<![a-z])(?!com|by|tres|sur|over|under|encom|im)[a-z]{2,10}\d?$")
 # "key" and "token" after these are not secrets.
 _HARMLESS_LIST = """
 primary foreign public publishable cache sort partition idempotency unique dict index routing group row composite
@@ -159,9 +159,9 @@ def _end(text: str, position: int) -> int:
 
 
 def _is_inside_a_word(text: str, start: int) -> bool:
-    """monkey, compass, APIKEY? A capital after a small letter begins a word of its own (oktaKey)."""
+    """monkey, compass, APIKEY, x1pw? A capital after a small letter begins a word of its own (oktaKey)."""
     before = text[start - 1 : start]
-    return before.isalpha() and not (before.islower() and text[start].isupper())
+    return before.isalnum() and not (before.islower() and text[start].isupper())
 
 
 def _continues(word: str, rest: str) -> bool:

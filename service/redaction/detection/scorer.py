@@ -56,6 +56,8 @@ _FLAGS = re.compile(
     r"(?=.*(?P<word>[A-Za-z]{5})|)(?=.*(?P<end>[^\w])$|)(?=.*(?P<hard>(?i:[bcdfghjklmnpqrstvwxz0-9]{6}))|)"
     r"(?=.*(?P<camel>[a-z].*[A-Z])|)"
 )
+_MADE_UP = frozenset({"signed", "mixed", "words", "other"})
+"""Shapes of what people make up."""
 _REPEATED = re.compile(r"(.)\1+")
 _WORD = re.compile(r"\[redacted:\w+\]|\0+|[^\W_]+")
 _BEFORE_CHARS, _AFTER_CHARS = 160, 60
@@ -69,7 +71,7 @@ _KIND = re.compile(
     r"|(?P<token>token|secret|bearer|^api|^apps?id|signing|webhook|jeton)|(?P<key>^keys?$|schl\u00fcssel|^cl\u00e9$|^auth)"
     r"|(?P<code>^(?:pins?|puk|pincode|otp|tan)$|code|codice|c\u00f3digo|^kod|\u043a\u043e\u0434|combination"
     r"|geheimzahl|digit|verif)"
-    r"|(?P<door>alarm|lock|^safe$|tresor|gate|^door|t\u00fcr|port[ao\u00e3]|puert|keypad|keybox|garage|kluis|bram|domof"
+    r"|(?P<door>alarm|lock|^safe$|tresor|gate|^door|t\u00fcr|port(?:a$|ail|\u00e3o|on)|puert|keypad|keybox|garage|kluis|bram|domof"
     r"|haust|cancell|cadenas|immeuble|^hek$|entr[ay]|unlock|schlo[s\u00df]|barrier)"
     r"|(?P<login>log[io]n|^log$|^sign|account|user|admin|^root$|wi-?fi|wlan|ssid|network|router|vpn|zugang|konto|anmeld"
     r"|benutzer|compte|identifiant|utilisateur|cuenta|usuario|acc[e\u00e8]s|e?mail|portal|database)"
@@ -102,11 +104,17 @@ def candidates(text: str) -> Iterator[tuple[int, int]]:
 
 
 def features(text: str, low: str, start: int, end: int) -> set[int]:
-    """The numbers of the features of a token, below FEATURES. `low` is the text in lower case."""
+    """The numbers of the features of a token, below FEATURES. `low` is the text in lower case.
+
+    None for what is generated, unless there is a word about access near it: it is mostly an id.
+    """
     shape, shown = _shape(text[start:end])
     before, gap = _words(low[max(0, start - _BEFORE_CHARS) : start])
     before.reverse()
     after, _ = _words(low[end : end + _AFTER_CHARS])
+    access = {_kind(word) for word in (*before, *after) if word.isalpha()} - {"", "other"}
+    if shape not in _MADE_UP and not access:
+        return set()
     named = [*shown, f"gap {gap}", f"gap {gap}{shape}", f"then {low[end : end + 2]}", "bias"]
     named += [f"{place} {word[:7]}" for place, word in zip(("last", "second", "third"), before, strict=False)]
     named += [f"near {word[:6]}" for word in before[:8]]
