@@ -1,4 +1,4 @@
-"""Changes one memory by hand: some fields (PATCH), the text (PUT), or out of the archive (restore).
+"""Changes one memory by hand: some fields (PATCH) or the text (PUT).
 
 A new text is redacted like the first one, and everything derived from the text is computed again: hash, words, times,
 categories, and the type unless a caller chose it. The vector is computed in the request (PUT) or by a job (PATCH);
@@ -18,14 +18,12 @@ from service.domain.request import WriteContext
 from service.domain.sizes import check_merged
 from service.domain.text import content_hash
 from service.domain.version import Expected, Revision, check_version
-from service.episodes.statements import withdrawn
 from service.language import kinds
 from service.memories import write
 from service.memories.stages.stages import UNCOMPARED, run
 from service.memories.statements import history, memories, updates
 from service.memories.statements.updates import VectorKind
 from service.postgres.engine import Session
-from service.postgres.tables import MEMORY_STAT
 from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
@@ -48,7 +46,7 @@ async def revise(
     if memory is None:
         raise missing()
     check_share(memory.scope, request)  # before anything is embedded
-    _refuse_past(memory)
+    refuse_past(memory)
     draft = await _prepare(memory, revision, res)
     async with write_transaction(memory.scope, res, request) as session:
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
@@ -67,37 +65,6 @@ async def revise(
             revised = await memories.get(session, workspace_id, memory_id) or old
         await store_answer(session, workspace_id, revised, request)
     return revised
-
-
-async def restore(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
-) -> Memory:
-    """The memory, active; one that is not archived stays as it is. Raises NotFound, PreconditionFailed, or Conflict
-    when the scope has a live memory with this text."""
-    async with res.db.read(workspace_id) as session:
-        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
-    if memory is None:
-        raise missing()
-    _refuse_past(memory)
-    async with write_transaction(memory.scope, res, request) as session:
-        was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
-        archived = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
-        if was is None or archived is None:
-            raise missing()
-        check_version(archived.version, expected)
-        if archived.archived:
-            now = res.clock()
-            await memories.release_expired(session, workspace_id, [archived.hash], now=now)
-            await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
-            # as fresh as a new one; else the next forgetting run would archive it again
-            fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
-            await updates.set_stat(session, workspace_id, memory_id, fresh)
-            await write.record(session, archived.scope, memory_id, archived.text, archived.text, was)
-            await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
-            await append_audit(session, "restore", archived.scope, [memory_id], request, res)
-            archived = await memories.get(session, workspace_id, memory_id) or archived
-        await store_answer(session, workspace_id, archived, request)
-    return archived
 
 
 async def _prepare(memory: Memory, revision: Revision, res: Resources) -> Draft:
@@ -190,7 +157,7 @@ def _as_it_is(old: Memory) -> dict[str, Any]:
     }
 
 
-def _refuse_past(memory: Memory) -> None:
+def refuse_past(memory: Memory) -> None:
     if memory.version_of is not None:
         raise Conflict(f"This is a past version of memory {memory.version_of}: change that one.", field="id")
 

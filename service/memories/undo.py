@@ -14,7 +14,6 @@ from uuid import UUID
 
 from service.domain.decision import Action, StoredDecision
 from service.domain.errors import Conflict, NotFound
-from service.domain.job import NewJob
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
@@ -22,6 +21,7 @@ from service.episodes.statements import withdrawn
 from service.memories import write
 from service.memories.statements import decisions, deletion, history, memories, reviews, undo
 from service.memories.statements.history import Change
+from service.memories.statements.undo import DeletedMemory
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
@@ -80,28 +80,28 @@ def missing() -> NotFound:
 async def _take_back(session: Session, workspace_id: UUID, group: Sequence[StoredDecision], res: Resources) -> None:
     await history.lock(session, workspace_id, [decision.memory_id for decision in group if decision.memory_id])
     now = res.clock()
-    for stored_decision in reversed(group):
-        assert stored_decision.memory_id is not None, "only changes are taken back"
-        assert stored_decision.history_id is not None, "only changes are taken back"
-        was = await history.snapshot(session, workspace_id, stored_decision.memory_id, generation=res.generation)
-        taken_over = stored_decision.verdict.get("action") == decisions.TAKEN_OVER
-        if (was is None) != taken_over:
+    for taken in reversed(group):
+        memory_id, changed_by, before = taken.memory_id, taken.history_id, taken.before
+        assert memory_id is not None, "only changes are taken back"
+        assert changed_by is not None, "only changes are taken back"
+        was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
+        taken_over = taken.verdict.get("action") == decisions.TAKEN_OVER
+        if (was is None) != taken_over or not await undo.is_current(session, workspace_id, memory_id, changed_by):
             raise Conflict(ERASED if was is None else CHANGED, field="id")
-        if not await undo.is_current(session, workspace_id, stored_decision.memory_id, stored_decision.history_id):
-            raise Conflict(ERASED if was is None else CHANGED, field="id")
-        if stored_decision.event != Action.ADD and stored_decision.before is None:  # a purge has blanked it
+        if taken.event != Action.ADD and before is None:  # a purge has blanked it
             raise Conflict(ERASED, field="id")
         entry = None
-        if was is None:
-            entry = await _bring_back(session, workspace_id, stored_decision, res, now)
-        elif stored_decision.event == Action.ADD:
-            await deletion.delete_memories(
-                session, workspace_id, [stored_decision.memory_id], generation=res.generation, withdraws=None
-            )
+        if was is None:  # a flagged memory that a review replaced is pending again
+            deleted = DeletedMemory(changed_by, memory_id, before or "", taken.scope)
+            entry = await bring_back(session, workspace_id, deleted, res, now)
+            await reviews.reopen(session, workspace_id, memory_id)
+        elif taken.event == Action.ADD:
+            going = [memory_id]
+            await deletion.delete_memories(session, workspace_id, going, generation=res.generation, withdraws=None)
         else:
-            entry = await _restore(session, workspace_id, stored_decision, was, res, now)
-        await withdrawn.take_back(session, workspace_id, stored_decision.memory_id, entry=stored_decision.history_id)
-        await undo.mark_undone(session, workspace_id, stored_decision.id, entry, now=now)
+            entry = await _restore(session, workspace_id, taken, was, res, now)
+        await withdrawn.take_back(session, workspace_id, memory_id, entry=changed_by)
+        await undo.mark_undone(session, workspace_id, taken.id, entry, now=now)
 
 
 async def _restore(
@@ -130,30 +130,28 @@ async def _restore(
         taken.memory_id, Action.UPDATE, memory.scope, text_now, then, was.before, was.vector, was.generation
     )
     await history.append(session, workspace_id, [change])
-    await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, taken.memory_id, res))
+    # jobs queued before the decision were skipped, because the text had changed
+    no_vector, not_enriched = await undo.lacks(session, workspace_id, taken.memory_id)
+    jobs = write.follow_up(taken.memory_id, embed=no_vector, enrich=not_enriched)
+    await queue.enqueue(session, workspace_id, jobs)
     return change.id
 
 
-async def _bring_back(
-    session: Session, workspace_id: UUID, taken: StoredDecision, res: Resources, now: datetime
+async def bring_back(
+    session: Session, workspace_id: UUID, deleted: DeletedMemory, res: Resources, now: datetime
 ) -> UUID:
-    """Restores a flagged memory that a review replaced, pending again; returns the id of the history entry."""
-    assert taken.memory_id is not None, "only changes are taken back"
-    assert taken.history_id is not None, "only changes are taken back"
-    memory_id, then = taken.memory_id, taken.before or ""
-    await undo.recreate(session, workspace_id, memory_id, taken.history_id)
-    await undo.restore(session, workspace_id, memory_id, taken.history_id, then, generation=res.generation, now=now)
-    await reviews.reopen(session, workspace_id, memory_id)
-    change = Change(memory_id, Action.ADD, taken.scope, None, then)
+    """Restores a deleted memory as its history has it; returns the id of the new history entry. Raises Conflict when
+    the scope has a live memory with this text."""
+    memory_id, text = deleted.memory_id, deleted.text
+    await memories.release_expired(session, workspace_id, [content_hash(CleanText(text))], now=now)
+    await undo.recreate(session, workspace_id, memory_id, deleted.entry)
+    await undo.restore(session, workspace_id, memory_id, deleted.entry, text, generation=res.generation, now=now)
+    change = Change(memory_id, Action.ADD, deleted.scope, None, text)
     await history.append(session, workspace_id, [change])
-    await queue.enqueue(session, workspace_id, await _jobs(session, workspace_id, memory_id, res))
+    no_vector, _ = await undo.lacks(session, workspace_id, memory_id)
+    jobs = write.follow_up(memory_id, embed=no_vector, enrich=not deleted.is_past)  # its entities may be gone
+    await queue.enqueue(session, workspace_id, jobs)
     return change.id
-
-
-async def _jobs(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> list[NewJob]:
-    """Jobs for what the memory lacks: those queued before the decision were skipped, because the text had changed."""
-    no_vector, not_enriched = await undo.lacks(session, workspace_id, memory_id)
-    return write.follow_up(memory_id, embed=no_vector, enrich=not_enriched)
 
 
 async def _answer(

@@ -26,7 +26,7 @@ async def test_delete_and_delete_again(client: AsyncClient) -> None:
     assert (again.status_code, again.json()["already_deleted"]) == (200, True)
     assert (await client.get(path)).status_code == 404
     assert (await client.patch(path, json={"importance": 0.1})).status_code == 404
-    assert (await client.post(f"{path}/restore")).status_code == 404
+    assert (await client.post(f"{path}/restore")).json()["memory"] == "Drinks tea"
 
 
 async def test_never_seen_is_404(client: AsyncClient, other_client: AsyncClient) -> None:

@@ -164,6 +164,7 @@ async def test_without_the_right_nothing_shared_is_written_changed_or_deleted(
         ("DELETE", f"/v1/memories/{rule}?purge=true", None),
         ("DELETE", "/v1/memories?shared=true", None),
         ("POST", "/v1/memories/batch/delete", {"ids": [rule]}),
+        ("POST", f"/v1/memories/{rule}/archive", None),
         ("POST", f"/v1/memories/{rule}/restore", None),
         ("POST", f"/v1/memories/{mine}/promote", {"shared": True}),
         ("POST", f"/v1/memories/{rule}/relations", relation),

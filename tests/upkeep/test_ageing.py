@@ -16,7 +16,7 @@ from service.domain.job import Job
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.version import Revision
-from service.memories import revise
+from service.memories import restore, revise
 from service.memories.statements import memories, versions
 from service.postgres.engine import Database
 from service.queue import schedule
@@ -230,7 +230,7 @@ async def test_what_has_faded_is_archived_and_comes_back(database: Database, res
     assert dict(tuple(row) for row in rows) == {faded: True, fresh: False}
     audited = await fetch(database, workspace, "SELECT affected_ids FROM audit_log WHERE operation = 'archive'")
     assert [row.affected_ids for row in audited] == [[faded]]
-    restored = await revise.restore(workspace, faded, later, WriteContext())
+    restored = await restore.restore(workspace, faded, later, WriteContext())
     assert not restored.archived
     assert await ageing.archive(due(workspace, "forget"), later) == {"archived": 0}
 

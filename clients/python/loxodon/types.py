@@ -2389,7 +2389,7 @@ class RecallOptions(TypedDict, total=False):
 
 
 class RestoreMemoryOptions(TypedDict, total=False):
-    """Restore an archived memory"""
+    """Restore an archived or deleted memory"""
 
     user_id: str | None
     """End user; a hard filter"""

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from service.http.preconditions import in_scope
-from service.memories import reading
+from service.memories import reading, restore
 from service.runtime.transactions import missing
 
 IN_SCOPE = [in_scope(reading.find, missing)]
+DELETED_TOO = [in_scope(restore.find, missing)]

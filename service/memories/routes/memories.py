@@ -1,4 +1,4 @@
-"""Routes for memories: list, read, change, restore, promote."""
+"""Routes for memories: list, read, change, archive, restore, promote."""
 
 from __future__ import annotations
 
@@ -27,7 +27,8 @@ from service.language import tags
 from service.memories import reading
 from service.memories.promote import PromotedMemory, promote, share
 from service.memories.reading import ListQuery
-from service.memories.revise import restore, revise
+from service.memories.restore import archive, restore
+from service.memories.revise import revise
 from service.memories.routes.change_models import (
     PatchFields,
     PatchMemoryRequest,
@@ -35,7 +36,7 @@ from service.memories.routes.change_models import (
     PromoteMemoryRequest,
     PutMemoryRequest,
 )
-from service.memories.routes.in_scope import IN_SCOPE
+from service.memories.routes.in_scope import DELETED_TOO, IN_SCOPE
 from service.memories.routes.memory_models import (
     MemoryHistoryResponse,
     MemoryPage,
@@ -215,14 +216,28 @@ async def put_memory(
 
 
 @router.post(
-    "/{id}/restore",
-    summary="Restore an archived memory",
+    "/{id}/archive",
+    summary="Archive a memory",
     response_model=MemoryResponse,
     responses=errors.keyed(404, 409, 412),
     dependencies=IN_SCOPE,
 )
+async def archive_memory(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+    """Searches and lists leave it out until it is restored. A memory that is archived stays as it is."""
+    memory = await archive(caller.workspace_id, parse_id(id), res, write.answered_by(memory_answer), expected=expected)
+    return send(memory_answer(memory))
+
+
+@router.post(
+    "/{id}/restore",
+    summary="Restore an archived or deleted memory",
+    response_model=MemoryResponse,
+    responses=errors.keyed(404, 409, 412),
+    dependencies=DELETED_TOO,
+)
 async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """A memory that is not archived stays as it is. Deleted memories cannot be restored: 404."""
+    """An active memory stays as it is. A deleted one comes back as it was, with its id, its past versions and its
+    relations to what still exists; 404 if it was purged or has expired."""
     memory = await restore(caller.workspace_id, parse_id(id), res, write.answered_by(memory_answer), expected=expected)
     return send(memory_answer(memory))
 

@@ -7,15 +7,17 @@ Only the lexical columns are computed again from the text.
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from pgvector import SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
-from sqlalchemy import TextClause, bindparam, text
+from sqlalchemy import TextClause, Uuid, bindparam, text
 from sqlalchemy.exc import IntegrityError
 
+from service.domain.scope import Scope
 from service.graph.statements import entity_relations
 from service.language import lexemes
 from service.memories.statements import updates
@@ -74,6 +76,24 @@ RECREATE_ROW = text(f"""
         SELECT r.* FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory, h.before) r
         WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry) was
 """)  # noqa: S608 - names of our columns
+
+# The DELETE that is the last entry of a memory, and those of its past versions, which were deleted in one transaction
+# with it. Uses ix_memory_history_memory and ix_memory_history_position.
+DELETED = text("""
+    WITH deletion AS (
+        SELECT position FROM memory_history
+        WHERE workspace_id = :workspace AND memory_id = :id AND is_deleted AND recorded_to IS NULL
+          AND before ->> 'version_of' IS NULL AND before ->> 'review_status' IS NULL
+          AND (before ->> 'expires_at' IS NULL OR (before ->> 'expires_at')::timestamptz > now())
+          AND NOT EXISTS (SELECT FROM memory WHERE workspace_id = :workspace AND id = :id)
+    )
+    SELECT h.id, h.memory_id, h.old_memory, h.user_id, h.agent_id, h.run_id, h.before ->> 'channel' AS channel,
+           h.memory_id <> :id AS is_past
+    FROM deletion d JOIN memory_history h ON h.workspace_id = :workspace AND h.position = d.position
+    WHERE h.is_deleted AND h.recorded_to IS NULL AND h.before IS NOT NULL
+      AND (h.memory_id = :id OR h.before ->> 'version_of' = CAST(:id AS text))
+    ORDER BY is_past, h.seq
+""").bindparams(bindparam("id", type_=Uuid()))
 
 RECREATE_STAT = text("""
     INSERT INTO memory_stat SELECT r.*
@@ -192,6 +212,17 @@ MARK_UNDONE = text("""
 STATUS = text("SELECT embedding_status, enriched_at FROM memory WHERE workspace_id = :workspace AND id = :id")
 
 
+@dataclass(frozen=True, slots=True)
+class DeletedMemory:
+    """A deleted memory: the entry of its history that keeps it, and what it said. `is_past`: it was a past version."""
+
+    entry: UUID
+    memory_id: UUID
+    text: str
+    scope: Scope
+    is_past: bool = False
+
+
 async def lock(session: Session, workspace_id: UUID, decision_id: UUID, ruling_id: UUID | None) -> None:
     """Locks the decision and those undone with it, by ascending id."""
     await session.execute(LOCK, {"workspace": workspace_id, "id": decision_id, "ruling": ruling_id})
@@ -250,10 +281,25 @@ async def _restore_row(session: Session, statement: TextClause, values: Mapping[
         raise updates.conflict(exc) from exc
 
 
+async def find_deleted(session: Session, workspace_id: UUID, memory_id: UUID) -> list[DeletedMemory]:
+    """A deleted memory, then its past versions; none if it exists, was purged, has expired, or waited for review."""
+    rows = await session.execute(DELETED, {"workspace": workspace_id, "id": memory_id})
+    return [
+        DeletedMemory(
+            row.id,
+            row.memory_id,
+            row.old_memory,
+            Scope(workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
+            row.is_past,
+        )
+        for row in rows
+    ]
+
+
 async def recreate(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> None:
     """Inserts the row of a deleted memory as this DELETE of its history kept it; `restore` restores the rest."""
     values = {"workspace": workspace_id, "id": memory_id, "entry": entry}
-    await session.execute(RECREATE_ROW, values)
+    await _restore_row(session, RECREATE_ROW, values)
     await session.execute(RECREATE_STAT, values)
 
 

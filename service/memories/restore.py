@@ -1,0 +1,93 @@
+"""Takes a memory out of searches, and brings back what was archived or deleted."""
+
+from __future__ import annotations
+
+from uuid import UUID
+
+from service.domain.memory import Memory
+from service.domain.request import WriteContext
+from service.domain.version import Expected, check_version
+from service.episodes.statements import withdrawn
+from service.memories import write
+from service.memories.revise import refuse_past
+from service.memories.statements import history, memories, undo, updates
+from service.memories.statements.undo import DeletedMemory
+from service.memories.undo import bring_back
+from service.postgres.engine import Session
+from service.postgres.tables import MEMORY_STAT
+from service.runtime.resources import Resources
+from service.runtime.transactions import append_audit, missing, store_answer, write_transaction
+
+
+async def find(session: Session, workspace_id: UUID, memory_id: UUID) -> Memory | DeletedMemory | None:
+    """A memory, deleted or not."""
+    known = await memories.get(session, workspace_id, memory_id)
+    return known or next(iter(await undo.find_deleted(session, workspace_id, memory_id)), None)
+
+
+async def archive(
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> Memory:
+    """The memory, archived; one that is archived already stays as it is. Raises NotFound or PreconditionFailed."""
+    async with res.db.read(workspace_id) as session:
+        known = await memories.get(session, workspace_id, memory_id)
+    if known is None:
+        raise missing()
+    async with write_transaction(known.scope, res, request) as session:
+        memory = await _alive(session, workspace_id, memory_id, res)
+        check_version(memory.version, expected)
+        if await write.archive(session, memory.scope, memory_id, res):
+            await append_audit(session, "archive", memory.scope, [memory_id], request, res)
+            memory = await memories.get(session, workspace_id, memory_id) or memory
+        await store_answer(session, workspace_id, memory, request)
+    return memory
+
+
+async def restore(
+    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+) -> Memory:
+    """The memory, active, or as it was when it was deleted; an active one stays as it is. Raises NotFound,
+    PreconditionFailed, or Conflict when the scope has a live memory with this text."""
+    async with res.db.read(workspace_id) as session:
+        known = await find(session, workspace_id, memory_id)
+    if known is None:
+        raise missing()
+    async with write_transaction(known.scope, res, request) as session:
+        deleted = await undo.find_deleted(session, workspace_id, memory_id)
+        for each in deleted:
+            await bring_back(session, workspace_id, each, res, res.clock())
+            await withdrawn.take_back(session, workspace_id, each.memory_id, entry=None)
+        memory = await _alive(session, workspace_id, memory_id, res)
+        check_version(memory.version - 1 if deleted else memory.version, expected)
+        if deleted:
+            await write.rewrite_contexts(session, memory)
+        elif memory.archived:
+            await _activate(session, memory, res)
+        if deleted or memory.archived:
+            await append_audit(session, "restore", memory.scope, [memory_id], request, res)
+            memory = await memories.get(session, workspace_id, memory_id) or memory
+        await store_answer(session, workspace_id, memory, request)
+    return memory
+
+
+async def _activate(session: Session, archived: Memory, res: Resources) -> None:
+    workspace_id, memory_id, now = archived.scope.workspace_id, archived.id, res.clock()
+    was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
+    assert was is not None, "it was read under the lock"
+    await memories.release_expired(session, workspace_id, [archived.hash], now=now)
+    await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
+    # as fresh as a new one; else the next forgetting run would archive it again
+    fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
+    await updates.set_stat(session, workspace_id, memory_id, fresh)
+    await write.record(session, archived.scope, memory_id, archived.text, archived.text, was)
+    await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
+
+
+async def _alive(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
+    """The memory, locked until the transaction ends."""
+    await history.lock(session, workspace_id, [memory_id])
+    memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    if memory is None:
+        raise missing()
+    refuse_past(memory)
+    return memory
