@@ -95,7 +95,7 @@ async def standing_by(service: Service, folder: Path) -> AsyncIterator[Standby]:
     """Within the block a standby in `folder`, which is empty, follows the service's database."""
     assert service.database is not None
     assert service.processes is not None
-    await asyncio.to_thread(_copy, service.database, service.processes.cluster, folder)
+    await asyncio.to_thread(copy_cluster, service.database, service.processes.cluster, folder, slot=SLOT)
     with _kept_alive(folder) as keeper:
         host = sockets.folder(folder, accounts.choose(folder / "postgres"))
         url = f"postgresql://{SUPERUSER}@/{DATABASE}?host={host}&port={sockets.PORT}"
@@ -107,14 +107,16 @@ async def standing_by(service: Service, folder: Path) -> AsyncIterator[Standby]:
         yield found
 
 
-def _copy(primary: str, cluster: Path, folder: Path) -> None:
-    """Copies the primary's cluster. Raises SystemExit."""
+def copy_cluster(primary: str, cluster: Path, folder: Path, *, slot: str | None = None) -> None:
+    """Copies the primary's cluster as that of a standby, with a replication slot of its own if `slot` names one. Raises
+    SystemExit."""
     where = parse_qs(urlsplit(primary).query)
     account, target = accounts.choose(cluster), folder / "postgres"
     target.mkdir(mode=0o700)
     account.give(target)
     command = [*account.prefix, str(find_binaries() / "pg_basebackup"), "-h", where["host"][0], "-p", where["port"][0]]
-    command += ["-U", SUPERUSER, "-D", str(target), "-R", "-X", "stream", "-c", "fast", "-C", "-S", SLOT]
+    command += ["-U", SUPERUSER, "-D", str(target), "-R", "-X", "stream", "-c", "fast"]
+    command += ["-C", "-S", slot] if slot else []
     done = call(end_with_parent(command, signal.SIGTERM, uid=account.uid, gid=account.gid))
     if done.returncode != 0:
         raise SystemExit(f"The standby could not be made:\n{tail(done.stderr)}")

@@ -117,6 +117,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.admission = Admission(resources.settings)
             app.state.tokens = TokenSigner(resources.db, endpoints.secret(settings.server.token_secret))
             app.state.streams = OpenStreams()
+            app.state.mcp_positions = {}
             app.state.budgets = Budgets(resources.db)
             app.state.keys = KeyRing(resources.db, failed_per_min=FAILED_KEYS_PER_MIN)
             app.state.probe = health.Probe(resources.db)

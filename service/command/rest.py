@@ -15,6 +15,7 @@ import httpx2
 
 from service.command.problems import CommandError, settings
 from service.launch.listener import service_key, service_url
+from service.launch.position import note_position
 
 URL, KEY = "LOXODON_URL", "LOXODON_API_KEY"
 TIMEOUT_S = 60.0
@@ -72,6 +73,7 @@ class Api:
             raise CommandError(
                 f"No Loxodon answers at {self.url} ({exc or type(exc).__name__}). Start it, or set {URL}."
             ) from exc
+        note_position(self._client.headers, answer.headers)
         if answer.status_code in BUSY and tries > 1:
             time.sleep(min(float(answer.headers.get("Retry-After", WAIT_S)), 10.0))
             return self._call(method, path, tries=tries - 1, **request)

@@ -32,7 +32,17 @@ from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS
 from service.domain.version import Revision
 from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
-from service.http.deps import CallerOf, Changer, Deleter, Reader, ResourcesOf, Writer, scope_of, with_budget
+from service.http.deps import (
+    CallerOf,
+    Changer,
+    Deleter,
+    PrimaryReader,
+    Reader,
+    ResourcesOf,
+    Writer,
+    scope_of,
+    with_budget,
+)
 from service.http.errors import MEM0
 from service.http.narrowing import NarrowingFields
 from service.http.preconditions import uuid_of
@@ -117,7 +127,7 @@ async def _keep_event(caller: Caller, event_id: UUID, answer: StoredAnswer, res:
 
 
 @router.get("/v1/events")
-async def list_events(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+async def list_events(request: Request, caller: PrimaryReader, res: ResourcesOf) -> dict[str, Any]:
     """Events of adds and of long deletions, newest first."""
     limit = whole_number(request.query_params.get("page_size"), "page_size", default=PAGE_SIZE, most=PAGE_SIZE)
     async with res.db.read(caller.workspace_id) as session:
@@ -132,7 +142,7 @@ async def list_events(request: Request, caller: Reader, res: ResourcesOf) -> dic
 
 @router.get("/v1/event/{id}")
 @router.get("/v1/events/{id}")
-async def get_event(id: str, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
+async def get_event(id: str, caller: PrimaryReader, res: ResourcesOf) -> dict[str, Any]:
     async with res.db.read(caller.workspace_id) as session:
         operation = await operations.get(session, caller.workspace_id, uuid_of(id, _no_event))
         if operation is None:

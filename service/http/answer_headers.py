@@ -26,6 +26,7 @@ BROWSERS_MAY_SEND = (
     "X-API-Key",
     "X-Agent-Id",
     "X-Channel",
+    "X-Loxodon-Position",
     "X-Request-ID",
     "X-Run-Id",
     "X-Session-Id",
@@ -38,6 +39,7 @@ BROWSERS_MAY_READ = (
     "Preference-Applied",
     "Retry-After",
     "WWW-Authenticate",
+    "X-Loxodon-Position",
     "X-Request-ID",
 )
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")

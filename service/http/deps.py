@@ -22,10 +22,11 @@ from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
 from service.domain.scope import Scope, ScopeMatch
 from service.domain.sizes import MAX_NAME
-from service.http import suggestions
+from service.http import replica_reads, suggestions
 from service.http.buckets import FailedAttempts, address_of
 from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
 from service.postgres.engine import Database
+from service.postgres.replicas import Source
 from service.providers.budget import Budget, Limits
 from service.redaction import detection
 from service.runtime.resources import Context, Resources
@@ -184,10 +185,14 @@ RIGHTS: dict[Callable[..., Any], tuple[Right, ...]] = {}
 """Rights required by each dependency made by `needs`, for the OpenAPI document."""
 
 
-def needs(*rights: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
-    """A dependency that returns the caller if it has all of `rights`, and raises Forbidden otherwise."""
+def needs(*rights: Right, source: Source | None = None) -> Callable[..., Coroutine[Any, Any, Caller]]:
+    """A dependency that returns the caller if it has all of `rights`, and raises Forbidden otherwise. `source`: of the
+    reads of a route that writes nothing."""
 
-    async def check(caller: CallerOf) -> Caller:
+    async def check(request: Request, caller: CallerOf) -> Caller:
+        position = replica_reads.position_of(request.scope)
+        if position is not None and source is not None:
+            position.source = source
         for right in rights:
             if not caller.may(right):
                 raise Forbidden(f"This key lacks the right {right}.")
@@ -197,7 +202,13 @@ def needs(*rights: Right) -> Callable[..., Coroutine[Any, Any, Caller]]:
     return check
 
 
-Reader = Annotated[Caller, Depends(needs(Right.READ))]
+Reader = Annotated[Caller, Depends(needs(Right.READ, source="replicas"))]
+"""For a route that only reads, and may do so on a standby."""
+
+PrimaryReader = Annotated[Caller, Depends(needs(Right.READ, source="primary"))]
+"""For a read of unlogged tables, which standbys lack, or of the progress of other writes. What it tells of must be
+visible to the next read, so its answer has a position."""
+
 Writer = Annotated[Caller, Depends(needs(Right.WRITE))]
 Deleter = Annotated[Caller, Depends(needs(Right.DELETE))]
 
@@ -217,7 +228,8 @@ async def resources(request: Request) -> Resources:
     known: Resources | None = getattr(request.state, "resources", None)
     if known is None:
         caller, base = identified(request), request.app.state.resources.latest()
-        context = Context(caller.wall, deadline=request.state.deadline)
+        position = replica_reads.position_of(request.scope)
+        context = Context(caller.wall, deadline=request.state.deadline, position=position)
         known = request.state.resources = base.of_workspace(dict(caller.settings)).within(context)
     return known
 

@@ -22,7 +22,7 @@ from service.access.budgets import of_request, rate_headers
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.sizes import MAX_BODY_BYTES
-from service.http import deps, errors, json_body, paths
+from service.http import deps, errors, json_body, paths, replica_reads
 from service.http.admission import Admission
 from service.http.errors import AUTOMEM
 from service.http.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
@@ -125,6 +125,7 @@ class RequestMiddleware:
         """Runs the request once its key is valid and it is its turn; raises ServiceError. The body is read only after
         checking the key and the announced size."""
         caller = await deps.authenticate(request)
+        replica_reads.begin(request)
         workspace = caller.workspace_id
         structlog.contextvars.bind_contextvars(**_who(request.scope))  # until _logged ends
         admission: Admission = request.app.state.admission
@@ -143,7 +144,9 @@ class RequestMiddleware:
                     if body and _is_json(request.scope):
                         request.state.json = await json_body.read(body)
                     send = answer.sender(limit)
-                    await self._app(request.scope, replay(body, receive) if body else receive, send)
+                    await replica_reads.run(
+                        self._app, request.scope, lambda: replay(body, receive) if body else receive, send
+                    )
 
 
 class _Answer:
@@ -173,6 +176,7 @@ class _Answer:
             headers = message.setdefault("headers", [])
             headers.append((b"x-request-id", self._scope["state"]["request_id"].encode()))
             headers.extend(rate_headers(self._scope))
+            headers.extend(replica_reads.headers(self._scope))
             if self.body_unread:
                 headers.append((b"connection", b"close"))
         await self._send(message)

@@ -23,6 +23,7 @@ from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput
 from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
 from service.http.deps import header_text, identified, resources, session_of
+from service.http.replica_reads import position_of
 from service.http.schemas import DeletedCountResponse, Secretless
 from service.runtime.transactions import refuse_repeated
 
@@ -103,9 +104,18 @@ def etag(version: int) -> str:
 async def answer_replay(request: Request, exc: Exception) -> Response:
     """The handler of `Replay`."""
     assert isinstance(exc, Replay)
+    await _note_position(request)
     response = send(exc.answer)
     response.headers["Idempotency-Replayed"] = "true"
     return response
+
+
+async def _note_position(request: Request) -> None:
+    """A client that repeats a write has not seen its position."""
+    if (position := position_of(request.scope)) is not None:
+        res, position.source = await resources(request), "primary"
+        async with res.db.read():
+            pass
 
 
 async def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:

@@ -113,6 +113,11 @@ def _split(value: object) -> object:
     return tuple(part.strip() for part in value.split(",") if part.strip()) if isinstance(value, str) else value
 
 
+def _split_urls(value: object) -> object:
+    """The URLs of an environment variable; one that names several hosts contains commas, too."""
+    return tuple(re.split(r"\s*,\s*(?=postgres)", value.strip(" ,"))) if isinstance(value, str) else value
+
+
 def _check_origins(value: tuple[str, ...]) -> tuple[str, ...]:
     for origin in value:
         if not ORIGIN.fullmatch(origin):
@@ -145,6 +150,7 @@ def _policy(value: object) -> object:
 
 FirstSecret = Annotated[SecretStr, AfterValidator(_check_length)]
 PostgresUrl = Annotated[SecretStr, AfterValidator(_normal_url)]
+PostgresUrls = Annotated[tuple[PostgresUrl, ...], BeforeValidator(_split_urls)]
 Zone = Annotated[str, AfterValidator(check_zone)]
 Networks = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_networks)]
 Origins = Annotated[tuple[str, ...], BeforeValidator(_split), AfterValidator(_check_origins)]
@@ -201,6 +207,8 @@ class DatabaseSettings(_Group):
     worker_url: PostgresUrl | None = Field(default=None, alias="worker_database_url")  # the worker's login; None: url
     owner_url: PostgresUrl | None = Field(default=None, alias="owner_database_url")  # the migrations' login; None: url
     listen_url: PostgresUrl | None = Field(default=None, alias="listen_database_url")  # for LISTEN past a pooler
+    read_urls: PostgresUrls = Field(default=(), alias="read_database_url")  # standbys that serve reads, between commas
+    read_max_lag_s: float = Field(default=5.0, ge=0.1, le=300)  # how far behind a read may be that names no position
     pooler: Literal["none", "transaction"] = Field(default="none")  # transaction: unnamed statements
     pool_size: int = Field(default=10, ge=1, le=200)  # connections per process
     vector_partitions: int = Field(default=1, ge=1, le=64)  # for the first migration
@@ -242,7 +250,6 @@ class LlmSettings(_Group, alias_generator=_after("llm_")):
     temperature: float = Field(default=0.0, ge=0, le=2)  # of every task but classification
     max_tokens: int = Field(default=2_000, ge=16)  # longest answer
     timeout_s: float = Field(default=20.0, gt=0)  # one request, retries included
-    concurrency: int = Field(default=32, ge=1, le=1_000)  # requests in flight per process; more wait
     classifier_use_llm: bool = Field(default=True, alias="classifier_use_llm")  # off: by patterns, else Context
     budget: Annotated[ModelBudget, FromJson] = Field(default=ModelBudget(), alias="model_budget")  # JSON: of a day
     prompts: Annotated[CustomPrompts, FromJson] = Field(default=CustomPrompts(), alias="custom_prompts")  # JSON
@@ -290,7 +297,6 @@ class JobSettings(_Group):
     concurrency: int = Field(default=4, ge=1, le=64, alias="worker_concurrency")  # jobs a worker runs at once
     port: int | None = Field(default=None, ge=1, le=65535, alias="worker_port")  # health and metrics; None: not served
     intervals_min: Annotated[JobIntervals, FromJson] = Field(default=JobIntervals(), alias="job_intervals_min")  # JSON
-    maintenance_interval_min: float = Field(default=1_440, ge=1, le=44_640)  # of clean-ups and the upkeep of partitions
     graph_enabled: bool = True  # jobs draw relations and associations; entities are found either way
     ageing: Annotated[Ageing, FromJson] = Ageing()  # JSON: when memories and conversations count as unused
     promoting: Annotated[Promoting, FromJson] = Promoting()  # JSON: what becomes known in all channels

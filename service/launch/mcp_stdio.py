@@ -11,6 +11,7 @@ import httpx2
 
 from service.kit.settings import Settings
 from service.launch.listener import service_key, service_url
+from service.launch.position import note_position
 from service.launch.problems import LaunchError
 from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest
 from service.observability import logs
@@ -51,6 +52,7 @@ def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
         except httpx2.HTTPError as exc:
             detail = f"The memory service at {url} cannot be reached ({type(exc).__name__}). Is it running?"
             return RestAnswer(503, {"code": "unavailable", "detail": detail})
+        note_position(client.headers, response.headers)
         try:
             return RestAnswer(response.status_code, response.json())
         except ValueError:

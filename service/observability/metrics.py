@@ -47,6 +47,13 @@ SCOPE_LOCK_WAIT = Histogram(
 DATABASE_ERRORS = Counter(
     "loxodon_database_errors_total", "Transactions that ended because of the database, by what was wrong", ["reason"]
 )
+REPLICA_LAG = Gauge(
+    "loxodon_replica_lag_seconds", "How far a standby that serves reads is behind; NaN: not used", ["replica"]
+)
+REPLICA_READS = Counter(
+    "loxodon_replica_reads_total", "Transactions of reads that a standby may serve, by what served them", ["target"]
+)
+REPLICA_FALLBACKS = Counter("loxodon_replica_fallbacks_total", "Reads that no standby served, by why", ["reason"])
 
 # -- models and caches
 

@@ -15,7 +15,7 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
@@ -31,6 +31,7 @@ from service.domain.access import NO_WALL, Wall
 from service.domain.errors import (
     OutcomeUnknown,
     SchemaMismatch,
+    StoreUnavailable,
 )
 from service.domain.scope import NIL_WORKSPACE
 from service.kit.deadline import NEVER, Deadline
@@ -38,6 +39,9 @@ from service.observability.measured import Timed, TimedConnection
 from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
 from service.postgres import plans, roles, times, vectors, walls
 from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translate, translated_errors, unavailable
+
+if TYPE_CHECKING:
+    from service.postgres.replicas import RequestPosition
 
 Session = AsyncConnection
 
@@ -63,7 +67,15 @@ GIVES_WAY = "SET LOCAL lock_timeout = 250"
 """For background work that locks many rows. Postgres ends one of two transactions that wait for each other after a
 second, which may be the one of a request. Background work gives up sooner, so it never costs a request."""
 
+DATABASE_FAULTS = (StoreUnavailable, sqlalchemy.exc.DBAPIError, asyncpg.PostgresError)
+"""What a transaction raises for the database's sake, a missing table included."""
+
 NO_SCHEMA = "The database has no schema of this service. Run `loxodon migrate` first."
+
+
+class ReplicaFailed(Exception):
+    """A read on a standby broke off. No ServiceError, so that nothing answers it before the request is repeated on the
+    primary (http/replica_reads.py)."""
 
 
 def in_transaction() -> bool:
@@ -129,6 +141,7 @@ class Database:
         self._pool_size = pool_size
         self._wall: Wall | None = NO_WALL
         self._deadline = NEVER
+        self._position: RequestPosition | None = None
         self._write = (
             f"SET LOCAL lock_timeout = {int(lock_timeout_s * 1000)}; "
             f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
@@ -161,16 +174,19 @@ class Database:
         event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_teach))
         return cls(engine, pool_size=pool_size, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
 
-    def within(self, wall: Wall | None, deadline: Deadline = NEVER) -> Database:
+    def within(
+        self, wall: Wall | None, deadline: Deadline = NEVER, position: RequestPosition | None = None
+    ) -> Database:
         """A view whose transactions have this wall, and whose commits lift the deadline. None refuses to open any: for
-        what outlives a request, so that no request can use it by mistake."""
+        what outlives a request, so that no request can use it by mistake. `position`: where it may read, and how far it
+        has written; None without standbys."""
         view = copy.copy(self)
-        view._wall, view._deadline = wall, deadline
+        view._wall, view._deadline, view._position = wall, deadline, position
         return view
 
     def without_wall(self) -> Database:
         """A view that reaches the whole workspace, for what a request does on the workspace's account."""
-        return self.within(NO_WALL, self._deadline)
+        return self.within(NO_WALL, self._deadline, self._position)
 
     @property
     def wall(self) -> Wall:
@@ -215,7 +231,9 @@ class Database:
         planner, patience = plans.GENERIC if generic_plans else None, GIVES_WAY if gives_way else None
         settings = "; ".join(filter(None, (self._write, planner, patience, shared, lock)))
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
-        async with self._transaction(mode, settings, workspace_id, writes=True, locks=lock is not None) as session:
+        async with self._transaction(
+            mode, settings, workspace_id, writes=True, locks=lock is not None, aside=aside
+        ) as session:
             yield session
             if not aside:
                 self._deadline.lift()  # COMMIT is never cancelled, because its outcome would be unknown
@@ -247,26 +265,52 @@ class Database:
             finally:
                 await connection.close()
 
+    async def ask(self, query: str) -> Any:
+        """The only value of a query about the server. Raises StoreUnavailable."""
+        with translated_errors():
+            connection = await self._free_connection()
+            try:
+                return await (await driver(connection)).fetchval(query)
+            except BaseException:
+                await _abandon(connection)
+                raise
+            finally:
+                await connection.close()
+
     @asynccontextmanager
     async def _transaction(
-        self, mode: str, settings: str, workspace_id: UUID, *, writes: bool = False, locks: bool = False
+        self,
+        mode: str,
+        settings: str,
+        workspace_id: UUID,
+        *,
+        writes: bool = False,
+        locks: bool = False,
+        aside: bool = False,
     ) -> AsyncIterator[Session]:
         opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}{walls.opening(self.wall)}"
-        connection = await self._connect(opening, locks=locks)
+        position, replica = self._position, None
+        if position is not None and not writes and (opened := await position.open(opening)) is not None:
+            replica, connection = opened
+        else:
+            connection = await self.connect(opening, locks=locks)
+        noted = position if position is not None and (writes or position.source == "primary") and not aside else None
         depth = _open.set(_open.get() + 1)
         try:
             with translated_errors(connection, walled=bool(self._wall)):
                 yield connection
-            await _commit(connection, writes=writes)
-        except BaseException:
+            await _commit(connection, writes=writes, position=noted)
+        except BaseException as exc:
             await _abandon(connection)
+            if replica is not None and isinstance(exc, DATABASE_FAULTS):
+                raise replica.fail(exc) from exc
             raise
         finally:
             _open.reset(depth)
             with suppress(Exception):  # the transaction has been committed, or its error is being raised
                 await connection.close()
 
-    async def _connect(self, opening: str, *, locks: bool) -> Session:
+    async def connect(self, opening: str, *, locks: bool = False) -> Session:
         """A connection with its transaction begun. Connections that died in the pool, perhaps all of them, are
         replaced: nothing was sent yet."""
         with translated_errors():
@@ -349,11 +393,15 @@ async def use_steady_plans(session: Session) -> None:
     await (await driver(session)).execute(plans.STEADY)
 
 
-async def _commit(session: Session, *, writes: bool) -> None:
-    """Ends the transaction. `writes`: it may have written, so that a lost connection leaves the outcome unknown."""
+async def _commit(session: Session, *, writes: bool, position: RequestPosition | None = None) -> None:
+    """Ends the transaction. `writes`: it may have written, so that a lost connection leaves the outcome unknown.
+    `position`: learns how far a standby must have replayed to see the transaction."""
     try:
         with Timed(COMMIT):
-            await (await driver(session)).execute("COMMIT")
+            raw = await driver(session)
+            await raw.execute("COMMIT")
+            if position is not None:
+                await position.note(raw)
     except Exception as exc:
         if not is_lost(exc, session):
             ours = translate(exc)  # a deferred constraint, or a cancelled statement: nothing was written

@@ -82,13 +82,17 @@ def _open_embedder(settings: Settings, endpoint: Endpoint | None, dimension: int
     )
 
 
+CONCURRENCY = 32
+"""Requests of the language model in flight per process; more wait."""
+
+
 def open_llm(settings: Settings) -> Llm | None:
     """The configured language model; None without a key."""
     endpoint = llm_endpoint(settings)
     if endpoint is None:
         return None
     attempt_s = min(LLM_ATTEMPT_S, settings.llm.timeout_s)
-    options = ClientOptions(timeout_s=attempt_s, concurrency=settings.llm.concurrency, retries=RetryPolicy())
+    options = ClientOptions(timeout_s=attempt_s, concurrency=CONCURRENCY, retries=RetryPolicy())
     return OpenAiLlm(endpoint, options)
 
 

@@ -15,6 +15,7 @@ from service.kit.rule_threads import RuleThreads
 from service.kit.settings import Settings
 from service.postgres import readiness
 from service.postgres.engine import Access, Database
+from service.postgres.replicas import open_replicas
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, URL_VARIABLES, WORKER
 from service.providers.choose import open_llm, open_reranker
@@ -61,11 +62,8 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
     """Opens pool and providers. Refuses a role that row-level security does not hold back, a schema that this code
     cannot read (or, for the worker, write)."""
     async with AsyncExitStack() as stack:
-        database = Database.open(
-            await app_access(settings, role),
-            pool_size=settings.database.pool_size,
-            pool_timeout_s=POOL_TIMEOUT_S,
-        )
+        access = await app_access(settings, role)
+        database = Database.open(access, pool_size=settings.database.pool_size, pool_timeout_s=POOL_TIMEOUT_S)
         stack.push_async_callback(database.close)
         await _check(database, role)
         active = await stack.enter_async_context(active_embedder(database, settings, seldom_used=role == WORKER))
@@ -80,6 +78,16 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         rules = RuleThreads()
         stack.callback(rules.close)
         await stack.enter_async_context(given_back(database, active.end_idle, keep=KEPT[role]))
+        replicas = None
+        if settings.database.read_urls and role == APP:  # jobs read what they are about to change
+            replicas = await stack.enter_async_context(
+                open_replicas(
+                    access,
+                    [url.get_secret_value() for url in settings.database.read_urls],
+                    max_lag_s=settings.database.read_max_lag_s,
+                    pool_size=settings.database.pool_size,
+                )
+            )
         now = active.now
         yield Resources(
             database,
@@ -91,6 +99,7 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
             rules=rules,
             reranker=reranker,
             active=active,
+            replicas=replicas,
         )
 
 

@@ -15,6 +15,7 @@ from service.kit.deadline import NEVER, Deadline
 from service.kit.rule_threads import RuleThreads
 from service.kit.settings import Settings
 from service.postgres.engine import Database
+from service.postgres.replicas import Replicas, RequestPosition
 from service.postgres.scopes import ScopeLocks
 from service.providers.budget import Budget
 from service.providers.caches import CachedEmbedder
@@ -26,7 +27,7 @@ from service.runtime.statements.caches import DeferredEntries, VectorTable
 
 ScopeKey = tuple[str, str, int, Wall]
 """A part of a scope as SQL, its values, the most rows to count, and the wall. Cached facts about it hold until a moment
-of the monotonic clock."""
+of the monotonic clock; they were read where this position of the WAL was visible."""
 
 
 @dataclass(slots=True)
@@ -39,13 +40,20 @@ class ModelStatus:
 @dataclass(frozen=True, slots=True)
 class Context:
     """The context of one request, job or item of a batch. `deferred`: cache entries for its transaction, None if each
-    is written at once. `background`: nobody waits for it, so only the hard limits of a day apply."""
+    is written at once. `background`: nobody waits for it, so only the hard limits of a day apply. `position`: where it
+    may read besides the primary, None if nowhere."""
 
     wall: Wall
     budget: Budget = field(default_factory=Budget)
     deadline: Deadline = NEVER
     deferred: DeferredEntries | None = None
     background: bool = False
+    position: RequestPosition | None = None
+
+    @property
+    def wanted_position(self) -> int:
+        """What its reads must see, by its position in the WAL."""
+        return 0 if self.position is None else self.position.wanted
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,16 +72,17 @@ class Resources:
     clock: Clock = system_clock
     rules: RuleThreads = field(default_factory=RuleThreads)
     locks: ScopeLocks = field(default_factory=ScopeLocks)
-    scope_summaries: dict[ScopeKey, tuple[float, ScopeSummary]] = field(default_factory=dict)
+    scope_summaries: dict[ScopeKey, tuple[float, int, ScopeSummary]] = field(default_factory=dict)
     generic_requests: dict[str, Vector] = field(default_factory=dict)
     reranker: Reranker | None = None
     active: ActiveEmbedder | None = None
+    replicas: Replicas | None = None
     model_status: ModelStatus = field(default_factory=ModelStatus)
     context: Context = Context(NO_WALL)
 
     def within(self, context: Context) -> Resources:
         """A view of these resources for one request, job or item of a batch."""
-        db = self.db.within(context.wall, context.deadline)
+        db = self.db.within(context.wall, context.deadline, context.position)
         return replace(self, context=context, db=db, embedder=_within(self.embedder, context, db))
 
     def without_access(self) -> Resources:

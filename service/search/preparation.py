@@ -157,8 +157,9 @@ async def _part_summary(part: Condition, of_turns: Condition, query: Query, res:
     """The size and the speakers of one part, cached for some seconds."""
     count_to = max(sizes.EXACT_ROWS, sizes.BINARY_ROWS)
     key = (part.sql, repr(part.values), count_to, res.context.wall)
-    kept_until, known = res.scope_summaries.get(key, (0.0, None))
-    fresh = known is not None and time.monotonic() < kept_until
+    position = res.context.wanted_position
+    kept_until, read_at, known = res.scope_summaries.get(key, (0.0, 0, None))
+    fresh = known is not None and time.monotonic() < kept_until and (known.has_turns or read_at >= position)
     metrics.count_look_up("scope", hits=int(fresh), misses=int(not fresh))
     if known is not None and fresh:
         return known
@@ -166,5 +167,5 @@ async def _part_summary(part: Condition, of_turns: Condition, query: Query, res:
         summary = await candidates.summary(session, part, of_turns, count_to=count_to)
     if len(res.scope_summaries) > MAX_SUMMARIES:
         res.scope_summaries.clear()
-    res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, summary)
+    res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, position, summary)
     return summary

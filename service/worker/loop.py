@@ -40,7 +40,7 @@ from service.worker import batches
 from service.worker.batches import Batch, ClaimGroup
 from service.worker.health_port import HealthPort, serve
 from service.worker.recorder import JobRecorder, describe, ending_of_failure
-from service.worker.registry import DAILY, EMBED_BATCH, TASKS, Task
+from service.worker.registry import EMBED_BATCH, TASKS, Task
 from service.worker.timetable import TICK_S, Timetable
 
 POLL_S = 2.0  # how often a worker looks when nothing wakes it, and late vectors wait for others to join their call
@@ -97,9 +97,7 @@ class Worker:
         self._tasks = {str(name): task for name, task in tasks.items()}
         self._settings = res.settings
         self._recorder = JobRecorder(res.db, self.name)
-        self._timetable = Timetable(
-            res.db, self._tasks, dict.fromkeys(DAILY, 60.0 * self._settings.jobs.maintenance_interval_min)
-        )
+        self._timetable = Timetable(res.db, self._tasks)
         self._slots = asyncio.Semaphore(self._settings.jobs.concurrency)
         self._running: dict[asyncio.Task[None], Batch] = {}
         self._freed = asyncio.Event()

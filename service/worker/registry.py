@@ -86,6 +86,3 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "deliver_webhook": Task(webhooks.run, timeout_s=120.0, half=True),
     }
 )
-
-DAILY = ("audit_partitions", "cleanup")
-"""Jobs whose interval an operator may set (maintenance_interval_min)."""

@@ -7,7 +7,6 @@ workers there are. The queue then runs it like any other job, with retries and a
 from __future__ import annotations
 
 from collections.abc import Mapping
-from types import MappingProxyType
 
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
@@ -19,15 +18,11 @@ TICK_S = 10.0
 
 
 class Timetable:
-    """The recurring ones among `tasks`. `intervals_s`: intervals from the settings, by name, instead of the task's."""
+    """The recurring ones among `tasks`."""
 
-    def __init__(
-        self, db: Database, tasks: Mapping[str, Task], intervals_s: Mapping[str, float] = MappingProxyType({})
-    ) -> None:
+    def __init__(self, db: Database, tasks: Mapping[str, Task]) -> None:
         self._db = db
-        self._intervals_s = {
-            name: intervals_s.get(name, task.interval_s) for name, task in tasks.items() if task.interval_s is not None
-        }
+        self._intervals_s = {name: task.interval_s for name, task in tasks.items() if task.interval_s is not None}
         self._at_start = [name for name, task in tasks.items() if task.at_start]
         self._registered = False
 

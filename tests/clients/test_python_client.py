@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from datetime import UTC, datetime
 from pathlib import Path
 
+import httpx
 import pytest
 
 import loxodon
@@ -18,6 +19,7 @@ from bench import target
 from bench.target import Service
 from loxodon import AsyncMemory, Memory
 from loxodon._operations import OPERATIONS
+from loxodon._wire import Positions
 from loxodon.errors import BY_CODE
 from service.http.error_page import HELP
 from tests.clients.unreliable import Fault, UnreliableProxy, answer_cut, answer_lost, dropped, refused
@@ -25,6 +27,7 @@ from tests.clients.wheel import build_wheel, first_session
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients" / "python"
+POSITION = Positions.HEADER
 pytestmark = pytest.mark.timeout(300)
 
 
@@ -38,6 +41,28 @@ def service() -> Iterator[Service]:
 def proxy(service: Service) -> Iterator[UnreliableProxy]:
     with UnreliableProxy(service.url) as found:
         yield found
+
+
+def test_reads_carry_the_greatest_position_of_the_process() -> None:
+    """However many clients it has."""
+    sent: list[str | None] = []
+    reached = iter(("00000000000000A0", "0000000000000009", None, "00000000000000B0", None))
+
+    def answer(request: httpx.Request) -> httpx.Response:
+        sent.append(request.headers.get(POSITION))
+        position = next(reached)
+        return httpx.Response(200, json={"results": []}, headers={POSITION: position} if position else {})
+
+    def client() -> Memory:
+        return Memory("http://positions.test", "key", transport=httpx.MockTransport(answer))
+
+    with client() as one, client() as another:
+        one.add("Prefers tea", user_id="a")
+        another.add("Has a boat", user_id="a")
+        another.search("tea", user_id="a")
+        one.add("Has a cat", user_id="a")
+        another.search("cat", user_id="a")
+    assert sent == [None, *["00000000000000A0"] * 3, "00000000000000B0"]
 
 
 def test_what_is_generated_is_what_would_be_generated() -> None:

@@ -112,9 +112,9 @@ async def test_a_commit_that_has_begun_is_not_cut_off(
 ) -> None:
     commit = engine._commit
 
-    async def slowly(session: engine.Session, *, writes: bool) -> None:
+    async def slowly(session: engine.Session, **rest: Any) -> None:
         await asyncio.sleep(0.3)
-        await commit(session, writes=writes)
+        await commit(session, **rest)
 
     monkeypatch.setattr(engine, "_commit", slowly)
     async with resources.until(deadline.after(0.2)) as own:

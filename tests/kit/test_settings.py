@@ -151,6 +151,17 @@ def leaves() -> Iterator[tuple[str, str]]:
         yield from ((name, field) for field in fields)
 
 
+def test_standbys_are_read_from_one_variable() -> None:
+    """A URL of several hosts has commas of its own."""
+    given = "postgresql://a:b@one/db , postgresql://a:b@/db?host=two,three&port=1,2,"
+    settings = Settings.from_env({"LOXODON_READ_DATABASE_URL": given, "LOXODON_READ_MAX_LAG_S": "2"})
+    urls = [each.get_secret_value() for each in settings.value("read_database_url")]
+    assert [url.partition("//")[2].partition("?")[0] for url in urls] == ["a:b@one/db", "a:b@/db"]
+    assert settings.value("read_max_lag_s") == 2
+    with pytest.raises(SettingsError, match="LOXODON_READ_DATABASE_URL"):
+        Settings.from_env({"LOXODON_READ_DATABASE_URL": "mysql://one/db"})
+
+
 @pytest.mark.parametrize(("name", "field"), list(leaves()))
 def test_every_setting_is_named_in_a_test(name: str, field: str) -> None:
     """By its flat name or a variable, and an object with the field, in one file."""

@@ -9,7 +9,6 @@ from service.kit.settings import Settings
 from service.providers import choose
 from service.providers.choose import embedder_dimension, embedder_model, open_embedder, open_embedder_of
 from service.providers.endpoints import llm_endpoint
-from service.providers.openai_client import ClientOptions
 from service.providers.presets import PRESETS, Endpoint, choose_embedder, choose_llm, prefixes
 
 KEYS = {"openai": "sk-o", "anthropic": "sk-a", "google": "g"}
@@ -149,13 +148,6 @@ def test_facts_are_extracted_by_a_model_of_their_own() -> None:
     endpoint = llm_endpoint(Settings.of({"openai_api_key": "k", "llm_model": "small", "extraction_model": "large"}))
     assert endpoint is not None
     assert (endpoint.model, endpoint.models) == ("small", {"extract": "large"})
-
-
-def test_no_more_requests_at_once_than_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
-    given: list[ClientOptions] = []
-    monkeypatch.setattr(choose, "OpenAiLlm", lambda _endpoint, options: given.append(options))
-    choose.open_llm(Settings.of({"openai_api_key": "k", "llm_concurrency": 3}))
-    assert [each.concurrency for each in given] == [3]
 
 
 def test_the_local_model_has_as_many_threads_as_are_set(monkeypatch: pytest.MonkeyPatch) -> None:

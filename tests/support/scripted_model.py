@@ -83,7 +83,7 @@ def _llm_client(server: OpenAiServer, settings: Settings, retries: RetryPolicy) 
     endpoint = replace(endpoint, models={"extract": "extract", "decide": "decide", "classify": "classify"})
     options = ClientOptions(
         timeout_s=min(choose.LLM_ATTEMPT_S, settings.llm.timeout_s),
-        concurrency=settings.llm.concurrency,
+        concurrency=choose.CONCURRENCY,
         retries=retries,
     )
     return OpenAiLlm(endpoint, options)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-from dataclasses import replace
 from typing import Any
 from uuid import UUID
 
@@ -116,14 +115,3 @@ async def test_the_schedule_may_be_read_by_the_application(database: Database, w
     await Timetable(worker_database, {str(name): task for name, task in TASKS.items()}).look()
     found = {row.name: row.interval_s for row in await fetch(database, NIL_WORKSPACE, "SELECT * FROM schedule")}
     assert found["audit_partitions"] == found["cleanup"] == 1440 * 60
-
-
-async def test_the_settings_say_how_often_is_cleaned_up(worker_database: Database, res: Resources) -> None:
-    async def registered() -> bool:
-        async with worker_database.read(NIL_WORKSPACE) as session:
-            every = await session.scalar(text("SELECT interval_s FROM schedule WHERE name = 'cleanup'"))
-            return bool(every == 2_880 * 60)
-
-    rare = replace(res, settings=res.settings.changed(maintenance_interval_min=2_880))
-    async with working(rare, {"cleanup": Task(nothing, interval_s=60)}):
-        await until(registered)

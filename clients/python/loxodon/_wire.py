@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import threading
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
@@ -23,6 +24,30 @@ __version__ = "0.1.0"
 FIRST_WAIT_S, LONGEST_WAIT_S = 0.5, 8.0
 Query: TypeAlias = list[tuple[str, str | int | float | bool | None]]
 NOT_SENT = (httpx.ConnectError, httpx.ConnectTimeout, httpx.PoolTimeout, httpx.UnsupportedProtocol)
+
+
+class Positions:
+    """How far each service had written when it last answered a write, so that later reads of this process see it,
+    whichever database server they reach. The greatest is the last, also as text."""
+
+    HEADER = "X-Loxodon-Position"
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._by_url: dict[str, str] = {}
+
+    def headers(self, url: str) -> dict[str, str]:
+        position = self._by_url.get(url)
+        return {} if position is None else {self.HEADER: position}
+
+    def note(self, url: str, answer: httpx.Response) -> None:
+        position = answer.headers.get(self.HEADER)
+        if position is not None:
+            with self._lock:
+                self._by_url[url] = max(position, self._by_url.get(url, ""))
+
+
+POSITIONS = Positions()
 
 
 @dataclass(frozen=True, slots=True)
@@ -71,6 +96,9 @@ class Attempts:
     repeatable: bool = False
     made: int = 0
 
+    def __post_init__(self) -> None:
+        self.headers |= POSITIONS.headers(self.settings.url)
+
     def failed(self, error: httpx.TransportError) -> float:
         """Seconds to wait before the next attempt; raises NoAnswerError where there is none."""
         sent = not isinstance(error, NOT_SENT)
@@ -85,6 +113,7 @@ class Attempts:
 
     def answered(self, answer: httpx.Response) -> float | None:
         """Seconds to wait before the next attempt, None where this answer is the one; raises ApiError."""
+        POSITIONS.note(self.settings.url, answer)
         if answer.is_success:
             return None
         after = retry_after_s(answer.headers.get("Retry-After"))

@@ -49,6 +49,12 @@ const READS = new Set([
   "POST /v1/recall",
   "POST /v1/entities",
 ]);
+const POSITION = "X-Loxodon-Position";
+/**
+ * How far each service had written when it last answered a write, so that later reads of this process see it, whichever
+ * database server they reach. The greatest is the last, also as text.
+ */
+const positions = new Map<string, string>();
 const REPEATABLE = new Set(["GET", "PUT", "DELETE"]);
 const AGAIN = new Set([408, 429, 502, 503, 504]);
 /** What would take as long, or cost as much, again. */
@@ -109,6 +115,8 @@ export class Http {
       }
     }
     const headers: Record<string, string> = { Authorization: `Bearer ${this.#apiKey}`, Accept: "application/json" };
+    const position = positions.get(this.baseUrl);
+    if (position !== undefined) headers[POSITION] = position;
     if (call.idempotencyKey !== undefined || KEYED.has(name)) {
       headers["Idempotency-Key"] = call.idempotencyKey ?? newKey();
     }
@@ -143,6 +151,8 @@ export class Http {
     const where = `${init.method} ${url.split("?")[0]}`;
     try {
       const response = await this.#fetch(url, { ...init, signal: controller.signal });
+      const position = response.headers.get(POSITION);
+      if (position !== null && position > (positions.get(this.baseUrl) ?? "")) positions.set(this.baseUrl, position);
       const body = await response.text();
       if (response.ok) return { answer: body ? JSON.parse(body) : undefined };
       return { error: errorOf(response.status, body, retryAfterMs(response.headers.get("Retry-After"))) };

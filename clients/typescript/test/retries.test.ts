@@ -51,6 +51,27 @@ test("two calls have two keys, and a key of one's own is taken", async () => {
   await assert.rejects(loxodon.memory.add("Has a dog.", scope, { idempotencyKey: mine }), { code: "idempotency_mismatch" });
 });
 
+test("reads carry the greatest position that a write was answered with", async () => {
+  const sent: (string | null)[] = [];
+  const answers = ["00000000000000A0", "0000000000000009", null, "00000000000000B0", null];
+  const client = (): Loxodon =>
+    new Loxodon({
+      baseUrl: "http://positions.test",
+      fetch: async (_, init) => {
+        sent.push(new Headers(init?.headers).get("X-Loxodon-Position"));
+        const position = answers.shift();
+        return Response.json({ results: [] }, position ? { headers: { "X-Loxodon-Position": position } } : {});
+      },
+    });
+  const [one, another] = [client(), client()];
+  await one.memory.add("Prefers tea.", { user_id: "a" });
+  await another.memory.add("Has a boat.", { user_id: "a" });
+  await another.memory.search("tea", { user_id: "a" });
+  await one.memory.add("Has a cat.", { user_id: "a" });
+  await another.memory.search("cat", { user_id: "a" });
+  assert.deepEqual(sent, [null, ...Array(3).fill("00000000000000A0"), "00000000000000B0"]);
+});
+
 test("Retry-After is waited for, as seconds and as a date", async () => {
   flaky.forget({ status: 429, retryAfter: "1" });
   await loxodon.memory.search("tea", { user_id: "alice" });

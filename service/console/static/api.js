@@ -24,14 +24,19 @@ export function queryString(values) {
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
+let position = ""; // the greatest X-Loxodon-Position: reads then see what was written, also on a standby
+
 /** Sends a request; throws ApiError when it is refused, TypeError when the service cannot be reached. */
 async function send(method, path, { body, headers, signal } = /** @type {any} */ ({})) {
   const all = { Authorization: `Bearer ${key.get()}`, ...headers };
+  if (position) all["X-Loxodon-Position"] = position;
   if (body) all["Content-Type"] = "application/json";
   if (method !== "GET") all["Idempotency-Key"] = crypto.getRandomValues(new Uint32Array(4)).join("-"); // a repeated write changes nothing twice
   for (let tries = 1; ; tries += 1) {
     try {
       const answer = await fetch(path, { method, signal, headers: all, body: body && JSON.stringify(body) });
+      const reached = answer.headers.get("X-Loxodon-Position") ?? "";
+      if (reached > position) position = reached;
       if (answer.ok) return answer;
       if (tries === TRIES || !TEMPORARY.includes(answer.status)) throw new ApiError(answer, await answer.json().catch(() => ({})));
     } catch (error) {

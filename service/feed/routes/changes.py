@@ -14,7 +14,7 @@ from service.feed.feed import from_now, read_on
 from service.feed.routes.change_stream import stream
 from service.feed.values import ChangeKind, FeedEntry, FeedPage, FeedPlace, FeedPosition
 from service.http import cursors, errors
-from service.http.deps import Reader, ResourcesOf
+from service.http.deps import PrimaryReader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, Metadata, OfAgent, OfChannel, OfRun, OfUser, ResponseModel, Time
 
@@ -92,7 +92,7 @@ class ChangesPage(ResponseModel):
 )
 async def list_changes(
     request: Request,
-    caller: Reader,
+    caller: PrimaryReader,
     res: ResourcesOf,
     after: Annotated[
         str | None,

@@ -12,7 +12,7 @@ from service.domain.access import Caller
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer, WriteContext
 from service.http import errors
-from service.http.deps import Reader, ResourcesOf, Writer
+from service.http.deps import PrimaryReader, ResourcesOf, Writer
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, ResponseModel, Time
@@ -88,7 +88,7 @@ class OperationResponse(ResponseModel):
 
 
 @router.get("/{id}", summary="Get the progress of an operation", responses=errors.keyed(404))
-async def get_operation(id: str, caller: Reader, res: ResourcesOf) -> OperationResponse:
+async def get_operation(id: str, caller: PrimaryReader, res: ResourcesOf) -> OperationResponse:
     """The state of a request that returned 202. Finished operations are kept as long as finished jobs, 7 days by
     default."""
     operation = await progress(caller.workspace_id, uuid_of(id, missing), res)

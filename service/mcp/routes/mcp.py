@@ -7,7 +7,8 @@ restrictions, audit and errors are those of the routes; they do not count as fur
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
 from pydantic import TypeAdapter, ValidationError
@@ -15,8 +16,8 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.domain.errors import Forbidden, InvalidInput
 from service.domain.sizes import MAX_BODY_BYTES
-from service.http import errors, paths
-from service.http.deps import CallerOf, header_text
+from service.http import errors, paths, replica_reads
+from service.http.deps import CallerOf, header_text, identified
 from service.http.request_body import replay
 from service.http.schemas import Channel, Name
 from service.kit.lazy_imports import load
@@ -53,7 +54,7 @@ async def mcp(request: Request, caller: CallerOf) -> Response:
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         await over_http(ask, ids, scope, receive, send, max_bytes=MAX_BODY_BYTES)
 
-    return await _call(serve, request.scope, request.receive)
+    return await _call(serve, request.scope, lambda: request.receive)
 
 
 def _check_origin(request: Request, allowed: Sequence[str]) -> None:
@@ -82,6 +83,11 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
     passed = [each for each in request.scope["headers"] if each[0] in PASSED_ON]
     state = {**request.scope["state"]}
     state.pop("json", None)
+    position = replica_reads.position_of(request.scope)
+    if position is not None:
+        known: dict[UUID, int] = request.app.state.mcp_positions
+        workspace = identified(request).workspace_id
+        state["position"] = own = position.again(known.get(workspace, 0))
     state["has_body"] = wanted.body is not None
     if wanted.body is not None:
         state["json"] = dict(wanted.body)
@@ -95,14 +101,17 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
         "state": state,
     }
     try:
-        answer = await _call(request.app.router, scope, replay(raw, request.receive))
+        answer = await _call(request.app.router, scope, lambda: replay(raw, request.receive))
     except Exception as exc:  # as the middleware does
         errors.log_unexpected(exc)
         answer = errors.answer_unexpected(request)
+    if position is not None:  # an agent's client knows nothing of positions, so this process keeps them
+        position.reached = max(position.reached, own.reached)
+        known[workspace] = max(known.get(workspace, 0), own.reached)
     return RestAnswer(answer.status_code, json.loads(bytes(answer.body) or b"null"))
 
 
-async def _call(asgi: ASGIApp, scope: Scope, receive: Receive) -> Response:
+async def _call(asgi: ASGIApp, scope: Scope, receive: Callable[[], Receive]) -> Response:
     """Calls an ASGI application and returns the whole response."""
     response = Response()
     parts: list[bytes] = []
@@ -114,6 +123,6 @@ async def _call(asgi: ASGIApp, scope: Scope, receive: Receive) -> Response:
         elif message["type"] == "http.response.body":
             parts.append(message.get("body", b""))
 
-    await asgi(scope, receive, send)
+    await replica_reads.run(asgi, scope, receive, send)
     response.body = b"".join(parts)
     return response

@@ -11,7 +11,7 @@ from service.domain.errors import InvalidInput
 from service.domain.request import Operation
 from service.domain.scope import Scope
 from service.http import errors
-from service.http.deps import AgentId, CallerOf, Changer, ChannelName, Reader, ResourcesOf, UserId, Writer
+from service.http.deps import AgentId, CallerOf, Changer, ChannelName, PrimaryReader, ResourcesOf, UserId, Writer
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.reads import AuditReadOf
@@ -98,7 +98,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
 @router.get("", summary="Get all entries of a session", responses=errors.keyed(400))
-async def get_working_context(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> WorkingMemoryResponse:
+async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Parts without entries are empty. Reading does not extend the lifetime of entries."""
     memory = await working.read_all(scope, res)
     return WorkingMemoryResponse(
@@ -139,7 +139,7 @@ async def set_working_item(
 
 
 @router.get("/items/{key:path}", summary="Get the value of a key", response_model=WorkingItemResponse, responses=READ)
-async def get_working_item(key: Key, scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
+async def get_working_item(key: Key, scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """Counts as a use, but does not extend the lifetime of the value."""
     return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
 
@@ -172,7 +172,7 @@ async def add_working_turn(
 
 @router.get("/turns", summary="List the newest turns", responses=errors.keyed(400))
 async def list_working_turns(
-    scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10
+    scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
     """Newest first. Does not count as a use."""
     entries = await working.latest(scope, WorkingKind.TURN, res, limit=limit)
@@ -194,7 +194,9 @@ async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: 
 
 
 @router.get("/thoughts", summary="List the newest thoughts", responses=errors.keyed(400))
-async def list_thoughts(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
+async def list_thoughts(
+    scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
+) -> ThoughtList:
     """Newest first. Does not count as a use."""
     entries = await working.latest(scope, WorkingKind.THOUGHT, res, limit=limit)
     return ThoughtList(results=[thought_response(entry) for entry in entries])
@@ -218,7 +220,7 @@ async def set_active_goal(
 
 
 @router.get("/goal", summary="Get the goal of the session", response_model=ActiveGoalResponse, responses=READ)
-async def get_active_goal(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
+async def get_active_goal(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """404 if none is set or it has expired."""
     return send(answer(200, active_goal_response(await working.read(scope, WorkingKind.GOAL, ONLY, res))))
 
@@ -241,6 +243,6 @@ async def set_session_data(
 
 
 @router.get("/session", summary="Get the session data", response_model=SessionDataResponse, responses=READ)
-async def get_session_data(scope: WorkingScopeOf, caller: Reader, res: ResourcesOf) -> Response:
+async def get_session_data(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """404 if there is none or it has expired."""
     return send(answer(200, session_data_response(await working.read(scope, WorkingKind.SESSION, ONLY, res))))
