@@ -165,11 +165,6 @@ class Decision:
     strikes: tuple[Strike, ...] = ()
 
     @property
-    def touches_older(self) -> bool:
-        """Whether memories that stay are marked or lose a sentence."""
-        return bool(self.outdates or self.strikes)
-
-    @property
     def targets(self) -> frozenset[UUID]:
         """The memories it concerns: those that may change, be marked or lose a sentence, and those that stay."""
         struck = (strike.memory.id for strike in self.strikes)
@@ -178,7 +173,12 @@ class Decision:
     @property
     def only_adds(self) -> bool:
         """Whether the decision only adds its text."""
-        return not self.touches_older and all(edit.action is Action.ADD for edit in self.edits)
+        return self.changes_nothing and not self.outdates
+
+    @property
+    def changes_nothing(self) -> bool:
+        """Whether the decision adds its text and leaves all memories as they are; some may be marked as outdated."""
+        return not self.strikes and all(edit.action is Action.ADD for edit in self.edits)
 
 
 @dataclass(frozen=True, slots=True)

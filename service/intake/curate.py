@@ -39,7 +39,7 @@ from service.memories.stages.stages import FACT, add_time, run_all
 from service.memories.statements import history, sources
 from service.memories.statements.sources import SourceLink
 from service.memories.store import until_it_holds
-from service.postgres.direct import InsertBatch, NewRows
+from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.queue import queue
@@ -291,7 +291,7 @@ async def _write(
         facts = [await decide.confirm(session, draft, res, last=last) for draft in facts]
         again = read_again_at is not None
         places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=not again)
-        batch = InsertBatch(session)
+        batch = write.MemoryBatch(session, scope.workspace_id)
         batch.add(*turn_rows)
         outcomes, links = await _carry_out(session, facts, related, places, res, batch)
         audited = write.audit_rows(scope, outcomes, request, res)
@@ -320,7 +320,7 @@ async def _carry_out(
     related: frozenset[int],
     places: Sequence[StoredTurn],
     res: Resources,
-    batch: InsertBatch,
+    batch: write.MemoryBatch,
 ) -> tuple[list[Outcome], list[SourceLink]]:
     """Carries out the decisions in order; returns their outcomes, and the turns that the memories came from."""
     outcomes: list[Outcome] = []

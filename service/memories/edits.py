@@ -22,7 +22,7 @@ from service.episodes.statements.turns import StoredTurn
 from service.kit.settings import Settings
 from service.memories import backdated, write
 from service.memories.statements import history, promotable, reviews, versions
-from service.postgres.direct import InsertBatch
+from service.memories.write import MemoryBatch
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 
@@ -55,7 +55,7 @@ class EditContext:
     res: Resources
     ruling_id: UUID | None
     only_edit: bool = False
-    batch: InsertBatch | None = None
+    batch: MemoryBatch | None = None
     new_id: UUID | None = None
 
 
@@ -63,7 +63,7 @@ async def carry_out(
     session: Session,
     draft: Draft,
     res: Resources,
-    batch: InsertBatch,
+    batch: MemoryBatch,
     *,
     turn: StoredTurn | None = None,
     first: bool = False,
@@ -87,9 +87,12 @@ async def carry_out(
     context = EditContext(session, turn, res, uuid7() if several else None, only_edit, batch if joins else None, new_id)
     outcomes = await _by_policy(policy, context, draft, decision.edits)
     added = next((one.memory_id for one in outcomes if one.event is Action.ADD and one.memory_id), None)
-    if added is not None and decision.touches_older:
-        await batch.flush()
-        await write.mark_older(session, draft, decision, added, res)
+    if added is not None:
+        batch.mark_outdated(added, decision.outdates)
+        if decision.strikes:
+            await batch.flush()
+        for struck in decision.strikes:
+            await write.strike(session, draft.scope, struck, res, at=draft.start, evidence=draft.evidence)
     return outcomes if turn else outcomes[:1]
 
 

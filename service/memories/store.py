@@ -29,7 +29,6 @@ from service.memories import decide, edits, write
 from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
 from service.memories.statements import history, memories, near_many
 from service.memories.statements.deduplication import Neighbours
-from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements import idempotency
@@ -85,10 +84,11 @@ async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outco
     scope, outcomes = texts[0].draft.scope, dict[UUID, Outcome]()
     audited = replace(texts[0].request, idempotency=None)
     async with write_transaction(scope, res, audited) as session:
-        batch = InsertBatch(session)
+        batch = write.MemoryBatch(session, scope.workspace_id)
         new, others = _split(await _decide_together(session, texts, res))
-        if len(others) > 1:
-            await history.lock(session, scope.workspace_id, {one for text in others for one in _may_change(text.draft)})
+        touched = {one for text in (*new, *others) for one in _touched(text.draft)}
+        if others and len(texts) > 1:
+            await history.lock(session, scope.workspace_id, touched)
         for new_text in new:
             outcomes[new_text.id] = await _carry_out(session, new_text, res, batch, first=True)
         for new_text in others:
@@ -160,14 +160,15 @@ def _as_neighbour(text: NewText, similarity: float) -> Neighbour:
 
 
 def _split(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
-    """Separates the texts that only add a memory from those that change one, or were compared with such a text."""
+    """Separates the texts that become memories and change no other from those that change one, or were compared with
+    such a text."""
     hashes, others = set[str](), dict[UUID, NewText]()
     new = list[NewText]()
     for text in texts:
         draft = text.draft
         if any(seen.id in others for seen in draft.seen):
             others[text.id] = replace(text, draft=replace(draft, decision=None))
-        elif draft.decision is None or not draft.decision.only_adds or (draft.options.dedup and draft.hash in hashes):
+        elif not (draft.decision and draft.decision.changes_nothing) or (draft.options.dedup and draft.hash in hashes):
             others[text.id] = text
         else:
             hashes.add(draft.hash)
@@ -175,8 +176,8 @@ def _split(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
     return new, list(others.values())
 
 
-def _may_change(draft: Draft) -> frozenset[UUID]:
-    """The memories that writing the draft may change: the targets of its decision, or all its neighbours if
+def _touched(draft: Draft) -> frozenset[UUID]:
+    """The memories that writing the draft may change or mark: the targets of its decision, or all its neighbours if
     undecided."""
     return draft.decision.targets if draft.decision else frozenset(neighbour.id for neighbour in draft.seen)
 
@@ -192,7 +193,9 @@ async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> 
     return add_time(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 
-async def _carry_out(session: Session, text: NewText, res: Resources, batch: InsertBatch, *, first: bool) -> Outcome:
+async def _carry_out(
+    session: Session, text: NewText, res: Resources, batch: write.MemoryBatch, *, first: bool
+) -> Outcome:
     """Writes what was decided about one text, in the caller's transaction. Raises Replay, Conflict or Gone."""
     key, draft = text.request.idempotency, text.draft
     if key:
@@ -232,7 +235,7 @@ async def _store_decided(draft: Draft, res: Resources, request: WriteContext) ->
         if last and draft.is_duplicate:  # the memory that it equals may be deleted by then
             draft = replace(await run(ANNOTATED, replace(draft, decision=None), res), decision=draft.decision)
         async with write_transaction(draft.scope, res, replace(request, idempotency=None)) as session:
-            batch = InsertBatch(session)
+            batch = write.MemoryBatch(session, draft.scope.workspace_id)
             text = NewText(await decide.confirm(session, draft, res, last=last), request)
             outcome = await _carry_out(session, text, res, batch, first=True)
             batch.add(write.audit_rows(draft.scope, [outcome], request, res))

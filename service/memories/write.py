@@ -6,13 +6,13 @@ to change is selected FOR UPDATE with all that belongs to it; this snapshot goes
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.domain.decision import Action, Decision, Evidence, Neighbour, Strike
+from service.domain.decision import Action, Evidence, Neighbour, Strike
 from service.domain.draft import Draft, EmbeddingStatus, NewMemory
 from service.domain.errors import Conflict
 from service.domain.job import NOTHING, NewJob, Payload
@@ -47,6 +47,25 @@ OPERATION: Mapping[Action, Operation] = {
 EMBED_PRIORITY = -10
 """The priority of a job "embed"; lower runs sooner: a memory is embedded, and so found by its meaning, before it is
 enriched."""
+
+
+class MemoryBatch(InsertBatch):
+    """New memories of one transaction that are written together, and then the marks of those that they may outdate."""
+
+    def __init__(self, session: Session, workspace_id: UUID) -> None:
+        super().__init__(session)
+        self._workspace_id = workspace_id
+        self._outdated: list[tuple[UUID, UUID]] = []
+
+    def mark_outdated(self, newer: UUID, older: Iterable[UUID]) -> None:
+        """Marks memories, which may be erased by now, as perhaps outdated by a newer one."""
+        self._outdated.extend((newer, each) for each in older)
+
+    async def flush(self) -> None:
+        await super().flush()
+        pairs, self._outdated = self._outdated, []
+        if pairs:
+            await edges.mark_outdated(self._session, self._workspace_id, pairs)
 
 
 class Gone(Conflict):
@@ -122,15 +141,6 @@ async def update(
     await rewrite_contexts(session, old)
     await queue.enqueue(session, workspace_id, jobs_of(new, target))
     return old.text
-
-
-async def mark_older(session: Session, draft: Draft, decision: Decision, newer: UUID, res: Resources) -> None:
-    """Ties a new memory to those that it may outdate, and takes the sentences that it ends out of others; they may be
-    erased by now."""
-    if decision.outdates:
-        await edges.mark_outdated(session, draft.scope.workspace_id, newer, decision.outdates)
-    for each in decision.strikes:
-        await strike(session, draft.scope, each, res, at=draft.start, evidence=draft.evidence)
 
 
 async def strike(

@@ -8,8 +8,10 @@ from uuid import uuid4
 
 from httpx2 import AsyncClient
 
+from service.runtime.resources import Resources
 from tests.conftest import Tenant
-from tests.support.application import Tables
+from tests.fakes.embedder import AngleEmbedder
+from tests.support.application import Tables, client_of, serving
 from tests.support.calls import body_of
 
 USER = {"user_id": "iris"}
@@ -128,6 +130,23 @@ async def test_a_batch_ends_as_its_texts_do_one_by_one(client: AsyncClient, tena
     kept = "SELECT content, archived, version FROM memory WHERE workspace_id = $1 AND user_id = $2 ORDER BY content"
     here, there = [await tables.fetch(kept, tenant.workspace_id, each) for each in ("iris", "otto")]
     assert [tuple(row) for row in here] == [tuple(row) for row in there]
+
+
+async def test_a_text_may_outdate_another_of_its_batch(
+    resources: Resources, embedder: AngleEmbedder, tenant: Tenant, tables: Tables
+) -> None:
+    texts = ["Iris drives a Fiat and a Vespa.", "Iris no longer drives a Fiat.", NEWS[0]["content"]]
+    for text, cosine in zip(texts, (1.0, 0.9, 0.8), strict=True):
+        embedder.place(text, cosine)
+    async with serving(resources) as app, client_of(app, tenant.key) as client:
+        found = await send(client, *({"content": text, **USER} for text in texts))
+    assert [each["results"][0]["event"] for each in found["results"]] == ["ADD"] * 3
+    edges = await tables.fetch(
+        "SELECT source_id, rel_type, target_id FROM memory_edge WHERE workspace_id = $1", tenant.workspace_id
+    )
+    assert [(str(row["source_id"]), row["rel_type"], str(row["target_id"])) for row in edges] == [
+        (ids(found)[1], "MAY_OUTDATE", ids(found)[0])
+    ]
 
 
 async def test_an_item_without_dedup_changes_nothing(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:

@@ -26,7 +26,7 @@ from service.memories.stages.stages import FACT, run
 from service.memories.statements import memories, versions
 from service.memories.store import store_text
 from service.memories.undo import take_back
-from service.postgres.direct import InsertBatch
+from service.memories.write import MemoryBatch
 from service.postgres.engine import Session
 from service.postgres.scopes import ScopeLocks
 from service.runtime import pii
@@ -63,7 +63,7 @@ class OneHome:
             current = await self.current(session, draft)
             decision = Decision((self.edit(draft, current),), Evidence("rules", "test", "NONE", "by time", ()))
             turn = StoredTurn(uuid4(), uuid4(), 0)
-            batch = InsertBatch(session)
+            batch = MemoryBatch(session, draft.scope.workspace_id)
             [outcome, *_] = await edits.carry_out(
                 session, replace(draft, decision=decision), self.res, batch, turn=turn
             )
@@ -190,7 +190,7 @@ async def test_what_was_over_when_it_was_said_keeps_its_own_time(verbs: Verbs) -
         current = await home.current(session, draft)
         evidence = Evidence("rules", "test", "NONE", "by time", ())
         decision = Decision((Edit(Action.NONE, current, earlier=True),), evidence)
-        batch = InsertBatch(session)
+        batch = MemoryBatch(session, draft.scope.workspace_id)
         await edits.carry_out(
             session, replace(draft, decision=decision), verbs.res, batch, turn=StoredTurn(uuid4(), uuid4(), 0)
         )

@@ -13,7 +13,7 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import TextClause, Uuid, bindparam, delete, or_, select, text
+from sqlalchemy import TextClause, delete, or_, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -96,11 +96,13 @@ STEP = type_parameters(
 # A bulk delete, which takes no scope lock, may be erasing the older memories.
 MARK_OUTDATED = text("""
     INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id)
-    SELECT m.workspace_id, :newer, 'MAY_OUTDATE', m.id FROM memory m
-    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:older AS uuid[])) AND m.id <> :newer
+    SELECT m.workspace_id, pair.newer, 'MAY_OUTDATE', m.id
+    FROM unnest(CAST(:newer AS uuid[]), CAST(:older AS uuid[])) AS pair (newer, older)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = pair.older
+    WHERE m.id <> pair.newer
     ORDER BY m.id FOR KEY SHARE OF m
     ON CONFLICT DO NOTHING
-""").bindparams(bindparam("newer", type_=Uuid()))
+""")
 
 COPIED = "copied"
 """Property of a PROMOTED_FROM edge: the source was made as a copy of the target, and is deleted with it."""
@@ -169,9 +171,10 @@ async def draw(
     await direct.fetch(session, DRAW, values)
 
 
-async def mark_outdated(session: Session, workspace_id: UUID, newer: UUID, older: Sequence[UUID]) -> None:
-    """Draws MAY_OUTDATE from a memory to those that it may outdate, if they still exist."""
-    await direct.fetch(session, MARK_OUTDATED, {"workspace": workspace_id, "newer": newer, "older": list(older)})
+async def mark_outdated(session: Session, workspace_id: UUID, pairs: Sequence[tuple[UUID, UUID]]) -> None:
+    """Draws MAY_OUTDATE from the newer memory of each pair to the older one, if that still exists."""
+    newer, older = map(list, zip(*pairs, strict=True))
+    await direct.fetch(session, MARK_OUTDATED, {"workspace": workspace_id, "newer": newer, "older": older})
 
 
 async def remove(
