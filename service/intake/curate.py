@@ -293,7 +293,7 @@ async def _write(
         places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=not again)
         batch = write.MemoryBatch(session, scope.workspace_id)
         batch.add(*turn_rows)
-        outcomes, links = await _carry_out(session, facts, related, places, res, batch)
+        outcomes, links = await _carry_out(batch, facts, related, places, res)
         audited = write.audit_rows(scope, outcomes, request, res)
         # what was written here cannot be erased before the commit; a memory that was only confirmed can
         changed = {one.memory_id for one in outcomes if one.event is not Action.NONE}
@@ -315,12 +315,11 @@ async def _write(
 
 
 async def _carry_out(
-    session: Session,
+    batch: write.MemoryBatch,
     facts: Sequence[Draft],
     related: frozenset[int],
     places: Sequence[StoredTurn],
     res: Resources,
-    batch: write.MemoryBatch,
 ) -> tuple[list[Outcome], list[SourceLink]]:
     """Carries out the decisions in order; returns their outcomes, and the turns that the memories came from."""
     outcomes: list[Outcome] = []
@@ -329,19 +328,19 @@ async def _carry_out(
     changed: set[UUID | None] = set()
     touched = {one for draft in facts if draft.decision for one in draft.decision.targets}
     if len(touched) > 1:
-        await history.lock(session, facts[0].scope.workspace_id, touched)
+        await history.lock(batch.session, facts[0].scope.workspace_id, touched)
     for place, draft in enumerate(facts):
         assert draft.decision is not None
         if changed & draft.decision.targets or place in related:  # an earlier fact of the turns affects it
             await batch.flush()
-            draft = await decide.confirm(session, draft, res, last=True)
-            await sources.link(session, draft.scope, links)  # a change withdraws the sources of its memory
+            draft = await decide.confirm(batch.session, draft, res, last=True)
+            await sources.link(batch.session, draft.scope, links)  # a change withdraws the sources of its memory
             linked |= {(link.memory_id, link.turn_id) for link in links}
             links.clear()
         first = not outcomes
         if not first:  # an earlier fact may have written the same text
             draft = replace(draft, expired_duplicate_possible=True)
-        done = await edits.carry_out(session, draft, res, batch, turn=places[0], first=first)
+        done = await edits.carry_out(batch, draft, res, turn=places[0], first=first)
         outcomes.extend(done)
         changes = [one for one in done if one.event is not Action.NONE]
         changed |= {one.memory_id for one in changes}

@@ -94,7 +94,7 @@ async def _write(
         if expected is not None and places[0].index != expected:
             raise DecisionOutdated
         outcomes, new_memories = await _split_known(session, scope, drafts, places)
-        await write.add(session, new_memories, res, batch=batch)
+        await write.add(batch, new_memories, res)
         batch.add(write.audit_rows(scope, outcomes, request, res))
         await batch.flush()
         for outcome in outcomes:

@@ -46,24 +46,27 @@ class EditContext:
     """What all edits of one decision share. `turn`: where a fact was said; None for a single text.
 
     `only_edit`: nothing was written since the neighbours were read under the lock, and the decision has one edit, so no
-    other equal text can exist. `batch`: collects new rows that are written together. `new_id`: the id of the memory
-    that is added.
+    other equal text can exist. `joins`: the decision only adds, and its rows wait in the batch. `new_id`: the id of the
+    memory that is added.
     """
 
-    session: Session
+    batch: MemoryBatch
     turn: StoredTurn | None
     res: Resources
     ruling_id: UUID | None
-    only_edit: bool = False
-    batch: MemoryBatch | None = None
-    new_id: UUID | None = None
+    only_edit: bool
+    joins: bool
+    new_id: UUID | None
+
+    @property
+    def session(self) -> Session:
+        return self.batch.session
 
 
 async def carry_out(
-    session: Session,
+    batch: MemoryBatch,
     draft: Draft,
     res: Resources,
-    batch: MemoryBatch,
     *,
     turn: StoredTurn | None = None,
     first: bool = False,
@@ -83,16 +86,16 @@ async def carry_out(
     if not joins:
         await batch.flush()
     if turn is None and several:
-        await history.lock(session, draft.scope.workspace_id, decision.targets)
-    context = EditContext(session, turn, res, uuid7() if several else None, only_edit, batch if joins else None, new_id)
+        await history.lock(batch.session, draft.scope.workspace_id, decision.targets)
+    context = EditContext(batch, turn, res, uuid7() if several else None, only_edit, joins, new_id)
     outcomes = await _by_policy(policy, context, draft, decision.edits)
     added = next((one.memory_id for one in outcomes if one.event is Action.ADD and one.memory_id), None)
     if added is not None:
-        batch.mark_outdated(added, decision.outdates)
+        batch.outdated += ((added, older) for older in decision.outdates)
         if decision.strikes:
             await batch.flush()
         for struck in decision.strikes:
-            await write.strike(session, draft.scope, struck, res, at=draft.start, evidence=draft.evidence)
+            await write.strike(batch.session, draft.scope, struck, res, at=draft.start, evidence=draft.evidence)
     return outcomes if turn else outcomes[:1]
 
 
@@ -184,11 +187,6 @@ def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
     return replace(draft, warnings=(*draft.warnings, warning))
 
 
-def _follows(draft: Draft, target: Neighbour) -> bool:
-    """Whether the draft is newer than the target; False for two statements of the same moment."""
-    return target.start is not None and draft.start > target.start
-
-
 async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
     """Stores the text as a new memory. The memories that it contradicts stay, end now, and are linked to it."""
     outcomes, retired = [], []
@@ -201,7 +199,7 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
             outcomes.append(await in_place(context, draft, edit))
             continue
         new = draft
-        if draft.given.t_valid is None and any(_follows(draft, target) for target, _ in retired):
+        if draft.given.t_valid is None and any(each.start and draft.start > each.start for each, _ in retired):
             since = write.holds_since(draft.start, draft.given.t_invalid, context.res)
             new = replace(draft, given=replace(draft.given, t_valid=since))
         known = await _if_known(context, new)
@@ -213,8 +211,9 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
         session, res, ruling_id = context.session, context.res, context.ruling_id
         at, why = draft.start, draft.evidence
         await write.supersede(session, draft.scope, target.id, by, why, res, at=at, ruling_id=ruling_id)
-        ended = Edit(Action.DELETE, target)
-        outcomes.append(_outcome(context, draft, Action.DELETE, ended, text=None, old=target.text))
+        outcomes.append(
+            _outcome(context, draft, Action.DELETE, Edit(Action.DELETE, target), text=None, old=target.text)
+        )
     return outcomes
 
 
@@ -275,21 +274,21 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
     """The outcome when a memory other than the target already has exactly this text."""
     if not draft.options.dedup or (context.only_edit and draft.merged is None):
         return None
-    besides = target.id if target else None
-    equal = await write.equal_memory(context.session, draft, draft.final_hash, besides=besides)
+    equal = await write.equal_memory(context.session, draft, draft.final_hash, besides=target.id if target else None)
     if equal is None:
         return None
     await write.keep_evidence(context.session, draft.scope, equal.id, draft.evidence)
-    known = Edit(Action.NONE, equal)
     if context.turn is None:
         draft = _with_unused_fields(draft, equal.id)
-    return _outcome(context, draft, Action.NONE, known, text=equal.text)
+    return _outcome(context, draft, Action.NONE, Edit(Action.NONE, equal), text=equal.text)
 
 
 async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Adds the draft's final text as a new memory."""
     new = draft.finish(context.new_id or uuid7(), context.turn.conversation_id if context.turn else None)
-    await write.add(context.session, [new], context.res, ruling_id=context.ruling_id, batch=context.batch)
+    await write.add(context.batch, [new], context.res, ruling_id=context.ruling_id)
+    if not context.joins:
+        await context.batch.flush()
     return replace(_outcome(context, draft, Action.ADD, edit, text=new.text), memory_id=new.id)
 
 

@@ -90,7 +90,7 @@ async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outco
         if others and len(texts) > 1:
             await history.lock(session, scope.workspace_id, touched)
         for new_text in new:
-            outcomes[new_text.id] = await _carry_out(session, new_text, res, batch, first=True)
+            outcomes[new_text.id] = await _carry_out(batch, new_text, res, first=True)
         for new_text in others:
             draft: Draft | None = new_text.draft
             if outcomes or new_text.draft.decision is None:
@@ -98,9 +98,7 @@ async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outco
                 draft = await _decide_under_lock(session, new_text.draft, res)
             if draft is not None:
                 first = not outcomes
-                outcomes[new_text.id] = await _carry_out(
-                    session, replace(new_text, draft=draft), res, batch, first=first
-                )
+                outcomes[new_text.id] = await _carry_out(batch, replace(new_text, draft=draft), res, first=first)
         batch.add(write.audit_rows(scope, list(outcomes.values()), audited, res))
         await batch.flush()
         for new_text in texts:
@@ -193,17 +191,15 @@ async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> 
     return add_time(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 
-async def _carry_out(
-    session: Session, text: NewText, res: Resources, batch: write.MemoryBatch, *, first: bool
-) -> Outcome:
+async def _carry_out(batch: write.MemoryBatch, text: NewText, res: Resources, *, first: bool) -> Outcome:
     """Writes what was decided about one text, in the caller's transaction. Raises Replay, Conflict or Gone."""
     key, draft = text.request.idempotency, text.draft
     if key:
-        await idempotency.claim(session, draft.scope.workspace_id, key, draft.scope)
+        await idempotency.claim(batch.session, draft.scope.workspace_id, key, draft.scope)
     if draft.is_duplicate:  # what is not stored has no importance, topics and type
         draft = replace(draft, importance=None, categories=(), kind=None)
-    chosen = await _with_chosen_id(session, draft)
-    [outcome] = await edits.carry_out(session, chosen or draft, res, batch, first=first, new_id=text.id)
+    chosen = await _with_chosen_id(batch.session, draft)
+    [outcome] = await edits.carry_out(batch, chosen or draft, res, first=first, new_id=text.id)
     if chosen and outcome.event is Action.UPDATE:  # it was not compared with the memory of this id
         outcome = replace(outcome, dedup=Dedup(DedupAction.UPDATED_EXISTING, outcome.memory_id))
     return outcome
@@ -237,7 +233,7 @@ async def _store_decided(draft: Draft, res: Resources, request: WriteContext) ->
         async with write_transaction(draft.scope, res, replace(request, idempotency=None)) as session:
             batch = write.MemoryBatch(session, draft.scope.workspace_id)
             text = NewText(await decide.confirm(session, draft, res, last=last), request)
-            outcome = await _carry_out(session, text, res, batch, first=True)
+            outcome = await _carry_out(batch, text, res, first=True)
             batch.add(write.audit_rows(draft.scope, [outcome], request, res))
             await batch.flush()
             await store_answer(session, draft.scope.workspace_id, StoreResult((outcome,)), request)

@@ -6,7 +6,7 @@ to change is selected FOR UPDATE with all that belongs to it; this snapshot goes
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from uuid import UUID
 
@@ -29,7 +29,6 @@ from service.language import withdrawal
 from service.memories.statements import decisions, deduplication, history, memories, updates, versions
 from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change, Snapshot
-from service.postgres import direct
 from service.postgres.direct import InsertBatch, NewRows
 from service.postgres.engine import Session
 from service.queue import queue
@@ -50,22 +49,19 @@ enriched."""
 
 
 class MemoryBatch(InsertBatch):
-    """New memories of one transaction that are written together, and then the marks of those that they may outdate."""
+    """New memories of one transaction that are written together. `outdated`: pairs of a newer memory and one that it
+    may outdate, which may be erased by now; they are marked afterwards."""
 
     def __init__(self, session: Session, workspace_id: UUID) -> None:
         super().__init__(session)
         self._workspace_id = workspace_id
-        self._outdated: list[tuple[UUID, UUID]] = []
-
-    def mark_outdated(self, newer: UUID, older: Iterable[UUID]) -> None:
-        """Marks memories, which may be erased by now, as perhaps outdated by a newer one."""
-        self._outdated.extend((newer, each) for each in older)
+        self.outdated: list[tuple[UUID, UUID]] = []
 
     async def flush(self) -> None:
         await super().flush()
-        pairs, self._outdated = self._outdated, []
+        pairs, self.outdated = self.outdated, []
         if pairs:
-            await edges.mark_outdated(self._session, self._workspace_id, pairs)
+            await edges.mark_outdated(self.session, self._workspace_id, pairs)
 
 
 class Gone(Conflict):
@@ -73,17 +69,12 @@ class Gone(Conflict):
 
 
 async def add(
-    session: Session,
-    new_memories: Sequence[NewMemory],
-    res: Resources,
-    *,
-    ruling_id: UUID | None = None,
-    batch: InsertBatch | None = None,
+    batch: InsertBatch, new_memories: Sequence[NewMemory], res: Resources, *, ruling_id: UUID | None = None
 ) -> None:
-    """New memories with everything that belongs to them but the audit, which verbs write once per request.
+    """New memories with everything that belongs to them but the audit, which verbs write once per request. Their rows
+    join the batch: the caller flushes it before it reads any of them.
 
-    `ruling_id` groups the edits of one decision, which are undone together. With `batch` the rows join
-    it: the caller flushes it before it reads any of them.
+    `ruling_id` groups the edits of one decision, which are undone together.
     """
     if not new_memories:
         return
@@ -95,8 +86,8 @@ async def add(
         if memory.draft.evidence
     ]
     if hashes := [new.hash for new in new_memories if new.expired_duplicate_possible]:
-        await memories.release_expired(session, workspace_id, hashes, now=now)
-    rows = (
+        await memories.release_expired(batch.session, workspace_id, hashes, now=now)
+    batch.add(
         *memories.new_rows(new_memories, generation=res.generation, now=now),
         decisions.new_rows(workspace_id, decided),
         queue.new_rows(workspace_id, [job for new in new_memories for job in jobs_of(new, new.id)]),
@@ -106,12 +97,9 @@ async def add(
         for memory in new_memories
         if memory.draft.given.id is not None  # in use before, perhaps: entries of its history may still be open
     ]
-    if batch is not None and not reused:
-        batch.add(*rows)
-        return
-    await direct.insert(session, *rows)
     if reused:
-        await history.append(session, workspace_id, reused)
+        await batch.flush()
+        await history.append(batch.session, workspace_id, reused)
 
 
 async def equal_memory(session: Session, draft: Draft, digest: str, *, besides: UUID | None) -> Neighbour | None:

@@ -128,7 +128,7 @@ class InsertBatch:
     """New rows of one transaction that are written together. Nothing that is read in between may depend on them."""
 
     def __init__(self, session: Session) -> None:
-        self._session = session
+        self.session = session
         self._rows: dict[TextClause, list[Mapping[str, Any]]] = {}
 
     def add(self, *groups: NewRows) -> None:
@@ -139,7 +139,7 @@ class InsertBatch:
     async def flush(self) -> None:
         """Writes what was added since the last flush."""
         rows, self._rows = self._rows, {}
-        await insert(self._session, *starmap(NewRows, rows.items()))
+        await insert(self.session, *starmap(NewRows, rows.items()))
 
 
 async def insert(session: Session, *groups: NewRows) -> None:

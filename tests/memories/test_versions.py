@@ -64,9 +64,7 @@ class OneHome:
             decision = Decision((self.edit(draft, current),), Evidence("rules", "test", "NONE", "by time", ()))
             turn = StoredTurn(uuid4(), uuid4(), 0)
             batch = MemoryBatch(session, draft.scope.workspace_id)
-            [outcome, *_] = await edits.carry_out(
-                session, replace(draft, decision=decision), self.res, batch, turn=turn
-            )
+            [outcome, *_] = await edits.carry_out(batch, replace(draft, decision=decision), self.res, turn=turn)
             await batch.flush()
         return outcome
 
@@ -191,9 +189,7 @@ async def test_what_was_over_when_it_was_said_keeps_its_own_time(verbs: Verbs) -
         evidence = Evidence("rules", "test", "NONE", "by time", ())
         decision = Decision((Edit(Action.NONE, current, earlier=True),), evidence)
         batch = MemoryBatch(session, draft.scope.workspace_id)
-        await edits.carry_out(
-            session, replace(draft, decision=decision), verbs.res, batch, turn=StoredTurn(uuid4(), uuid4(), 0)
-        )
+        await edits.carry_out(batch, replace(draft, decision=decision), verbs.res, turn=StoredTurn(uuid4(), uuid4(), 0))
     _, values = await home.state()
     assert [(text, t_valid, t_invalid) for text, _, t_valid, t_invalid in values] == [
         ("Ann lived in Rome.", DAY - timedelta(900), DAY - timedelta(800)),
