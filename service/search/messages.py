@@ -13,8 +13,8 @@ from service.domain.memory import Hit
 from service.language.talk.dates import ADDED
 
 TOPIC_HITS: Final = 10
-"""Hits among which statements about one topic are looked for: in a large store nearly every statement has a later one
-about something similar."""
+"""Hits among which statements about the topic of the first hit are looked for: in a large store nearly every statement
+has a later one about something similar."""
 
 _TAKEN_UP: Final = re.compile(r" (?:asked|said): ")
 
@@ -72,14 +72,16 @@ def plain(text: str) -> str:
 
 
 def later_of(hits: Sequence[Hit]) -> Mapping[UUID, Hit]:
-    """For each hit (by id) the last of the other hits that was said about the same thing after it."""
-    by_id, first = {hit.memory.id: hit for hit in hits}, {hit.memory.id for hit in hits[:TOPIC_HITS]}
+    """For each hit (by id) the last of the other hits that replaced it, or may have, or that was said after it about
+    the same thing; the latter where one of both is the first hit."""
+    by_id, first = {hit.memory.id: hit for hit in hits}, [hit.memory.id for hit in hits[:TOPIC_HITS]]
     last_of = {}
     for hit in hits:
         memory = hit.memory
         likely = [each for each in (*memory.superseded_by, *memory.may_be_outdated_by) if each in by_id]
         if memory.id in first:
-            likely += [statement.id for statement in hit.later if statement.id in first]
+            topic = first if memory.id == first[0] else first[:1]
+            likely += [statement.id for statement in hit.later if statement.id in topic]
         if likely:
             last_of[memory.id] = by_id[likely[0]]
     return last_of

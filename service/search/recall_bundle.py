@@ -87,7 +87,12 @@ def bundle(
     """Returns the results that fit into `query.max_tokens`. `ms`: milliseconds by part."""
     scoring = _Scoring(query.shares, now)
     lines = _Lines(results, ZoneInfo(query.timezone), now)
-    others = [prompt_block.entity(item, scoring.share(query.shares.entities)) for item in results.entities]
+    bare = {item.entity.id for item in results.entities if not (item.entity.description or item.relations)}
+    others = [
+        prompt_block.entity(item, scoring.share(query.shares.entities))
+        for item in results.entities
+        if item.entity.id not in bare
+    ]
     others += [
         prompt_block.strategy(match, scoring.share(query.shares.strategies) * match.score)
         for match in results.strategies
@@ -105,16 +110,17 @@ def bundle(
         lines = replace(lines, known=block.lines)
     kept = {part: block.lines.get(part, {}) for part in PARTS}
     known = _fact_items(results, scoring, block)
+    entities = tuple(item for item in results.entities if item.entity.id in bare | kept["entities"].keys())
     return Bundle(
         turns=_turn_items(results, passages, block),
         facts=known,
-        entities=tuple(item for item in results.entities if item.entity.id in kept["entities"]),
+        entities=entities,
         strategies=tuple(match for match in results.strategies if match.strategy.id in kept["strategies"]),
         goals=tuple(goal for goal in results.goals if goal.id in kept["goals"]),
         profile=results.profile if kept["user_context"] else None,
         text=block.text(PARTS),
         tokens=block.tokens,
-        metrics=_metrics(query, results, block, ms, facts=len(known)),
+        metrics=_metrics(query, results, block, ms, facts=len(known), entities=len(entities)),
         vector_path=result.vector_path,
         techniques=dict[str, TechniqueUse](result.techniques),
         warnings=tuple(warnings),
@@ -146,13 +152,14 @@ class _Lines:
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
         marks = dict.fromkeys(self.marks(message.hit) for message in kept)
-        return prompt_block.turn_line(turn, text + "".join(marks), self.zone)
+        several = len({conversation_id for conversation_id, _ in self.results.turns}) > 1
+        return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=several)
 
     def _is_above(self, turn: Turn, words: str) -> bool:
-        """Whether an earlier turn of the same day and conversation says this in the block."""
-        said, day = self.known.get("turns", {}), self.day(turn.timestamp)
+        """Whether an earlier turn of the conversation says this in the block."""
+        said = self.known.get("turns", {})
         return any(
-            each.index < turn.index and self.day(each.timestamp) == day and plain(words) in plain(each.text)
+            each.index < turn.index and plain(words) in plain(each.text)
             for place, each in self.results.turns.items()
             if place in said and each.conversation_id == turn.conversation_id
         )
@@ -248,7 +255,13 @@ def _fact_items(results: RecallResults, scoring: _Scoring, block: PromptBlock) -
 
 
 def _metrics(
-    query: RecallQuery, results: RecallResults, block: PromptBlock, ms: Mapping[str, float], *, facts: int
+    query: RecallQuery,
+    results: RecallResults,
+    block: PromptBlock,
+    ms: Mapping[str, float],
+    *,
+    facts: int,
+    entities: int,
 ) -> dict[PartName, PartMetrics]:
     counts = {
         "turns": len(results.turns),
@@ -258,7 +271,8 @@ def _metrics(
         "goals": len(results.goals),
         "user_context": 1 if results.profile else 0,
     }
-    kept = {part: len(block.lines.get(part, {})) for part in PARTS} | {"facts": facts}
+    kept = {part: len(block.lines.get(part, {})) for part in PARTS}
+    kept |= {"facts": facts, "entities": entities}
     return {
         part: PartMetrics(counts[part], kept[part], block.tokens_of(part), ms.get(part, 0.0))
         for part in PARTS

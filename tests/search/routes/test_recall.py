@@ -112,7 +112,7 @@ async def test_markdown_is_one_block(client: AsyncClient, embedder: AngleEmbedde
         "- Ask an agent first (call, then visit); worked 1 of 1 times",
         "",
         "## Said before",
-        f"### {clock():%a %Y-%m-%d} (chat-1)",
+        f"### {clock():%a %Y-%m-%d}",
         "Hal: Where would you go?",
         "Alice: Lisbon is where I want to be",
         "Hal: Noted.",

@@ -53,10 +53,10 @@ async def test_what_was_said_stands_by_day_and_conversation_each_message_once(cl
 
 async def test_days_begin_in_the_time_zone_of_the_request_or_else_of_the_workspace(client: AsyncClient) -> None:
     await tell(client, TALK[3])
-    assert "### Wed 2026-10-14 (flat)" in await block(client, "the flight to Oslo")
-    assert "### Thu 2026-10-15 (flat)" in await block(client, "the flight to Oslo", timezone="Europe/Oslo")
+    assert "### Wed 2026-10-14" in await block(client, "the flight to Oslo")
+    assert "### Thu 2026-10-15" in await block(client, "the flight to Oslo", timezone="Europe/Oslo")
     await client.patch("/v1/workspaces/current", json={"settings": {"timezone": "Asia/Tokyo"}})
-    assert "### Thu 2026-10-15 (flat)" in await block(client, "the flight to Oslo")
+    assert "### Thu 2026-10-15" in await block(client, "the flight to Oslo")
     refused = await client.post("/v1/recall", json={"query": "x", "user_id": "alice", "timezone": "Mars/Olympus"})
     assert (refused.status_code, refused.json()["field"]) == (400, "timezone")
 
@@ -70,6 +70,16 @@ async def test_an_answer_comes_with_its_question_where_that_is_not_above_it(
     assert alone[-1] == "Assistant asked: Shall we say Friday for the handover? User: ok"
     together = await block(client, "the handover")
     assert together[-2:] == ["Assistant: Shall we say Friday for the handover?", "User: ok"]
+
+
+async def test_an_entity_of_which_nothing_is_known_has_no_line(client: AsyncClient) -> None:
+    await client.put("/v1/entities", json={"name": "Oslo", "type": "location", "user_id": "alice"})
+    await tell(client, TALK[3])
+    answer = await body_of(
+        client.post("/v1/recall", json={"query": "When do I land in Oslo?", "user_id": "alice", "format": "markdown"})
+    )
+    assert [each["name"] for each in answer["entities"]] == ["Oslo"]
+    assert "## People and things" not in answer["markdown"]
 
 
 async def test_what_has_a_later_word_says_so_and_the_last_is_the_latest(
