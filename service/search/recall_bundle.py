@@ -120,7 +120,7 @@ def bundle(
         profile=results.profile if kept["user_context"] else None,
         text=block.text(PARTS),
         tokens=block.tokens,
-        metrics=_metrics(query, results, block, ms, facts=len(known), entities=len(entities)),
+        metrics=_metrics(query, results, block, ms, {"facts": len(known), "entities": len(entities)}),
         vector_path=result.vector_path,
         techniques=dict[str, TechniqueUse](result.techniques),
         warnings=tuple(warnings),
@@ -255,13 +255,7 @@ def _fact_items(results: RecallResults, scoring: _Scoring, block: PromptBlock) -
 
 
 def _metrics(
-    query: RecallQuery,
-    results: RecallResults,
-    block: PromptBlock,
-    ms: Mapping[str, float],
-    *,
-    facts: int,
-    entities: int,
+    query: RecallQuery, results: RecallResults, block: PromptBlock, ms: Mapping[str, float], shown: dict[PartName, int]
 ) -> dict[PartName, PartMetrics]:
     counts = {
         "turns": len(results.turns),
@@ -271,8 +265,7 @@ def _metrics(
         "goals": len(results.goals),
         "user_context": 1 if results.profile else 0,
     }
-    kept = {part: len(block.lines.get(part, {})) for part in PARTS}
-    kept |= {"facts": facts, "entities": entities}
+    kept = {part: len(block.lines.get(part, {})) for part in PARTS} | shown
     return {
         part: PartMetrics(counts[part], kept[part], block.tokens_of(part), ms.get(part, 0.0))
         for part in PARTS
