@@ -46,7 +46,7 @@ from service.search.currency import current_first
 from service.search.fusion import Columns, Ranked
 from service.search.preparation import PreparedSearch
 from service.search.signals import QueryContext
-from service.search.statements import candidates, entity_arm, features, later, turn_candidates
+from service.search.statements import candidates, entity_arm, features, turn_candidates
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.features import Features
 from service.search.statements.plan import Candidates
@@ -207,25 +207,20 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         by_id = await _drop_repeated(session, query, rows)
     stopwatch.lap("rows")
     shown = ranked if query.ranking.rerank else _choose_hits(prepared, ranked, by_id)
-    said_later = await _later(session, query, [by_id[_id(hit)] for hit in shown if _id(hit) in by_id], measured, res)
+    said_later = _later(query, [_id(hit) for hit in shown if _id(hit) in by_id], measured, res)
     stopwatch.lap("later")
     return ReadSearch(measured, ranked, by_id, cosines, explained, answer, said_later, next_skip)
 
 
-async def _later(
-    session: Session, query: Query, hits: Sequence[LeanMemory], measured: Measured, res: Resources
+def _later(
+    query: Query, hits: Sequence[UUID], measured: Measured, res: Resources
 ) -> Mapping[UUID, tuple[LaterStatement, ...]]:
     """The later statements about the same thing as each hit; none for a search in the past."""
-    if query.as_of is not None or not hits:
+    if query.as_of is not None:
         return {}
-    features = measured.features
-    best = np.argsort(-np.nan_to_num(features.text_vector, nan=-1.0), kind="stable").tolist()
-    distance = 1 - currency.same_thing_cosine(res.embedder.similarity)
-    turn_ids = set(measured.candidates.arms.get("turns", ()))
-    said = [features.ids[at] for at in best if features.ids[at] not in turn_ids]
-    of_turns = [hit.id for hit in hits if hit.source == "turn"]
-    ids = [hit.id for hit in hits if hit.source == "memory"]
-    return await later.read(session, query.scope.workspace_id, ids, of_turns, said, res.generation, distance=distance)
+    turn_ids = frozenset(measured.candidates.arms.get("turns", ()))
+    least_cosine = currency.same_thing_cosine(res.embedder.similarity)
+    return currency.later_statements(measured.features, hits, turn_ids, least_cosine)
 
 
 def _is_short(ranked: Sequence[Ranked], by_id: LeanMemories, rows: LeanMemories, limit: int) -> bool:

@@ -106,7 +106,6 @@ def choose_features(context: QueryContext, matching_texts: int) -> frozenset[str
     needed = {
         "speaker": bool(parsed.speakers),
         "role": parsed.role is not None,
-        "timestamp": parsed.time is not None or parsed.about_present or on.recency > 0,
         "mentions": parsed.time is not None,
         SHORT_TEXTS: bool(parsed.speakers) or questions.kind(parsed.text) is not None,
         "dated": parsed.asks_when,

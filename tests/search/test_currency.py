@@ -2,13 +2,19 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Hashable, Mapping
+from datetime import UTC, datetime
+from uuid import UUID
 
+import numpy as np
 import pytest
+from pgvector import HalfVector
 
 from service.domain.memory import ScoreTerm
-from service.search.currency import current_first
+from service.search.currency import current_first, later_statements
 from service.search.fusion import Ranked
+from service.search.statements.features import Features
 from tests.search.scores import recomputed
 
 
@@ -44,3 +50,22 @@ def test_what_is_current_comes_first(newer: Mapping[Hashable, list[Hashable]], o
 def test_a_circle_ends() -> None:
     found = current_first(HITS, {"a": ["b"], "b": ["a"]})
     assert sorted(str(each.key) for each in found) == list("abcd")
+
+
+def test_later_statements_are_about_the_same_thing_and_the_latest_come_first() -> None:
+    angles = [0, 10, 20, 30, 90, 15, 5]  # the last but one is a turn, the last one has no vector
+    days = [1, 4, 3, 2, 5, 6, 7]
+    ids = [UUID(int=at) for at in range(1, 8)]
+    sent = [HalfVector([math.cos(math.radians(each)), math.sin(math.radians(each))]).to_binary() for each in angles]
+    column = np.cos(np.radians(angles))
+    features = Features(
+        ids,
+        column,
+        column,
+        column,
+        column,
+        timestamp=[datetime(2026, 1, day, tzinfo=UTC) for day in days],
+        vectors=[*sent[:-1], None],
+    )
+    later = later_statements(features, [ids[0], ids[2], ids[5], ids[6]], {ids[5]}, math.cos(math.radians(25)))
+    assert {ids.index(key): [ids.index(each.id) for each in said] for key, said in later.items()} == {0: [1, 2], 2: [1]}

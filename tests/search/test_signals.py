@@ -57,6 +57,7 @@ def rows(random: Random, terms: list[int], count: int = 60) -> list[Row]:
             "goal_linked": random.random() < 0.1,
             "goal_cosine": maybe(random.uniform(0, 1)),
             "phrasing": maybe(random.choice(["Do you sail? I do, on Sundays.", "I sail.", "You sail, Ines.", "Ahoy!"])),
+            "vectors": None,
             "original_cosine": None,
             "speaker": maybe("Ines"),
             "role": random.choice(["user", "assistant"]),

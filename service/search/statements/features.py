@@ -49,6 +49,8 @@ ALWAYS: Mapping[str, str] = {
             AND gm.goal_id = a.id AND gm.memory_id = m.id)) FROM active_goals a)""",
     "goal_cosine": "near.goal_cosine",
     "phrasing": f"CASE WHEN {HAS_QUESTION} THEN m.content END",
+    "timestamp": 'm."timestamp"',
+    "vectors": "near.vector",
 }
 
 SHORT_TEXTS, SHORT_BYTES = "short_texts", 2_000
@@ -59,7 +61,6 @@ OPTIONAL: Mapping[str, str] = {
     "original_cosine": "near.original_cosine",
     "speaker": "m.speaker",
     "role": "m.role",
-    "timestamp": 'm."timestamp"',
     "mentions": "NULLIF(m.mentions, '[]')",
     "dated": "m.mentions <> '[]'",
     "tagged": "m.tag_prefixes && CAST(:tags AS text[])",
@@ -87,6 +88,7 @@ CROSS JOIN LATERAL (
     SELECT max({cosine}) FILTER (WHERE v.kind = 'text') AS text_vector,
            max({cosine}) FILTER (WHERE v.kind = 'context') AS context_vector,
            max({original}) FILTER (WHERE v.kind = 'text') AS original_cosine,
+           string_agg(halfvec_send(v.embedding), ''::bytea) FILTER (WHERE v.kind = 'text') AS vector,
            max((SELECT max({goal_cosine}) FROM active_goals a)) FILTER (WHERE v.kind = 'text') AS goal_cosine
     FROM ({vectors}) v
 ) near
@@ -102,7 +104,8 @@ class Features:
     without one; `goal_cosine`: to the nearest of them. `phrasing`: the texts that hold a question mark, with
     SHORT_TEXTS the short ones, too. `original_cosine`: to the vector of the query as it was sent, where another one is
     searched with. `ended`: when it stopped being true, by either of its ends; None for a statement about a time that
-    was already past. `dated`: whether it names a time.
+    was already past. `dated`: whether it names a time. `vectors`: those of the texts, as Postgres sends them
+    (vectors.read_units).
     """
 
     ids: Sequence[UUID]
@@ -113,10 +116,11 @@ class Features:
     goal_linked: Sequence[bool | None] = ()
     goal_cosine: Sequence[float | None] = ()
     phrasing: Sequence[str | None] = ()
+    timestamp: Sequence[datetime] = ()
+    vectors: Sequence[bytes | None] = ()
     original_cosine: Sequence[float | None] = ()
     speaker: Sequence[str | None] = ()
     role: Sequence[str | None] = ()
-    timestamp: Sequence[datetime] = ()
     mentions: Sequence[Sequence[Mapping[str, Any]] | None] = ()
     dated: Sequence[bool] = ()
     tagged: Sequence[bool] = ()

@@ -105,7 +105,7 @@ WITH any_term AS MATERIALIZED (
 SELECT c.id AS ids, c.text_lexical, c.context_lexical, c.text_cosine AS text_vector,
        c.context_cosine AS context_vector, c.original_cosine, c."timestamp",
        CASE WHEN octet_length(t.content) <= {short} THEN coalesce(t.shown, t.content) END AS phrasing, t.terms,
-       t.speaker, t.role, counted.total, counted.turns,
+       t.speaker, t.role, (SELECT halfvec_send(v.embedding) FROM ({vector}) v) AS vectors, counted.total, counted.turns,
        CASE WHEN row_number() OVER () = 1 THEN (SELECT json_object_agg(term, texts)::text FROM frequency) END
            AS frequencies,
        CASE WHEN row_number() OVER () = 1 THEN (
@@ -252,6 +252,7 @@ def _score_statement(turns: str, generation: int) -> TextClause:
         share=HELD_SHARE,
         endless=2**31 - 1,
         turn=by_key("turn", "c.id"),
+        vector=by_key("turn_vector", "c.id", key="turn_id", more=f" AND generation = {int(generation)}"),
         generation=int(generation),
         dimensions=TERM_DIMENSIONS,
         idf=IDF_SQL.format(texts="total", frequency="texts"),

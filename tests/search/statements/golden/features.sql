@@ -35,10 +35,11 @@ SELECT m.id AS ids,
             AND gm.goal_id = a.id AND gm.memory_id = m.id)) FROM active_goals a) AS goal_linked,
        near.goal_cosine AS goal_cosine,
        CASE WHEN strpos(m.content, '?') > 0 OR strpos(m.content, '？') > 0 OR strpos(m.content, '؟') > 0 THEN m.content END AS phrasing,
+       m."timestamp" AS timestamp,
+       near.vector AS vectors,
        near.original_cosine AS original_cosine,
        m.speaker AS speaker,
        m.role AS role,
-       m."timestamp" AS timestamp,
        NULLIF(m.mentions, '[]') AS mentions,
        m.mentions <> '[]' AS dated,
        m.tag_prefixes && CAST(:tags AS text[]) AS tagged,
@@ -55,6 +56,7 @@ CROSS JOIN LATERAL (
     SELECT max(1 - (v.embedding <=> :query_vector)) FILTER (WHERE v.kind = 'text') AS text_vector,
            max(1 - (v.embedding <=> :query_vector)) FILTER (WHERE v.kind = 'context') AS context_vector,
            max(1 - (v.embedding <=> :original_vector)) FILTER (WHERE v.kind = 'text') AS original_cosine,
+           string_agg(halfvec_send(v.embedding), ''::bytea) FILTER (WHERE v.kind = 'text') AS vector,
            max((SELECT max(1 - (a.embedding <=> v.embedding)) FROM active_goals a)) FILTER (WHERE v.kind = 'text') AS goal_cosine
     FROM (SELECT * FROM memory_vector WHERE memory_vector.workspace_id = :workspace
         AND memory_vector.memory_id >= x.id
