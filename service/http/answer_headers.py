@@ -46,7 +46,7 @@ METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
 
 
 class AnswerHeaders:
-    """The outermost middleware: adds EVERYWHERE to each response."""
+    """The outermost middleware: adds EVERYWHERE to each response that does not say otherwise."""
 
     def __init__(self, app: ASGIApp) -> None:
         self._app = app
@@ -54,7 +54,8 @@ class AnswerHeaders:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         async def sending(message: Message) -> None:
             if message["type"] == "http.response.start":
-                message["headers"] = [*message.get("headers", ()), *EVERYWHERE]
+                own = dict(message.get("headers", ()))
+                message["headers"] = [*message.get("headers", ()), *(each for each in EVERYWHERE if each[0] not in own)]
             await send(message)
 
         await self._app(scope, receive, sending)

@@ -12,7 +12,7 @@ export const key = {
 /** A refused request: the service's sentence, and the id under which its log has the request. */
 class ApiError extends Error {
   constructor({ status, headers }, problem) {
-    super(problem.detail || problem.error || `The service answered ${status}.`);
+    super(problem.detail || `The service answered ${status}.`);
     this.status = status;
     this.requestId = headers.get("X-Request-ID");
   }
@@ -46,14 +46,11 @@ async function send(method, path, { body, headers, signal } = /** @type {any} */
   }
 }
 
-async function json(...request) {
-  const answer = await send(...request);
-  return answer.status === 204 ? {} : answer.json();
-}
-export const get = (path, query = {}, signal) => json("GET", path + queryString(query), { signal });
-export const post = (path, body = {}, signal) => json("POST", path, { body, signal });
+const json = async (...request) => (await send(...request)).json();
+export const get = (path, query = {}) => json("GET", path + queryString(query));
+export const post = (path, body = {}) => json("POST", path, { body });
 export const patch = (path, body, version) => json("PATCH", path, { body, headers: { "If-Match": `"${version}"` } });
-export const remove = (path) => json("DELETE", path);
+export const remove = (path) => send("DELETE", path);
 
 /** Reads the change feed as it grows, until `signal` is aborted. EventSource could not send the key. */
 export async function follow(after, onChange, signal) {

@@ -1,8 +1,9 @@
 /** What every view uses: the address, the page's context, and loading from the API. */
 
-import { createContext, useContext, useEffect, useRef, useState } from "./vendor/htm-preact.js";
+import { createContext, useContext, useLayoutEffect, useState } from "./vendor/htm-preact.js";
 import { get, queryString } from "./api.js";
 
+const MORE = 200; // rows of each page after the first
 export const SCOPE = ["user_id", "agent_id", "run_id", "channel"];
 
 /** The address after `#`: a path and its parameters. */
@@ -22,32 +23,29 @@ export const scopeOf = (query) => Object.fromEntries(SCOPE.filter((name) => quer
 export const Page = createContext(/** @type {any} */ ({}));
 export const usePage = () => useContext(Page);
 
-/** Loads whenever `inputs` change: `{value, error, reload}`; `load` receives an AbortSignal. */
+/** Loads whenever `inputs` change: `{value, error, reload}`; `edit(value => value)` changes what was loaded. */
 export function useLoaded(load, inputs = []) {
   const [state, setState] = useState(/** @type {any} */ ({}));
   const [round, setRound] = useState(0);
-  useEffect(() => {
-    const controller = new AbortController();
-    const set = (outcome) => controller.signal.aborted || setState(outcome);
-    load(controller.signal).then((value) => set({ value }), (error) => set({ error }));
-    return () => controller.abort();
+  useLayoutEffect(() => {
+    let isCurrent = true;
+    const set = (outcome) => isCurrent && setState(outcome);
+    load().then((value) => set({ value }), (error) => set({ error }));
+    return () => { isCurrent = false; };
   }, [JSON.stringify(inputs), round]);
-  return { ...state, reload: () => setRound((before) => before + 1) };
+  const edit = (change) => setState((now) => ({ ...now, value: change(now.value) }));
+  return { ...state, edit, reload: () => setRound((before) => before + 1) };
 }
 
 /** Loads a list page by page: its rows are the value; `more()` loads the next page, `edit(rows => rows)` changes them. */
 export function usePages(path, query) {
-  const [state, setState] = useState(/** @type {any} */ ({}));
-  const isLoading = useRef(false);
-  const load = async (signal, cursor, rows = []) => {
-    const page = await get(path, { ...query, cursor }, signal);
-    if (!signal?.aborted) setState({ value: [...rows, ...page.results], cursor: page.next_cursor, total: page.total?.value });
-  };
-  const { error, reload } = useLoaded(load, [path, query]);
+  const { value, error, reload, edit } = useLoaded(() => get(path, query), [path, query]);
   const more = async () => {
-    if (!state.cursor || isLoading.current) return;
-    isLoading.current = true;
-    await load(undefined, state.cursor, state.value).finally(() => { isLoading.current = false; });
+    if (!value.next_cursor || value.isLoading) return;
+    value.isLoading = true;
+    const page = await get(path, { ...query, count: "", limit: MORE, cursor: value.next_cursor }).finally(() => { value.isLoading = false; });
+    edit((now) => (now === value ? { ...page, total: value.total, results: [...value.results, ...page.results] } : now));
   };
-  return { ...state, error, reload, more, edit: (change) => setState({ ...state, value: change(state.value) }) };
+  const editRows = (change) => edit((now) => ({ ...now, results: change(now.results) }));
+  return { value: value?.results, cursor: value?.next_cursor, total: value?.total?.value, error, reload, more, edit: editRows };
 }

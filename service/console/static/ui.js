@@ -6,6 +6,6 @@ export * from "./page.js";
 export * from "./words.js";
 export * from "./widgets/dialog.js";
 export * from "./widgets/fields.js";
-export * from "./widgets/forgetting.js";
 export * from "./widgets/lists.js";
 export * from "./widgets/memory.js";
+export * from "./widgets/actions.js";

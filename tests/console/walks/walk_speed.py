@@ -47,7 +47,7 @@ async def _fill(service: Service) -> None:
 
 def _list_ms(call: ApiCaller) -> float:
     began = time.perf_counter()
-    call("GET", "/v1/memories?user_id=many&limit=100&count=true&detail=full")
+    call("GET", "/v1/memories?user_id=many&limit=40&count=true&detail=full")
     return (time.perf_counter() - began) * 1000
 
 
@@ -55,6 +55,8 @@ def test_ten_thousand_memories(service: Service, call: ApiCaller, open_page: Ope
     with ThreadPoolExecutor() as threads:  # Playwright runs a loop in this one
         threads.submit(lambda: asyncio.run(_fill(service))).result()
     page = open_page("/memories?user_id=many")
+    page.locator(".virtual li").first.wait_for()
+    cold = page.evaluate("performance.now()")
     paints = []
     for _ in range(5):
         page.reload()
@@ -64,6 +66,7 @@ def test_ten_thousand_memories(service: Service, call: ApiCaller, open_page: Ope
     painted = sorted(paints)[2]
     frames = page.evaluate(FRAMES)
     print(f"\nlist painted after {painted:.0f} ms, a bare request takes {bare:.0f} ms")
+    print(f"the first visit, with nothing kept by the browser, takes {cold:.0f} ms")
     print(f"a step of scrolling takes {frames[30]:.0f} ms, the slowest {frames[-1]:.0f} ms")
     assert painted < MOST_REQUESTS * bare
     assert page.locator(".virtual li").count() < 60

@@ -42,7 +42,7 @@ def test_a_turn_leads_to_its_memory_and_back(open_page: Open) -> None:
 def test_the_timeline_marks_what_may_be_outdated(open_page: Open) -> None:
     page = open_page("/timeline?user_id=alice")
     line = page.locator("li", has_text="I live in Porto")
-    expect(line.locator("rect.doubtful")).to_be_visible()
+    expect(line.locator("i.doubtful")).to_be_visible()
     page.get_by_label("As known on").press("ArrowLeft")
     expect(page.get_by_text("Nothing was known then.")).to_be_visible()
 

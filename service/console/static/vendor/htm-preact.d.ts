@@ -5,4 +5,5 @@ export declare function createContext<T>(value: T): any;
 export declare function useContext(context: any): any;
 export declare function useState<T = any>(first?: T | (() => T)): [T, (next: any) => void];
 export declare function useEffect(run: () => any, inputs?: any[]): void;
+export declare function useLayoutEffect(run: () => any, inputs?: any[]): void;
 export declare function useRef(first?: any): { current: any };

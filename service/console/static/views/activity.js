@@ -1,13 +1,13 @@
 /** What goes on: changes as they happen, jobs, use of the language model, the audit log. */
 
 import {
-  Facts, Loaded, Table, ago, count, follow, get, html, moment, percent, plural, post, scopeOf, shorten, spaced, useEffect,
-  useLoaded, usePage, usePages, useState,
+  Facts, Loaded, Table, follow, get, html, moment, percent, plural, post, scopeOf, shorten, spaced, useEffect, useLoaded,
+  usePage, usePages, useState,
 } from "../ui.js";
 
 const SHOWN = 40, REFRESH_MS = 5_000;
 
-export function Activity() {
+export default function Activity() {
   const { may } = usePage();
   return html`<div class="columns"><${Feed} /><div>${may("memory:admin") && html`<${Jobs} /><${Budget} />`}${may("audit:read") && html`<${Audit} />`}</div></div>`;
 }
@@ -19,7 +19,7 @@ function Feed() {
     const controller = new AbortController(), { signal } = controller;
     const add = (some) => setChanges((before) => [...some.reverse(), ...before].slice(0, SHOWN));
     const read = async (after) => {
-      const page = await get("/v1/changes", { limit: 1_000, after }, signal);
+      const page = await get("/v1/changes", { limit: 1_000, after });
       add(page.results);
       await (page.has_more ? read(page.next_cursor) : follow(page.next_cursor, (change) => add([change]), signal));
     };
@@ -29,7 +29,7 @@ function Feed() {
   return html`<section><h2>Changes, live</h2>${changes.length === 0 && html`<p class="hint">No changes yet.</p>`}
     <ol class="cards">${changes.map((each) => html`<li key=${each.id}><span class="chip">${each.event.replace("memory.", "")}</span>
       ${" "}<a dir="auto" href=${link(`/memory/${each.memory_id}`, scopeOf(each))}>${shorten(each.memory?.memory || each.memory_id, 140)}</a>
-      ${" "}<span class="hint">${each.user_id} ${ago(each.changed_at)}</span></li>`)}</ol></section>`;
+      ${" "}<span class="hint">${each.user_id} ${moment(each.changed_at)}</span></li>`)}</ol></section>`;
 }
 
 function Jobs() {
@@ -44,19 +44,18 @@ function Jobs() {
       Job: (job) => spaced(job.name),
       State: (job) => html`<span title=${job.reason}>${job.state}, attempt ${job.attempts} of ${job.max_attempts}</span>`,
       Progress: ({ progress }) => progress && `${percent(progress.done / progress.total)}, ${Math.ceil(progress.eta_s || 0)} s left`,
-      Due: (job) => ago(job.due_at),
+      Due: (job) => moment(job.due_at),
     }} />${list.value?.some((job) => job.state === "dead") && html`<button onClick=${retry}>Retry dead jobs</button>`}</section>`;
 }
 
 function Budget() {
-  const loaded = useLoaded((signal) => get("/v1/stats", {}, signal));
-  return html`<section><h2>Language model today</h2><${Loaded} of=${loaded}>${({ model_budget: used }) => (used ? html`<${Facts} facts=${{
-    calls: used.calls, tokens: count(used.prompt_tokens + used.completion_tokens), budget: used.state }} />` : html`<p class="hint">None is used: rules read the messages.</p>`)}<//></section>`;
+  const loaded = useLoaded(() => get("/v1/stats"));
+  return html`<section><h2>Language model today</h2><${Loaded} of=${loaded}>${({ model_budget: used }) => (used
+    ? html`<${Facts} facts=${{ calls: used.calls, tokens: used.prompt_tokens + used.completion_tokens, budget: used.state }} />`
+    : html`<p class="hint">None is used: rules read the messages.</p>`)}<//></section>`;
 }
 
-function Audit() {
-  return html`<section><h2>Audit log</h2><${Table} of=${usePages("/v1/audit", { limit: SHOWN })} label="Audit log" empty="Nothing is recorded." columns=${{
-    When: (each) => moment(each.recorded_at), What: (each) => spaced(each.operation) + (each.success ? "" : " (failed)"),
-    Whose: (each) => each.user_id, Touched: (each) => plural(each.affected_ids.length, "row"),
-  }} /></section>`;
-}
+const Audit = () => html`<section><h2>Audit log</h2><${Table} of=${usePages("/v1/audit", { limit: SHOWN })} label="Audit log" empty="Nothing is recorded." columns=${{
+  When: (each) => moment(each.recorded_at), What: (each) => spaced(each.operation) + (each.success ? "" : " (failed)"),
+  Whose: (each) => each.user_id, Touched: (each) => plural(each.affected_ids.length, "row"),
+}} /></section>`;

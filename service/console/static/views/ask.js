@@ -1,29 +1,23 @@
 /** Search and recall side by side, with why each hit ranks where it does, and how to send the same from a program. */
 
-import {
-  Fields, Form, Loaded, MemoryLink, State, VALID_AT, day, html, percent, plural, post, spaced, useLoaded, usePage,
-} from "../ui.js";
+import { Fields, Form, Loaded, MemoryLink, State, VALID_AT, curl, day, html, percent, plural, post, spaced, useLoaded, usePage } from "../ui.js";
 
-const WEIGHTS = { turns: 0.3, facts: 0.25, entities: 0.2, strategies: 0.15, recency: 0.1 };
-const FIELDS = [
-  { name: "limit", title: "Hits", type: "range", min: 1, max: 50, start: "10" },
-  { name: "max_tokens", title: "Tokens", type: "range", min: 100, max: 4000, step: 100, start: "1000" },
-  ...Object.entries(WEIGHTS).map(([name, weight]) => ({ name, title: `Weight of ${name}`, type: "range", min: 0, max: 1, step: 0.05, start: String(weight) })),
-  VALID_AT,
-];
+const SLIDERS = [
+  { name: "limit", title: "Hits", min: 1, max: 50, start: "10" },
+  { name: "max_tokens", title: "Tokens", min: 100, max: 4000, step: 100, start: "1000" },
+  ...Object.entries({ turns: 0.3, facts: 0.25, entities: 0.2, strategies: 0.15, recency: 0.1 }).map(([name, weight]) => (
+    { name, title: `Weight of ${name}`, min: 0, max: 1, step: 0.05, start: String(weight) })),
+].map((slider) => ({ type: "range", ...slider }));
 
-export function Ask() {
+export default function Ask() {
   const { query, scope, as_of, change } = usePage();
-  const numbers = Object.fromEntries(FIELDS.filter((each) => each.start).map(({ name, start }) => [name, Number(query[name] || start)]));
-  const { limit, max_tokens, ...weights } = numbers;
-  const valid_at = query.valid_at && `${query.valid_at}T12:00:00Z`;
-  const common = { query: query.q, ...scope, limit, as_of, valid_at };
+  const { limit, max_tokens, ...weights } = Object.fromEntries(SLIDERS.map(({ name, start }) => [name, Number(query[name] || start)]));
+  const common = { query: query.q, ...scope, limit, as_of, valid_at: query.valid_at && `${query.valid_at}T12:00:00Z` };
   const search = { ...common, explain: true }, recall = { ...common, max_tokens, weights, format: "markdown" };
-  const loaded = useLoaded(async (signal) => (query.q ? Promise.all([
-    post("/v1/memories/search", search, signal), post("/v1/recall", recall, signal)]) : []), [search, recall]);
+  const loaded = useLoaded(async () => (query.q ? Promise.all([post("/v1/memories/search", search), post("/v1/recall", recall)]) : []), [search, recall]);
   const question = { name: "q", title: "Question", placeholder: "Where does she live?", required: true, wide: true, defaultValue: query.q };
   return html`<${Form} key=${query.q} action="Ask" fields=${[question]} onSend=${({ q }) => change({ q })} />
-    <details open=${FIELDS.some((each) => query[each.name])}><summary>Limits, weights and dates</summary><${Fields} fields=${FIELDS} /></details>
+    <details><summary>Limits, weights and dates</summary><${Fields} fields=${[...SLIDERS, VALID_AT]} /></details>
     <${Loaded} of=${loaded} empty="Ask what an agent would ask before it answers.">${([found, block]) => html`<div class="columns">
       <section><h2>Search</h2><p class="hint">${plural(found.results.length, "hit")} in ${Math.round(found.timings_ms.total)} ms</p>
         <ol class="cards">${found.results.map((hit) => html`<li key=${hit.id}><${MemoryLink} memory=${hit} /><${State} memory=${hit} />
@@ -35,29 +29,23 @@ export function Ask() {
         <${Copy} path="/v1/recall" body=${recall} /></section></div>`}<//>`;
 }
 
-const colour = (at) => `hsl(${160 + at * 53} 45% 42%)`;
+const colour = (at) => ({ background: `hsl(${160 + at * 53} 45% 42%)` });
 
 /** A score as a bar of what each signal adds, and the same as a sum that factors multiply. */
 function Score({ score, explain }) {
   const parts = Object.entries(explain.terms).map(([name, { value, weight }]) => ({ name: spaced(name), part: value * weight }))
     .filter(({ part }) => part > 0).sort((one, other) => other.part - one.part);
-  const sum = parts.reduce((total, { part }) => total + part, 0);
-  let end = 0;
-  const bar = ({ name, part }, at) => {
-    const width = (part / sum) * 100;
-    end += width;
-    return html`<rect fill=${colour(at)} x=${end - width} width=${width} height="8"><title>${name}</title></rect>`;
-  };
-  return html`<figure class="score"><svg viewBox="0 0 100 8" preserveAspectRatio="none" role="img" aria-label=${`Score ${score.toFixed(3)}`}>${parts.map(bar)}</svg>
-    <figcaption><b data-score=${score}>${score.toFixed(2)}</b> = (${parts.map(({ name, part }, at) => html`${at > 0 && " + "}<span data-part=${part}><svg class="key" viewBox="0 0 1 1"><rect fill=${colour(at)} width="1" height="1" /></svg> ${name} ${part.toFixed(2)}</span>`)})
-      ${Object.entries(explain.factors).filter(([, factor]) => factor !== 1).map(([name, factor]) => html` × <span data-factor=${factor}>${spaced(name)} ${factor.toFixed(2)}</span>`)}</figcaption></figure>`;
+  const factors = Object.entries(explain.factors).filter(([, factor]) => factor !== 1);
+  return html`<figure class="score"><div class="bar" role="img" aria-label=${`Score ${score.toFixed(3)}`}>${parts.map(({ part }, at) => html`<i style=${{ ...colour(at), flexGrow: part }} />`)}</div>
+    <figcaption><b data-score=${score}>${score.toFixed(2)}</b> = (${parts.map(({ name, part }, at) => html`${at > 0 && " + "}<span data-part=${part}><i style=${colour(at)} /> ${name} ${part.toFixed(2)}</span>`)})
+      ${factors.map(([name, factor]) => html` × <span data-factor=${factor}>${spaced(name)} ${factor.toFixed(2)}</span>`)}</figcaption></figure>`;
 }
 
 function Copy({ path, body }) {
   const { act } = usePage();
-  const json = JSON.stringify(body), text = JSON.stringify(json), url = location.origin + path; // a JSON string is a Python one too
+  const text = JSON.stringify(JSON.stringify(body)), url = location.origin + path; // a JSON string is a Python one too
   const texts = {
-    curl: `curl -sS ${url} -H "Authorization: Bearer $KEY" -H 'Content-Type: application/json' -d '${json.replaceAll("'", "'\\''")}'`,
+    curl: curl(path, body),
     Python: `import httpx\n\nheaders = {"Authorization": f"Bearer {key}", "Content-Type": "application/json"}\n`
       + `print(httpx.post("${url}", headers=headers, content=${text}).json())`,
     TypeScript: `const headers = { Authorization: \`Bearer \${key}\`, "Content-Type": "application/json" };\n`

@@ -1,17 +1,16 @@
 /** People, places and things around one of them, two relations far. */
 
 import { Fields, Loaded, MemoryLink, VALID_AT, get, html, post, spaced, useEffect, useLoaded, usePage, useState } from "../ui.js";
-import { layOut } from "../widgets/layout.js";
+import { layOut } from "./layout.js";
 
 const MOST_NODES = 150, SIZE = 1000;
 
-export function Graph() {
+export default function Graph() {
   const { scope: { run_id, ...owner }, query: { entity, type, valid_at } } = usePage();
-  const listed = useLoaded(async (signal) => (await post("/v1/entities", { ...owner, limit: 200 }, signal)).results
-    .sort((one, other) => other.mentions - one.mentions), [owner]);
+  const listed = useLoaded(async () => (await post("/v1/entities", { ...owner, limit: 200 })).results.sort((one, other) => other.mentions - one.mentions), [owner]);
   const centre = entity || listed.value?.[0]?.id;
   const asked = { ...owner, ids: centre, depth: 2, limit: MOST_NODES, types: type, valid_at: valid_at && `${valid_at}T12:00:00Z` };
-  const graph = useLoaded(async (signal) => centre && get("/v1/entities/graph", asked, signal), [asked]);
+  const graph = useLoaded(async () => centre && get("/v1/entities/graph", asked), [asked]);
   const types = [...new Set([type, ...(graph.value?.relations || []).map((each) => each.type)])].filter(Boolean).sort();
   return html`<${Loaded} of=${listed} empty="No people, places or projects are known yet. They are read from memories within seconds.">${(entities) => html`
     <${Fields} fields=${[
@@ -22,7 +21,7 @@ export function Graph() {
 
 function Drawing({ nodes, relations, truncated, centre }) {
   const { change } = usePage();
-  const [places, setPlaces] = useState({});
+  const [places, setPlaces] = useState(/** @type {any} */ ({}));
   const [chosen, setChosen] = useState(centre);
   useEffect(() => layOut({ ids: nodes.map((each) => each.id), edges: relations.map((each) => [each.source_id, each.target_id]), centre, size: SIZE }, setPlaces), [nodes]);
   const node = nodes.find((each) => each.id === chosen) || nodes[0];
@@ -34,7 +33,7 @@ function Drawing({ nodes, relations, truncated, centre }) {
       aria-pressed=${each === node} onClick=${() => setChosen(each.id)} onKeyDown=${(event) => event.key === "Enter" && setChosen(each.id)}>
     <circle r=${10 + Math.min(20, 3 * Math.sqrt(each.mentions))} /><text y="-22">${each.name}</text></g>`;
   const isDrawn = nodes.every((each) => places[each.id]);
-  return html`<div class="columns"><svg class="graph" viewBox=${`0 0 ${SIZE} ${SIZE}`} role="group" aria-label="Entities and their relations">
+  return html`<div class="columns"><svg viewBox=${`0 0 ${SIZE} ${SIZE}`} role="group" aria-label="Entities and their relations">
       ${isDrawn && [...relations.map(line), ...nodes.map(circle)]}</svg>
     <section>${truncated && html`<p class="box">Only the ${MOST_NODES} nearest are shown.</p>`}
       <${About} key=${node.id} node=${node} relations=${relations.filter((each) => [each.source_id, each.target_id].includes(node.id))} />
@@ -43,11 +42,10 @@ function Drawing({ nodes, relations, truncated, centre }) {
 
 /** The relations of an entity, and the memories that state them. */
 function About({ node, relations }) {
-  const { link } = usePage();
   const ids = [...new Set(relations.flatMap((each) => each.memory_ids))].slice(0, 50);
-  const loaded = useLoaded(async (signal) => (ids.length ? (await post("/v1/memories/batch/get", { ids }, signal)).results : []), ids);
-  return html`<h2>${node.name}</h2><p class="hint">${node.type}, mentioned ${node.mentions} times. <a href=${link("/ask", { q: node.name })}>Ask about ${node.name}</a></p>
+  const loaded = useLoaded(async () => (ids.length ? (await post("/v1/memories/batch/get", { ids })).results : []), ids);
+  return html`<h2>${node.name}</h2><p class="hint">${node.type}, mentioned ${node.mentions} times</p>
     <ul>${relations.map((each) => html`<li>${each.source} <i>${spaced(each.label)}</i> ${each.target}</li>`)}</ul>
-    <${Loaded} of=${loaded} empty="No memory states a relation of it.">${(found) => html`<h3>Memories that say so</h3>
+    <${Loaded} of=${loaded} empty="No memory states a relation of it.">${(found) => html`<h2>Memories that say so</h2>
       <ul class="cards">${found.map((each) => html`<li><${MemoryLink} memory=${each} /></li>`)}</ul>`}<//>`;
 }

@@ -1,15 +1,10 @@
 /** What could be cleaned up, with reason and size. */
 
-import { Facts, Loaded, count, get, html, plural, post, spaced, useChosen, useLoaded, usePage } from "../ui.js";
+import { Loaded, get, html, plural, post, spaced, useChosen, useLoaded, usePage } from "../ui.js";
 
-const REMEDIES = {
-  join: "Join with the one that is kept", retire: "Retire the older", archive: "Archive", remove_entity: "Remove", queue_embedding: "Embed", retry_job: "Retry",
-};
-const FIGURES = ["archived", "conversations", "entities", "vectors", "pending_embeddings", "dead_jobs"];
-
-export function Health() {
+export default function Health() {
   const { act } = usePage();
-  const loaded = useLoaded((signal) => Promise.all([get("/v1/optimization/report", { limit: 50 }, signal), get("/v1/stats", {}, signal)]));
+  const loaded = useLoaded(() => get("/v1/optimization/report", { limit: 50 }));
   const { chosen, box, clear } = useChosen();
   const apply = () => {
     let decision = "";
@@ -21,10 +16,9 @@ export function Health() {
     }, `${plural(chosen.length, "recommendation")} applied.`, chosen.every((each) => each.is_undoable) ? undo : undefined);
   };
   const finding = (each) => html`<li class="row">${each.change && box(each, each.about)}<div><span dir="auto">${each.about}</span>
-    ${each.kept && html`<p dir="auto">Kept: ${each.kept}</p>`}<p class="hint"><b>${REMEDIES[each.remedy]}.</b> ${each.reason}
-      ${" "}Gain: ${count(each.gain)} ${each.gain_unit}. ${each.is_undoable ? "Can" : "Cannot"} be undone.</p></div></li>`;
-  return html`<${Loaded} of=${loaded}>${([{ sections }, stats]) => html`
-    <${Facts} facts=${{ memories: stats.count, ...Object.fromEntries(FIGURES.map((name) => [spaced(name), stats[name]])) }} />
+    ${each.kept && html`<p dir="auto">Kept: ${each.kept}</p>`}<p class="hint"><b>${spaced(each.remedy)}</b>: ${each.reason}
+      ${" "}Gain: ${each.gain.toLocaleString()} ${each.gain_unit}. ${each.is_undoable ? "Can" : "Cannot"} be undone.</p></div></li>`;
+  return html`<p>Recommended clean-ups. Nothing happens before you apply it.</p><${Loaded} of=${loaded}>${({ sections }) => html`
     ${sections.every((each) => each.total === 0) ? html`<p class="box">Nothing to clean up.</p>`
       : html`<p class="actions"><button class="primary" disabled=${chosen.length === 0} onClick=${apply}>Apply ${chosen.length} selected</button></p>`}
     ${sections.filter((each) => each.total > 0).map((section) => html`<h2>${spaced(section.section)} (${section.total}${!section.is_exact && "+"})</h2>

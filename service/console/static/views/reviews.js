@@ -2,15 +2,15 @@
 
 import { Diff, Loaded, html, moment, post, useChosen, useEffect, usePage, usePages, useState } from "../ui.js";
 
-const KEYS = { a: "accept", r: "reject" };
+const VERBS = { a: "accept", r: "reject" }, STEPS = { j: 1, k: -1 };
 
-export function Reviews() {
+export default function Reviews() {
   const { scope, may, act } = usePage();
   const list = usePages("/v1/reviews", { ...scope, limit: 100 });
   const [at, setAt] = useState(0);
   const { chosen, box, clear } = useChosen();
   const rows = list.value || [];
-  const answer = (verb, some) => act(async () => {
+  const answer = (verb, some) => may("memory:write") && act(async () => {
     for (const review of some) await post(`/v1/reviews/${review.id}/${verb}`);
     clear();
     list.reload();
@@ -18,9 +18,8 @@ export function Reviews() {
   useEffect(() => {
     const press = ({ key, target, ctrlKey, metaKey }) => {
       if (target.matches("input:not([type=checkbox]), select, dialog *") || ctrlKey || metaKey || !rows[at]) return;
-      if (key === "j") setAt(Math.min(at + 1, rows.length - 1));
-      if (key === "k") setAt(Math.max(at - 1, 0));
-      if (KEYS[key] && may("memory:write")) answer(KEYS[key], [rows[at]]);
+      if (STEPS[key]) setAt(Math.max(0, Math.min(at + STEPS[key], rows.length - 1)));
+      if (VERBS[key]) answer(VERBS[key], [rows[at]]);
     };
     addEventListener("keydown", press);
     return () => removeEventListener("keydown", press);

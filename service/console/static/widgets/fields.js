@@ -14,10 +14,11 @@ function Field({ title, options, rows, days, known, wide, onChange, ...input }) 
   const { name, value } = input;
   const change = ({ target }) => onChange?.(target.value.trim());
   const slide = ({ target }) => onChange(Number(target.value) === TODAY ? "" : dateOf(target.value));
-  return html`<label class=${wide || rows ? "wide" : ""}>${title} ${(days || input.type === "range") && html`<b>${value?.slice(0, 10) || "today"}</b>`}
+  const range = days && { min: TODAY + days[0], max: TODAY + days[1], value: value ? Math.floor(Date.parse(value) / DAY_MS) : TODAY };
+  return html`<label class=${(wide || rows) && "wide"}>${title} ${(days || input.type === "range") && html`<b>${value?.slice(0, 10) || "today"}</b>`}
     ${options ? html`<select ...${input} onChange=${change}>${options.map(([each, text]) => html`<option value=${each}>${text}</option>`)}</select>`
       : rows ? html`<textarea ...${input} rows=${rows}>${input.defaultValue}</textarea>`
-        : days ? html`<input type="range" min=${TODAY + days[0]} max=${TODAY + days[1]} value=${value ? Math.floor(Date.parse(value) / DAY_MS) : TODAY} onChange=${slide} />`
+        : days ? html`<input type="range" ...${range} onChange=${slide} />`
           : html`<input ...${input} list=${known && `known-${name}`} onChange=${change} autocomplete="off" />`}
     ${known && html`<datalist id=${`known-${name}`}>${known.map((each) => html`<option value=${each} />`)}</datalist>`}</label>`;
 }

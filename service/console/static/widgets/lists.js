@@ -7,8 +7,10 @@ export function Table({ of, label, columns, empty }) {
   return html`<${Loaded} of=${of} empty=${empty}>${(rows) => html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table>
       <thead><tr>${Object.keys(columns).map((title) => html`<th scope="col">${title}</th>`)}</tr></thead>
       <tbody>${rows.map((row) => html`<tr key=${row.id}>${Object.values(columns).map((cell) => html`<td>${cell(row)}</td>`)}</tr>`)}</tbody></table></div>
-    ${of.cursor && html`<button onClick=${of.more}>Show more</button>`}`}<//>`;
+    <${More} of=${of} />`}<//>`;
 }
+
+export const More = ({ of }) => of.cursor && html`<button onClick=${of.more}>Show more</button>`;
 
 /** Values by their names; those without a value are left out. */
 export function Facts({ facts }) {

@@ -1,6 +1,6 @@
 /** How a memory looks in a list: its text as a link, its state, its tags; and how two texts differ. */
 
-import { day, html, post, shorten, usePage } from "../ui.js";
+import { day, html, shorten, usePage } from "../ui.js";
 
 /** @returns {string} the class and name of its state; "" for a current memory */
 export function stateOf(memory) {
@@ -20,18 +20,6 @@ export function MemoryLink({ memory, most = 300 }) {
   const { link } = usePage();
   const path = memory.source === "turn" ? `/conversation/${memory.conversation_id}` : `/memory/${memory.id}`;
   return html`<a class="text" dir="auto" href=${link(path, { turn: memory.source && memory.id })}>${shorten(memory.memory, most)}</a>`;
-}
-
-/** Brings an archived memory back. A deleted one cannot come back, but its text can be stored again. */
-export function Restore({ memory, onDone }) {
-  const { act, scope } = usePage();
-  const { id, tags, timestamp } = memory;
-  const again = { ...scope, content: memory.memory, tags, timestamp };
-  const run = () => act(async () => {
-    await (memory.deleted_at ? post("/v1/memories", again) : post(`/v1/memories/${id}/restore`));
-    onDone();
-  }, memory.deleted_at ? "Stored again." : "Restored.");
-  return (memory.deleted_at || memory.archived) && html`<button onClick=${run}>${memory.deleted_at ? "Store again" : "Restore"}</button>`;
 }
 
 /** Type, state, categories, and tags that lead to the memories that have them. */

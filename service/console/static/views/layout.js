@@ -14,21 +14,24 @@ export function layOut({ ids, edges, centre, size }, onDone) {
     return { id, x: middle + radius * Math.cos(angle), y: middle + radius * Math.sin(angle), dx: 0, dy: 0 };
   });
   const pairs = edges.map((ends) => ends.map((id) => points.find((each) => each.id === id)));
-  /** Moves two nodes apart; `force` is in distances, negative to move them together. */
+  /** Moves a node away from another; `force` is in distances, negative to move it nearer. */
   const push = (one, other, force) => {
     const x = one.x - other.x, y = one.y - other.y, share = force(Math.max(1, Math.hypot(x, y)));
-    one.dx += x * share; one.dy += y * share;
-    other.dx -= x * share; other.dy -= y * share;
+    one.dx += x * share;
+    one.dy += y * share;
   };
   const within = (value) => Math.min(size - MARGIN, Math.max(MARGIN, value));
   const move = (heat) => {
-    for (const point of points) { point.dx = (middle - point.x) / 50; point.dy = (middle - point.y) / 50; }
-    points.forEach((one, at) => points.slice(at + 1).forEach((other) => push(one, other, (distance) => (ideal / distance) ** 2)));
-    for (const [one, other] of pairs) push(one, other, (distance) => -distance / ideal);
-    for (const point of points.filter((each) => each.id !== centre)) {
-      const length = Math.hypot(point.dx, point.dy) || 1, part = Math.min(length, heat) / length;
-      point.x = within(point.x + point.dx * part);
-      point.y = within(point.y + point.dy * part);
+    for (const one of points) {
+      one.dx = (middle - one.x) / 50;
+      one.dy = (middle - one.y) / 50;
+      for (const other of points) push(one, other, (distance) => (ideal / distance) ** 2);
+    }
+    for (const [one, other] of pairs) for (const ends of [[one, other], [other, one]]) push(...ends, (distance) => -distance / ideal);
+    for (const one of points) {
+      const length = Math.hypot(one.dx, one.dy) || 1, part = one.id === centre ? 0 : Math.min(length, heat) / length;
+      one.x = within(one.x + one.dx * part);
+      one.y = within(one.y + one.dy * part);
     }
   };
   let step = 0, frame = 0;
