@@ -121,12 +121,13 @@ _REPLACED = re.compile(
     r"(?i)\b(?:replaced|swapped|exchanged|traded)(?: out)? (?P<over>[^.;,]{1,60}?) (?:with|by"
     r"|for) (?P<new>[^.;,]{1,60})"
     r"|(?P<was>[^.;,]{1,60}?) (?:was|were|is|are|has been|have been|got) (?:replaced|superseded) (?:by"
-    r"|with) (?P<by>[^.;,]{1,60})"
+    r"|with) (?P<instead>[^.;,]{1,60})"
 )
 _NOT_BUT = re.compile(
     r"(?i)\bnot (?P<over>[^.;,]{1,60}?),? but (?P<new>[^.;,]{1,60})"
-    r"|(?P<now>[^.;,]{1,60}), (?:and )?not (?P<was>[^.;,]{1,60})"
+    r"|(?P<instead>[^.;,]{1,60}), (?:and )?not (?P<was>[^.;,]{1,60})"
 )
+_EXCHANGED = re.compile(r"(?i)instead of|rather than|in place of|replaced|superseded|swapped|exchanged|traded|\bnot ")
 _CHANGES = re.compile(
     r"(?i)\b(?:now|no longer|again|any ?more|instead|new|moved|switch\w*|changed?|cancel\w*|sold|quit|stopped"
     r"|started|left|lost"
@@ -161,12 +162,14 @@ class Spoken:
     statements: tuple[Sentence, ...]
 
     @cached_property
-    def gist(self) -> tuple[frozenset[str], frozenset[str], frozenset[str], dict[str, str]]:
-        """The words of a sentence, its subjects, those that are names, and a value of each kind."""
+    def gist(self) -> tuple[frozenset[str], frozenset[str], frozenset[str], dict[str, str], tuple[bool, bool]]:
+        """The words of a text, its subjects, those that are names, a value of each kind, and whether it tells of a
+        change and of something more."""
         words = frozenset(word for sentence in self.statements for word in sentence.words - OVER_WORDS)
         subjects = frozenset(name for sentence in self.statements for name in sentence.subjects)
         names = subjects - {"user", (self.speaker or "user").casefold()}
-        return words, subjects, names, {value.kind: value.key for value in text_values.find(self.own)}
+        marks = _CHANGES.search(self.own) is not None, _ALSO.search(self.own) is not None
+        return words, subjects, names, {value.kind: value.key for value in text_values.find(self.own)}, marks
 
 
 def relate(
@@ -193,11 +196,6 @@ def relate(
     if change is None or max(len(new.statements), len(old.statements)) > MOST_STATEMENTS:
         return None
     return _UNSURE if outdating.is_likely(signs(new, old, similarity), change) else None
-
-
-def relate_each(pairs: Sequence[tuple[str, str, float]]) -> list[FactLink | None]:
-    """Relates pairs of a newer and an older text with their similarity."""
-    return [relate(newer, older, similarity) for newer, older, similarity in pairs]
 
 
 def differs(one: str, other: str) -> bool:
@@ -229,9 +227,14 @@ def read(text: str) -> Spoken:
 
 def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence:
     said = text[start:end]
-    stems = lexemes(said)
-    denials = sum(stem in _NEGATIONS for stem in stems)
-    return Sentence(said, start, end, frozenset(stems) - _NEGATIONS, denials, _subjects(said, speaker))
+    return Sentence(said, start, end, *_stems(said), _subjects(said, speaker))
+
+
+@lru_cache(maxsize=2_048)
+def _stems(text: str) -> tuple[frozenset[str], int]:
+    """The content stems of a text, and how many of its words deny."""
+    stems = lexemes(text)
+    return frozenset(stems) - _NEGATIONS, sum(stem in _NEGATIONS for stem in stems)
 
 
 def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
@@ -267,8 +270,10 @@ def _says_the_same(new: Spoken, old: Spoken) -> bool:
 def _agrees_to(new: Spoken, old: Spoken) -> bool:
     """Whether somebody only agrees with what the older text says."""
     told = frozenset(lexemes(new.context)) - _FRAME
+    if not told or not answers.only_agrees(new.own):
+        return False
     known = frozenset(lexemes(old.own))
-    return bool(told) and answers.only_agrees(new.own) and told <= known and not _NEGATIONS & known
+    return told <= known and not _NEGATIONS & known
 
 
 def _pronouns(text: str) -> frozenset[str]:
@@ -304,12 +309,10 @@ def _clauses(sentence: str) -> Iterator[str]:
 
 def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
     """Whether a clause says the same of the same subject as the older sentence, but one of the two denies it."""
-    stems = lexemes(clause)
-    denials = sum(stem in _NEGATIONS for stem in stems)
-    new_stems, old_stems = frozenset(stems) - _NEGATIONS, frozenset(lexemes(_LEAD.sub("", was.text))) - _NEGATIONS
+    stems, denials = _stems(clause)
     return (
-        bool(new_stems)
-        and new_stems == old_stems
+        bool(stems)
+        and stems == _stems(_LEAD.sub("", was.text))[0]
         and (denials % 2) != (was.denials % 2)
         and _subjects(clause, speaker) == was.subjects
         and [value.key for value in text_values.find(clause)] == [each.key for each in text_values.find(was.text)]
@@ -349,20 +352,17 @@ def _is_subject_of(before: str, was: Sentence) -> bool:
 def _overs(sentence: str) -> Sequence[tuple[int, str, str | None]]:
     """The parts of a sentence that says that something no longer holds: where this begins, what ended, and what
     replaced it."""
-    return tuple(_find_overs(sentence))
-
-
-def _find_overs(sentence: str) -> Iterator[tuple[int, str, str | None]]:
-    for match in _NO_LONGER.finditer(sentence):
-        yield match.start(), _TAIL.sub("", match["over"]), None
-    for match in _FROM_TO.finditer(sentence):
-        yield match.start(), match["over"], match["new"]
-    for match in _INSTEAD.finditer(sentence):
-        yield 0, match["over"], match["new"]
-    for match in _REPLACED.finditer(sentence):
-        yield (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["by"])
-    for match in _NOT_BUT.finditer(sentence):
-        yield (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["now"])
+    ended = [(each.start(), _TAIL.sub("", each["over"]), None) for each in _NO_LONGER.finditer(sentence)]
+    moved = [(each.start(), each["over"], each["new"]) for each in _FROM_TO.finditer(sentence)]
+    if not _EXCHANGED.search(sentence):  # the other patterns take long to find that they do not match
+        return [*ended, *moved]
+    put_last = [(0, each["over"], each["new"]) for each in _INSTEAD.finditer(sentence)]
+    exchanged = [
+        (each.start(), each["over"], each["new"]) if each["over"] else (0, each["was"], each["instead"])
+        for pattern in (_REPLACED, _NOT_BUT)
+        for each in pattern.finditer(sentence)
+    ]
+    return [*ended, *moved, *put_last, *exchanged]
 
 
 def _of_subjects(said: Sentence) -> frozenset[str]:
@@ -382,17 +382,13 @@ def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
     """Whether the newer text corrects the older sentence: it quotes it, or replaces the one value in it."""
     told, own = ADDED.sub("", was.text), ADDED.sub("", new.own)
     if new.context:
-        return _elided(new.context).fullmatch(told) is not None
+        any_value = ".{1,60}".join(map(re.escape, new.context.split("\u2026")))  # where one was left out
+        return re.fullmatch(rf"\W*{any_value}\W*", told, re.DOTALL) is not None
     new_values, old_values = text_values.find(own), text_values.find(told)
     same = {value.key for value in new_values} & {old_value.key for old_value in old_values}
     kinds = {value.kind for value in new_values if value.key not in same}
     meant = [value for value in old_values if value.kind in kinds and value.key not in same]
     return len(meant) == 1 and bool(frozenset(lexemes(_LEAD.sub("", own))) & was.words)
-
-
-def _elided(context: str) -> re.Pattern[str]:
-    """A pattern for a quoted context, in which any value may stand where one was left out."""
-    return re.compile(r"\W*" + ".{1,60}".join(map(re.escape, context.split("\u2026"))) + r"\W*", re.DOTALL)
 
 
 def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:
@@ -426,7 +422,7 @@ def _struck(old: Spoken, places: Iterable[int]) -> str:
 
 def signs(new: Spoken, old: Spoken, similarity: float) -> tuple[float, ...]:
     """The signs in the words of two texts that the newer one outdates the older, as `outdating` weighs them."""
-    (words, subjects, names, values_now), (known, others, named, values_then) = new.gist, old.gist
+    (words, subjects, names, values_now, marks), (known, others, named, values_then, _) = new.gist, old.gist
     shared = len(words & known)
     return (
         similarity,
@@ -441,5 +437,5 @@ def signs(new: Spoken, old: Spoken, similarity: float) -> tuple[float, ...]:
         len(subjects) > len(names) and len(others) > len(named),  # both are about their speakers
         sum(sentence.denials for sentence in (*new.statements, *old.statements)) % 2,
         any(values_then.get(kind, key) != key for kind, key in values_now.items()),
-        *(bool(pattern.search(new.own)) for pattern in (_CHANGES, _ALSO)),
+        *marks,
     )

@@ -7,7 +7,9 @@ What somebody can have several of, events, and measurements, which differ by the
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import lru_cache
 
 from service.language import text_values
 from service.language.lexemes import lexemes
@@ -73,7 +75,8 @@ def _stands_in(value: str, text: str) -> bool:
     return re.search(rf"(?<!\w){re.escape(value)}(?!\w)", text.casefold()) is not None
 
 
-def fillings(sentence: str, speaker: str | None) -> list[Filled]:
+@lru_cache(maxsize=1_024)
+def fillings(sentence: str, speaker: str | None) -> Sequence[Filled]:
     """The slots that a sentence fills, if it says nothing else. `speaker`: who says it, None for nobody in
     particular."""
     bare = _LEAD.sub("", sentence).strip()

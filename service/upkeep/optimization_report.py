@@ -129,7 +129,7 @@ async def _redundant(
     """The pairs whose memories say the same, by place."""
     whole = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, by_id)) == 2]
     texts = [(newer.text, older.text, float(pair.detail["similarity"])) for pair, older, newer in whole]
-    links = await res.rules.run(compare.relate_each, texts) if texts else []
+    links = await res.rules.run(lambda: [compare.relate(*each) for each in texts]) if texts else []
     redundant = {}
     for (pair, older, newer), link in zip(whole, links, strict=True):
         if link is None or link.kind is not LinkKind.SAME:
