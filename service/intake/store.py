@@ -7,7 +7,7 @@ its own, and each item has its own answer.
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
 from service.domain.draft import Draft, EmbeddingStatus
@@ -22,8 +22,9 @@ from service.memories.store import NewText, rules_decide, store_draft, store_tex
 from service.runtime.resources import Resources
 from service.runtime.transactions import DecisionOutdated, refuse_repeated
 
-TEXTS_PER_TRANSACTION = 100
-"""Texts in one transaction, which holds the scope's lock for some tenths of a second."""
+TEXTS_PER_TRANSACTION = 50
+"""Texts in one transaction, which holds the scope's lock for a tenth of a second or two: the next ones are embedded
+in that time."""
 
 CONCURRENCY = 4
 """Items of a batch that wait for models or the database by themselves."""
@@ -65,8 +66,8 @@ class _BatchRun:
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def run(self) -> None:
-        """Stores the texts of a scope in order, TEXTS_PER_TRANSACTION together, so that each group sees the memories of
-        those before it."""
+        """Stores the texts of a scope in order, TEXTS_PER_TRANSACTION together, so that each part sees the memories of
+        those before it; later parts pass the stages of their texts alone while earlier ones are written."""
         scopes: dict[Scope, list[int]] = {}
         for number, item in self._items.items():
             if isinstance(item.draft, Draft) and self._may_share(item.draft):
@@ -83,13 +84,15 @@ class _BatchRun:
         return not (asks or options.dry_run or options.embed_later or draft.given.id)
 
     async def _in_parts(self, numbers: Sequence[int]) -> None:
-        for start in range(0, len(numbers), TEXTS_PER_TRANSACTION):
-            await self._together(numbers[start : start + TEXTS_PER_TRANSACTION])
-
-    async def _together(self, numbers: Sequence[int]) -> None:
         until = None if self._ends is None else (asyncio.get_running_loop().time() + self._ends) / 2
-        read = await asyncio.gather(*(self._read(number, until) for number in numbers))
-        drafts = {number: draft for number, draft in zip(numbers, read, strict=True) if draft is not None}
+        async with asyncio.TaskGroup() as group:
+            reads = {number: group.create_task(self._read(number, until)) for number in numbers}
+            for start in range(0, len(numbers), TEXTS_PER_TRANSACTION):
+                part = numbers[start : start + TEXTS_PER_TRANSACTION]
+                drafts = {number: draft for number in part if (draft := await reads[number])}
+                await self._together(part, drafts)
+
+    async def _together(self, numbers: Sequence[int], drafts: Mapping[int, Draft]) -> None:
         short = [number for number, draft in drafts.items() if rules_decide(draft, self._res)]
         if len(short) > 1 and all(drafts[each].embedding_status is EmbeddingStatus.STORED for each in short):
             texts = [NewText(drafts[number], self._items[number].request) for number in short]
