@@ -33,7 +33,7 @@ SHORT_ID = 12
 
 
 def set_up(settings: Settings) -> None:
-    """Routes structlog and the standard library's loggers to one place. Call once per process."""
+    """Writes the lines of structlog and of the standard library's loggers alike. Call once per process."""
     level = settings.server.log_level
     shared: list[structlog.typing.Processor] = [
         structlog.contextvars.merge_contextvars,
@@ -41,8 +41,8 @@ def set_up(settings: Settings) -> None:
         structlog.processors.TimeStamper(fmt="iso", utc=True),
     ]
     structlog.configure(
-        processors=[*shared, structlog.stdlib.ProcessorFormatter.wrap_for_formatter],
-        logger_factory=structlog.stdlib.LoggerFactory(),
+        processors=[*shared, *_renderer()],
+        logger_factory=structlog.WriteLoggerFactory(sys.stderr),  # not by way of the standard library, at twice the CPU
         wrapper_class=structlog.make_filtering_bound_logger(logging.getLevelName(level.upper())),
         cache_logger_on_first_use=True,
     )
