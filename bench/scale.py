@@ -226,7 +226,7 @@ Sent = tuple[str, tuple[Any, ...]]
 async def _recorded(database: Database) -> AsyncIterator[list[Sent]]:
     """What is sent inside the block on the only connection of the pool."""
     sent: list[Sent] = []
-    async with database.engine.connect() as session:
+    async with database.read() as session:
         raw = await driver(session)
     with raw.query_logger(lambda asked: sent.append((asked.query, asked.args))):
         yield sent

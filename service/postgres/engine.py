@@ -1,4 +1,4 @@
-"""The pool of connections, the beginning and end of transactions, and driver errors as ours.
+"""The beginning and end of transactions on the connections of a pool, and driver errors as ours.
 
 `Database.begin(workspace)` and `.read(workspace)` open one short transaction with the workspace set for row-level
 security: BEGIN and all settings travel in one simple-protocol string, so a read costs three round trips. Settings are
@@ -15,17 +15,14 @@ from collections.abc import AsyncIterator
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, cast
+from typing import TYPE_CHECKING, Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 import sqlalchemy.exc
 from pydantic_core import from_json
-from sqlalchemy import AsyncAdaptedQueuePool, event
+from sqlalchemy import NullPool, event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
-from sqlalchemy.pool import ConnectionPoolEntry
-from sqlalchemy.util.concurrency import greenlet_spawn
-from sqlalchemy.util.queue import Empty
 
 from service.domain.access import NO_WALL, Wall
 from service.domain.errors import (
@@ -35,10 +32,11 @@ from service.domain.errors import (
 )
 from service.domain.scope import NIL_WORKSPACE
 from service.kit.deadline import NEVER, Deadline
-from service.observability.measured import Timed, TimedConnection
+from service.observability.measured import Timed
 from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
 from service.postgres import plans, roles, times, vectors, walls
 from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translate, translated_errors, unavailable
+from service.postgres.pool import ConnectionPool, PooledConnection
 
 if TYPE_CHECKING:
     from service.postgres.replicas import RequestPosition
@@ -49,7 +47,7 @@ _open: ContextVar[int] = ContextVar("open_sessions", default=0)
 """Transactions open in this task. A context variable, because the fakes of the tests read it to find calls of a model
 inside a transaction, and have the interface of a model."""
 
-USED_AT, WALLED = "used_at", "walled"
+WALLED = "walled"
 BEGIN, LOCKED, COMMIT = "begin", "begin.locked", "commit"
 """The name of these transactions among the timed statements."""
 
@@ -84,16 +82,6 @@ def in_transaction() -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class PoolState:
-    """Connections that there may be, are in use and idle; transactions that wait for one, or just get it."""
-
-    size: int
-    in_use: int
-    idle: int
-    waiting: int
-
-
-@dataclass(frozen=True, slots=True)
 class Access:
     """How a process connects: `url` for SQLAlchemy, and whether through a pooler in transaction mode."""
 
@@ -101,31 +89,10 @@ class Access:
     pooled: bool = False
 
 
-class ShrinkingPool(AsyncAdaptedQueuePool):
-    """The usual pool of an asynchronous engine, which can also close connections that it does not need."""
-
-    def close_idle(self, idle_s: float, keep: int) -> int:
-        """Closes connections idle for `idle_s`, except the `keep` used last; returns how many."""
-        idle, since = list[ConnectionPoolEntry](), time.monotonic() - idle_s
-        with suppress(Empty):
-            while True:
-                idle.append(self._pool.get(block=False))  # the one used last comes first
-        spare = [entry for at, entry in enumerate(idle) if at >= keep and entry.info.get(USED_AT, 0.0) <= since]
-        for each in reversed(idle):
-            if each not in spare:
-                self._pool.put(each, block=False)
-        for _ in spare:
-            self._dec_overflow()  # before anything is awaited, so that another connection may be opened from here on
-        for each in spare:
-            each.close()
-        return len(spare)
-
-
 @dataclass(slots=True)
 class _Shared:
-    """What all views of a database have in common. `waiting`: transactions that wait for a connection."""
+    """What all views of a database have in common."""
 
-    waiting: int = 0
     write_refusal: str | None = None
 
 
@@ -134,11 +101,11 @@ class Database:
     each job has its own view (`within`)."""
 
     def __init__(
-        self, engine: AsyncEngine, *, pool_size: int, lock_timeout_s: float, statement_timeout_s: float
+        self, engine: AsyncEngine, pool: ConnectionPool, *, lock_timeout_s: float, statement_timeout_s: float
     ) -> None:
         self.engine = engine
+        self.pool = pool
         self._shared = _Shared()
-        self._pool_size = pool_size
         self._wall: Wall | None = NO_WALL
         self._deadline = NEVER
         self._position: RequestPosition | None = None
@@ -160,11 +127,7 @@ class Database:
     ) -> Database:
         engine = create_async_engine(
             access.url,
-            poolclass=ShrinkingPool,
-            pool_size=pool_size,
-            max_overflow=0,
-            pool_use_lifo=True,  # the connection used last has these statements prepared
-            pool_timeout=pool_timeout_s,
+            poolclass=NullPool,  # ours keeps the sessions, too
             hide_parameters=True,  # an error that is logged must not hold memory text
             isolation_level="AUTOCOMMIT",  # BEGIN and COMMIT are ours, see _transaction
             pool_reset_on_return=None,  # and so is ROLLBACK
@@ -172,7 +135,8 @@ class Database:
             connect_args=connect_arguments(access),
         )
         event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_teach))
-        return cls(engine, pool_size=pool_size, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
+        pool = ConnectionPool(engine, size=pool_size, timeout_s=pool_timeout_s)
+        return cls(engine, pool, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
 
     def within(
         self, wall: Wall | None, deadline: Deadline = NEVER, position: RequestPosition | None = None
@@ -256,7 +220,7 @@ class Database:
     async def vacuum(self, table: str) -> None:
         """Runs VACUUM, outside a transaction and without a time limit. `table`: its name as SQL writes it."""
         with translated_errors():
-            connection = await self.engine.connect()
+            connection = await self._free_connection()
             try:
                 await (await driver(connection)).execute(f"VACUUM {table}")
             except BaseException:
@@ -314,7 +278,7 @@ class Database:
         """A connection with its transaction begun. Connections that died in the pool, perhaps all of them, are
         replaced: nothing was sent yet."""
         with translated_errors():
-            for left in range(self._pool_size, -1, -1):
+            for left in range(self.pool.size, -1, -1):
                 connection = await self._free_connection()
                 try:
                     with Timed(LOCKED if locks else BEGIN):
@@ -322,7 +286,7 @@ class Database:
                         await (await driver(connection)).execute(opening)
                     if locks:
                         SCOPE_LOCK_WAIT.observe(time.perf_counter() - began)
-                    connection.info.update({USED_AT: time.monotonic(), WALLED: bool(self._wall)})
+                    connection.info[WALLED] = bool(self._wall)
                     return connection
                 except Exception as exc:
                     lost = is_lost(exc, connection)
@@ -336,31 +300,18 @@ class Database:
                     raise
         raise AssertionError("unreachable")
 
-    async def _free_connection(self) -> Session:
+    async def _free_connection(self) -> PooledConnection:
         """A connection of the pool, once one is free."""
-        self._shared.waiting += 1
         began = time.perf_counter()
         try:
-            return await TimedConnection(self.engine)
+            return await self.pool.take()
         except (sqlalchemy.exc.DBAPIError, asyncpg.PostgresError) as exc:  # for whatever reason
             raise unavailable("unreachable") from exc
         finally:
-            self._shared.waiting -= 1
             POOL_WAIT.observe(time.perf_counter() - began)
 
-    @property
-    def pool(self) -> PoolState:
-        """The connections of this moment."""
-        pool = cast(ShrinkingPool, self.engine.pool)
-        return PoolState(self._pool_size, pool.checkedout(), pool.checkedin(), self._shared.waiting)
-
-    async def close_idle(self, idle_s: float, *, keep: int) -> int:
-        """Closes connections idle for `idle_s`, all but `keep`, and returns how many: each takes 7 to 15 MB of the
-        server's memory, and a new one some 25 ms."""
-        closed: int = await greenlet_spawn(cast(ShrinkingPool, self.engine.pool).close_idle, idle_s, keep)
-        return closed
-
     async def close(self) -> None:
+        await self.pool.close()
         await self.engine.dispose()
 
 

@@ -81,7 +81,7 @@ class Replica:
             await find_access(url, wanted_role=APP, pooled=pooled)
             self._is_checked = True
         self.replayed = await self._watcher.ask(REPLAYED)
-        await self.database.close_idle(IDLE_S, keep=1)
+        await self.database.pool.close_idle(IDLE_S, keep=1)
 
     async def await_position(self, position: int) -> None:
         """Looks again and again until it has replayed the position. However many wait, one of them looks."""

@@ -139,7 +139,7 @@ async def given_back(database: Database, end_idle: EndIdle, *, keep: int) -> Asy
 
 async def give_back(database: Database, end_idle: EndIdle, *, keep: int, idle_s: float = IDLE_S) -> int:
     """Releases connections and processes that were unused for `idle_s`; returns how many."""
-    ended = await database.close_idle(idle_s, keep=keep) + await end_idle(idle_s)
+    ended = await database.pool.close_idle(idle_s, keep=keep) + await end_idle(idle_s)
     if ended:
         await asyncio.to_thread(garbage.trim)
     return ended

@@ -43,14 +43,15 @@ async def test_every_connection_of_the_pool_has_searched_before_the_first_reques
     fresh: Resources, tenant: Tenant
 ) -> None:
     await warmup.connections(fresh, 3)
-    connections = [await fresh.db.engine.connect() for _ in range(3)]
+    connections = [await fresh.db.pool.take() for _ in range(3)]
     assert [await each.scalar(PREPARED) for each in connections] == [1, 1, 1]
     for each in connections:
         await each.close()
 
     sent: list[str] = []
-    async with fresh.db.engine.connect() as connection:
-        raw = await driver(connection)
+    connection = await fresh.db.pool.take()
+    raw = await driver(connection)
+    await connection.close()
     with raw.query_logger(lambda asked: sent.append(asked.query)):
         await search.search(Query(Scope(tenant.workspace_id, user_id="ada"), warmup.QUERY_TEXT, 10), fresh)
     assert any("active_goals" in each for each in sent), "the same connection"

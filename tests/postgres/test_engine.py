@@ -12,6 +12,7 @@ from service.domain.access import Right
 from service.postgres.engine import Database, driver, in_transaction
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
+from tests.support.connections import pooled
 
 
 async def test_a_new_key_is_found_by_its_secret_only(database: Database) -> None:
@@ -25,7 +26,7 @@ async def test_a_new_key_is_found_by_its_secret_only(database: Database) -> None
 
 
 async def test_a_transaction_without_a_workspace_is_an_error_not_an_empty_answer(database: Database) -> None:
-    async with database.engine.connect() as connection:
+    async with pooled(database) as connection:
         with pytest.raises(Exception, match=r"loxodon.workspace|invalid input syntax for type uuid"):
             await connection.execute(text("SELECT count(*) FROM memory"))
 
@@ -35,7 +36,7 @@ async def test_a_pooled_connection_forgets_the_last_workspace(database: Database
         async with database.read(other) as session:
             seen = await session.scalar(text("SELECT current_setting('loxodon.workspace')"))
         assert seen == str(other)
-    async with database.engine.connect() as connection:
+    async with pooled(database) as connection:
         left = await connection.scalar(text("SELECT current_setting('loxodon.workspace', true)"))
     assert not left
 
@@ -69,7 +70,7 @@ async def test_a_failed_block_rolls_back(database: Database, workspace: UUID) ->
 async def test_connections_that_died_in_the_pool_are_replaced(owner_url: str) -> None:
     access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=3, pool_timeout_s=5)
-    connections = [await database.engine.connect() for _ in range(3)]
+    connections = [await database.pool.take() for _ in range(3)]
     pids = [await each.scalar(text("SELECT pg_backend_pid()")) for each in connections]
     for each in connections:
         await each.close()
@@ -85,7 +86,7 @@ async def test_connections_that_died_in_the_pool_are_replaced(owner_url: str) ->
 async def test_the_connection_used_last_is_used_first(owner_url: str) -> None:
     access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
     database = Database.open(access, pool_size=3, pool_timeout_s=5)
-    connections = [await database.engine.connect() for _ in range(3)]
+    connections = [await database.pool.take() for _ in range(3)]
     for each in connections:
         await each.close()
     seen = set()

@@ -31,6 +31,7 @@ from service.postgres.roles import APP, OWNER
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.support.application import Tables, client_of, serving
+from tests.support.connections import pooled
 
 MINE, THEIRS = "Waters the cactus on Mondays", "Hides the ledger behind the stove"
 SCOPE = {"user_id": "iris"}
@@ -245,7 +246,7 @@ async def test_nothing_is_left_on_a_connection(narrow: Database, tenant: Tenant,
     """After a failure, and after a cancellation between and in the middle of statements, BEGIN included."""
 
     async def clean() -> None:
-        async with narrow.engine.connect() as connection:
+        async with pooled(narrow) as connection:
             assert not await connection.scalar(text("SELECT current_setting('loxodon.workspace', true)"))
             assert await connection.scalar(text("SELECT pg_current_xact_id_if_assigned()")) is None
             with pytest.raises(Exception, match=r"loxodon.workspace|invalid input syntax"):

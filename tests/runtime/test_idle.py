@@ -11,7 +11,7 @@ import pytest
 from bench.superuser import login_url
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.text import CleanText
-from service.postgres.engine import Database, ShrinkingPool, driver
+from service.postgres.engine import Database, driver
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
 from service.providers.embedder_process import EmbedderProcess
@@ -56,13 +56,12 @@ async def test_connections_are_closed_but_those_used_last(pool: Database) -> Non
 
 
 async def test_connections_in_use_stay(pool: Database) -> None:
-    assert isinstance(pool.engine.pool, ShrinkingPool)
     async with pool.read(NIL_WORKSPACE) as session:
         await _use(pool, 4)
-        assert await pool.close_idle(0, keep=0) == 4
-        assert pool.engine.pool.checkedin() == 0
+        assert await pool.pool.close_idle(0, keep=0) == 4
+        assert pool.pool.idle == 0
         assert (await driver(session)).is_in_transaction()
-    assert pool.engine.pool.checkedin() == 1
+    assert pool.pool.idle == 1
 
 
 async def test_a_lent_embedder_gives_the_same_vectors() -> None:

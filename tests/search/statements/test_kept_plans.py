@@ -21,6 +21,7 @@ from service.postgres.roles import APP
 from service.runtime.resources import Resources
 from tests.conftest import Tenant, open_as
 from tests.support.application import Tables
+from tests.support.connections import pooled
 from tests.support.scripted_model import ConversationScript, with_scripted_model
 from tests.support.tasks import work
 
@@ -50,7 +51,7 @@ async def _kept(database: Database) -> dict[str, list[str]]:
     found: dict[str, list[str]] = {}
     async with AsyncExitStack() as stack:
         for _ in range(10):
-            connection = await stack.enter_async_context(database.engine.connect())
+            connection = await stack.enter_async_context(pooled(database))
             raw = (await connection.get_raw_connection()).driver_connection
             assert raw is not None
             found |= {row["statement"]: row["types"] for row in await raw.fetch(KEPT)}
