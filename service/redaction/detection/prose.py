@@ -1,8 +1,8 @@
 """Secrets that sentences give away, and where such a secret ends.
 
-"My password is sunshine", "use sunshine as the password", "what was it?" and the answer, "I changed it to sunshine".
-But a sentence may also continue about the password ("is too short", "is in the vault"). A fixed list of such words, and
-the text after the word, distinguish the two: a secret is at the end of its clause.
+"My password is sunshine", "use sunshine as the password". But a sentence may also continue about the password ("is too
+short", "is in the vault"). A fixed list of such words, and the text after the word, distinguish the two: a secret is at
+the end of its clause.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from collections.abc import Iterator
 
 from service.redaction.detection import names
 from service.redaction.detection.findings import PASSWORD, Finding
-from service.redaction.detection.value_shapes import is_mixed, is_plain_word, names_a_secret, stands_for_something
+from service.redaction.detection.value_shapes import is_mixed, names_a_secret, stands_for_something
 
 _CLAUSE = re.compile(
     r"(?:(?! (?:lol|haha|btw|fyi|thx|thanks)\b| [-\u2013\u2014#] | // )[^.!?;,\n\"'`<>()\[\]{}|=:\\]){1,90}+"
@@ -111,45 +111,6 @@ _AFTER_VALUE = re.compile(
 )
 _LAST_RUN = re.compile(r"[^\s\"'`(]{4,64}$")
 _LAST_QUOTED = re.compile(r"[\"\u201c\u00ab]([^\"\u201c\u201d\u00ab\u00bb\n]{4,64})[\"\u201d\u00bb]$")
-# A question for it, and the answer on the next line.
-_SECRET = (
-    rf"(?:{names.PASSWORD_WORD}|pw|pin|passcode|(?:door|alarm|gate|access|entry|safe|lock|garage) code"
-    rf"|code (?:for|to|of) (?:the|my)|log-?in|creds|credentials)"
-)
-_QUESTION = re.compile(
-    rf"(?m)^(?P<asked>[^\n?\0]{{0,160}}?\b{_SECRET}\b[^\n?\0]{{0,60}})(?:\?[^\n\w]{{0,4}}(?:\n+|[ ])|\0)"
-    r"(?P<who>[ \t>*-]{0,4}(?:[\w .,()\[\]:-]{1,30}(?::|>) ?)?)"
-    r"(?P<lead>(?:[\w', ]{1,40}?\b(?:is|was|it'?s|be|use|try|said|ist|war|est|es):? "
-    r"|[^\n\"'?:]{1,40}: )?(?:[\w',]{1,12}[,:.!-]{1,2} )?(?:(?:it'?s|it is|it was|try|use|still|should be"
-    r"|it should be|i think it'?s|i think|i set it to|i used|you said|you told me|i said"
-    r"|es ist|ist|immer noch|noch|c'est|es|\u00e8|sigue siendo|toujours)(?: still| now| just)? ?)*:?\s?)"
-    rf"(?P<user>(?:user |login )?[\w.@+-]{{2,60}}(?: ?/ ?| and |, (?:pw |password )?|:))?{_VALUE.format('answer')}"
-)
-_UNMARKED = re.compile(
-    rf"(?m)^((?:[\w .]{{1,20}}: ?)?(?:what'?s|what (?:is|was)|which|(?:send|remind|tell|give) me|need"
-    rf"|wie (?:ist|war|lautet))\b[^\n?]{{0,80}}?\b{_SECRET}\b[^\n?]{{0,40}})\n"
-)
-_ASKS_FOR = re.compile(rf"\b(?:what'?s?|which|remind|send)\b.*\b(?:{names.PASSWORD_WORD}|pw|pin)\b")
-_ASKS_OTHER = re.compile(
-    r"(?i)^\W*(?:did|does)\b|\b(?:who|where|when|why|how|policy|rules?|forgot\w*|lost|change|reset|manager|wo"
-    r"|wer|wann|qui|d\u00f3nde)\b"
-)
-# "changed it to X", "the old one was X", "told her to use X", "it's X now" in a text about a password.
-_CHANGED = re.compile(
-    r"\b(?:(?:changed|change|reset|set|updated|switched|swapped|made|rotated|turned)(?: it| that| this| them"
-    r"| both| hers| his| mine)(?: back)? (?:to|into)"
-    r"|(?:changed|set|reset|updated) (?:my|the|his|her|our|their) (?:\w+ ){0,2}(?:log-?in|pin|account) to"
-    r"|(?P<one>(?:old|new|current|previous|other|first|second|temporary|latest|next|last|right"
-    r"|correct) one(?: there)?(?: (?:is|was)(?: now)?|:))"
-    r"|(?:told|asked|advised) (?:her|him|them|\w+) to (?:use|try|take|enter|type)|(?:replaced (?:it )?with"
-    r"|went (?:back to|with)|settled on|made it)|(?:new|old|neu|alt|nueva|vieja):|(?:from now on|instead|now"
-    r"|just|please),? (?:use|try|type|enter)"
-    r"|(?P<its>(?:it'?s|it is|it was|that's) now|now it'?s|(?:gave|sent|texted) (?:her|him|them)|now it is"
-    r"|es ist jetzt|c'est maintenant|ahora es|it'?s|it is|it was)) "
-    rf"{_VALUE.format('changed')}(?P<now> now\b)?"
-)
-_TOPIC = re.compile(rf"\b{_SECRET}")
-_TOPIC_CHARS = 200
 
 
 def is_going_on(word: str) -> bool:
@@ -208,34 +169,16 @@ def secret_end(
 
 
 def find(text: str, low: str) -> Iterator[Finding]:
-    """Passwords named before the word is said, in the answer to a question, or after a change was announced."""
-    if not _TOPIC.search(low):
-        if names.are_in(low):
-            yield from _reversed(text, low)
-        return
-    for match in _BEFORE.finditer(low):
-        old = match["old"] or match["oldq"]
-        yield from _given(text, match, ("typed", "asked", "first", "old"), plain=not old)
-    yield from _reversed(text, low)
-    asked = _UNMARKED.sub(lambda match: match[1] + "\0", low) if "\n" in low else low
-    if "?" in asked or "\0" in asked:
-        for match in _QUESTION.finditer(asked):
-            if not _ASKS_OTHER.search(match["asked"]):
-                led = bool(match["lead"]) or match["who"].rstrip().endswith((":", ">", "-"))
-                asked_for = _ASKS_FOR.search(match["asked"]) and text[match.end() : match.end() + 1] in {"", "\n"}
-                yield from _given(text, match, ("answer",), plain=led or bool(asked_for or match["user"]), digits=True)
-    for match in _CHANGED.finditer(low):
-        if _TOPIC.search(low, max(0, match.start() - _TOPIC_CHARS), match.end()):
-            yield from _given(text, match, ("changed",), plain="now" in (match["its"] or "now") or bool(match["now"]))
+    """Passwords named before the word is said."""
+    if names.are_in(low) or "pin" in low:
+        for match in _BEFORE.finditer(low):
+            yield from _given(text, match, plain=not (match["old"] or match["oldq"]))
+        yield from _reversed(text, low)
 
 
-def _given(
-    text: str, match: re.Match[str], groups: tuple[str, ...], *, plain: bool, digits: bool = False
-) -> Iterator[Finding]:
-    """The value in one of the groups, if it looks like one or, with `plain`, is a word that is unusual there."""
-    group = next((group + kind for group in groups for kind in ("q", "") if match[group + kind]), None)
-    if group is None:
-        return
+def _given(text: str, match: re.Match[str], *, plain: bool) -> Iterator[Finding]:
+    """The value, if it looks like one or, with `plain`, is a word that is unusual there."""
+    group = next(name for name, value in match.groupdict().items() if value)
     quoted = group.endswith("q")
     start = match.start(group)
     value = text[start : match.end(group)]
@@ -244,17 +187,10 @@ def _given(
         return
     if quoted:
         given = is_phrase(value) if " " in value else not is_going_on(value)
-    elif is_mixed(value):
-        given = True
     elif value.isdigit():
-        given = 4 <= len(value) <= 12 and (digits or "typed" in group)
+        given = 4 <= len(value) <= 12 and "typed" in group
     else:
-        end = start + len(value)
-        given = plain and not is_going_on(value) and not names_a_secret(value)
-        given = given and not (group == "changed" and value.isalpha() and value[0].isupper())
-        if given and (group == "answer" or group == "changed"):
-            ended = is_ended(text, end) or match.groupdict().get("now") is not None
-            given = ended and not (is_plain_word(value) and _PARTICIPLE.match(value))
+        given = is_mixed(value) or (plain and not is_going_on(value) and not names_a_secret(value))
     if given:
         yield Finding(start, start + len(value), PASSWORD)
 

@@ -1,13 +1,14 @@
-"""Scores odd-looking tokens by their shape and by the words around them.
+"""Scores tokens by their shape and by the words around them.
 
 People give a secret away in more sentences than a list of patterns can hold: "so it's Heron#91 for the wifi upstairs".
-A token with digits, signs or capitals inside is weighed by a linear model: features of its shape, of the words and
-signs around it, and of the nearest words about access. `python -m bench.secret_scorer` trains the weights.
+A token with digits, signs or capitals inside, or a plain word near one that announces a secret, is weighed by a linear
+model of its shape, the words and signs around it, and the nearest words about access. `bench.secret_scorer` trains it.
 """
 
 from __future__ import annotations
 
 import re
+from bisect import bisect_left
 from collections.abc import Iterator
 from functools import lru_cache
 from pathlib import Path
@@ -15,13 +16,14 @@ from zlib import crc32
 
 from service.redaction.detection import names
 from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
+from service.redaction.detection.prose import is_ended, is_going_on
 from service.redaction.detection.value_shapes import entropy_bits, names_a_secret, stands_for_something
 
-FEATURES = 16_384
+FEATURES = 65_536
 STEPS_PER_UNIT = 24
 """A weight is stored in one signed byte: log odds times this."""
 _WEIGHTS = memoryview(Path(__file__).with_suffix(".bin").read_bytes()).cast("b")
-_LEAST_SCORE = 2 * STEPS_PER_UNIT
+_LEAST_SCORE, _LEAST_SCORE_OF_PLAIN = STEPS_PER_UNIT / 2, 2 * STEPS_PER_UNIT
 
 _RUN = re.compile(
     r"(?:(?<=[\0\]])[/:])?"  # after a mail address that was cut out
@@ -36,7 +38,7 @@ _OTHER = re.compile(
     r"-|\.{0,2}/|~/|[$%\\]|[^@]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+[.:]?$|.*(?:://|sha\d+:)|[a-z_]+=$", re.I
 )
 _LEFT = re.compile(r"[\w.+@-]{1,60}[=:/](?=[^/=:])")  # `user/` or `name=` in the same run
-_TRIM = re.compile(r"[:=*_.-]*(?P<value>.*?)(?:(?<![\d$&#*%+~^=_])!)?[.,:?\\]*$", re.S)
+_TRIM = re.compile(r"[:=*_.-]*(?P<value>.*?)(?:(?<![\d$&#*%+~^=_])!)?[.,:?\\]*(?:\*\*[.,:?]?)?$", re.S)
 
 _SHAPE = re.compile(
     r"""(?x)
@@ -44,6 +46,7 @@ _SHAPE = re.compile(
     | (?P<hex>(?:0x)?[0-9a-fA-F]{8,}) | (?P<uuid>[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12})
     | (?P<measure>[vV]?\d+(?:[.,:/x-]\d+)*[a-zA-Z%\u00b0\u20ac$]{0,4}\d?)
     | (?P<id>[A-Z]{1,5}[ -]?\d+(?:[.-]?\w{1,4})?) | (?P<caps>[A-Z0-9]+(?:[_/-][A-Z0-9]+)*)
+    | (?P<base>(?=.*\d)(?=.*[A-Z])(?=.*[a-z])[A-Za-z0-9+/]{20,}=*)
     | (?P<signed>(?=.*[^\W\d_]).*[!$&\#*%^~+?=@].*) | (?P<marks>.*[!$&\#*%^~+?=@].*)
     | (?P<snake>[a-z]+(?:_[a-z]+)+|_+\w+|\w+_) | (?P<camel>[A-Za-z]+(?:[A-Z][a-z]+)+)
     | (?P<dotted>(?:[a-z_]+\.)+[a-z_]+) | (?P<words>[a-z]+(?:-[a-z]+)+) | (?P<path>.*/.*) | (?P<file>.*\.[a-z]{2,7})
@@ -57,40 +60,51 @@ _FLAGS = re.compile(
     r"(?=.*(?P<camel>[a-z].*[A-Z])|)"
 )
 _MADE_UP = frozenset({"signed", "mixed", "words", "other"})
-"""Shapes of what people make up."""
-_REPEATED = re.compile(r"(.)\1+")
+_LONGEST_MADE_UP_CHARS = 40
+"""Shapes of what people make up, and how long it gets."""
+_GENERATED = frozenset({"hex", "uuid", "random", "caps", "base"})
+_REPEATED, _ONE = re.compile(r"(.)\1+"), r"\1"
 _WORD = re.compile(r"\[redacted:\w+\]|\0+|[^\W_]+")
-_BEFORE_CHARS, _AFTER_CHARS = 160, 60
+_WORDS_BEFORE, _WORDS_AFTER = 24, 12
+# A plain word is weighed only near a word that announces a secret.
+_PLAIN = re.compile(r"(?<![\w.@-])[^\W\d_]{4,30}+(?:[.'-][^\W\d_]{2,20}){0,3}+(?![\w@/]|[.'!#$%&*+~^=-]\w)")
+_CHARS_BEFORE_NAME, _CHARS_AFTER_NAME = 40, 80
 
 _KIND = re.compile(
-    rf"(?P<password>{names.PASSWORD_WORD}|senha|credential|creds|clave|psk|^(?:pass|mdp|pw|zugangsdaten)$)"
+    rf"(?P<password>{names.PASSWORD_WORD}|senha|credential|creds|clave|psk|^(?:passe?|mdp|pw|zugangsdaten)$)"
     r"|(?P<taken>^taken$)"
     r"|(?P<other>postal|^zip|^area|postc|^plz|error|fehler|erreur|promo|discount|coupon|booking|order|versi|model|artic"
     r"|invoice|track|country|^sort$|fisc|^ref|number|nummer|^colou?r|commit|^sha|hash|checksum|build|release|flight"
     r"|called|named|handle)"
-    r"|(?P<token>token|secret|bearer|^api|^apps?id|signing|webhook|jeton)|(?P<key>^keys?$|schl\u00fcssel|^cl\u00e9$|^auth)"
+    r"|(?P<token>token|secret|bearer|^api|^apps?id|signing|webhook|jeton|cookie|session)|(?P<key>^keys?$|schl\u00fcssel|^cl\u00e9$|^auth)"
     r"|(?P<code>^(?:pins?|puk|pincode|otp|tan)$|code|codice|c\u00f3digo|^kod|\u043a\u043e\u0434|combination"
     r"|geheimzahl|digit|verif)"
-    r"|(?P<door>alarm|lock|^safe$|tresor|gate|^door|t\u00fcr|port(?:a$|ail|\u00e3o|on)|puert|keypad|keybox|garage|kluis|bram|domof"
+    r"|(?P<door>alarm|lock|^safe$|vault|tresor|coffre|gate|^door|t\u00fcr|port(?:a$|ail|\u00e3o|on)|puert|keypad|keybox|garage|kluis|bram|domof"
     r"|haust|cancell|cadenas|immeuble|^hek$|entr[ay]|unlock|schlo[s\u00df]|barrier)"
     r"|(?P<login>log[io]n|^log$|^sign|account|user|admin|^root$|wi-?fi|wlan|ssid|network|router|vpn|zugang|konto|anmeld"
     r"|benutzer|compte|identifiant|utilisateur|cuenta|usuario|acc[e\u00e8]s|e?mail|portal|database)"
 )
 
 
+Words = list[tuple[int, int, str]]
+"""Start, end and lower case of each word of a text."""
+
+
 def find(text: str) -> Iterator[Finding]:
     """Tokens that are probably secrets. What was found by other means is blanked beforehand."""
-    low = None
-    for start, end in candidates(text):
-        low = low or names.lowered(text)
-        about = features(text, low, start, end)
-        if sum(map(_WEIGHTS.__getitem__, about)) >= _LEAST_SCORE:
-            generated = _shape(text[start:end])[0] in {"hex", "uuid", "random", "caps"}
-            yield Finding(start, end, API_KEY if generated else PASSWORD)
+    low = names.lowered(text)
+    spans = list(candidates(text, low))
+    words = words_of(low) if spans else []
+    for start, end in spans:
+        shape = shape_of(text[start:end])
+        least = _LEAST_SCORE_OF_PLAIN if shape == "plain" else _LEAST_SCORE
+        if sum(map(_WEIGHTS.__getitem__, features(text, words, start, end))) >= least:
+            yield Finding(start, end, API_KEY if shape in _GENERATED else PASSWORD)
 
 
-def candidates(text: str) -> Iterator[tuple[int, int]]:
-    """The spans of tokens with digits, signs or capitals inside."""
+def candidates(text: str, low: str) -> Iterator[tuple[int, int]]:
+    """The spans of tokens with digits, signs or capitals inside, and of words near one that announces a secret. `low`
+    is the text in lower case."""
     for run in _RUN.finditer(text):
         body = run["run"]
         if len(body) > LONGEST_CHARS or not _ODD.search(body) or _OTHER.match(body):
@@ -101,68 +115,109 @@ def candidates(text: str) -> Iterator[tuple[int, int]]:
         name = stands_for_something(value) or (value.isalpha() and names_a_secret(value))
         if token and len(value) >= 4 and _ODD.search(value) and not name:
             yield run.start("run") + token.start("value"), run.start("run") + token.end("value")
+    done = 0
+    for name in names.find(text, low):
+        for word in _PLAIN.finditer(text, max(done, name.start - _CHARS_BEFORE_NAME), name.end + _CHARS_AFTER_NAME):
+            value = word.group()
+            if not (_ODD.search(value) or is_going_on(value) or stands_for_something(value) or names_a_secret(value)):
+                yield word.span()
+            done = word.end()
 
 
-def features(text: str, low: str, start: int, end: int) -> set[int]:
-    """The numbers of the features of a token, below FEATURES. `low` is the text in lower case.
+def words_of(low: str) -> Words:
+    """The words of a text in lower case. What was cut out counts as a word."""
+    return [
+        (match.start(), match.end(), "taken" if match.group()[0] in "[\0" else match.group())
+        for match in _WORD.finditer(low)
+    ]
+
+
+def features(text: str, words: Words, start: int, end: int) -> set[int]:
+    """The numbers of the features of a token, below FEATURES.
 
     None for what is generated, unless there is a word about access near it: it is mostly an id.
     """
-    shape, shown = _shape(text[start:end])
-    before, gap = _words(low[max(0, start - _BEFORE_CHARS) : start])
-    before.reverse()
-    after, _ = _words(low[end : end + _AFTER_CHARS])
-    access = {_kind(word) for word in (*before, *after) if word.isalpha()} - {"", "other"}
-    if shape not in _MADE_UP and not access:
-        return set()
-    named = [*shown, f"gap {gap}", f"gap {gap}{shape}", f"then {low[end : end + 2]}", "bias"]
-    named += [f"{place} {word[:7]}" for place, word in zip(("last", "second", "third"), before, strict=False)]
-    named += [f"near {word[:6]}" for word in before[:8]]
-    named += [f"{place} {word[:7]}" for place, word in zip(("next", "over"), after, strict=False)]
-    for side, words in (("", before), ("after ", after)):
-        kinds: list[str] = []
-        for distance, word in enumerate(words):
-            kind = _kind(word) if word.isalpha() else ""
-            if kind and kind not in kinds:
-                far = _bucket(distance, 0, 1, 2, 4, 8, 16)
-                named += [f"{side}{kind}{far}", f"{side}{kind}{far // 2}{shape}"]
-                if not kinds:
-                    named += [f"{side}first {kind}{far}{gap}", f"{side}first {kind}{far}{shape}"]
-                kinds.append(kind)
-        kinds = sorted(kinds) or ["none"]
-        named += [f"{side}all {kinds}", f"{side}all {kinds}{shape}", *(f"{side}{kind}{shape}" for kind in kinds)]
-    return {crc32(name.encode()) % FEATURES for name in named}
+    value = text[start:end]
+    shape = shape_of(value)
+    first = bisect_left(words, (start,))
+    last = bisect_left(words, (end,), first)
+    before = [word for _, _, word in words[max(0, first - _WORDS_BEFORE) : first]][::-1]
+    after = [word for _, _, word in words[last : last + _WORDS_AFTER]]
+    kinds, kinds_after = _kinds(before), _kinds(after)
+    made_up = shape in _MADE_UP and len(value) <= _LONGEST_MADE_UP_CHARS
+    if made_up or (shape not in _MADE_UP and not {*kinds, *kinds_after} <= {"other"}):
+        gap = text[words[first - 1][1] if first else 0 : start][-3:]
+        then = text[end : end + 2]
+        named = [*_own(value, shape), "bias", f"gap {gap}", f"gap {gap}{shape}", f"then {then}", f"then {then}{shape}"]
+        named += [f"last {word[:7]}" for word in before[:1]] + [f"next {word[:7]}" for word in after[:1]]
+        named += [f"near {word[:6]}" for word in before[:8]]
+        named += [*_place("", before, kinds, gap, shape), *_place("after ", after, kinds_after, then, shape)]
+        if shape == "plain":
+            ended = is_ended(text, end)
+            named += [f"ended {ended}", f"ended {ended}{gap}"]
+            named += [f"plain {place} {word[:7]}" for place, word in zip(("last", "second"), before, strict=False)]
+        return {crc32(name.encode()) % FEATURES for name in named}
+    return set()
 
 
-def _shape(value: str) -> tuple[str, tuple[str, ...]]:
-    """The kind of token, and the names of what its characters show."""
-    match = _SHAPE.fullmatch(value)
-    shape = (match and match.lastgroup) or "other"
+def _kinds(words: list[str]) -> dict[str, int]:
+    """The kinds of the words, and how many words away the nearest of each is."""
+    found: dict[str, int] = {}
+    for distance, word in enumerate(words):
+        kind = _kind(word) if word.isalpha() else ""
+        if kind:
+            found.setdefault(kind, distance)
+    return found
+
+
+def _place(side: str, words: list[str], kinds: dict[str, int], gap: str, shape: str) -> Iterator[str]:
+    """Where a token is in relation to the words about access on one side of it."""
+    for kind, distance in kinds.items():
+        far = _bucket(distance, 0, 1, 2, 4, 8, 16)
+        yield from (f"{side}{kind}{far}", f"{side}{kind}{far // 2}{shape}", f"{side}{kind}{shape}")
+    if kinds:
+        kind, distance = next(iter(kinds.items()))
+        far = _bucket(distance, 0, 1, 2, 4, 8, 16)
+        yield from (f"{side}first {kind}{far}{gap}", f"{side}first {kind}{far}{shape}")
+        if distance < 4:
+            between = " ".join(words[:distance])
+            yield from (f"{side}between {kind}{between}", f"{side}between {shape == 'plain'}{between}{gap}")
+    every = sorted(kinds) or ["none"]
+    yield from (f"{side}all {every}", f"{side}all {every}{shape}")
+    if not kinds:
+        yield f"{side}none{shape}"
+
+
+def shape_of(value: str) -> str:
+    """The kind of a token: a group of _SHAPE, or "plain". An exclamation mark after an id belongs to the sentence."""
+    if not _ODD.search(value):
+        return "plain"
+    bare, match = _SHAPE.fullmatch(value.rstrip("!")), _SHAPE.fullmatch(value)
+    if bare and bare.lastgroup in _GENERATED:
+        return bare.lastgroup
+    return (match and match.lastgroup) or "other"
+
+
+def _own(value: str, shape: str) -> Iterator[str]:
+    """What the characters of a token show."""
+    yield f"shape {shape}"
+    if shape == "plain":
+        low = value.lower()
+        yield from (f"self {low[:9]}", f"tail {low[-3:]}", f"case {value[0].isupper()} {value.isalpha()}")
+        return
     classes = "".join(map(_class, value[:40]))
+    yield f"run {_REPEATED.sub(_ONE, classes)[:10]}"
+    yield f"chars {_bucket(len(value), 5, 7, 10, 14, 20, 32)}"
+    yield f"holds {''.join(sorted(set(classes)))}"
+    yield f"bits {_bucket(entropy_bits(value), 2, 2.6, 3.2, 3.8)}"
     seen = _FLAGS.match(value)
-    flags = [name for name, group in seen.groupdict().items() if group] if seen else []
-    run = _REPEATED.sub(r"\1", classes)[:10]
-    return shape, (
-        f"shape {shape}",
-        f"run {run}",
-        f"chars {_bucket(len(value), 5, 7, 10, 14, 20, 32)}",
-        f"holds {''.join(sorted(set(classes)))}",
-        f"bits {_bucket(entropy_bits(value), 2, 2.6, 3.2, 3.8)}",
-        *(f"has {name}" for name in flags),
-    )
+    yield from (f"has {name}" for name, group in (seen.groupdict().items() if seen else ()) if group)
 
 
 def _class(char: str) -> str:
     if char.isalpha():
         return "A" if char.isupper() else "a"
     return "9" if char.isdigit() else char if char in "-_./:@" else "!"
-
-
-def _words(part: str) -> tuple[list[str], str]:
-    """The words of a part of the text, and the last signs after them. What was cut out counts as a word."""
-    matches = list(_WORD.finditer(part))
-    gap = part[matches[-1].end() :] if matches else part
-    return ["taken" if match.group()[0] in "[\0" else match.group() for match in matches], gap[-3:]
 
 
 @lru_cache(maxsize=8_192)

@@ -262,15 +262,13 @@ def _blank_end(text: str, name: Name, value: _Value) -> int | None:
     if prose.is_going_on(body) or names_a_secret(body) or is_attribute(name.word):
         return None
     user = _USER_LAST.search(text, max(0, name.start - 100), name.start)
-    if user:
-        if user["user"] and prose.is_going_on(user["user"]):
-            return None
-        return prose.secret_end(text, name.start, value.start, sure=False) if is_plain_word(body) else value.end
+    if user and user["user"] and prose.is_going_on(user["user"]):
+        return None
     before = text[max(0, name.start - 60) : name.start]
     near = _LOGIN.search(before) is not None
     alone = before.endswith("(") or (before.endswith(", ") and (near or name.word == "passphrase"))
-    if alone or _USED.search(before):
-        return prose.secret_end(text, name.start, value.start, sure=False)
+    if user or alone or _USED.search(before):
+        return prose.secret_end(text, name.start, value.start, sure=False) if is_plain_word(body) else value.end
     odd = not is_plain_word(body) or "-" in body or (body[0].isupper() and text[name.start].islower())
     shown = near or _WHICH.search(before) is not None or name.word == "passphrase"
     given = odd and shown and len(body) >= 6 and body[0].isalpha() and prose.is_ended(text, value.end)

@@ -33,6 +33,7 @@ _TEMPLATE = re.compile(
     | \$[A-Z_][A-Z0-9_]*$ | \$[a-z_]+$
     | (?i:your|my|the|some|insert|enter|replace|example|sample|dummy|placeholder)[-_].*
       (?i:key|token|secret|password|here|pass|value|id)\w*$
+    | ![a-z][a-z/_-]*$ | \d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?$
     | (?i:change[-_]?(?:it|me)|replaceme|xxx+|\.\.+|…+)$
     """
 )
