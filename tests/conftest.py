@@ -10,6 +10,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
+from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -31,6 +32,7 @@ from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from tests.fakes.embedder import AngleEmbedder
+from tests.support.pooler import pooling
 
 pytest_plugins = ("tests.support.application", "tests.support.verbs", "tests.support.workers")
 """Fixtures for the routes, the verbs and the workers of any room."""
@@ -42,6 +44,9 @@ os.environ.pop("PYTHONDONTWRITEBYTECODE", None)
 hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile("same")
+
+THROUGH_POOLER, POOLED = os.environ.get("LOXODON_TEST_POOLER") == "1", 6
+"""Whether tests reach Postgres through PgBouncer, and over how many connections: a third of the pool's."""
 
 # Not the local model's 384, which the tests of the whole service use: so every run covers two.
 DIMENSION = int(os.environ.get("LOXODON_TEST_DIM", "768"))
@@ -67,9 +72,10 @@ def owner_url(settings: Settings) -> Iterator[str]:
             server.stop()
 
 
-async def open_as(url: str, role: str) -> AsyncIterator[Database]:
-    """`url`: the superuser's."""
-    access: Access = await find_access(login_url(url, role), wanted_role=role, pooled=False)
+async def open_as(url: str, role: str, *, pooled_url: str | None = None) -> AsyncIterator[Database]:
+    """`url`: the superuser's. `pooled_url`: the role's, through a pooler, instead."""
+    login = pooled_url or login_url(url, role)
+    access: Access = await find_access(login, wanted_role=role, pooled=pooled_url is not None)
     database = Database.open(access, pool_size=20, pool_timeout_s=30)
     yield database
     await database.close()
@@ -77,9 +83,10 @@ async def open_as(url: str, role: str) -> AsyncIterator[Database]:
 
 @pytest.fixture(scope="session")
 async def database(owner_url: str) -> AsyncIterator[Database]:
-    """The application's pool: row-level security holds."""
-    async for found in open_as(owner_url, APP):
-        yield found
+    """The application's pool: row-level security holds. With LOXODON_TEST_POOLER it goes through PgBouncer."""
+    with pooling(owner_url, servers=POOLED) if THROUGH_POOLER else nullcontext() as pooled_url:
+        async for found in open_as(owner_url, APP, pooled_url=pooled_url):
+            yield found
 
 
 @pytest.fixture(scope="session")

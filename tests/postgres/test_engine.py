@@ -12,6 +12,7 @@ from service.domain.access import Right
 from service.postgres.engine import Database, driver, in_transaction
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
+from tests.conftest import THROUGH_POOLER
 from tests.support.connections import pooled
 
 
@@ -97,6 +98,7 @@ async def test_the_connection_used_last_is_used_first(owner_url: str) -> None:
     await database.close()
 
 
+@pytest.mark.skipif(THROUGH_POOLER, reason="through a pooler no statement is prepared")
 async def test_a_long_statement_stays_prepared(database: Database, workspace: UUID) -> None:
     long = f"SELECT {' + '.join(['CAST($1 AS integer)'] * 1_000)}"
     async with database.read(workspace) as session:
