@@ -23,8 +23,8 @@ STATS = """
     INSERT INTO memory_stat (workspace_id, memory_id, last_accessed)
     SELECT workspace_id, id, now() FROM memory WHERE user_id = 'many'
 """
-MOST_REQUESTS = 12
-"""Time until the list is painted, in bare requests for its first page: 5 to 7 measured on two busy cores."""
+MOST_REQUESTS = 10
+"""Time until the list is painted, in bare requests for its first page: 5 to 6.5 measured on two busy cores."""
 
 FRAMES = """async () => {
   const box = document.querySelector('.virtual'), times = [];

@@ -17,7 +17,7 @@ export default function Health() {
   };
   const finding = (each) => html`<li class="row">${each.change && box(each, each.about)}<div><span dir="auto">${each.about}</span>
     ${each.kept && html`<p dir="auto">Kept: ${each.kept}</p>`}<p class="hint"><b>${spaced(each.remedy)}</b>: ${each.reason}
-      ${" "}Gain: ${each.gain.toLocaleString()} ${each.gain_unit}. ${each.is_undoable ? "Can" : "Cannot"} be undone.</p></div></li>`;
+      ${" "}Gain in ${each.gain_unit}: ${each.gain.toLocaleString()}. ${each.is_undoable ? "Can" : "Cannot"} be undone.</p></div></li>`;
   return html`<p>Recommended clean-ups. Nothing happens before you apply it.</p><${Loaded} of=${loaded}>${({ sections }) => html`
     ${sections.every((each) => each.total === 0) ? html`<p class="box">Nothing to clean up.</p>`
       : html`<p class="actions"><button class="primary" disabled=${chosen.length === 0} onClick=${apply}>Apply ${chosen.length} selected</button></p>`}

@@ -35,7 +35,7 @@ export default function Memory() {
 
 /** The sentences that it was read from, and each decision about it. */
 function Why({ why, reload }) {
-  const { id, may, act, go, link } = usePage();
+  const { id, as_of, may, act, go, link } = usePage();
   const undo = (decision) => act(async () => {
     const { removed } = await post(`/v1/decisions/${decision.id}/undo`);
     if (removed.includes(id)) go("/memories");
@@ -48,5 +48,5 @@ function Why({ why, reload }) {
     <ol class="cards">${why.decisions.map((each) => html`<li><b>${each.verdict}</b> by ${each.model}, ${moment(each.created_at)}
       ${each.state !== "applied" && html` <span class="chip">${each.state}</span>`}<br />${each.reason}
       ${each.before && html`<${Diff} old=${each.before} fresh=${each.after} />`}
-      ${each.state === "applied" && each.history_id && may("memory:admin") && html`<p><button onClick=${() => undo(each)}>Undo this decision</button></p>`}</li>`)}</ol>`;
+      ${each.state === "applied" && each.history_id && !as_of && may("memory:admin") && html`<p><button onClick=${() => undo(each)}>Undo this decision</button></p>`}</li>`)}</ol>`;
 }
