@@ -96,6 +96,7 @@ def test_the_keyboard_is_enough(call: ApiCaller, open_page: Open) -> None:
     tab_to("Edit")
     page.keyboard.press("Enter")
     expect(page.get_by_label("Text of the memory")).to_be_focused()
+    expect(page.get_by_label("Text of the memory")).to_have_value("Nora runs on Sundays")
     page.keyboard.press("End")
     page.keyboard.type(" and Mondays")
     tab_to("Save")

@@ -17,7 +17,7 @@ function Field({ title, options, rows, days, known, wide, onChange, ...input }) 
   const range = days && { min: TODAY + days[0], max: TODAY + days[1], value: value ? Math.floor(Date.parse(value) / DAY_MS) : TODAY };
   return html`<label class=${(wide || rows) && "wide"}>${title} ${(days || input.type === "range") && html`<b>${value?.slice(0, 10) || "today"}</b>`}
     ${options ? html`<select ...${input} onChange=${change}>${options.map(([each, text]) => html`<option value=${each}>${text}</option>`)}</select>`
-      : rows ? html`<textarea ...${input} rows=${rows}>${input.defaultValue}</textarea>`
+      : rows ? html`<textarea ...${input} rows=${rows} />`
         : days ? html`<input type="range" ...${range} onChange=${slide} />`
           : html`<input ...${input} list=${known && `known-${name}`} onChange=${change} autocomplete="off" />`}
     ${known && html`<datalist id=${`known-${name}`}>${known.map((each) => html`<option value=${each} />`)}</datalist>`}</label>`;
