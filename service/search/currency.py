@@ -56,7 +56,7 @@ def later_statements(
     said = said[: MOST_COMPARED + len(of_hits)]
     if not of_hits or not said:
         return {}
-    said.sort(key=lambda at: ids[at])
+    said.sort(key=lambda at: ids[at].int)
     said.sort(key=lambda at: times[at], reverse=True)
     units = vectors.read_units([features.vectors[at] or b"" for at in (*of_hits, *said)])
     near = units[: len(of_hits)] @ units[len(of_hits) :].T >= least_cosine
