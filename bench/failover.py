@@ -142,7 +142,7 @@ async def keep_storing(client: httpx2.AsyncClient, number: int, stop: asyncio.Ev
     for turn in itertools.count():
         if stop.is_set():
             return
-        text = f"Note {turn} of client {number}: {WORDS[turn % len(WORDS)]}, shelf {turn * 7}"
+        text = f"Note {turn} of client {number}: {WORDS[turn % len(WORDS)]} for {turn * 7} guests"
         body = {"content": text, "user_id": f"user-{number}", "dedup": False}
         headers = {"Idempotency-Key": uuid4().hex}
         answer = await _answered(lambda: client.post("/v1/memories", json=body, headers=headers), told)  # noqa: B023

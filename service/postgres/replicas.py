@@ -17,6 +17,7 @@ from collections import deque
 from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
+from functools import partial
 from math import inf, nan
 from typing import Final, Literal
 
@@ -25,7 +26,7 @@ import structlog
 
 from service.domain.errors import ServiceError, StoreUnavailable
 from service.observability.metrics import REPLICA_FALLBACKS, REPLICA_LAG, REPLICA_READS
-from service.postgres.engine import Access, Database, ReplicaFailed, Session
+from service.postgres.engine import DATABASE_FAULTS, Access, Database, ReplicaFailed, Session
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
 
@@ -45,6 +46,9 @@ LOOK_S: Final = 1.0
 SAMPLES_KEPT_S: Final = 300.0
 IDLE_S: Final = 30.0
 
+NO_ANSWER = (ServiceError, *DATABASE_FAULTS, TimeoutError)
+"""Errors of a look at a server, one that is not a primary any more included."""
+
 CURRENT = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"
 REPLAYED = "SELECT (pg_last_wal_replay_lsn() - '0/0')::bigint"
 
@@ -62,12 +66,14 @@ class WalSample:
 
 
 class Replica:
-    """A standby. `replayed`: its position at the last look, None while it cannot be used. `lag_s`: at the last look."""
+    """A standby. `replayed`: its position at the last look, None while it cannot be used. `lag_s`: at the last look.
+    `is_reported`: the log says that it does not answer."""
 
     def __init__(self, number: int, url: str, *, pooled: bool, pool_size: int) -> None:
         self.name = str(number)
         self.replayed: int | None = None
         self.lag_s = inf
+        self.is_reported = False
         self.database = Database.open(Access(url, pooled), pool_size=pool_size, pool_timeout_s=OPEN_S)
         self._watcher = Database.open(Access(url, pooled), pool_size=1, pool_timeout_s=OPEN_S)
         self._access = (url, pooled)
@@ -152,7 +158,7 @@ class Replicas:
         near = [each for each in self._replicas if each.replayed is not None and each.lag_s < NEAR_S]
         if not near or not seconds:
             return None
-        with suppress(TimeoutError, ServiceError):
+        with suppress(*NO_ANSWER):
             async with asyncio.timeout(seconds):
                 await max(near, key=lambda each: each.replayed or 0).await_position(position)
         return self._choose(position)
@@ -162,7 +168,7 @@ class Replicas:
         async with asyncio.TaskGroup() as tasks:
             tasks.create_task(self._repeat(self._sample))
             for replica in self._replicas:
-                tasks.create_task(self._repeat(lambda replica=replica: self._look(replica)))  # type: ignore[misc]
+                tasks.create_task(self._repeat(partial(self._look, replica)))
 
     async def _repeat(self, look: Callable[[], Awaitable[None]]) -> None:
         while True:
@@ -174,7 +180,7 @@ class Replicas:
         try:
             async with asyncio.timeout(LOOK_S):
                 position = await self._primary.ask(CURRENT)
-        except (ServiceError, TimeoutError):
+        except NO_ANSWER:
             return
         assert position is not None
         if self._samples and position < self._samples[-1].position:
@@ -189,10 +195,11 @@ class Replicas:
         try:
             async with asyncio.timeout(LOOK_S):
                 await replica.look()
-        except (ServiceError, TimeoutError) as exc:
-            if replica.lag_s != inf:
+            replica.is_reported = False
+        except NO_ANSWER as exc:
+            if not replica.is_reported:
                 log.warning("replica_unavailable", replica=replica.name, reason=getattr(exc, "detail", "no answer"))
-            replica.replayed = None
+            replica.is_reported, replica.replayed = True, None
         replica.lag_s = inf if replica.replayed is None else self._lag_s(replica.replayed)
         REPLICA_LAG.labels(replica.name).set(nan if replica.lag_s == inf else replica.lag_s)
 

@@ -16,10 +16,12 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
+from bench.superuser import login_url
 from service.domain.access import NO_WALL
 from service.observability.metrics import REPLICA_FALLBACKS, REPLICA_READS
-from service.postgres.engine import ReplicaFailed, driver
-from service.postgres.replicas import Replica, RequestPosition
+from service.postgres.engine import Access, ReplicaFailed, driver
+from service.postgres.replicas import Replica, RequestPosition, open_replicas
+from service.postgres.roles import APP
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.support.application import client_of
@@ -105,12 +107,12 @@ async def _write_and_read(app: FastAPI, tenant: Tenant, user: int) -> list[str]:
     for number in range(ROUNDS):
         write = chance.random()
         if write < 0.5 or not texts:
-            content = f"Parcel {user}-{number} lies in locker {chance.randrange(10_000)}"
+            content = f"Parcel {number} of {user} has {chance.randrange(10_000)} stamps"
             stored = await answer("POST", "/v1/memories", json={"content": content, **scope})
             texts[stored["results"][0]["id"]] = content
         elif write < 0.75:
             changed = chance.choice(list(texts))
-            texts[changed] = f"Parcel {user}-{number} has moved to shelf {chance.randrange(10_000)}"
+            texts[changed] = f"Parcel {number} of {user} now has {chance.randrange(10_000)} stamps"
             await answer("PATCH", f"/v1/memories/{changed}", json={"content": texts[changed]})
         else:
             gone = chance.choice(list(texts))
@@ -293,6 +295,14 @@ async def test_tools_of_an_agent_see_what_it_wrote(replicated: FastAPI, standby:
                 assert f"holds {number * 3} nails" in found.text
     finally:
         await standby.delay(0)
+
+
+async def test_a_primary_that_takes_no_writes_gives_no_bound(standby: StandbyServer) -> None:
+    """Its position cannot be sampled, so nothing is known about how far a standby is behind."""
+    url = login_url(standby.url, APP)
+    async with open_replicas(Access(url), [url], max_lag_s=MAX_LAG_S, pool_size=1) as replicas:
+        await asyncio.sleep(0.5)
+        assert await replicas.open("BEGIN READ ONLY", 0) is None
 
 
 async def test_without_standbys_nobody_gets_a_position(client: AsyncClient) -> None:
