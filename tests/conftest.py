@@ -10,7 +10,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import nullcontext
+from contextlib import contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -32,6 +32,7 @@ from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from tests.fakes.embedder import AngleEmbedder
+from tests.support import citus
 from tests.support.pooler import pooling
 
 pytest_plugins = ("tests.support.application", "tests.support.verbs", "tests.support.workers")
@@ -60,16 +61,24 @@ def settings() -> Settings:
 @pytest.fixture(scope="session")
 def owner_url(settings: Settings) -> Iterator[str]:
     """A migrated database, as its superuser. Not durable: tests that kill Postgres start a server of their own."""
-    with tempfile.TemporaryDirectory(prefix="loxodon-tests-") as folder:
-        fast = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "100"}
-        server = EmbeddedPostgres(Path(folder), settings=fast | trusting(Path(folder)))
-        url = server.start().url(SUPERUSER)
-        try:
-            migrate.upgrade(login_url(url, OWNER), settings)
-            asyncio.run(generations.record_first(url, AngleEmbedder.model, DIMENSION))
+    with tempfile.TemporaryDirectory(prefix="loxodon-tests-") as folder, started(Path(folder)) as url:
+        migrate.upgrade(login_url(url, OWNER), settings)
+        asyncio.run(generations.record_first(url, AngleEmbedder.model, DIMENSION))
+        yield url
+
+
+FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "100"}
+
+
+@contextmanager
+def started(folder: Path) -> Iterator[str]:
+    """The superuser's URL of a server, or of the coordinator of a Citus cluster where CITUS_BIN names its programs."""
+    if binaries := os.environ.get("CITUS_BIN"):
+        with citus.cluster(Path(binaries), folder, FAST) as url:
             yield url
-        finally:
-            server.stop()
+    else:
+        with EmbeddedPostgres(folder, settings=FAST | trusting(folder)) as server:
+            yield server.url(SUPERUSER)
 
 
 async def open_as(url: str, role: str, *, pooled_url: str | None = None) -> AsyncIterator[Database]:

@@ -22,7 +22,7 @@ from sqlalchemy.sql.base import Executable
 
 from service.domain import sizes
 from service.observability.measured import Timed
-from service.postgres.engine import Session, driver
+from service.postgres.engine import Session, driver, is_citus
 
 T = TypeVar("T")
 
@@ -111,6 +111,15 @@ async def many(session: Session, statement: TextClause, values: Sequence[Mapping
         await (await driver(session)).executemany(compile_statement(statement, session.dialect)[0], arguments)
 
 
+async def fetch_many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> list[Any]:
+    """The rows that the statement returns for each set of values, in order, in one round trip."""
+    arguments = [_prepare(session, statement, value)[1] for value in values]
+    with Timed(otherwise=INSERTS):
+        sql, _ = compile_statement(statement, session.dialect)
+        records = await (await driver(session)).fetchmany(sql, arguments)
+    return list(map(_named(tuple(records[0].keys())), records)) if records else []
+
+
 JOINED_ROWS = 2
 """New rows of one table that still travel in a statement joined with others. More of them go as a
 batch of their own; otherwise each number of rows would be another statement to prepare."""
@@ -149,7 +158,8 @@ async def insert(session: Session, *groups: NewRows) -> None:
     for few, run in groupby(filled, key=lambda group: len(group.rows) <= JOINED_ROWS):
         if few:
             each = [(group.statement, row) for group in run for row in group.rows]
-            sql, parameters = _join(tuple(statement for statement, _ in each), session.dialect)
+            statements = tuple(statement for statement, _ in each)
+            sql, parameters = _join(statements, session.dialect, in_order=is_citus(session))
             arguments = [
                 convert(row[name]) if convert else row[name]
                 for (_, row), names in zip(each, parameters, strict=True)
@@ -163,17 +173,21 @@ async def insert(session: Session, *groups: NewRows) -> None:
 
 
 @lru_cache(maxsize=256)
-def _join(statements: tuple[TextClause, ...], dialect: Dialect) -> tuple[str, list[tuple[Parameter, ...]]]:
-    """WITH part_1 AS (INSERT ...), part_2 AS (INSERT ...) INSERT ..., and the parameters of each INSERT."""
+def _join(
+    statements: tuple[TextClause, ...], dialect: Dialect, *, in_order: bool
+) -> tuple[str, list[tuple[Parameter, ...]]]:
+    """WITH part_1 AS (INSERT ...), part_2 AS (INSERT ...) INSERT ..., and the parameters of each INSERT. The first of
+    the statements stands last, where it runs before the others. `in_order`: for Citus, which runs the parts one by one
+    and checks the foreign keys of each, it is the first part."""
     parts, parameters, count = [], [], 0
     for statement in statements:
         sql, names = compile_statement(statement, dialect)
         parts.append(_renumber(sql, count))
         parameters.append(names)
         count += len(names)
-    first, rest = parts[0], parts[1:]
+    last, rest = ("SELECT", parts) if in_order and len(parts) > 1 else (parts[0], parts[1:])
     with_parts = ", ".join(f"part_{number} AS ({part})" for number, part in enumerate(rest, 1))
-    return (f"WITH {with_parts} {first}" if rest else first), parameters
+    return (f"WITH {with_parts} {last}" if rest else last), parameters
 
 
 def _renumber(sql: str, count: int) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 
@@ -69,13 +70,18 @@ def translated_errors(session: AsyncConnection | None = None, *, walled: bool = 
         raise ours from error
 
 
+def violated(error: asyncpg.PostgresError) -> str:
+    """The name of the constraint, to which Citus adds the number of the shard."""
+    return re.sub(r"_\d{6,}$", "", error.constraint_name or "")
+
+
 def translate(error: Exception, session: AsyncConnection | None = None, *, walled: bool = False) -> ServiceError | None:
     """Our error for the driver's; None for a bug."""
     if isinstance(error, sqlalchemy.exc.TimeoutError):
         return unavailable("pool_busy")
     cause = _cause(error)
-    if isinstance(cause, asyncpg.UniqueViolationError) and cause.constraint_name in CLASHES:
-        return CLASHES[cause.constraint_name]()
+    if isinstance(cause, asyncpg.UniqueViolationError) and violated(cause) in CLASHES:
+        return CLASHES[violated(cause)]()
     if isinstance(cause, asyncpg.InsufficientPrivilegeError) and walled:
         return Forbidden("This is outside the part of the workspace that this key can access.")
     state = getattr(cause, "sqlstate", None) or ""

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -34,8 +34,9 @@ from service.domain.scope import NIL_WORKSPACE
 from service.kit.deadline import NEVER, Deadline
 from service.observability.measured import Timed
 from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
-from service.postgres import plans, roles, times, vectors, walls
+from service.postgres import citus, plans, roles, times, vectors, walls
 from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translate, translated_errors, unavailable
+from service.postgres.plans import Plans
 from service.postgres.pool import ConnectionPool, PooledConnection
 
 if TYPE_CHECKING:
@@ -47,7 +48,7 @@ _open: ContextVar[int] = ContextVar("open_sessions", default=0)
 """Transactions open in this task. A context variable, because the fakes of the tests read it to find calls of a model
 inside a transaction, and have the interface of a model."""
 
-WALLED = "walled"
+WALLED, PLANS = "walled", "plans"
 BEGIN, LOCKED, COMMIT = "begin", "begin.locked", "commit"
 """The name of these transactions among the timed statements."""
 
@@ -83,10 +84,12 @@ def in_transaction() -> bool:
 
 @dataclass(frozen=True, slots=True)
 class Access:
-    """How a process connects: `url` for SQLAlchemy, and whether through a pooler in transaction mode."""
+    """How a process connects: `url` for SQLAlchemy, whether through a pooler in transaction mode, and whether to the
+    coordinator of a Citus cluster."""
 
     url: str
     pooled: bool = False
+    citus: bool = False
 
 
 @dataclass(slots=True)
@@ -101,10 +104,17 @@ class Database:
     each job has its own view (`within`)."""
 
     def __init__(
-        self, engine: AsyncEngine, pool: ConnectionPool, *, lock_timeout_s: float, statement_timeout_s: float
+        self,
+        engine: AsyncEngine,
+        pool: ConnectionPool,
+        *,
+        lock_timeout_s: float,
+        statement_timeout_s: float,
+        planner: Plans = plans.ON_ONE_SERVER,
     ) -> None:
         self.engine = engine
         self.pool = pool
+        self._plans = planner
         self._shared = _Shared()
         self._wall: Wall | None = NO_WALL
         self._deadline = NEVER
@@ -136,7 +146,10 @@ class Database:
         )
         event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_teach))
         pool = ConnectionPool(engine, size=pool_size, timeout_s=pool_timeout_s)
-        return cls(engine, pool, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s)
+        planner = plans.ON_CITUS if access.citus else plans.ON_ONE_SERVER
+        return cls(
+            engine, pool, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s, planner=planner
+        )
 
     def within(
         self, wall: Wall | None, deadline: Deadline = NEVER, position: RequestPosition | None = None
@@ -181,7 +194,7 @@ class Database:
     ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
-        `generic_plans`: for transactions that insert rows or find them by keys (plans.GENERIC). `writes_shared`: it may
+        `generic_plans`: for transactions that insert rows or find them by keys (Plans.generic). `writes_shared`: it may
         write memories of the whole workspace, which row-level security refuses otherwise. `aside`: it keeps something
         for later requests, and this one may still be cut off at its deadline. `gives_way`: background
         work that is repeated when it fails, so it waits for a locked row too briefly to make a request fail
@@ -192,12 +205,10 @@ class Database:
         if self.write_refusal is not None:
             raise SchemaMismatch(self.write_refusal)
         shared = WRITES_SHARED if writes_shared else None
-        planner, patience = plans.GENERIC if generic_plans else None, GIVES_WAY if gives_way else None
-        settings = "; ".join(filter(None, (self._write, planner, patience, shared, lock)))
+        planner, patience = self._plans.generic if generic_plans else None, GIVES_WAY if gives_way else None
+        settings = "; ".join(filter(None, (self._write, planner, patience, shared)))
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
-        async with self._transaction(
-            mode, settings, workspace_id, writes=True, locks=lock is not None, aside=aside
-        ) as session:
+        async with self._transaction(mode, settings, workspace_id, writes=True, lock=lock, aside=aside) as session:
             yield session
             if not aside:
                 self._deadline.lift()  # COMMIT is never cancelled, because its outcome would be unknown
@@ -206,15 +217,15 @@ class Database:
     async def read(self, workspace_id: UUID = NIL_WORKSPACE, *, generic_plans: bool = False) -> AsyncIterator[Session]:
         """A short read-only transaction. Under the nil workspace no tenant's rows are visible. `generic_plans`: as for
         `begin`. Raises StoreUnavailable, also when the connection is lost at its end."""
-        settings = f"{self._read}; {plans.GENERIC}" if generic_plans else self._read
+        settings = f"{self._read}; {self._plans.generic}" if generic_plans else self._read
         async with self._transaction("BEGIN READ ONLY", settings, workspace_id) as session:
             yield session
 
     def snapshot(self, workspace_id: UUID, *, steady_plans: bool = False) -> AbstractAsyncContextManager[Session]:
         """A read-only transaction in which every statement sees the same state. `steady_plans`: for a search
-        (plans.STEADY); else statements are planned for their values (plans.CUSTOM)."""
+        (Plans.steady); else statements are planned for their values (Plans.custom)."""
         mode = "BEGIN ISOLATION LEVEL REPEATABLE READ READ ONLY"
-        planner = plans.STEADY if steady_plans else plans.CUSTOM
+        planner = self._plans.steady if steady_plans else self._plans.custom
         return self._transaction(mode, f"{self._read}; {planner}", workspace_id)
 
     async def vacuum(self, table: str) -> None:
@@ -249,15 +260,21 @@ class Database:
         workspace_id: UUID,
         *,
         writes: bool = False,
-        locks: bool = False,
+        lock: str | None = None,
         aside: bool = False,
     ) -> AsyncIterator[Session]:
-        opening = f"{mode}; SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}{walls.opening(self.wall)}"
+        settings = f"SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}"
+        wall = walls.opening(self.wall)
+        opening: tuple[str, ...]
+        if self._plans is plans.ON_CITUS:
+            opening = (f"{mode}; {settings}; {lock}" if lock else mode, f"{settings}{wall}; {citus.PROPAGATE}")
+        else:
+            opening = ("; ".join(filter(None, (mode, settings, lock))) + wall,)
         position, replica = self._position, None
         if position is not None and not writes and (opened := await position.open(opening)) is not None:
             replica, connection = opened
         else:
-            connection = await self.connect(opening, locks=locks)
+            connection = await self.connect(opening, locks=lock is not None)
         noted = position if position is not None and (writes or position.source == "primary") and not aside else None
         depth = _open.set(_open.get() + 1)
         try:
@@ -274,7 +291,7 @@ class Database:
             with suppress(Exception):  # the transaction has been committed, or its error is being raised
                 await connection.close()
 
-    async def connect(self, opening: str, *, locks: bool = False) -> Session:
+    async def connect(self, opening: Sequence[str], *, locks: bool = False) -> Session:
         """A connection with its transaction begun. Connections that died in the pool, perhaps all of them, are
         replaced: nothing was sent yet."""
         with translated_errors():
@@ -283,10 +300,11 @@ class Database:
                 try:
                     with Timed(LOCKED if locks else BEGIN):
                         began = time.perf_counter()
-                        await (await driver(connection)).execute(opening)
+                        for statements in opening:
+                            await (await driver(connection)).execute(statements)
                     if locks:
                         SCOPE_LOCK_WAIT.observe(time.perf_counter() - began)
-                    connection.info[WALLED] = bool(self._wall)
+                    connection.info.update({WALLED: bool(self._wall), PLANS: self._plans})
                     return connection
                 except Exception as exc:
                     lost = is_lost(exc, connection)
@@ -334,14 +352,26 @@ def is_walled(session: Session) -> bool:
     return bool(session.info[WALLED])
 
 
+def is_citus(session: Session) -> bool:
+    """Whether the transaction runs on a coordinator of Citus."""
+    return session.info.get(PLANS) is plans.ON_CITUS
+
+
 async def use_custom_plans(session: Session) -> None:
-    """Lets the following statements of the transaction be planned for their values (plans.CUSTOM)."""
-    await (await driver(session)).execute(plans.CUSTOM)
+    """Lets the following statements of the transaction be planned for their values (Plans.custom)."""
+    await _set_locally(session, session.info[PLANS].custom)
 
 
 async def use_steady_plans(session: Session) -> None:
-    """Lets the following statements of the transaction keep plans that no statistics change (plans.STEADY)."""
-    await (await driver(session)).execute(plans.STEADY)
+    """Lets the following statements of the transaction keep plans that no statistics change (Plans.steady)."""
+    await _set_locally(session, session.info[PLANS].steady)
+
+
+async def _set_locally(session: Session, settings: str) -> None:
+    """Changes settings for the rest of the transaction."""
+    if is_citus(session):
+        settings = f"SET LOCAL {citus.ALONE}; {settings}; {citus.PROPAGATE}"
+    await (await driver(session)).execute(settings)
 
 
 async def _commit(session: Session, *, writes: bool, position: RequestPosition | None = None) -> None:

@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 from service.domain.errors import SchemaMismatch, StoreUnavailable
 from service.kit import shipped
 from service.kit.settings import Settings
-from service.postgres import rights, roles
+from service.postgres import citus, rights, roles
 
 MIGRATIONS = shipped.folder("migrations")
 MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
@@ -107,7 +107,10 @@ async def upgrade_async(owner_url: str, settings: Settings, revision: str = "hea
         connection.commit()  # each migration has a transaction of its own, or none
         command.upgrade(config(settings, connection), revision)
         if revision == "head":
-            renumber_feed(connection)
+            if citus.is_citus(connection):
+                citus.distribute(connection)
+            else:
+                renumber_feed(connection)
 
     await run_as_owner(owner_url, run)
 
@@ -133,6 +136,9 @@ def _become_owner(connection: Connection) -> None:
     while not connection.scalar(TRY_LOCK):
         connection.commit()
         time.sleep(LOCK_LOOK_S)
+    if citus.is_citus(connection):
+        connection.execute(text("SET citus.propagate_set_commands = 'none'"))
+        connection.execute(text("SET citus.enable_unsafe_triggers = on"))
     connection.execute(text(f"SET ROLE {roles.OWNER}"))
     connection.commit()
 

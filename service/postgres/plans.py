@@ -6,7 +6,9 @@ docs/decisions/054-steady-plans.md
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
+from dataclasses import astuple, dataclass
 
 
 def _set_local(settings: Mapping[str, str]) -> str:
@@ -32,11 +34,21 @@ _CUSTOM = dict.fromkeys(_STEADY, "DEFAULT") | {
     "enable_seqscan": "off",  # chosen for a table that a single scope nearly fills
 }
 
-GENERIC = _set_local(_KEYED)
-"""For statements whose best plan is the same for all values, such as rows by their key."""
 
-STEADY = _set_local(_STEADY)
-"""For the statements of a search, except the candidates of a large scope."""
+@dataclass(frozen=True, slots=True)
+class Plans:
+    """The settings for three kinds of statements."""
 
-CUSTOM = _set_local(_CUSTOM)
-"""For statements whose best plan depends on their values, such as a walk of the HNSW graph with conditions."""
+    generic: str
+    """For statements whose best plan is the same for all values, such as rows by their key."""
+
+    steady: str
+    """For the statements of a search, except the candidates of a large scope."""
+
+    custom: str
+    """For statements whose best plan depends on their values, such as a walk of the HNSW graph with conditions."""
+
+
+ON_ONE_SERVER = Plans(_set_local(_KEYED), _set_local(_STEADY), _set_local(_CUSTOM))
+# Citus finds the node of a statement by its values, which a generic plan does not know.
+ON_CITUS = Plans(*(re.sub(r"SET LOCAL plan_cache_mode = \w+; ", "", sets) for sets in astuple(ON_ONE_SERVER)))

@@ -99,11 +99,11 @@ class Replica:
                 if self.replayed is not None and self.replayed < position:
                     await asyncio.sleep(LOOK_AGAIN_S)
 
-    async def open(self, opening: str, position: int) -> Session | None:
+    async def open(self, opening: Sequence[str], position: int) -> Session | None:
         """A transaction in which the position is visible, None if it cannot have one."""
         try:
             async with asyncio.timeout(OPEN_S):
-                return await self.database.connect(CHECK.format(position) + opening)
+                return await self.database.connect([CHECK.format(position) + opening[0], *opening[1:]])
         except asyncpg.DivisionByZeroError:
             reason = "behind"
         except (StoreUnavailable, TimeoutError):
@@ -134,7 +134,7 @@ class Replicas:
         self._oldest_accepted: WalSample | None = None
         self._turn = itertools.count()
 
-    async def open(self, opening: str, position: int) -> tuple[Replica, Session] | None:
+    async def open(self, opening: Sequence[str], position: int) -> tuple[Replica, Session] | None:
         """A transaction on a standby that has replayed the position, and is no further behind than it may be. None if
         there is none, even after WAIT_S."""
         oldest = self._oldest_accepted
@@ -231,7 +231,7 @@ class RequestPosition:
     source: Source | None = None
     stays: bool = False
 
-    async def open(self, opening: str) -> tuple[Replica, Session] | None:
+    async def open(self, opening: Sequence[str]) -> tuple[Replica, Session] | None:
         """A transaction of this request on a standby, if one may and can serve it."""
         if self.stays or self.source != "replicas":
             return None

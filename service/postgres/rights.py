@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from contextlib import contextmanager
+from dataclasses import replace
 
 import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy import Connection, make_url, text
@@ -18,6 +19,7 @@ from sqlalchemy.pool import NullPool
 
 from service.domain.errors import SchemaMismatch, StoreUnavailable
 from service.kit import postgres_url
+from service.postgres.citus import IS_CITUS
 from service.postgres.driver_errors import translated_errors
 from service.postgres.engine import NO_SCHEMA, Access, connect_arguments
 from service.postgres.roles import API_LOGIN, APP, LOGINS, MIGRATE_LOGIN, OWNER, URL_VARIABLES, WALLED, WORKER
@@ -149,9 +151,9 @@ async def find_access(url: str, *, wanted_role: str, pooled: bool) -> Access:
         with translated_errors(), usable(url):
             async with engine.connect() as session:
                 await _check(session, wanted_role)
+                return replace(access, citus=bool(await session.scalar(IS_CITUS)))
     finally:
         await engine.dispose()
-    return access
 
 
 async def _check(session: AsyncConnection, wanted: str) -> None:

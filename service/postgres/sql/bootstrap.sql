@@ -33,6 +33,15 @@ GRANT loxodon_app TO loxodon_api;
 
 GRANT loxodon_worker TO loxodon_jobs;
 
+-- The nodes of a Citus cluster connect to each other as the role of a statement, which may be one of these.
+DO $$
+BEGIN
+    IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
+        ALTER ROLE loxodon_owner LOGIN;
+        ALTER ROLE loxodon_walled LOGIN;
+    END IF;
+END $$;
+
 -- Only the owner may create objects in the schema, because its functions would call what others put there.
 DO $$
 BEGIN

@@ -35,13 +35,17 @@ GRANT EXECUTE ON FUNCTION
     workspace_terms(uuid, integer[])
     TO loxodon_walled;
 
--- Each setting is in a subquery, which is evaluated once per statement instead of once per row.
+-- Each setting is in a subquery, which is evaluated once per statement instead of once per row. Citus allows no subquery
+-- in the policies of a table that it distributes.
 DO $$
 DECLARE
-    user_wall constant text := '(SELECT nullif(current_setting(''loxodon.wall_user_id'', true), ''''))';
-    agent_wall constant text := '(SELECT nullif(current_setting(''loxodon.wall_agent_id'', true), ''''))';
-    run_wall constant text := '(SELECT nullif(current_setting(''loxodon.wall_run_id'', true), ''''))';
-    channel_wall constant text := '(SELECT nullif(current_setting(''loxodon.wall_channels'', true), '''')::text[])';
+    once constant text := CASE WHEN EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')
+                          THEN '%s' ELSE '(SELECT %s)' END;
+    user_wall constant text := format(once, 'nullif(current_setting(''loxodon.wall_user_id'', true), '''')');
+    agent_wall constant text := format(once, 'nullif(current_setting(''loxodon.wall_agent_id'', true), '''')');
+    run_wall constant text := format(once, 'nullif(current_setting(''loxodon.wall_run_id'', true), '''')');
+    channel_wall constant text := format(once, 'nullif(current_setting(''loxodon.wall_channels'', true), '''')::text[]');
+    digest constant text := format(once, 'current_setting(''loxodon.wall_digest'')');
     same constant text := '(%1$s IS NULL OR %2$s = %1$s)';
     target record;
     inside text;
@@ -112,15 +116,14 @@ BEGIN
                    inside, channel_wall);
     -- Answers given behind the same wall, or about what lies inside.
     EXECUTE format('CREATE POLICY wall ON idempotency AS RESTRICTIVE TO loxodon_walled USING ('
-                   'starts_with(key, (SELECT current_setting(''loxodon.wall_digest'') || '':'')) '
-                   'OR %s AND %s IS NULL)', concat_ws(' AND ',
+                   'starts_with(key, %s || '':'') '
+                   'OR %s AND %s IS NULL)', digest, concat_ws(' AND ',
         format(same, user_wall, 'user_id'), format(same, agent_wall, 'agent_id'), format(same, run_wall, 'run_id')),
         channel_wall);
-END $$;
 
--- Operations started behind the same wall. They store the wall, because their request is deleted once it is done.
-CREATE POLICY wall ON operation AS RESTRICTIVE TO loxodon_walled
-    USING (wall = (SELECT current_setting('loxodon.wall_digest')));
+    -- Operations started behind the same wall. They store the wall, because their request is deleted once it is done.
+    EXECUTE format('CREATE POLICY wall ON operation AS RESTRICTIVE TO loxodon_walled USING (wall = %s)', digest);
+END $$;
 
 -- Jobs for what is inside. Others can be inserted, such as those of an operation, but not seen.
 CREATE POLICY wall ON job AS RESTRICTIVE TO loxodon_walled

@@ -35,7 +35,7 @@ from service.search.statements.features import Features
 from service.search.statements.plan import Candidates
 
 # ix_turn_user, _agent or _run restricts the scope and gives the order; vectors and sources are looked up by the ids,
-# all at once, and joined by FULL JOIN, which alone is hashed where hash joins are switched off (plans.STEADY). The
+# all at once, and joined by FULL JOIN, which alone is hashed where hash joins are switched off (Plans.steady). The
 # weights are IDFs over the rows that were read (as in Lucene's BM25); the indexes of a sparse vector begin at 1 in SQL,
 # at 0 in the driver. A turn without a vector has no cosine, and is found by its words and those before it. A memory may
 # come from the whole turn, and two of them from one sentence.

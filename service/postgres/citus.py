@@ -1,0 +1,133 @@
+"""Spreads the tables of workspaces over the nodes of a Citus cluster. docs/citus.md"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from sqlalchemy import Connection, Row, text
+
+from service.domain.scope import NIL_WORKSPACE
+from service.postgres.roles import APP, WALLED
+
+IS_CITUS = text("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus')")
+
+ALONE = "citus.propagate_set_commands = 'none'"
+# Citus repeats a SET LOCAL on each node of the transaction by sending the whole string that it stands in. So the
+# settings of a string are made on the coordinator alone, and its last statement sends them.
+PROPAGATE = "SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL loxodon.on_nodes = 'on'"
+
+REFERENCE = ("workspace", "api_key", "embedding_generation", "token_secret")
+"""Small tables that every node has a copy of."""
+
+QUEUE = ("job", "job_run")
+"""Tables that stay on the coordinator, where a worker claims the jobs of all workspaces."""
+
+# Parents before the tables that refer to them.
+UNDISTRIBUTED = text("""
+    WITH RECURSIVE tenant AS (
+        SELECT c.oid FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id'
+        WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND NOT c.relispartition
+          AND NOT c.relname = ANY (:others)
+    ), placed AS (
+        SELECT t.oid, 0 AS depth FROM tenant t
+        UNION
+        SELECT t.oid, p.depth + 1 FROM placed p
+        JOIN pg_constraint k ON k.confrelid = p.oid AND k.contype = 'f' AND k.conrelid <> k.confrelid
+        JOIN tenant t ON t.oid = k.conrelid
+    )
+    SELECT p.oid::regclass::text FROM placed p
+    WHERE NOT EXISTS (SELECT FROM pg_dist_partition d WHERE d.logicalrelid = p.oid)
+    GROUP BY p.oid ORDER BY max(p.depth), 1
+""")
+MAKE_REFERENCE = text("""
+    SELECT create_reference_table(name) FROM unnest(CAST(:names AS text[])) name
+    WHERE NOT EXISTS (SELECT FROM pg_dist_partition d WHERE d.logicalrelid = name::regclass)
+""")
+
+# Citus needs the workspace of every table that a statement reads, as a value, when it plans the statement. The policy
+# of the tenant adds it to each of them, wherever the statement itself leaves it out. The function says that it is
+# immutable, so that the planner replaces it by its value; a plan that outlives the transaction finds nothing, because
+# the policy compares with the setting itself as well.
+CURRENT_WORKSPACE = text("""
+    CREATE OR REPLACE FUNCTION current_workspace() RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE
+    RETURN nullif(current_setting('loxodon.workspace', true), '')::uuid
+""")
+POLICIES = text("""
+    SELECT p.polname AS name, p.polcmd::text AS command, p.polpermissive AS grants,
+           ARRAY(SELECT r::regrole::text FROM unnest(p.polroles) r) AS roles,
+           pg_get_expr(p.polqual, p.polrelid) AS sees,
+           coalesce(pg_get_expr(p.polwithcheck, p.polrelid), pg_get_expr(p.polqual, p.polrelid)) AS writes
+    FROM pg_policy p WHERE p.polrelid = CAST(:name AS regclass) ORDER BY p.polname
+""")
+COMMANDS = {"r": "SELECT", "a": "INSERT", "w": "UPDATE", "d": "DELETE"}
+OF_WORKSPACE = "workspace_id = current_setting('loxodon.workspace')::uuid AND workspace_id = current_workspace()"
+OF_OWNER = f"coalesce(current_workspace(), '{NIL_WORKSPACE}') = '{NIL_WORKSPACE}' OR workspace_id = current_workspace()"
+# The number of an entry is one of the node's, so that it is no greater than those of transactions that the node still
+# runs, and the rows of a statement that reads other tables of the workspace need none from the coordinator.
+FEED = """
+    CREATE OR REPLACE FUNCTION place_in_feed() RETURNS trigger LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+    BEGIN
+        NEW.position := greatest(pg_current_xact_id()::text::bigint, (
+            SELECT max(h.position) FROM memory_history h
+            WHERE h.workspace_id = NEW.workspace_id AND h.memory_id = NEW.memory_id));
+        NEW.seq := nextval('memory_history_seq');
+        RETURN NEW;
+    END $$;
+"""
+FIXED_PLANS = text("""
+    SELECT p.oid::regprocedure::text FROM pg_proc p
+    WHERE p.pronamespace = 'public'::regnamespace AND 'plan_cache_mode=force_generic_plan' = ANY (p.proconfig)
+""")
+
+
+IN_FEED = ("memory_history", "erased_memory")
+PLACE = """
+    CREATE TRIGGER place_in_feed BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION place_in_feed();
+    ALTER TABLE {name} ALTER seq SET DEFAULT 0
+"""
+
+
+def is_citus(connection: Connection) -> bool:
+    return bool(connection.scalar(IS_CITUS))
+
+
+def distribute(connection: Connection) -> None:
+    """Distributes by workspace what is not distributed yet, as the owner of the schema. All tables are co-located, so
+    everything of a workspace is on one node."""
+    connection.execute(CURRENT_WORKSPACE)
+    for function in connection.scalars(FIXED_PLANS).all():
+        connection.execute(text(f"ALTER FUNCTION {function} RESET plan_cache_mode"))
+    connection.execute(text(FEED))
+    connection.execute(MAKE_REFERENCE, {"names": list(REFERENCE)})
+    connection.commit()
+    for name in connection.scalars(UNDISTRIBUTED, {"others": [*REFERENCE, *QUEUE]}).all():
+        _merge_policies(connection, name)
+        connection.execute(text("SELECT create_distributed_table(:name, 'workspace_id')"), {"name": name})
+        connection.commit()
+        for statement in PLACE.format(name=name).split(";") if name in IN_FEED else ():
+            connection.execute(text(statement))
+        connection.commit()
+
+
+def _merge_policies(connection: Connection, table: str) -> None:
+    """Replaces the policies of a table by one for each role and command, because Citus makes a restrictive policy a
+    permissive one on the shards."""
+    connection.execute(text(f"ALTER POLICY tenant ON {table} USING ({OF_WORKSPACE})"))
+    connection.execute(text(f"ALTER POLICY owner ON {table} USING ({OF_OWNER})"))
+    policies = [policy for policy in connection.execute(POLICIES, {"name": table}) if policy.name != "owner"]
+    for policy in policies:
+        connection.execute(text(f"DROP POLICY {policy.name} ON {table}"))
+    for role in (APP, WALLED):
+        for letter, command in COMMANDS.items():
+            own = [each for each in policies if role in each.roles and each.command in ("*", letter)]
+            using = f"USING ({_together(own, 'sees')})" if letter != "a" else ""
+            check = f"WITH CHECK ({_together(own, 'writes')})" if letter in "aw" else ""
+            sql = f"CREATE POLICY {role}_{command.lower()} ON {table} FOR {command} TO {role} {using} {check}"
+            connection.execute(text(sql.replace(":", "\\:")))
+
+
+def _together(policies: Sequence[Row[Any]], condition: str) -> str:
+    """The condition of the rows that one of the permissive policies and all of the restrictive ones let through."""
+    granted = " OR ".join(f"({getattr(each, condition)})" for each in policies if each.grants)
+    return " AND ".join([f"({granted})", *(f"({getattr(each, condition)})" for each in policies if not each.grants)])

@@ -1,0 +1,198 @@
+"""Isolation on the nodes of a Citus cluster: what the service's logins reach there, past the coordinator."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
+from typing import Any
+from urllib.parse import quote
+
+import asyncpg  # type: ignore[import-untyped]
+import httpx2
+import pytest
+
+from bench.superuser import login_url
+from service.kit.settings import Settings
+from service.launch.postgres import DATABASE
+from service.postgres import migrate
+from service.postgres.roles import API_LOGIN, JOBS_LOGIN, OWNER, WALLED
+from tests.conftest import Tenant
+from tests.support.application import Tables
+
+pytestmark = pytest.mark.skipif("CITUS_BIN" not in os.environ, reason="needs a cluster: make test-citus CITUS_BIN=...")
+
+WORKERS = "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid > 0 AND isactive ORDER BY nodeid"
+SHARDS = """
+    SELECT c.oid::regclass::text AS name, c.relrowsecurity AND c.relforcerowsecurity AS protected,
+           (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid AND p.polpermissive) AS policies,
+           (SELECT count(*) FROM pg_policy p JOIN pg_class shell ON shell.oid = p.polrelid
+            WHERE shell.relname = regexp_replace(c.relname, '_[0-9]+$', '')
+              AND shell.relnamespace = c.relnamespace) AS wanted
+    FROM pg_class c
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname ~ '_1[0-9]{5}$'
+      AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'workspace_id')
+    ORDER BY 1
+"""
+PLACEMENT = """
+    SELECT s.shardid, s.nodename, s.nodeport,
+           (SELECT count(*) FROM pg_dist_node n WHERE n.groupid > 0 AND n.nodeid < here.nodeid) > 0 AS nth
+    FROM citus_shards s JOIN pg_dist_node here ON here.nodename = s.nodename AND here.nodeport = s.nodeport
+    WHERE s.shardid = get_shard_id_for_distribution_column('memory', $1::uuid)
+"""
+REFUSALS = ("UndefinedObjectError", "InvalidTextRepresentationError", "InsufficientPrivilegeError")
+"""Without a workspace: the setting is unknown, or empty after an earlier transaction of the session."""
+
+
+@pytest.fixture
+async def stored(client: httpx2.AsyncClient) -> None:
+    for user in ("alice", "bob"):
+        body = {"content": f"{user} keeps bees behind the old mill", "user_id": user, "infer": False}
+        assert (await client.post("/v1/memories", json=body)).status_code in (200, 201)
+
+
+async def workers(tables: Tables) -> list[str]:
+    """The address of each worker node, without a login."""
+    return [
+        f"/{DATABASE}?host={quote(row['nodename'], safe='')}&port={row['nodeport']}"
+        for row in await tables.fetch(WORKERS)
+    ]
+
+
+@asynccontextmanager
+async def connected(login: str, node: str) -> AsyncIterator[asyncpg.Connection[Any]]:
+    connection = await asyncpg.connect(f"postgresql://{login}@{node}")
+    try:
+        await connection.execute("SET citus.override_table_visibility = off")
+        yield connection
+    finally:
+        await connection.close()
+
+
+async def counted(connection: asyncpg.Connection[Any], sql: str, *, settings: str) -> int | str:
+    """What the statement counts, or the name of the error, in a transaction with these settings."""
+    await connection.execute(f"BEGIN; {settings}")
+    try:
+        return int(await connection.fetchval(sql))
+    except asyncpg.PostgresError as exc:
+        return type(exc).__name__
+    finally:
+        await connection.execute("ROLLBACK")
+
+
+async def test_migrating_again_changes_nothing(owner_url: str, settings: Settings) -> None:
+    await migrate.upgrade_async(login_url(owner_url, OWNER), settings)
+
+
+async def test_every_shard_has_the_policies_of_its_table(tables: Tables) -> None:
+    seen = 0
+    for node in await workers(tables):
+        async with connected("postgres", node) as connection:
+            for shard in await connection.fetch(SHARDS):
+                assert shard["protected"], shard["name"]
+                assert shard["policies"] == shard["wanted"] >= 2, dict(shard)
+                seen += 1
+    assert seen > 300
+
+
+@pytest.mark.usefixtures("stored")
+@pytest.mark.parametrize("login", [API_LOGIN, JOBS_LOGIN])
+async def test_shards_show_no_row_of_another_tenant(
+    login: str, tables: Tables, tenant: Tenant, stranger: Tenant
+) -> None:
+    own = others = 0
+    for node in await workers(tables):
+        async with connected("postgres", node) as superuser:
+            shards = [row["name"] for row in await superuser.fetch(SHARDS)]
+        async with connected(login, node) as connection:
+            for shard in shards:
+                within = f"SET LOCAL loxodon.workspace = '{tenant.workspace_id}'"
+                beside = f"SET LOCAL loxodon.workspace = '{stranger.workspace_id}'"
+                rows = f"SELECT count(*) FROM {shard} WHERE workspace_id = '{tenant.workspace_id}'"
+                foreign = f"SELECT count(*) FROM {shard} WHERE workspace_id <> '{tenant.workspace_id}'"
+                visible = await counted(connection, rows, settings=within)
+                own += visible if isinstance(visible, int) else 0
+                for sql, settings in ((rows, beside), (foreign, within)):
+                    seen = await counted(connection, sql, settings=settings)
+                    common = shard.startswith("term_stat") and sql is foreign
+                    assert seen in (0, "InsufficientPrivilegeError") or common, (shard, sql, seen)
+                    others += 1
+                without = await counted(connection, rows, settings="")
+                assert without in (
+                    "UndefinedObjectError",
+                    "InvalidTextRepresentationError",
+                    "InsufficientPrivilegeError",
+                ), (shard, without)
+    assert own > 5
+    assert others > 600
+
+
+@pytest.mark.usefixtures("stored")
+async def test_shards_keep_to_a_wall(tables: Tables, tenant: Tenant) -> None:
+    seen = 0
+    wall = (
+        f"SET LOCAL loxodon.workspace = '{tenant.workspace_id}'; SET LOCAL loxodon.wall_user_id = 'alice'; "
+        f"SET LOCAL loxodon.wall_digest = 'x'; SET LOCAL ROLE {WALLED}"
+    )
+    for node in await workers(tables):
+        async with connected("postgres", node) as superuser:
+            shards = [row["name"] for row in await superuser.fetch(SHARDS) if row["name"].startswith("memory_1")]
+        async with connected(API_LOGIN, node) as connection:
+            for shard in shards:
+                of_bob = await counted(
+                    connection,
+                    f"SELECT count(*) FROM {shard} WHERE user_id IS DISTINCT FROM 'alice'",
+                    settings=wall,
+                )
+                of_alice = await counted(connection, f"SELECT count(*) FROM {shard}", settings=wall)
+                assert of_bob == 0, shard
+                seen += int(of_alice)
+    assert seen == 1
+
+
+@pytest.mark.usefixtures("stored")
+async def test_the_tables_of_a_node_show_no_row_of_another_tenant(
+    tables: Tables, tenant: Tenant, stranger: Tenant
+) -> None:
+    """Each node knows the distributed tables and can be asked for all of their rows."""
+    for node in await workers(tables):
+        async with connected(API_LOGIN, node) as connection:
+            for name in ("memory", "memory_vector", "memory_history", "workspace", "api_key"):
+                sql = f"SELECT count(*) FROM {name} WHERE workspace_id = '{tenant.workspace_id}'"
+                settings = f"SET LOCAL loxodon.workspace = '{stranger.workspace_id}'"
+                assert await counted(connection, sql, settings=settings) == 0, name
+
+
+@pytest.mark.usefixtures("stored")
+async def test_writes_to_a_shard_stay_in_their_workspace(tables: Tables, tenant: Tenant, stranger: Tenant) -> None:
+    changed = 0
+    for node in await workers(tables):
+        async with connected("postgres", node) as superuser:
+            shards = [row["name"] for row in await superuser.fetch(SHARDS) if row["name"].startswith("memory_1")]
+        async with connected(API_LOGIN, node) as connection:
+            for shard in shards:
+                await connection.execute(f"BEGIN; SET LOCAL loxodon.workspace = '{stranger.workspace_id}'")
+                for sql in (f"UPDATE {shard} SET archived = true", f"DELETE FROM {shard}"):
+                    assert (await connection.execute(sql)).endswith(" 0"), (shard, sql)
+                    changed += 1
+                await connection.execute("ROLLBACK")
+    assert changed >= 16
+    left = await tables.value("SELECT count(*) FROM memory WHERE workspace_id = $1", tenant.workspace_id)
+    assert left == 2
+
+
+@pytest.mark.usefixtures("stored")
+async def test_a_workspace_that_moves_to_another_node_keeps_its_rows_and_policies(
+    client: httpx2.AsyncClient, tables: Tables, tenant: Tenant
+) -> None:
+    (placed,) = await tables.fetch(PLACEMENT, tenant.workspace_id)
+    (other,) = await tables.fetch(f"{WORKERS} OFFSET $1 LIMIT 1", 0 if placed["nth"] else 1)
+    move = "SELECT citus_move_shard_placement($1, $2, $3, $4, $5, 'block_writes')"
+    places = placed["nodename"], placed["nodeport"], other["nodename"], other["nodeport"]
+    await tables.fetch(move, placed["shardid"], *places)
+    (moved,) = await tables.fetch(PLACEMENT, tenant.workspace_id)
+    assert moved["nodename"] == other["nodename"]
+    body = {"content": "carol keeps goats", "user_id": "carol", "infer": False}
+    assert (await client.post("/v1/memories", json=body)).status_code in (200, 201)
+    assert await tables.value("SELECT count(*) FROM memory WHERE workspace_id = $1", tenant.workspace_id) == 3
+    await test_every_shard_has_the_policies_of_its_table(tables)
