@@ -16,7 +16,7 @@ from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
-from sqlalchemy import bindparam, text
+from sqlalchemy import DateTime, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
@@ -36,20 +36,10 @@ Lane = tuple[UUID, str]
 
 FIRST_LANE: Lane = (NIL_WORKSPACE, "")
 
-# COPY is refused under row-level security, so many jobs travel as arrays.
-ENQUEUE = text("""
-    INSERT INTO job (workspace_id, id, kind, memory_id, payload, run_after, max_attempts, priority)
-    SELECT :workspace, new.id, new.kind, new.memory_id, new.payload::jsonb, coalesce(new.run_after, now()),
-           new.max_attempts, new.priority
-    FROM unnest(CAST(:ids AS uuid[]), CAST(:kinds AS text[]), CAST(:memory_ids AS uuid[]), CAST(:payloads AS text[]),
-                CAST(:run_afters AS timestamptz[]), CAST(:max_attempts AS integer[]), CAST(:priorities AS smallint[]))
-         AS new (id, kind, memory_id, payload, run_after, max_attempts, priority)
-""")
-
 INSERT = text("""
-    INSERT INTO job (workspace_id, id, kind, memory_id, payload, max_attempts, priority)
-    VALUES (:workspace_id, :id, :kind, :memory_id, :payload, :max_attempts, :priority)
-""").bindparams(bindparam("payload", type_=JSONB()))
+    INSERT INTO job (workspace_id, id, kind, memory_id, payload, run_after, max_attempts, priority)
+    VALUES (:workspace_id, :id, :kind, :memory_id, :payload, coalesce(:run_after, now()), :max_attempts, :priority)
+""").bindparams(bindparam("payload", type_=JSONB()), bindparam("run_after", type_=DateTime(timezone=True)))
 
 # claim_jobs() uses ix_job_ready for the lanes and within a lane, ix_job_running for leases that ran out
 CLAIM = text(
@@ -110,28 +100,12 @@ UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s)
 
 
 async def enqueue(session: Session, workspace_id: UUID, jobs: Sequence[NewJob]) -> None:
-    """Adds jobs in one statement; they exist when the caller's transaction commits. Wake the workers after that."""
-    if not jobs:
-        return
-    await direct.fetch(
-        session,
-        ENQUEUE,
-        {
-            "workspace": workspace_id,
-            "ids": [uuid7() for _ in jobs],
-            "kinds": [job.kind for job in jobs],
-            "memory_ids": [job.memory_id for job in jobs],
-            "payloads": [json.dumps(dict(job.payload)) for job in jobs],
-            "run_afters": [job.run_after for job in jobs],
-            "max_attempts": [job.max_attempts for job in jobs],
-            "priorities": [job.priority for job in jobs],
-        },
-    )
+    """Adds jobs; they exist when the caller's transaction commits. Wake the workers after that."""
+    await direct.insert(session, new_rows(workspace_id, jobs))
 
 
 def new_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> NewRows:
-    """The rows of jobs that are due at once, to be written with what causes them."""
-    assert all(job.run_after is None for job in jobs), "a job for later is enqueued"
+    """The rows of jobs, to be written with what causes them."""
     rows = [
         {
             "workspace_id": workspace_id,
@@ -139,6 +113,7 @@ def new_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> NewRows:
             "kind": job.kind,
             "memory_id": job.memory_id,
             "payload": dict(job.payload),
+            "run_after": job.run_after,
             "max_attempts": job.max_attempts,
             "priority": job.priority,
         }

@@ -67,10 +67,9 @@ WAITING = text("""
 REQUEST = text("""
     WITH run AS (
         INSERT INTO job_run (workspace_id, id, name, reason) VALUES (:workspace, :id, :name, :reason)
-        RETURNING workspace_id, id, name
     )
     INSERT INTO job (workspace_id, id, kind, max_attempts, payload)
-    SELECT workspace_id, id, name, :max_attempts, CAST(:payload AS jsonb) FROM run
+    VALUES (:workspace, :id, :name, :max_attempts, CAST(:payload AS jsonb))
 """)
 
 

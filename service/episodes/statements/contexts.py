@@ -113,11 +113,14 @@ VECTOR = text("""
     WITH outdated AS (
         DELETE FROM memory_vector WHERE workspace_id = :workspace AND memory_id = :id AND kind = 'context'
             AND generation <> :generation
+    ), written AS (
+        INSERT INTO memory_vector (
+            workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
+        SELECT workspace_id, id, :generation, 'context', user_id, agent_id, run_id, channel, :embedding
+        FROM memory WHERE workspace_id = :workspace AND id = :id
+        ON CONFLICT (workspace_id, memory_id, generation, kind) DO UPDATE SET embedding = excluded.embedding
     )
-    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
-    SELECT workspace_id, id, :generation, 'context', user_id, agent_id, run_id, channel, :embedding
-    FROM memory WHERE workspace_id = :workspace AND id = :id
-    ON CONFLICT (workspace_id, memory_id, generation, kind) DO UPDATE SET embedding = excluded.embedding
+    SELECT
 """).bindparams(bindparam("embedding", type_=Half()))
 
 LOCK = text("""

@@ -57,20 +57,28 @@ NAMED = """
     ORDER BY channel = :channel DESC, id LIMIT 1
 """
 
-EXTEND = """
-    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
-                                   consolidated_at, consolidated_turns)
-    VALUES (:workspace_id, :id, :user_id, :agent_id, coalesce((SELECT channel {named}), :channel), :external_id,
-            :started_at, :turn_count, :consolidated_at, :consolidated_turns)
-    ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE
+EXTENDED = """
     SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, archived = false, version = c.version + 1,
-        updated_at = now(),
-        consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL THEN :consolidated_at END,
+        updated_at = {now},
+        consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL
+                               THEN CAST(:consolidated_at AS timestamptz) END,
         consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
                                    AND CAST(:consolidated_at AS timestamptz) IS NOT NULL
                                   THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
-    RETURNING id, turn_count
 """
+EXTEND = f"""
+    UPDATE conversation AS c {EXTENDED.format(now="now()")}
+    WHERE c.workspace_id = :workspace_id AND c.id = (SELECT id {{named}})
+    RETURNING c.id, c.turn_count
+"""
+CREATE = text(f"""
+    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
+                                   consolidated_at, consolidated_turns)
+    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
+            :consolidated_turns)
+    ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE {EXTENDED.format(now="excluded.updated_at")}
+    RETURNING id, turn_count
+""")  # noqa: S608 - our own part
 
 
 def naming(sql: str, scope: Scope) -> TextClause:
@@ -117,7 +125,8 @@ async def append_turns(
     if external_id is None:
         created, conversation_id, first = (NewRows(INSERT, [new]),), new["id"], 0
     else:
-        [row] = await direct.fetch(session, naming(EXTEND, scope), new)
+        extended = await direct.fetch(session, naming(EXTEND, scope), new)
+        [row] = extended or await direct.fetch(session, CREATE, new)
         conversation_id, first = row.id, row.turn_count - len(turns)
     session.info["new_turns"] = True
     stored = [StoredTurn(uuid7(), conversation_id, first + place) for place in range(len(turns))]
@@ -174,9 +183,10 @@ async def lock_turns(session: Session, scope: Scope, turns: Sequence[StoredTurn]
 
 # Turns between those read before and these would be skipped for good, so there may be none.
 MARK_READ = text("""
-    UPDATE conversation c SET consolidated_turns = :last + 1, consolidated_at = CASE WHEN NOT EXISTS (
-        SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
-        AND t.turn_index > :last AND t.shown IS DISTINCT FROM '') THEN now() END
+    UPDATE conversation c SET consolidated_turns = :last + 1, consolidated_at = (
+        SELECT now() WHERE NOT EXISTS (
+            SELECT FROM turn t WHERE t.workspace_id = :workspace AND t.conversation_id = :conversation
+            AND t.turn_index > :last AND t.shown IS DISTINCT FROM ''))
     WHERE c.workspace_id = :workspace AND c.id = :conversation AND c.consolidated_turns <= :last
       AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
                       AND t.turn_index >= c.consolidated_turns AND t.turn_index < :first

@@ -31,21 +31,25 @@ LOCK_ENDS = text("""
     ORDER BY id FOR KEY SHARE
 """)
 
-DRAW = text("""
-    WITH drawn AS (
-        SELECT * FROM unnest(CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:targets AS uuid[]),
-                             CAST(:strengths AS float8[])) AS d (source_id, rel_type, target_id, strength)
-    ), outdated AS (
+DRAWN = """
+    unnest(CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:targets AS uuid[]), CAST(:strengths AS float8[]))
+        AS d (source_id, rel_type, target_id, strength)
+"""
+DRAW = text(f"""
+    WITH outdated AS (
         DELETE FROM memory_edge e WHERE e.workspace_id = :workspace AND e.source_id = ANY (CAST(:memory_ids AS uuid[]))
           AND e.rel_type = 'SIMILAR_TO' AND e.properties ->> 'extracted_by' = :extracted_by
-          AND NOT EXISTS (SELECT FROM drawn d WHERE d.source_id = e.source_id AND d.rel_type = e.rel_type
+          AND NOT EXISTS (SELECT FROM {DRAWN} WHERE d.source_id = e.source_id AND d.rel_type = e.rel_type
                           AND d.target_id = e.target_id)
+    ), added AS (
+        INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id, strength, properties)
+        SELECT m.workspace_id, d.source_id, d.rel_type, d.target_id, d.strength,
+               jsonb_build_object('extracted_by', CAST(:extracted_by AS text))
+        FROM {DRAWN} JOIN memory m ON m.workspace_id = :workspace AND m.id = d.source_id
+        ON CONFLICT DO NOTHING
     )
-    INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id, strength, properties)
-    SELECT :workspace, source_id, rel_type, target_id, strength,
-           jsonb_build_object('extracted_by', CAST(:extracted_by AS text))
-    FROM drawn ON CONFLICT DO NOTHING
-""")
+    SELECT
+""")  # noqa: S608 - our own part
 
 # The strongest edges of each node in both directions, merged from two indexes in the order of strength
 # (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is followed, which shows

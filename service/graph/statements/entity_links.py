@@ -10,13 +10,15 @@ from __future__ import annotations
 from collections.abc import Collection, Iterable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import DateTime, bindparam, text
 from uuid_utils.compat import uuid7
 
 from service.domain.entity import EntityOwner, NamedEntity, key
 from service.postgres import direct
+from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 
 # Uses uq_entity_workspace_id_user_id_channel_name_key. One branch for owners with a user and one for those without:
@@ -36,55 +38,55 @@ KNOWN = text("""
     ) e
 """)
 
-# A name that is an alias of another entity means that entity. If several rows have one name, the first counts.
+# Names that exist, as an entity's own or as an alias of another entity, which then is meant.
+EXISTING = text("""
+    SELECT given.place FROM unnest(CAST(:users AS text[]), CAST(:channels AS text[]), CAST(:keys AS text[]))
+        WITH ORDINALITY AS given (user_id, channel, key, place)
+    WHERE EXISTS (
+        SELECT FROM entity e WHERE e.workspace_id = :workspace AND e.channel = given.channel AND e.name_key = given.key
+          AND (e.user_id = given.user_id OR (given.user_id IS NULL AND e.user_id IS NULL))
+        UNION ALL
+        SELECT FROM entity_alias a
+        WHERE a.workspace_id = :workspace AND a.channel = given.channel AND a.alias_key = given.key
+          AND (a.user_id = given.user_id OR (given.user_id IS NULL AND a.user_id IS NULL)))
+""")
+
 INSERT = text("""
     INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, description, extracted_by,
                         first_seen)
-    SELECT :workspace, new.id, new.user_id, new.channel, new.name, new.name_key, new.type, new.description,
-           new.extracted_by, new.first_seen
-    FROM unnest(CAST(:ids AS uuid[]), CAST(:users AS text[]), CAST(:channels AS text[]), CAST(:names AS text[]),
-                CAST(:keys AS text[]), CAST(:types AS text[]), CAST(:descriptions AS text[]),
-                CAST(:extractors AS text[]), CAST(:first_seen AS timestamptz[]))
-         AS new (id, user_id, channel, name, name_key, type, description, extracted_by, first_seen)
-    WHERE NOT EXISTS (
-        SELECT FROM entity_alias a
-        WHERE a.workspace_id = :workspace AND a.channel = new.channel AND a.alias_key = new.name_key
-          AND (a.user_id = new.user_id OR (new.user_id IS NULL AND a.user_id IS NULL)))
-    ORDER BY new.user_id, new.channel, new.name_key
+    VALUES (:workspace, :id, :user_id, :channel, :name, :key, :type, :description, :extracted_by, :first_seen)
     ON CONFLICT (workspace_id, user_id, channel, name_key) DO NOTHING
-""")
+""").bindparams(bindparam("first_seen", type_=DateTime(timezone=True)))
 
 # Separate, because ON CONFLICT DO NOTHING does not return rows that others have just committed. Links of
 # the same extractor to entities that the text no longer names are deleted; links of other extractors stay. By ascending
 # id, because a link locks its entity, and deleting entities locks them in the same order.
+NAMED = text("""
+    SELECT given.memory_id, given.key, given.extracted_by, named.id
+    FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:users AS text[]), CAST(:channels AS text[]), CAST(:keys AS text[]),
+                CAST(:extractors AS text[]))
+        WITH ORDINALITY AS given (memory_id, user_id, channel, key, extracted_by, place)
+    CROSS JOIN LATERAL (
+        SELECT e.id FROM entity e
+        WHERE e.workspace_id = :workspace AND e.channel = given.channel AND e.name_key = given.key
+          AND (e.user_id = given.user_id OR (given.user_id IS NULL AND e.user_id IS NULL))
+        UNION ALL
+        SELECT a.entity_id FROM entity_alias a
+        WHERE a.workspace_id = :workspace AND a.channel = given.channel AND a.alias_key = given.key
+          AND (a.user_id = given.user_id OR (given.user_id IS NULL AND a.user_id IS NULL))
+    ) named
+    ORDER BY named.id, given.memory_id, given.place
+""")
+UNLINK = text("""
+    DELETE FROM memory_entity me
+    USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)
+    WHERE me.workspace_id = :workspace AND me.memory_id = r.memory_id AND me.extracted_by = r.extracted_by
+      AND NOT EXISTS (SELECT FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:ids AS uuid[])) AS named (memory_id, id)
+                      WHERE named.memory_id = me.memory_id AND named.id = me.entity_id)
+""")
 LINK = text("""
-    WITH given AS (
-        SELECT * FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:users AS text[]), CAST(:channels AS text[]),
-                             CAST(:keys AS text[]), CAST(:extractors AS text[]))
-            WITH ORDINALITY AS g (memory_id, user_id, channel, key, extracted_by, place)
-    ), named AS MATERIALIZED (
-        SELECT given.memory_id, given.key, given.extracted_by, given.place, found.id
-        FROM given CROSS JOIN LATERAL (
-            SELECT e.id FROM entity e
-            WHERE e.workspace_id = :workspace AND e.channel = given.channel AND e.name_key = given.key
-              AND (e.user_id = given.user_id OR (given.user_id IS NULL AND e.user_id IS NULL))
-            UNION ALL
-            SELECT a.entity_id FROM entity_alias a
-            WHERE a.workspace_id = :workspace AND a.channel = given.channel AND a.alias_key = given.key
-              AND (a.user_id = given.user_id OR (given.user_id IS NULL AND a.user_id IS NULL))
-        ) found
-    ), outdated AS (
-        DELETE FROM memory_entity me
-        USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)
-        WHERE me.workspace_id = :workspace AND me.memory_id = r.memory_id AND me.extracted_by = r.extracted_by
-          AND NOT EXISTS (SELECT FROM named WHERE named.memory_id = me.memory_id AND named.id = me.entity_id)
-    ), linked AS (
-        INSERT INTO memory_entity (workspace_id, memory_id, entity_id, extracted_by)
-        SELECT DISTINCT ON (id, memory_id) :workspace, memory_id, id, extracted_by
-        FROM named ORDER BY id, memory_id, place
-        ON CONFLICT DO NOTHING
-    )
-    SELECT memory_id, key, id FROM named
+    INSERT INTO memory_entity (workspace_id, memory_id, entity_id, extracted_by)
+    VALUES (:workspace, :memory_id, :id, :extracted_by) ON CONFLICT DO NOTHING
 """)
 
 # Entities that only these memories name, and no caller wrote or related: they are deleted with the memories. Locked by
@@ -143,21 +145,26 @@ async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMen
         new.setdefault((mention.owner, key(mention.named.name)), mention)
     if not new:
         return
-    await direct.fetch(
-        session,
-        INSERT,
+    given = sorted(new.items(), key=lambda each: (each[0][0].user_id or "", each[0][0].channel, each[0][1]))
+    keys = {"keys": [name for (_, name), _ in given], **_columns([owner for (owner, _), _ in given])}
+    known = {row.place for row in await direct.fetch(session, EXISTING, {"workspace": workspace_id, **keys})}
+    rows = [
         {
             "workspace": workspace_id,
-            **_columns([owner for owner, _ in new]),
-            "ids": [uuid7() for _ in new],
-            "names": [entity_mention.named.name for entity_mention in new.values()],
-            "keys": [name_key for _, name_key in new],
-            "types": [entity_mention.named.type for entity_mention in new.values()],
-            "descriptions": [entity_mention.named.description for entity_mention in new.values()],
-            "extractors": [entity_mention.extracted_by for entity_mention in new.values()],
-            "first_seen": [entity_mention.seen_at for entity_mention in new.values()],
-        },
-    )
+            "id": uuid7(),
+            "user_id": owner.user_id,
+            "channel": owner.channel,
+            "name": mention.named.name,
+            "key": name,
+            "type": mention.named.type,
+            "description": mention.named.description,
+            "extracted_by": mention.extracted_by,
+            "first_seen": mention.seen_at,
+        }
+        for place, ((owner, name), mention) in enumerate(given, 1)
+        if place not in known
+    ]
+    await direct.insert(session, NewRows(INSERT, rows))
 
 
 async def link(
@@ -165,16 +172,28 @@ async def link(
 ) -> dict[tuple[UUID, str], UUID]:
     """Links memories to exactly these entities, for the extractors in `read` (memory, extractor); returns the entities
     by memory and key. If two extractors read the same name, the first keeps the link."""
-    values = {
+    values: dict[str, Any] = {
         "workspace": workspace_id,
         **_columns([mention.owner for mention in mentions]),
         "memory_ids": [mention.memory_id for mention in mentions],
         "keys": [key(mention.named.name) for mention in mentions],
         "extractors": [mention.extracted_by for mention in mentions],
-        "read": [memory_id for memory_id, _ in read],
-        "readers": [by for _, by in read],
     }
-    return {(row.memory_id, row.key): row.id for row in await direct.fetch(session, LINK, values)}
+    named = await direct.fetch(session, NAMED, values)
+    await direct.fetch(
+        session,
+        UNLINK,
+        {
+            "workspace": workspace_id,
+            "memory_ids": [row.memory_id for row in named],
+            "ids": [row.id for row in named],
+            "read": [memory_id for memory_id, _ in read],
+            "readers": [by for _, by in read],
+        },
+    )
+    links = [{"workspace": workspace_id, **row._asdict()} for row in named]
+    await direct.insert(session, NewRows(LINK, links))
+    return {(row.memory_id, row.key): row.id for row in named}
 
 
 async def lock_unnamed(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> list[UUID]:

@@ -65,34 +65,37 @@ PUT = statement(f"""
 ADD_EXTRACTED = statement("""
     INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id, strength, confidence,
                              extracted_by, t_valid, updated_at)
-    SELECT :workspace, new.id, new.source_id, new.type, new.label, new.target_id, 1, new.confidence,
+    SELECT n.workspace_id, new.id, new.source_id, new.type, new.label, new.target_id, 1, new.confidence,
            new.extracted_by, NULL, :now
     FROM unnest(CAST(:ids AS uuid[]), CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:labels AS text[]),
                 CAST(:targets AS uuid[]), CAST(:extractors AS text[]), CAST(:confidences AS float8[]))
         WITH ORDINALITY AS new (id, source_id, type, label, target_id, extracted_by, confidence, place)
+    JOIN entity n ON n.workspace_id = :workspace AND n.id = new.source_id
     ORDER BY new.source_id, new.target_id, new.type, new.place
     ON CONFLICT (workspace_id, source_id, target_id, rel_type) DO NOTHING
 """)
 
 # A memory is no longer evidence for relations that the extractor no longer reads in it.
-EVIDENCE = text("""
-    WITH given AS MATERIALIZED (
-        SELECT s.memory_id, s.extracted_by, s.place, e.id
-        FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:sources AS uuid[]), CAST(:types AS text[]),
-                    CAST(:targets AS uuid[]), CAST(:extractors AS text[]))
-            WITH ORDINALITY AS s (memory_id, source_id, type, target_id, extracted_by, place)
-        JOIN entity_edge e ON e.workspace_id = :workspace AND e.source_id = s.source_id
-            AND e.target_id = s.target_id AND e.rel_type = s.type
-    ), outdated AS (
+GIVEN = """
+    unnest(CAST(:memory_ids AS uuid[]), CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:targets AS uuid[]),
+           CAST(:extractors AS text[]))
+        WITH ORDINALITY AS s (memory_id, source_id, type, target_id, extracted_by, place)
+    JOIN entity_edge e ON e.workspace_id = :workspace AND e.source_id = s.source_id AND e.target_id = s.target_id
+        AND e.rel_type = s.type
+"""
+EVIDENCE = text(f"""
+    WITH outdated AS (
         DELETE FROM entity_edge_source x
         USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)
         WHERE x.workspace_id = :workspace AND x.memory_id = r.memory_id AND x.extracted_by = r.extracted_by
-          AND NOT EXISTS (SELECT FROM given WHERE given.memory_id = x.memory_id AND given.id = x.edge_id)
+          AND NOT EXISTS (SELECT FROM {GIVEN} WHERE s.memory_id = x.memory_id AND e.id = x.edge_id)
+    ), added AS (
+        INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
+        SELECT DISTINCT ON (e.id, s.memory_id) e.workspace_id, e.id, s.memory_id, s.extracted_by
+        FROM {GIVEN} ORDER BY e.id, s.memory_id, s.place ON CONFLICT DO NOTHING
     )
-    INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
-    SELECT DISTINCT ON (id, memory_id) :workspace, id, memory_id, extracted_by
-    FROM given ORDER BY id, memory_id, place ON CONFLICT DO NOTHING
-""")
+    SELECT
+""")  # noqa: S608 - our own part
 
 # A relation that was read from texts is valid as long as one of the memories that are evidence for it: until the last
 # of them ends or is archived. An edge that has ended keeps its end. MATERIALIZED, because without statistics of a new

@@ -14,6 +14,7 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, select, text, true
+from uuid_utils.compat import uuid7
 
 from service.domain.scope import Extent
 from service.episodes.statements import contexts, withdrawn
@@ -35,30 +36,19 @@ LOCK_EDGES = text("""
     ORDER BY source_id, rel_type, target_id FOR UPDATE
 """)
 
-# The open entry of each memory is closed where the DELETE begins, at least a microsecond after the last one. The ids
-# are given twice: without statistics the join alone was planned as a loop over the whole history of the workspace.
+# The open entry of each memory was closed where the DELETE begins.
 WRITE_HISTORY = text(
     f"""
-    WITH last AS (
-        SELECT memory_id, max(recorded_at) AS at, max(position) AS position FROM memory_history
-        WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) GROUP BY memory_id
-    ), next AS (
-        SELECT memory_id, greatest(clock_timestamp(), at + interval '1 microsecond') AS at,
-               greatest(pg_current_xact_id()::text::bigint, position) AS position
-        FROM last
-    ), closed AS (
-        UPDATE memory_history h SET recorded_to = next.at FROM next
-        WHERE h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))
-          AND h.memory_id = next.memory_id AND h.recorded_to IS NULL
-    )
     INSERT INTO memory_history (workspace_id, id, memory_id, event, old_memory, before, before_embedding,
                                 before_generation, is_deleted, user_id, agent_id, run_id, recorded_at,
                                 position)
-    SELECT m.workspace_id, gen_random_uuid(), m.id, 'DELETE', m.content, {BEFORE}, v.embedding, v.generation, true,
-           m.user_id, m.agent_id, m.run_id, coalesce(next.at, clock_timestamp()),
-           coalesce(next.position, pg_current_xact_id()::text::bigint)
-    FROM memory m {TEXT_VECTOR} LEFT JOIN next ON next.memory_id = m.id
-    WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[])) ORDER BY m.id
+    SELECT m.workspace_id, new.id, m.id, 'DELETE', m.content, {BEFORE}, v.embedding, v.generation, true,
+           m.user_id, m.agent_id, m.run_id, coalesce(new.at, statement_timestamp()),
+           coalesce(new.position, pg_current_xact_id()::text::bigint)
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:new_ids AS uuid[]), CAST(:starts AS timestamptz[]),
+                CAST(:positions AS bigint[])) AS new (memory_id, id, at, position)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = new.memory_id {TEXT_VECTOR}
+    ORDER BY m.id
     """  # noqa: S608 - both parts are constants of history.py
 )
 
@@ -146,7 +136,13 @@ async def delete_memories(
     await session.execute(LOCK_EDGES, values)
     unnamed = await entity_links.lock_unnamed(session, workspace_id, present)
     await entity_relations.lock_evidenced(session, workspace_id, present)
-    await session.execute(WRITE_HISTORY, {**values, "generation": generation})
+    begins = await history.close(session, workspace_id, present)
+    ended = {
+        "new_ids": [uuid7() for _ in present],
+        "starts": [begins.get(each, (None, None))[0] for each in present],
+        "positions": [begins.get(each, (None, None))[1] for each in present],
+    }
+    await session.execute(WRITE_HISTORY, {**values, **ended, "generation": generation})
     turns = await withdrawn.turns_shared_with(session, workspace_id, present)
     if withdraws is not None:
         turns += await withdrawn.withdraw(session, workspace_id, present, Withdrawal(withdraws))

@@ -12,6 +12,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field, fields
+from datetime import datetime
 from typing import Any
 from uuid import UUID
 
@@ -140,11 +141,17 @@ async def snapshot(session: Session, workspace_id: UUID, memory_id: UUID, *, gen
     return Snapshot(row.before, vector, row.generation)
 
 
+async def close(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID]
+) -> dict[UUID, tuple[datetime | None, int | None]]:
+    """Closes the open entries of these memories; returns for each when the next one begins, and its position."""
+    closed = await session.execute(CLOSE, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.memory_id: (row.recorded_to, row.position) for row in closed}
+
+
 async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]) -> None:
     """Closes the open entries of these memories and writes the new ones, in order."""
-    ids = [change.memory_id for change in changes]
-    closed = await session.execute(CLOSE, {"workspace": workspace_id, "ids": ids})
-    begins = {row.memory_id: (row.recorded_to, row.position) for row in closed}
+    begins = await close(session, workspace_id, [change.memory_id for change in changes])
     rows = [
         {
             "workspace_id": workspace_id,

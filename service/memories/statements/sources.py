@@ -28,7 +28,7 @@ INSERT = text("""
 # A memory that merely says the same may be deleted by a concurrent bulk delete, which takes no scope lock.
 LINK = text("""
     INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
-    SELECT :workspace, s.memory_id, s.turn_id, s.start, s."end"
+    SELECT m.workspace_id, s.memory_id, s.turn_id, s.start, s."end"
     FROM unnest(CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:starts AS integer[]), CAST(:ends AS integer[]))
         AS s (memory_id, turn_id, start, "end")
     JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id

@@ -82,7 +82,8 @@ async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now:
 async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *, at: datetime, now: datetime) -> None:
     """Ends the validity at a moment, unless it ended before, and takes the row out of deduplication. A memory that
     becomes valid later ends a microsecond after its beginning, because an interval may not be empty."""
-    end = func.least(MEMORY.c.t_invalid, func.greatest(at, MEMORY.c.t_valid + timedelta(microseconds=1)))
+    begins = await session.scalar(select(MEMORY.c.t_valid).where(_is(workspace_id, memory_id)))
+    end = func.least(MEMORY.c.t_invalid, at if begins is None else max(at, begins + timedelta(microseconds=1)))
     await set_columns(session, workspace_id, memory_id, {"t_invalid": end, "dedup_key": None}, now=now)
 
 

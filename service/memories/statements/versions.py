@@ -61,29 +61,36 @@ NAMES = [column.name for column in MEMORY.c]
 COLUMNS = ", ".join(f'"{name}"' for name in NAMES)
 VALUES = ", ".join(OTHERS.get(name, f'm."{name}"') for name in NAMES)
 STAT = ", ".join(f'"{column.name}"' for column in MEMORY_STAT.c if column.name != "memory_id")
+STAT_VALUES = ", ".join(f's."{column.name}"' for column in MEMORY_STAT.c if column.name != "memory_id")
 
-# A value that would have ended before it began was never valid. Foreign keys are checked at the end of the statement.
+# A value that would have ended before it began was never valid.
+WAS_VALID = (
+    """m.workspace_id = :workspace AND m.id = :id AND coalesce(m.t_valid, m.said_at[1], m."timestamp") < :until"""
+)
+
+# The parts read the memory itself, not each other, so that Citus can run each of them on the node of the workspace.
 KEEP = text(f"""
     WITH kept AS (
-        INSERT INTO memory ({COLUMNS}) SELECT {VALUES} FROM memory m
-        WHERE m.workspace_id = :workspace AND m.id = :id AND coalesce(m.t_valid, m.said_at[1], m."timestamp") < :until
-        RETURNING workspace_id, id, content, user_id, agent_id, run_id
+        INSERT INTO memory AS new ({COLUMNS}) SELECT {VALUES} FROM memory m WHERE {WAS_VALID} RETURNING new.id
     ), stat AS (
-        INSERT INTO memory_stat (memory_id, {STAT})
-        SELECT k.id, {STAT.replace('"workspace_id"', 's."workspace_id"')} FROM kept k JOIN memory_stat s
-            ON s.workspace_id = :workspace AND s.memory_id = :id
+        INSERT INTO memory_stat (memory_id, {STAT}) SELECT :new_id, {STAT_VALUES} FROM memory m
+        JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id WHERE {WAS_VALID}
     ), vector AS (
         INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel,
                                    embedding)
-        SELECT v.workspace_id, k.id, v.generation, v.kind, v.user_id, v.agent_id, v.run_id, v.channel, v.embedding
-        FROM kept k JOIN memory_vector v ON v.workspace_id = :workspace AND v.memory_id = :id AND v.kind <> 'context'
+        SELECT v.workspace_id, :new_id, v.generation, v.kind, v.user_id, v.agent_id, v.run_id, v.channel, v.embedding
+        FROM memory m JOIN memory_vector v ON v.workspace_id = m.workspace_id AND v.memory_id = m.id
+            AND v.kind <> 'context' WHERE {WAS_VALID}
     ), source AS (
         INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
-        SELECT s.workspace_id, k.id, s.turn_id, s.start, s."end"
-        FROM kept k JOIN memory_source s ON s.workspace_id = :workspace AND s.memory_id = :id
+        SELECT s.workspace_id, :new_id, s.turn_id, s.start, s."end" FROM memory m
+        JOIN memory_source s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id WHERE {WAS_VALID}
     ), added AS (
-        INSERT INTO memory_history (workspace_id, id, memory_id, event, new_memory, user_id, agent_id, run_id)
-        SELECT workspace_id, :history_id, id, 'ADD', content, user_id, agent_id, run_id FROM kept
+        INSERT INTO memory_history (
+            workspace_id, recorded_at, id, memory_id, event, new_memory, user_id, agent_id, run_id)
+        SELECT m.workspace_id, statement_timestamp(), :history_id, :new_id, 'ADD', m.content, m.user_id, m.agent_id,
+               m.run_id
+        FROM memory m WHERE {WAS_VALID}
     )
     SELECT id FROM kept
 """).bindparams(  # noqa: S608 - names of our columns

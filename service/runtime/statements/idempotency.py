@@ -26,10 +26,10 @@ CLAIM = text(
     INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at, user_id, agent_id, run_id)
     VALUES (:workspace, :key, :fingerprint, now() + :ttl, :user_id, :agent_id, :run_id)
     ON CONFLICT (workspace_id, key) DO UPDATE
-        SET fingerprint = excluded.fingerprint, status = NULL, body = NULL, created_at = now(),
+        SET fingerprint = excluded.fingerprint, status = NULL, body = NULL, created_at = excluded.created_at,
             expires_at = excluded.expires_at, user_id = excluded.user_id, agent_id = excluded.agent_id,
             run_id = excluded.run_id
-        WHERE idempotency.expires_at <= now()
+        WHERE idempotency.expires_at <= excluded.created_at
     RETURNING key
     """
 )

@@ -29,11 +29,8 @@ PUT = type_parameters(
     text("""
     INSERT INTO working_item (workspace_id, session_id, kind, key, user_id, agent_id, channel, conversation_id, turn_id,
                               value, last_used_at, expires_at)
-    SELECT :workspace, :session, :kind, new.key, :user_id, :agent_id, :channel, :conversation_id, new.turn_id,
-           CAST(new.value AS jsonb), :now, :expires_at
-    FROM unnest(CAST(:keys AS text[]), CAST(:turn_ids AS uuid[]), CAST(:values AS text[]))
-         WITH ORDINALITY AS new (key, turn_id, value, place)
-    ORDER BY new.place
+    VALUES (:workspace, :session, :kind, :key, :user_id, :agent_id, :channel, :conversation_id, :turn_id,
+            CAST(:value AS jsonb), :now, :expires_at)
     ON CONFLICT (workspace_id, session_id, kind, key) DO UPDATE
         SET value = excluded.value, seq = excluded.seq, last_used_at = excluded.last_used_at,
             expires_at = excluded.expires_at, turn_id = excluded.turn_id,
@@ -165,21 +162,18 @@ async def _put(
     limits: WorkingLimits,
 ) -> list[WorkingEntry]:
     common = {**_parameters(scope, limits.now), "kind": str(kind)}
-    rows = await session.execute(
-        PUT,
-        {
-            **common,
-            "keys": list(keys),
-            "values": [json.dumps(value, ensure_ascii=False) for value in values],
-            "turn_ids": list(turn_ids),
-            "user_id": scope.user_id,
-            "agent_id": scope.agent_id,
-            "channel": scope.channel,
-            "conversation_id": scope.conversation_id,
-            "expires_at": limits.now + timedelta(seconds=limits.ttl_s),
-        },
-    )
-    stored = [_entry(row) for row in rows]
+    owner = {
+        "user_id": scope.user_id,
+        "agent_id": scope.agent_id,
+        "channel": scope.channel,
+        "conversation_id": scope.conversation_id,
+        "expires_at": limits.now + timedelta(seconds=limits.ttl_s),
+    }
+    new = [
+        {**common, **owner, "key": key, "turn_id": turn_id, "value": json.dumps(value, ensure_ascii=False)}
+        for key, turn_id, value in zip(keys, turn_ids, values, strict=True)
+    ]
+    stored = [_entry(row) for row in await direct.fetch_many(session, PUT, new)]
     await session.execute(TRIM, {**common, "max_entries": limits.max_entries})
     return stored
 
