@@ -92,7 +92,7 @@ async def usable(replicas: Replicas) -> None:
     """Returns once the standby is in use."""
 
     async def opens() -> bool:
-        opened = await replicas.open("BEGIN READ ONLY; COMMIT", 0)
+        opened = await replicas.open(["BEGIN READ ONLY; COMMIT"], 0)
         if opened is not None:
             await opened[1].close()
         return opened is not None
