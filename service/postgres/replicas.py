@@ -133,6 +133,7 @@ class Replicas:
         self._samples: deque[WalSample] = deque()
         self._oldest_accepted: WalSample | None = None
         self._turn = itertools.count()
+        self._is_closing = False
 
     async def open(self, opening: Sequence[str], position: int) -> tuple[Replica, Session] | None:
         """A transaction on a standby that has replayed the position, and is no further behind than it may be. None if
@@ -163,15 +164,22 @@ class Replicas:
                 await max(near, key=lambda each: each.replayed or 0).await_position(position)
         return self._choose(position)
 
-    async def watch(self) -> None:
-        """Looks at all servers until it is cancelled."""
-        async with asyncio.TaskGroup() as tasks:
-            tasks.create_task(self._repeat(self._sample))
-            for replica in self._replicas:
-                tasks.create_task(self._repeat(partial(self._look, replica)))
+    @asynccontextmanager
+    async def watched(self) -> AsyncIterator[None]:
+        """Looks at all servers during the block."""
+        looks: list[Callable[[], Awaitable[None]]] = [self._sample]
+        looks += [partial(self._look, each) for each in self._replicas]
+        tasks = [asyncio.create_task(self._repeat(look)) for look in looks]
+        try:
+            yield
+        finally:
+            self._is_closing = True  # a roll-back that is under way swallows the cancellation
+            for task in tasks:
+                task.cancel()
+            await asyncio.gather(*tasks, return_exceptions=True)
 
     async def _repeat(self, look: Callable[[], Awaitable[None]]) -> None:
-        while True:
+        while not self._is_closing:
             await look()
             await asyncio.sleep(self._every_s)
 
@@ -267,10 +275,5 @@ async def open_replicas(
         for replica in replicas:
             stack.push_async_callback(replica.close)
         found = Replicas(sampled, replicas, max_lag_s)
-        watching = asyncio.create_task(found.watch())
-        try:
-            yield found
-        finally:
-            watching.cancel()
-            with suppress(asyncio.CancelledError):
-                await watching
+        await stack.enter_async_context(found.watched())
+        yield found

@@ -7,7 +7,7 @@ import random
 import time
 from collections import Counter
 from collections.abc import AsyncIterator, Iterator
-from contextlib import asynccontextmanager
+from contextlib import asynccontextmanager, suppress
 from functools import partial
 from typing import Any
 
@@ -303,6 +303,21 @@ async def test_a_primary_that_takes_no_writes_gives_no_bound(standby: StandbySer
     async with open_replicas(Access(url), [url], max_lag_s=MAX_LAG_S, pool_size=1) as replicas:
         await asyncio.sleep(0.5)
         assert await replicas.open("BEGIN READ ONLY", 0) is None
+
+
+async def test_the_watch_ends_even_if_a_look_does_not(standby: StandbyServer, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A look that is rolling back swallows its cancellation."""
+    looked = asyncio.Event()
+
+    async def stubborn(self: Replica) -> None:
+        looked.set()
+        with suppress(asyncio.CancelledError):
+            await asyncio.sleep(60)
+
+    monkeypatch.setattr(Replica, "look", stubborn)
+    url = login_url(standby.url, APP)
+    async with asyncio.timeout(10), open_replicas(Access(url), [url], max_lag_s=MAX_LAG_S, pool_size=1):
+        await looked.wait()
 
 
 async def test_without_standbys_nobody_gets_a_position(client: AsyncClient) -> None:
