@@ -107,13 +107,16 @@ async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetW
 
 
 def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
-    """The messages without their requests, which are not facts, and without the sentences they refer to."""
+    """The messages without their requests, which are not facts, and without the sentences they refer to. The rest of
+    such a message is kept without a quotation, which might be of what is to be forgotten."""
     spans: dict[int, list[Span]] = {}
     for each in asked:
         for place, start, end in each.spans:
             spans.setdefault(place, []).append((start, end))
     return [
-        replace(one, text=CleanText(forget_requests.masked(one.text, spans[place]))) if place in spans else one
+        replace(one, text=CleanText(forget_requests.masked(one.text, spans[place])), stands_alone=True)
+        if place in spans
+        else one
         for place, one in enumerate(said)
     ]
 
@@ -172,8 +175,12 @@ def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn | None) -> list[
 async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources) -> AskedToForget:
     draft = messages[place]
     sentences = await _find_sentences(place, wish, messages, res) if wish.is_sure else ()
-    if wish.sort == "said":
-        plan = ForgetPlan("nothing", "") if sentences else await forget_plan.last_said(_where(scope), draft, res)
+    if wish.sort == "said" and not sentences:
+        plan = await forget_plan.last_said(_where(scope), draft, res)
+    elif wish.sort == "said":  # "Bence asked me not to tell you about his illness. Could you make it undone?"
+        [(number, start, end)] = sentences
+        query = CleanText(messages[number].clean[start:end])
+        plan = await forget_plan.by_query(_where(scope), query, query, res, sort="statement")
     else:
         query = f"everything about {wish.query}" if wish.sort == "everything" else wish.query
         plan = await forget_plan.by_query(_where(scope), query, CleanText(query), res, sort=wish.sort)

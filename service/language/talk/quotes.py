@@ -123,7 +123,7 @@ def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *
         if not keeping.reports(each.text, kept):
             return None
     else:
-        context = _find_antecedent(before, each)
+        context = None if each.utterance.stands_alone else _find_antecedent(before, each)
         if not keeping.tells(each.text, answers_something=context is not None):
             return None
     own = date_expressions(each.text, each.utterance.said_at, zone) if new else each.text

@@ -15,12 +15,14 @@ ASSISTANT_ROLES = frozenset({"assistant", "ai", "model", "bot"})
 
 @dataclass(frozen=True, slots=True)
 class Utterance:
-    """One redacted message. `said_at`: aware, the moment that relative dates mean."""
+    """One redacted message. `said_at`: aware, the moment that relative dates mean. `stands_alone`: it is kept without a
+    quotation of what it refers to."""
 
     role: str
     text: CleanText
     name: str | None = None
     said_at: datetime = EPOCH
+    stands_alone: bool = False
 
     @property
     def speaker(self) -> str:
