@@ -135,7 +135,7 @@ def words_of(low: str) -> Words:
 def features(text: str, words: Words, start: int, end: int) -> set[int]:
     """The numbers of the features of a token, below FEATURES.
 
-    None for what is generated, unless there is a word about access near it: it is mostly an id.
+    None for what is generated, unless there is a word about access near it, or a bar before it: it is mostly an id.
     """
     value = text[start:end]
     shape = shape_of(value)
@@ -145,8 +145,8 @@ def features(text: str, words: Words, start: int, end: int) -> set[int]:
     after = [word for _, _, word in words[last : last + _WORDS_AFTER]]
     kinds, kinds_after = _kinds(before), _kinds(after)
     made_up = shape in _MADE_UP and len(value) <= _LONGEST_MADE_UP_CHARS
-    if made_up or (shape not in _MADE_UP and not {*kinds, *kinds_after} <= {"other"}):
-        gap = text[words[first - 1][1] if first else 0 : start][-3:]
+    gap = text[words[first - 1][1] if first else 0 : start][-3:]
+    if made_up or (shape not in _MADE_UP and (gap == "|" or not {*kinds, *kinds_after} <= {"other"})):
         then = text[end : end + 2]
         named = [*_own(value, shape), "bias", f"gap {gap}", f"gap {gap}{shape}", f"then {then}", f"then {then}{shape}"]
         named += [f"last {word[:7]}" for word in before[:1]] + [f"next {word[:7]}" for word in after[:1]]
