@@ -17,7 +17,7 @@ COMPOSE = ROOT / "compose.yaml"
 PASSED_ON = re.compile(r"(?<=  environment: &environment\n)(?:    [A-Z_]+:\n)*")
 OURS = {
     *("LOXODON_HOST", "LOXODON_PORT", "LOXODON_DATA_DIR", "LOXODON_WORKER_PORT"),
-    *("LOXODON_DATABASE_URL", "DATABASE_URL", "LOXODON_LISTEN_DATABASE_URL"),
+    *("LOXODON_DATABASE_URL", "DATABASE_URL", "LOXODON_LISTEN_DATABASE_URL", "LOXODON_READ_DATABASE_URL"),
     *("LOXODON_WORKER_DATABASE_URL", "LOXODON_OWNER_DATABASE_URL"),
     *("LOXODON_BOOTSTRAP_API_KEY", "AUTOMEM_API_TOKEN"),
     *("LOXODON_URL", "LOXODON_API_KEY"),
@@ -54,7 +54,8 @@ def test_each_container_has_its_own_login() -> None:
     logins = {"api": "DATABASE_URL", "worker": "LOXODON_WORKER_DATABASE_URL", "migrate": "LOXODON_OWNER_DATABASE_URL"}
     for name, wanted in logins.items():
         given = services()[name]["environment"]
-        assert {each for each in given if each.endswith("DATABASE_URL")} == {wanted}
+        standbys = {"LOXODON_READ_DATABASE_URL"} if name == "api" else set()
+        assert {each for each in given if each.endswith("DATABASE_URL")} == {wanted} | standbys
         assert services()[name]["build"]["target"] == "service"
     assert [name for name in logins if "LOXODON_BOOTSTRAP_API_KEY" in services()[name]["environment"]] == ["migrate"]
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import re
 import shutil
 import subprocess
 import sys
@@ -83,7 +84,9 @@ def test_the_installed_command_works(installed: Path, owner_url: str, tmp_path: 
         assert not (tmp_path / "data" / "first-key").exists(), "that is the embedded database's"
         loxodon("add", "Bob is allergic to peanuts", "--user", "bob")
         assert "peanuts" in loxodon("search", "what must Bob not eat?", "--user", "bob")
-        assert get(f"http://127.0.0.1:{port}", "/console/views/memory.js", {})[0] == 200
+        _, page = get(f"http://127.0.0.1:{port}", "/console/", {})
+        [view] = set(re.findall(r"/console/\w{16}/views/memories.js", page.decode()))
+        assert get(f"http://127.0.0.1:{port}", view, {})[0] == 200
     finally:
         running.terminate()
         running.communicate(timeout=60)
