@@ -40,7 +40,9 @@ FILLED = 4
 AROUND = 0.25
 """Share of the sentences to which a lead, or a reason, is added."""
 
-ORDINARY_WEIGHT = 0.5
+ORDINARY_WEIGHT, FOR_ORDINARY = 16.0, 1.0
+"""The weight of an ordinary statement, and the log odds that a vector gets back for it: with both, none of 1,919 turns
+of talk counts as a request, and of 76 requests by three authors 60 do."""
 LEAST = 2
 """Smaller weights, of the 127 that the largest has, are left out."""
 
@@ -248,7 +250,7 @@ def fit(given: Sequence[LabelledSentence], vectors: Mapping[str, Numbers]) -> Re
         np.array([vectors[each.text] for each in given]), np.array(labels), np.array(weights)
     )
     heads, biases = zip(*_fit_heads(given, padded), strict=True)
-    bias = [round(float(each), 3) for each in (asks_bias, *biases, vector_bias)]
+    bias = [round(float(each), 3) for each in (asks_bias, *biases, vector_bias + FOR_ORDINARY)]
     tables = [np.array(each, dtype=np.float32) for each in (asks, heads, vector)]
     return RequestWeights(known, tables[0], tables[1], tables[2], bias, LOCAL_MODEL)
 
@@ -277,8 +279,10 @@ def vocabulary(given: Sequence[LabelledSentence]) -> dict[str, str]:
     for each in given:
         if each.ordinary:
             continue
-        for word in {request_head.plain(each.text[a:b]) for a, b in request_head.spans(each.text)}:
+        spans = request_head.spans(each.text)
+        for word in {request_head.plain(each.text[a:b]) for a, b in spans}:
             frames[word].add(each.frame)
+        for word in {request_head.plain(each.text[a:b]) for a, b in spans if not each.start <= a < each.end}:
             times[word, each.frame] += 1
     classes = {
         word: name

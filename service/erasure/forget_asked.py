@@ -180,7 +180,7 @@ async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
     elif wish.sort == "said":  # "Bence asked me not to tell you about his illness. Could you make it undone?"
         [(number, start, end)] = sentences
         query = CleanText(messages[number].clean[start:end])
-        plan = await forget_plan.by_query(_where(scope), query, query, res, sort="statement")
+        plan = await forget_plan.by_query(_where(scope), query, query, res, sort="thing")
     else:
         query = f"everything about {wish.query}" if wish.sort == "everything" else wish.query
         plan = await forget_plan.by_query(_where(scope), query, CleanText(query), res, sort=wish.sort)

@@ -129,7 +129,7 @@ async def test_no_more_than_ten_requests_count(client: AsyncClient) -> None:
         "Olvida mi dirección, por favor.",
         "Per favore, cancella tutto su Bruno.",
         "Esqueça o meu endereço.",
-        "Onthoud mijn adres niet.",
+        "Onthoud mijn adres alsjeblieft niet.",
         "I'd rather you didn't remember my shoe size.",
     ],
 )

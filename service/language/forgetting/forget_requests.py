@@ -19,7 +19,7 @@ from service.language.talk.passages import passages
 POSSIBLE: Final = -1.5
 """Log odds by its words from which a sentence is looked at more closely, by its vector."""
 
-SURE, SURE_WITHOUT_OBJECT, LIKELY = 1.0, 3.0, 0.0
+SURE, SURE_WITHOUT_OBJECT, LIKELY = 0.5, 2.0, 0.0
 """Log odds from which a sentence is a request, also where it names no object, and from which it may be one."""
 
 LEADS: Final = -3.0
