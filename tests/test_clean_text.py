@@ -21,7 +21,7 @@ MADE_OF_CLEAN_TEXTS = {
     "cognition/values.py": 1,
     "language/context.py": 2,
     "language/talk/quotes.py": 1,
-    "erasure/forget_asked.py": 4,
+    "erasure/forget_asked.py": 3,
     "erasure/forget_matched.py": 3,
     "erasure/forget_plan.py": 2,
     "memories/review.py": 1,

@@ -177,13 +177,13 @@ async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
     sentences = await _find_sentences(place, wish, messages, res) if wish.is_sure else ()
     if wish.sort == "said" and not sentences:
         plan = await forget_plan.last_said(_where(scope), draft, res)
-    elif wish.sort == "said":  # "Bence asked me not to tell you about his illness. Could you make it undone?"
-        [(number, start, end)] = sentences
-        query = CleanText(messages[number].clean[start:end])
-        plan = await forget_plan.by_query(_where(scope), query, query, res, sort="thing")
     else:
         query = f"everything about {wish.query}" if wish.sort == "everything" else wish.query
-        plan = await forget_plan.by_query(_where(scope), query, CleanText(query), res, sort=wish.sort)
+        if wish.sort == "said":  # "Bence asked me not to tell you about his illness. Could you make it undone?"
+            [(number, start, end)] = sentences
+            query = messages[number].clean[start:end]
+        sort = "thing" if wish.sort == "said" else wish.sort
+        plan = await forget_plan.by_query(_where(scope), query, CleanText(query), res, sort=sort)
     if not wish.is_sure:
         return AskedToForget(place, wish, None, _not_clear(replace(plan, near=(*plan.memories, *plan.near))))
     if plan.is_empty:
