@@ -1,8 +1,8 @@
 """Streaming standbys that serve reads, each only as long as it has replayed what the request must see.
 
 The primary's WAL position is sampled all the time: what was committed before a sample was taken lies below it. So a
-standby that has replayed the sample of a moment is no further behind than that moment, whatever the clocks of the
-servers say. A request that brings a position of its own must see that, too. The standby checks the position in the
+standby that has replayed a sample has everything that was committed before that sample, whatever the servers' clocks
+say. If a request brings a position, the standby must also have replayed that. The standby checks the position in the
 round trip that opens the transaction, so the guarantee also holds for one that was replaced behind its address.
 
 A read that no standby can serve goes to the primary. One that breaks off is repeated there (ReplicaFailed).
@@ -52,8 +52,8 @@ NO_ANSWER = (ServiceError, *DATABASE_FAULTS, TimeoutError)
 CURRENT = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"
 REPLAYED = "SELECT (pg_last_wal_replay_lsn() - '0/0')::bigint"
 
-# In a transaction of its own: in the read's, a snapshot could be taken before the position is looked at. Division by
-# zero where the standby is behind.
+# A separate transaction, because the read's own might take its snapshot before it reads the position. Fails with a
+# division by zero if the standby is behind.
 CHECK = "BEGIN READ ONLY; SELECT 1 / (coalesce(pg_last_wal_replay_lsn(), '0/0') - '0/0' >= {})::integer; COMMIT; "
 
 

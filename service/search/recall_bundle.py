@@ -86,7 +86,8 @@ def bundle(
 ) -> Bundle:
     """Returns the results that fit into `query.max_tokens`. `ms`: milliseconds by part."""
     scoring = _Scoring(query.shares, now)
-    lines = _Lines(results, ZoneInfo(query.timezone), now)
+    several = len({conversation_id for conversation_id, _ in results.turns}) > 1
+    lines = _Lines(results, ZoneInfo(query.timezone), now, several)
     bare = {item.entity.id for item in results.entities if not (item.entity.description or item.relations)}
     others = [
         prompt_block.entity(item, scoring.share(query.shares.entities))
@@ -130,11 +131,12 @@ def bundle(
 
 @dataclass(frozen=True, slots=True)
 class _Lines:
-    """How turns and facts are written. `known`: the lines that are in the block, by part."""
+    """How turns and facts of one or `several` conversations are written. `known`: the block's lines, by part."""
 
     results: RecallResults
     zone: ZoneInfo
     now: datetime
+    several: bool
     known: Mapping[str, Mapping[Hashable, object]] = field(default_factory=dict)
 
     def day(self, at: datetime) -> date:
@@ -152,16 +154,14 @@ class _Lines:
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
         marks = dict.fromkeys(self.marks(message.hit) for message in kept)
-        several = len({conversation_id for conversation_id, _ in self.results.turns}) > 1
-        return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=several)
+        return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=self.several)
 
     def _is_above(self, turn: Turn, words: str) -> bool:
         """Whether an earlier turn of the conversation says this in the block."""
-        said = self.known.get("turns", {})
         return any(
             each.index < turn.index and plain(words) in plain(each.text)
             for place, each in self.results.turns.items()
-            if place in said and each.conversation_id == turn.conversation_id
+            if place in self.known.get("turns", {}) and each.conversation_id == turn.conversation_id
         )
 
     def of_fact(self, hit: Hit, topic: tuple[object, ...], score: float) -> PromptPiece:

@@ -159,7 +159,7 @@ def _end(text: str, position: int) -> int:
 
 
 def _is_inside_a_word(text: str, start: int) -> bool:
-    """monkey, compass, APIKEY, x1pw? A capital after a small letter begins a word of its own (oktaKey)."""
+    """monkey, compass, APIKEY, x1pw? A capital after a small letter starts a new word (oktaKey)."""
     before = text[start - 1 : start]
     return before.isalnum() and not (before.islower() and text[start].isupper())
 
