@@ -14,7 +14,7 @@ from service import __version__
 from service.access.budgets import Budgets
 from service.access.token_signing import TokenSigner
 from service.access.write_behind import KeyUses, ReadLog, UseCounter, in_background
-from service.app import openapi, warmup
+from service.app import openapi
 from service.app.routes import health, reference, welcome
 from service.cognition.routes import goals, profiles, strategies, tools
 from service.compat import automem, automem_recall, mem0
@@ -41,6 +41,7 @@ from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
 from service.search.routes import recall, search, timeline
 from service.tenants.routes import api_keys, audit, scopes, tokens, workspaces
+from service.understanding import model_days
 from service.upkeep.routes import optimization
 from service.worker.scrape import Scrape
 from service.working.routes import working
@@ -160,6 +161,27 @@ def app_from_env() -> FastAPI:
     settings = Settings.from_env(os.environ)
     logs.set_up(settings)
     tracing.set_up(os.environ, "api")
-    app = create_app(settings, lambda settings: warmup.opened(settings, app))
+    app = create_app(settings, _open_and_probe)
+    analyse_routes(app)
     garbage.collect_rarely()
     return app
+
+
+@asynccontextmanager
+async def _open_and_probe(settings: Settings) -> AsyncIterator[Resources]:
+    """The resources, while the language model is asked for a first answer."""
+    async with open_resources(settings) as resources:
+        probing = asyncio.create_task(model_days.probe(resources))
+        try:
+            yield resources
+        finally:
+            probing.cancel()
+            await asyncio.gather(probing, return_exceptions=True)
+
+
+def analyse_routes(app: FastAPI) -> None:
+    """Lets all routes analyse their parameters. Otherwise each does so on the first request that passes it, in some 5
+    ms, and the first request to the last route holds up all others for half a second."""
+    nowhere = {"type": "http", "method": "GET", "path": "/", "root_path": "", "headers": []}
+    for route in app.routes:
+        route.matches(nowhere)

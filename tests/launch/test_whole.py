@@ -28,8 +28,8 @@ from tests.launch import mcp_agent
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(300)
 MOST_MB = 560.0
-"""Of all processes right after the start, with the ten connections of the warm-up: 440 to 480 measured, half a minute
-later 30 less (docs/decisions/056-memory-at-rest.md)."""
+"""Of all processes right after the start: less than the 440 to 480 that were measured with ten warm connections
+(docs/decisions/056-memory-at-rest.md)."""
 
 PATIENCE_S = 120.0  # for machines that do ten other things
 
