@@ -20,7 +20,7 @@ from tests.support.application import Tables, client_of, serving
 
 SCOPE_SENTENCE = "At least one of user_id, agent_id, or run_id must be provided."
 NOTE = {"content": "Feeds the heron", "user_id": "iris"}
-OPEN = {"/", "/livez", "/readyz", "/v1/health", "/docs", "/docs/errors", "/openapi.json"}
+OPEN = {"/", "/livez", "/readyz", "/v1/health", "/docs", "/openapi.json"}
 LIST = "/v1/memories?user_id=iris"
 
 
@@ -307,7 +307,7 @@ async def test_open_routes_are_exactly_these(app: FastAPI, anonymous: AsyncClien
             if answer.status_code != 401:
                 open_ones.add(path)
                 assert answer.status_code == 200, (method, path, answer.text)
-    for path in ("/docs", "/docs/errors", "/openapi.json", "/redoc", "/docs/oauth2-redirect", "/", "/v1", "/health"):
+    for path in ("/docs", "/openapi.json", "/redoc", "/docs/oauth2-redirect", "/", "/v1", "/health"):
         if (await anonymous.get(path)).status_code == 200:
             open_ones.add(path)
     assert open_ones - {"/health"} == OPEN  # /health: the unversioned name of /v1/health
@@ -420,10 +420,3 @@ async def test_when_a_key_was_last_used(client: AsyncClient, app: FastAPI, clock
             await key.get("/v1/whoami")
             await app.state.key_uses.flush()
             assert (await client.get(path)).json()["last_used_at"] == f"2026-03-02T{noted}+00:00"
-
-
-async def test_the_channel_of_a_key_has_moved(client: AsyncClient) -> None:
-    body = {"name": "k", "rights": ["memory:read"], "channel": "garden"}
-    refused = await client.post("/v1/api-keys", json=body)
-    assert (refused.status_code, refused.json()["field"]) == (400, "channel")
-    assert "defaults.channel" in refused.json()["detail"]

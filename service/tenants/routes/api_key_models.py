@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
-from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema, model_validator
+from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
 
 from service.access.values import KeyInfo
 from service.domain.access import Caller, Defaults, Right, Wall
@@ -46,12 +46,6 @@ class ScopeDefaults(RequestModel):
         return Defaults(self.user_id, self.agent_id, self.run_id, self.channel)
 
 
-CHANNEL_MOVED = (
-    "channel: is now `defaults.channel`, the channel of requests that give none, or `channels`, the only ones that "
-    "it reaches."
-)
-
-
 class WallFields(RequestModel):
     """The scope it is restricted to: data of other users, agents, runs or channels does not exist for it."""
 
@@ -59,13 +53,6 @@ class WallFields(RequestModel):
     agent_id: Name | None = Field(None, description="The only agent whose data it can access; default: every agent")
     run_id: Name | None = Field(None, description="The only run whose data it can access; default: every run")
     channels: Channels | None = Field(None, description="The channels it can access; default: every channel")
-
-    @model_validator(mode="before")
-    @classmethod
-    def _without_channel(cls, given: Any) -> Any:
-        if isinstance(given, dict) and "channel" in given:
-            raise ValueError(CHANNEL_MOVED)
-        return given
 
     @property
     def wall(self) -> Wall:
