@@ -147,12 +147,6 @@ class DeadlineExceeded(Unavailable):
     code = "deadline_exceeded"
 
 
-class ClientGone(Unavailable):
-    """The client hung up; only the log shows it."""
-
-    code = "client_gone"
-
-
 class ProviderError(Unavailable):
     code = "provider_error"
 

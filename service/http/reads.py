@@ -16,7 +16,7 @@ from pydantic_core import to_json
 
 from service.access.write_behind import ReadLog, UseCounter
 from service.domain.access import Caller
-from service.domain.errors import ClientGone, DeadlineExceeded
+from service.domain.errors import DeadlineExceeded
 from service.domain.memory import LeanMemory
 from service.domain.moments import elapsed_ms
 from service.domain.query import Detail
@@ -42,51 +42,17 @@ def send_json(content: Mapping[str, Any], headers: Mapping[str, str] | None = No
 DEADLINE_S = 15.0
 """The longest that a whole search or recall may take, models included; then 503."""
 
-DISCONNECT_CHECK_S = 0.25
-"""When a search starts to check whether its client is still connected; quick searches skip the check."""
-
-
-class _DisconnectWatch:
-    """Ends a search whose client has disconnected, so that it does not keep others waiting."""
-
-    def __init__(self, request: Request, limit: asyncio.Timeout) -> None:
-        self.disconnected = False
-        self._request, self._limit = request, limit
-        self._task: asyncio.Task[None] | None = None
-        self._timer = asyncio.get_running_loop().call_later(DISCONNECT_CHECK_S, self._start)
-
-    def _start(self) -> None:
-        self._task = asyncio.create_task(self._wait())
-
-    async def _wait(self) -> None:
-        while (await self._request.receive())["type"] != "http.disconnect":
-            pass
-        self.disconnected = True
-        self._limit.reschedule(asyncio.get_running_loop().time())
-
-    def stop(self) -> None:
-        self._timer.cancel()
-        if self._task is not None:
-            self._task.cancel()
-
 
 @asynccontextmanager
-async def in_time(res: Resources, request: Request) -> AsyncIterator[Resources]:
+async def in_time(res: Resources) -> AsyncIterator[Resources]:
     """A view with the budget and the deadline of a search: models are skipped once their share of the time is used up.
-    Raises DeadlineExceeded after the deadline and ClientGone if the client has disconnected; the running statement is
-    cancelled."""
+    Raises DeadlineExceeded after the deadline; the running statement is cancelled."""
     try:
         async with asyncio.timeout(DEADLINE_S) as limit:
-            watch = _DisconnectWatch(request, limit)
-            try:
-                yield with_budget(res, within_s=DEADLINE_S)
-            finally:
-                watch.stop()
+            yield with_budget(res, within_s=DEADLINE_S)
     except TimeoutError:
         if not limit.expired():
             raise
-        if watch.disconnected:
-            raise ClientGone("The client disconnected before the search was done.") from None
         detail = f"The search took longer than {DEADLINE_S:g} s and was cancelled."
         raise DeadlineExceeded(detail, retry_after_s=1.0) from None
 

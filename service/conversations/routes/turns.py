@@ -5,7 +5,7 @@ from __future__ import annotations
 from datetime import timedelta
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from service.conversations import reading
 from service.conversations.routes.conversation_models import TurnList, TurnSearchResponse
@@ -61,7 +61,6 @@ async def list_recent_turns(
     responses=errors.keyed(400, 404, 422, 429),
 )
 async def search_turns(
-    request: Request,
     caller: Reader,
     res: ResourcesOf,
     note: AuditReadOf,
@@ -81,7 +80,7 @@ async def search_turns(
     the request that stored it has returned."""
     text = await clean_words(query, "query", res)
     only = None if conversation_id is None else (await reading.get(scope, conversation_id, res)).id
-    async with in_time(res, request) as timed:
+    async with in_time(res) as timed:
         ranked = await reading.search_turns(
             scope,
             text,

@@ -6,7 +6,7 @@ import time
 from dataclasses import replace
 from datetime import timedelta
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Response
 
 from service.domain.moments import elapsed_ms
 from service.domain.ranking import RecallWeights, over
@@ -37,7 +37,6 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
     responses=errors.keyed(400, 413, 422, 429),
 )
 async def recall_bundle(
-    request: Request,
     body: RecallRequest,
     caller: Reader,
     res: ResourcesOf,
@@ -51,7 +50,7 @@ async def recall_bundle(
     text = await clean_words(body.query, "query", res)
     narrowing.refuse_future(body.as_of, res.clock())
     query = _query(body, scope, text, res)
-    async with in_time(res, request) as timed:
+    async with in_time(res) as timed:
         bundle = await recall(query, timed)
     facts = [item.memory for item in bundle.facts]
     if body.reinforce and body.as_of is None:

@@ -90,7 +90,7 @@ async def run_search(
     if not may_list:
         _check(body)
     narrowing.refuse_future(body.as_of, res.clock())
-    async with in_time(res, request) as res:
+    async with in_time(res) as res:
         text = await clean_words(body.query_text, "query", res) if body.query_text else CleanText("")
         window, warnings = await narrowing.window(body, res)
         query = _query(body, scope, text, window, res)
