@@ -23,7 +23,6 @@ from service.cognition.values import GoalStatus
 from service.domain import filters, job, kinds, memory, query, ranking, request, scope
 from service.domain.access import Right
 from service.feed.values import ChangeKind, DeliveryState
-from service.http import error_page
 from service.http.deps import BEARER, HEADER, QUERY, RIGHTS
 from service.http.errors import Problem, document
 from service.http.narrowing import ScopeMode
@@ -291,14 +290,6 @@ def serve_page(app: FastAPI) -> None:
         ).body
     ).decode()
     policy = _content_policy(page)
-
-    explained = error_page.html()
-
-    @app.get(error_page.PAGE, include_in_schema=False)
-    async def error_codes() -> HTMLResponse:
-        return HTMLResponse(
-            explained, headers={"Content-Security-Policy": "default-src 'none'; style-src 'unsafe-inline'"}
-        )
 
     @app.get("/docs", include_in_schema=False)
     async def docs() -> HTMLResponse:

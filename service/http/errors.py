@@ -16,7 +16,6 @@ from starlette.exceptions import HTTPException
 
 from service.domain import errors
 from service.http import suggestions
-from service.http.error_page import HELP, page_of
 from service.http.schemas import ResponseModel
 from service.kit import faults
 
@@ -42,15 +41,18 @@ STATUS: Mapping[type[errors.ServiceError], int] = {
 """The closest base class of an error applies."""
 
 
-ErrorCode = Annotated[str, WithJsonSchema({"type": "string", "enum": sorted(HELP)})]
+HTTP_CODES = ("http_error", "internal_error", "method_not_allowed")
+OF_CLASSES = {each.code for each in vars(errors).values() if isinstance(each, type) and hasattr(each, "code")}
+CODES = sorted({*HTTP_CODES, *OF_CLASSES})
+"""Every `code`; docs/errors.md explains them."""
+
+ErrorCode = Annotated[str, WithJsonSchema({"type": "string", "enum": CODES})]
 
 
 class Problem(ResponseModel):
     """The body of every error."""
 
-    type: str = Field(
-        description="URL of the explanation of `code`, on this service", examples=["/docs/errors#invalid_input"]
-    )
+    type: str = Field(description="Always about:blank: `code` is the kind of error", examples=["about:blank"])
     title: str = Field(description="The status as a phrase", examples=["Bad Request"])
     status: int = Field(description="The HTTP status", examples=[400])
     detail: str = Field(description="Error message", examples=["importance: Input should be less than or equal to 1"])
@@ -100,7 +102,7 @@ def reply(
     """The response for an error. `detail` must not contain input, SQL or memory text."""
     request_id = request.scope.get("state", {}).get("request_id") if request else None
     body = Problem(
-        type=page_of(code),
+        type="about:blank",
         title=HTTPStatus(status).phrase,
         status=status,
         detail=detail,

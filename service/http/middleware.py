@@ -52,7 +52,6 @@ OPEN = frozenset(
         "/v1/health",
         "/console",
         "/docs",
-        "/docs/errors",
         "/openapi.json",
         f"{AUTOMEM}/health",
     }

@@ -21,7 +21,7 @@ from loxodon import AsyncMemory, Memory
 from loxodon._operations import OPERATIONS
 from loxodon._wire import Positions
 from loxodon.errors import BY_CODE
-from service.http.error_page import HELP
+from service.http.errors import CODES
 from tests.clients.unreliable import Fault, UnreliableProxy, answer_cut, answer_lost, dropped, refused
 from tests.clients.wheel import build_wheel, first_session
 
@@ -282,10 +282,9 @@ def test_errors_are_types_with_the_services_sentence(service: Service, monkeypat
 
 def test_every_code_of_the_service_has_a_type() -> None:
     """What is left is an ApiError by its status, or no route answers it."""
-    assert set(HELP) - set(BY_CODE) == {
+    assert set(CODES) - set(BY_CODE) == {
         "http_error",
         "method_not_allowed",
-        "client_gone",
         "model_budget",
         "rerank_error",
     }

@@ -426,7 +426,6 @@ class EntitySearchResponse(TypedDict):
 
 
 ErrorCode: TypeAlias = Literal[
-    "client_gone",
     "conflict",
     "deadline_exceeded",
     "embedding_error",

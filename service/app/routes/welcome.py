@@ -16,7 +16,6 @@ CONSOLE = {"/console": ("console", "see and change what is remembered, in the br
 DOCUMENTED = {
     "/docs": ("docs", "every route, with examples"),
     "/openapi.json": ("openapi", "for generating clients"),
-    "/docs/errors": ("errors", "what each error code means"),
 }
 ALWAYS = {"/readyz": ("health", "whether the service serves")}
 README = "/README.md"
