@@ -53,12 +53,3 @@ class Promoting(BaseModel):
     min_conversations: int = Field(
         default=2, ge=0, le=1_000, description="Minimum number of conversations it was said in"
     )
-
-
-def is_worthy(rules: Promoting, confidence: float, access_count: int, conversations: int) -> bool:
-    """Whether a memory with these figures is promoted."""
-    return (
-        confidence >= rules.min_confidence
-        and access_count >= rules.min_access_count
-        and conversations >= rules.min_conversations
-    )

@@ -1,12 +1,9 @@
-"""Promotion: makes what was learned in one channel known in all channels, or to the whole workspace.
+"""Promotion: makes what was learned in one channel known in all channels.
 
 The memory stays where it is; a copy in `_global` for the same user is connected to it by a PROMOTED_FROM edge, which
 also makes promoting twice harmless. A copy is not compared with similar memories: only a live memory of `_global` with
 exactly this text is used instead of a copy. The copy is a decision that can be undone, and it is deleted with its
 original. The scheduled job promotes a memory once: a copy that somebody undid or deleted does not come back by itself.
-
-A copy for the workspace has no trace of its origin: no edge, no turns, no words of neighbouring turns. It is a separate
-memory and outlives the original.
 """
 
 from __future__ import annotations
@@ -17,15 +14,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.domain.ageing import is_worthy
 from service.domain.decision import Action, Evidence, Reason
 from service.domain.draft import EmbeddingStatus
 from service.domain.errors import Conflict
 from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
-from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.domain.version import Expected, check_version
+from service.domain.scope import GLOBAL_CHANNEL
 from service.graph.statements import edges
 from service.memories import write
 from service.memories.statements import decisions, deduplication, history, memories, promotable, sources, updates
@@ -54,11 +49,9 @@ async def promote(
     reason: str | None,
     res: Resources,
     request: WriteContext,
-    *,
-    expected: Expected | None = None,
 ) -> PromotedMemory:
     """Copies a memory to `_global` and ties the copy to it; the second time the copy is the existing one. Raises
-    NotFound, PreconditionFailed, or Conflict for a memory that is archived or in `_global` already."""
+    NotFound, or Conflict for a memory that is archived or in `_global` already."""
     because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
@@ -68,7 +61,6 @@ async def promote(
         raise Conflict("The memory is already in _global.", field="id")
     async with write_transaction(memory.scope, res, request) as session:
         original = await _lock(session, workspace_id, memory_id, res)
-        check_version(original.version, expected)
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
         promoted = await _promote(session, original, await _figures(session, original), request, res, reason=because)
@@ -79,28 +71,20 @@ async def promote(
 async def promote_if_worthy(
     workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
 ) -> PromotedMemory | None:
-    """Promotes a memory that meets all thresholds of the workspace, for the scheduled job, and returns the copy. None
-    for a memory that does not meet them, is no longer valid, was deleted, or was promoted before, even if that copy was
-    deleted since."""
+    """Promotes a memory if it still meets all conditions of the scheduled job (promotable.worthy), and returns the
+    copy; else None."""
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None or memory.scope.channel == GLOBAL_CHANNEL:
         return None
-    rules, now = res.settings.jobs.promoting, res.clock()
     async with write_transaction(memory.scope, res, request) as session:
-        if not await edges.lock_ends(session, workspace_id, [memory_id], now=now):
+        await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
+        rules = res.settings.jobs.promoting
+        if not await promotable.worthy(session, workspace_id, rules, now=res.clock(), batch=1, only=memory_id):
             return None
         original = await memories.get(session, workspace_id, memory_id)
         assert original is not None, "it is locked"
-        figures = await _figures(session, original)
-        ends = [moment for moment in (original.t_invalid, original.temporal.valid_until) if moment is not None]
-        if original.archived or (ends and min(ends) <= now):
-            return None
-        if not is_worthy(rules, figures.confidence, figures.access_count, figures.conversation_count):
-            return None
-        if await promotable.was_promoted(session, workspace_id, memory_id):
-            return None
-        return await _promote(session, original, figures, request, res, by="job")
+        return await _promote(session, original, await _figures(session, original), request, res, by="job")
 
 
 async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
@@ -111,45 +95,12 @@ async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, re
     if copy is None:
         return False
     async with write_transaction(copy.scope, res, request) as session:
-        still = await promotable.list_outdated(
-            session, workspace_id, after=UUID(int=0), now=res.clock(), batch=1, only=copy_id
-        )
+        still = await promotable.list_outdated(session, workspace_id, now=res.clock(), batch=1, only=copy_id)
         if not still or not await write.archive(session, copy.scope, copy_id, res):
             return False
         await promotable.free_originals(session, workspace_id, copy_id)
         await append_audit(session, "archive", copy.scope, [copy_id], request, res, why="original_changed")
     return True
-
-
-async def share(
-    workspace_id: UUID,
-    memory_id: UUID,
-    reason: str | None,
-    res: Resources,
-    request: WriteContext,
-    *,
-    expected: Expected | None = None,
-) -> PromotedMemory:
-    """The copy for the whole workspace. Raises Forbidden, NotFound, PreconditionFailed, or Conflict for a memory that
-    is archived or shared already."""
-    because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
-    everyone = Scope(workspace_id)
-    async with write_transaction(everyone, res, request) as session:
-        original = await _lock(session, workspace_id, memory_id, res)
-        if original.scope.is_shared:
-            raise Conflict("The memory is already shared.", field="id")
-        check_version(original.version, expected)
-        if original.archived:
-            raise Conflict("The memory is archived: restore it first.", field="id")
-        twin = await deduplication.with_hash(session, everyone, original.hash, now=res.clock())
-        copy = await memories.get(session, workspace_id, twin.id) if twin else None
-        is_new = copy is None
-        promoted = PromotedMemory(copy or await _find_shared_copy(session, original, res), memory_id, is_new)
-        if is_new:
-            figures = await _figures(session, original)
-            await _note(session, original, promoted.memory, figures, request, res, reason=because, shared=True)
-        await store_answer(session, workspace_id, promoted, request)
-    return promoted
 
 
 async def _lock(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
@@ -193,24 +144,13 @@ async def _find_copy(session: Session, original: Memory, res: Resources) -> Memo
 
 
 async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
+    """The copy, with its edge, its history and the jobs that it needs."""
     workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
     await memories.release_expired(session, workspace_id, [original.hash], now=now)
     await updates.copy_to_global(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
     await sources.copy(session, workspace_id, original.id, new_id)
     made = Relation(new_id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: True})
     await edges.put(session, workspace_id, made)
-    return await _write(session, workspace_id, new_id, res)
-
-
-async def _find_shared_copy(session: Session, original: Memory, res: Resources) -> Memory:
-    workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
-    await memories.release_expired(session, workspace_id, [original.hash], now=now)
-    await updates.copy_to_everyone(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
-    return await _write(session, workspace_id, new_id, res)
-
-
-async def _write(session: Session, workspace_id: UUID, new_id: UUID, res: Resources) -> Memory:
-    """The copy, with its history and the jobs that it needs."""
     copy = await memories.get(session, workspace_id, new_id)
     assert copy is not None, "it has just been written"
     change = Change(new_id, Action.ADD, copy.scope, None, copy.text)

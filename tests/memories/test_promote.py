@@ -106,12 +106,3 @@ async def test_what_was_in_global_by_itself_stays_when_the_promoted_goes(client:
     await promote(client, memory_id)
     await client.delete(f"/v1/memories/{memory_id}")
     assert await listed(client, user_id="alice", channel="_global") == {known}
-
-
-async def test_if_match(client: AsyncClient) -> None:
-    path = f"/v1/memories/{await store(client, TEXT, channel='atlas')}"
-    tag = (await client.get(path)).headers["ETag"]
-    await client.patch(path, json={"importance": 0.2})
-    assert (await client.post(f"{path}/promote", headers={"If-Match": tag})).status_code == 412
-    tag = (await client.get(path)).headers["ETag"]
-    assert (await client.post(f"{path}/promote", headers={"If-Match": tag})).status_code == 201

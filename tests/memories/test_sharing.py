@@ -15,7 +15,7 @@ from sqlalchemy import text
 from service.postgres.engine import Database
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of
-from tests.support.calls import body_of, events, listed, opened, results_of, said, store
+from tests.support.calls import events, listed, opened, results_of, said, store
 
 LACKS = "This key lacks the right memory:share."
 RULE = "The office closes at six"
@@ -152,7 +152,7 @@ async def test_what_cannot_be_asked_together(client: AsyncClient, asked: dict[st
 async def test_without_the_right_nothing_shared_is_written_changed_or_deleted(
     client: AsyncClient, agent: AsyncClient, tables: Tables, tenant: Tenant
 ) -> None:
-    rule, other, mine = await share(client), await share(client, "Lunch is at noon"), await store(client, "I sit here")
+    rule, other = await share(client), await share(client, "Lunch is at noon")
     await client.post(f"/v1/memories/{rule}/relations", json={"target_id": other, "type": "RELATES_TO"})
     before = await tables.contents(tenant.workspace_id)
     relation = {"target_id": other, "type": "PART_OF"}
@@ -166,7 +166,6 @@ async def test_without_the_right_nothing_shared_is_written_changed_or_deleted(
         ("POST", "/v1/memories/batch/delete", {"ids": [rule]}),
         ("POST", f"/v1/memories/{rule}/archive", None),
         ("POST", f"/v1/memories/{rule}/restore", None),
-        ("POST", f"/v1/memories/{mine}/promote", {"shared": True}),
         ("POST", f"/v1/memories/{rule}/relations", relation),
         ("DELETE", f"/v1/memories/{rule}/relations?target_id={other}&type=RELATES_TO", None),
     ]
@@ -254,22 +253,6 @@ async def test_of_two_ids_one_is_enough_where_any_is_asked_for(client: AsyncClie
     assert set(await found(client, **ids, scope_match="any")) == {alice, both, guide}
     assert set(await found(client, **ids, scope_match="any", include_shared=True)) == {alice, both, guide, rule}
     assert await listed(client, **ids, scope_match="any") == {alice, both, guide}
-
-
-async def test_a_memory_can_be_promoted_to_everyone(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
-    """The copy knows nothing of where it came from: neither its talk nor its owner."""
-    talk = {"role": "user", "name": "Ana", "content": "The office closes at six."}
-    said_it = await client.post("/v1/memories", json={"messages": [talk], "infer": False, "user_id": "alice"})
-    mine = said_it.json()["results"][0]["id"]
-    copy = await body_of(client.post(f"/v1/memories/{mine}/promote", json={"shared": True}), 201)
-    assert (copy["shared"], copy["promoted_from"], copy["conversation_id"], copy["speaker"]) == (True, mine, None, None)
-    again = await client.post(f"/v1/memories/{mine}/promote", json={"shared": True})
-    assert (again.status_code, again.json()["id"]) == (200, copy["id"])
-    assert await tables.value("SELECT count(*) FROM memory_source WHERE memory_id = $1", copy["id"]) == 0
-    assert await tables.value("SELECT count(*) FROM memory_edge WHERE workspace_id = $1", tenant.workspace_id) == 0
-    await client.delete("/v1/memories?user_id=alice&purge=true")
-    assert await found(client, user_id="bea", include_shared=True) == {copy["id"]: True}
-    assert (await client.post(f"/v1/memories/{copy['id']}/promote", json={"shared": True})).status_code == 409
 
 
 async def moved(client: AsyncClient) -> tuple[str, dict[str, Any]]:

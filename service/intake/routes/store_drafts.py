@@ -37,10 +37,7 @@ from service.language import tags
 from service.runtime.resources import Resources
 
 ROLES = frozenset({"system", "user", "assistant", "tool", "developer", "function"})
-OWNED_CONVERSATION = (
-    "shared: a conversation belongs to a user, an agent or a run. Store shared knowledge as content, or promote a "
-    "memory of the conversation with shared."
-)
+OWNED_CONVERSATION = "shared: a conversation belongs to a user, an agent or a run. Store shared knowledge as content."
 REPEATED = f"metadata: is stored with each message, as are the tags; together more than {sizes.MAX_REPEATED:,} values."
 ONLY_INFERRED = "{}: requires messages and infer=true."
 

@@ -111,7 +111,7 @@ class PutMemoryRequest(RequestModel):
 
 
 class PromoteMemoryRequest(RequestModel):
-    """Why to promote the memory, and whether to the whole workspace."""
+    """Why to promote the memory."""
 
     reason: str | None = Field(
         None,
@@ -120,7 +120,6 @@ class PromoteMemoryRequest(RequestModel):
         examples=["true in every project"],
         description="The reason, kept in the history",
     )
-    shared: bool = Field(False, description="The copy belongs to the whole workspace (right memory:share)")
 
 
 class MemoryIdsRequest(RequestModel):

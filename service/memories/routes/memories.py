@@ -25,7 +25,7 @@ from service.http.schemas import Time, expiry
 from service.http.writes import WriteOf, answer, etag, send
 from service.language import tags
 from service.memories import reading
-from service.memories.promote import PromotedMemory, promote, share
+from service.memories.promote import PromotedMemory, promote
 from service.memories.reading import ListQuery
 from service.memories.restore import archive, restore
 from service.memories.revise import revise
@@ -249,24 +249,17 @@ async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: Writ
     response_model=PromotedMemoryResponse,
     responses={
         200: {"model": PromotedMemoryResponse, "description": "It was already promoted"},
-        **errors.keyed(400, 404, 409, 412, 422),
+        **errors.keyed(400, 404, 409, 422),
     },
     dependencies=IN_SCOPE,
 )
 async def promote_memory(
-    id: str,
-    caller: Changer,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
-    body: PromoteMemoryRequest | None = None,
+    id: str, caller: Changer, res: ResourcesOf, write: WriteOf, body: PromoteMemoryRequest | None = None
 ) -> Response:
-    """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. With `shared` the copy belongs to
-    the whole workspace and outlives the original. Repeating the request changes nothing."""
-    wanted, context = body or PromoteMemoryRequest(reason=None, shared=False), write.answered_by(promotion_answer)
-    verb = share if wanted.shared else promote
-    copy = await verb(caller.workspace_id, parse_id(id), wanted.reason, res, context, expected=expected)
-    return send(promotion_answer(copy))
+    """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. Repeating the request changes
+    nothing."""
+    reason, context = body.reason if body else None, write.answered_by(promotion_answer)
+    return send(promotion_answer(await promote(caller.workspace_id, parse_id(id), reason, res, context)))
 
 
 def revision(body: PatchFields, caller: Caller, now: datetime) -> Revision:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from datetime import datetime
+from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -14,6 +15,9 @@ from sqlalchemy import text
 
 from service.domain.ageing import Promoting
 from service.postgres.engine import Session
+
+FIRST = UUID(int=0)
+ANYBODY: Mapping[str, str | None] = MappingProxyType(dict.fromkeys(("user_id", "agent_id", "run_id")))
 
 MAX_SESSIONS = 16
 """Sessions that repeated a memory; more are not noted."""
@@ -40,7 +44,7 @@ WORTHY = text(f"""
       AND NOT m.archived AND (m.expires_at IS NULL OR m.expires_at > :now)
       AND (m.t_invalid IS NULL OR m.t_invalid > :now) AND (m.valid_until IS NULL OR m.valid_until > :now)
       AND coalesce(s.confidence, m.fact_confidence, m.type_confidence) >= :min_confidence
-      AND (CAST(:user_id AS text) IS NULL OR m.user_id = :user_id)
+      AND (CAST(:only AS uuid) IS NULL OR m.id = :only) AND (CAST(:user_id AS text) IS NULL OR m.user_id = :user_id)
       AND (CAST(:agent_id AS text) IS NULL OR m.agent_id = :agent_id)
       AND (CAST(:run_id AS text) IS NULL OR m.run_id = :run_id)
       AND NOT EXISTS (SELECT FROM api_key k WHERE k.workspace_id = m.workspace_id AND k.revoked_at IS NULL
@@ -60,10 +64,6 @@ NOTE_SESSION = text("""
     WHERE s.workspace_id = :workspace AND s.memory_id = :id AND m.workspace_id = s.workspace_id AND m.id = s.memory_id
       AND m.session_id IS DISTINCT FROM :session AND NOT coalesce(s.seen_in, '{}') @> ARRAY[CAST(:session AS text)]
       AND cardinality(coalesce(s.seen_in, '{}')) < :most
-""")
-
-WAS_PROMOTED = text("""
-    SELECT promoted_at IS NOT NULL FROM memory_stat WHERE workspace_id = :workspace AND memory_id = :id
 """)
 
 # Copies that were not changed since, and whose originals have all changed or are no longer valid.
@@ -100,15 +100,23 @@ async def worthy(
     session: Session,
     workspace_id: UUID,
     rules: Promoting,
-    ids: Mapping[str, str | None],
+    ids: Mapping[str, str | None] = ANYBODY,
     *,
-    after: UUID,
+    after: UUID = FIRST,
     now: datetime,
     batch: int,
+    only: UUID | None = None,
 ) -> Sequence[UUID]:
-    """The next memories after `after` that meet all thresholds, by ascending id. `ids`: user_id, agent_id and run_id,
-    each None or the required value."""
-    values: dict[str, Any] = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, **ids}
+    """The next memories after `after` that meet all thresholds, by ascending id; with `only`, this memory if it does.
+    `ids`: user_id, agent_id and run_id, each None or the required value."""
+    values: dict[str, Any] = {
+        "workspace": workspace_id,
+        "after": after,
+        "now": now,
+        "batch": batch,
+        "only": only,
+        **ids,
+    }
     values |= {
         "min_confidence": rules.min_confidence,
         "min_access_count": rules.min_access_count,
@@ -134,18 +142,13 @@ async def note_promoted(session: Session, workspace_id: UUID, memory_id: UUID, *
     await session.execute(NOTE_PROMOTED, {"workspace": workspace_id, "id": memory_id, "now": now})
 
 
-async def was_promoted(session: Session, workspace_id: UUID, memory_id: UUID) -> bool:
-    """Whether the memory was promoted before, even if its copy was deleted."""
-    return bool(await session.scalar(WAS_PROMOTED, {"workspace": workspace_id, "id": memory_id}))
-
-
 async def is_copy(session: Session, workspace_id: UUID, memory_id: UUID) -> bool:
     """Whether the memory is a copy made by promotion, and its original exists."""
     return bool(await session.scalar(IS_COPY, {"workspace": workspace_id, "id": memory_id}))
 
 
 async def list_outdated(
-    session: Session, workspace_id: UUID, *, after: UUID, now: datetime, batch: int, only: UUID | None = None
+    session: Session, workspace_id: UUID, *, after: UUID = FIRST, now: datetime, batch: int, only: UUID | None = None
 ) -> Sequence[UUID]:
     """The next copies whose originals have changed or are no longer valid; with `only`, this copy if it is one."""
     values = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, "only": only}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from types import MappingProxyType
 from typing import Any, Literal
 from uuid import UUID
 
@@ -163,47 +162,8 @@ async def _replace_vectors(
 async def copy_to_global(
     session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
 ) -> None:
-    """Copies a memory to `_global`, with its vector and statistics. The copy is enriched again, because entities belong
-    to a channel. Raises Conflict if `_global` has a live memory with this text."""
-    vectors = MEMORY_VECTOR.c.generation == generation
-    await _copy_memory(session, workspace_id, memory_id, new_id, {}, vectors, now=now)
-
-
-async def copy_to_everyone(
-    session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
-) -> None:
-    """Copies a memory to the whole workspace, without its owner, its conversation and its use."""
-    nobody = {"user_id": None, "agent_id": None, "run_id": None}
-    unsaid: dict[str, Any] = {
-        **dict.fromkeys(("session_id", "role", "speaker", "conversation_id", "turn_index", "context_bm25")),
-        "context_terms": [],
-    }
-    unused = {
-        "relevance": 1.0,
-        "salience": MEMORY_STAT.c.base_salience,
-        "access_count": 0,
-        "promoted_at": None,
-        "seen_in": None,
-    }
-    vectors = and_(MEMORY_VECTOR.c.generation == generation, MEMORY_VECTOR.c.kind == "text")
-    await _copy_memory(
-        session, workspace_id, memory_id, new_id, nobody, vectors, of_memory=unsaid, of_stat=unused, now=now
-    )
-
-
-async def _copy_memory(
-    session: Session,
-    workspace_id: UUID,
-    memory_id: UUID,
-    new_id: UUID,
-    owner: Mapping[str, Any],
-    vectors: ColumnElement[bool],
-    *,
-    of_memory: Mapping[str, Any] = MappingProxyType({}),
-    of_stat: Mapping[str, Any] = MappingProxyType({}),
-    now: datetime,
-) -> None:
-    """The rows of a copy in `_global`, with `owner` (ids) and other columns in place of the original's."""
+    """Copies a memory to `_global`, with its vectors and statistics. The copy is enriched again, because entities
+    belong to a channel. Raises Conflict if `_global` has a live memory with this text."""
     other = {
         "id": new_id,
         "channel": GLOBAL_CHANNEL,
@@ -214,18 +174,15 @@ async def _copy_memory(
         "summary": None,
         "dedup_key": MEMORY.c.hash,
         **NOT_ENRICHED,
-        **owner,
-        **of_memory,
     }
     try:
         await _copy(session, MEMORY, _is(workspace_id, memory_id), other)
     except IntegrityError as exc:
         raise conflict(exc) from exc
-    stat = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
-    await _copy(session, MEMORY_STAT, stat, {"memory_id": new_id, "last_accessed": now, **of_stat})
-    rows = and_(MEMORY_VECTOR.c.workspace_id == workspace_id, MEMORY_VECTOR.c.memory_id == memory_id, vectors)
-    moved = {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now, **owner}
-    await _copy(session, MEMORY_VECTOR, rows, moved)
+    await _copy_stat(session, workspace_id, memory_id, {"memory_id": new_id, "last_accessed": now})
+    own = and_(MEMORY_VECTOR.c.workspace_id == workspace_id, MEMORY_VECTOR.c.memory_id == memory_id)
+    moved = {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now}
+    await _copy(session, MEMORY_VECTOR, and_(own, MEMORY_VECTOR.c.generation == generation), moved)
 
 
 async def copy_with_text(
@@ -234,8 +191,12 @@ async def copy_with_text(
     """A copy of a memory with another text, without vectors, which a job makes."""
     other = {"id": new_id, "version": 1, "created_at": now, "updated_at": now, **text_columns(text)}
     await _copy(session, MEMORY, _is(workspace_id, memory_id), other)
+    await _copy_stat(session, workspace_id, memory_id, {"memory_id": new_id})
+
+
+async def _copy_stat(session: Session, workspace_id: UUID, memory_id: UUID, other: Mapping[str, Any]) -> None:
     stat = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
-    await _copy(session, MEMORY_STAT, stat, {"memory_id": new_id})
+    await _copy(session, MEMORY_STAT, stat, other)
 
 
 async def _copy(session: Session, table: TableClause, rows: ColumnElement[bool], other: Mapping[str, Any]) -> None:
