@@ -9,9 +9,7 @@ from service.domain.errors import InvalidInput, NotFound
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.domain.version import Expected, check_version
 from service.graph.statements import edges
-from service.memories.statements import memories
 from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
@@ -19,11 +17,10 @@ from service.runtime.transactions import append_audit, check_share_of, missing, 
 
 
 async def associate(
-    workspace_id: UUID, relation: Relation, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, relation: Relation, res: Resources, request: WriteContext
 ) -> tuple[Relation, bool]:
-    """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the missing end,
-    InvalidInput for memories of two users or agents, or one of them shared (no edge leads from one to the other), or
-    PreconditionFailed when the source is not as `expected`."""
+    """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the missing end, or
+    InvalidInput for memories of two users or agents, or one of them shared (no edge leads from one to the other)."""
     if relation.source_id == relation.target_id:
         raise InvalidInput("target_id: a memory cannot be related to itself.", field="target_id")
     properties, _ = await pii.clean_object(relation.properties, "properties", res)
@@ -31,7 +28,6 @@ async def associate(
     async with plain_transaction(workspace_id, res, request) as session:
         await check_share_of(session, workspace_id, [clean.source_id, clean.target_id], request)
         source = await _ends(session, workspace_id, clean, res)
-        await _check(session, workspace_id, clean.source_id, expected)
         put = await edges.put(session, workspace_id, clean)
         ids = [clean.source_id, clean.target_id]
         await append_audit(
@@ -60,14 +56,6 @@ async def _ends(session: Session, workspace_id: UUID, relation: Relation, res: R
     return source
 
 
-async def _check(session: Session, workspace_id: UUID, source_id: UUID, expected: Expected | None) -> None:
-    if expected is None:
-        return
-    source = await memories.get(session, workspace_id, source_id)
-    if source is not None:
-        check_version(source.version, expected)
-
-
 async def dissociate(
     workspace_id: UUID,
     source_id: UUID,
@@ -75,8 +63,6 @@ async def dissociate(
     kind: RelationType | None,
     res: Resources,
     request: WriteContext,
-    *,
-    expected: Expected | None = None,
 ) -> int:
     """The number of deleted edges from source to target, which may be 0. Raises as `associate` does."""
     async with plain_transaction(workspace_id, res, request) as session:
@@ -84,7 +70,6 @@ async def dissociate(
         ends = await edges.lock_ends(session, workspace_id, [source_id, target_id], now=res.clock())
         if source_id not in ends:
             raise missing()
-        await _check(session, workspace_id, source_id, expected)
         removed = await edges.remove(session, workspace_id, source_id, target_id, kind)
         if removed:
             ids = [source_id, target_id]

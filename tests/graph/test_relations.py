@@ -217,15 +217,3 @@ async def test_many_edges_over_the_same_memories_end(client: AsyncClient, resour
         return True
 
     assert all(await asyncio.gather(*(one() for _ in range(many(300, 1_000)))))
-
-
-async def test_if_match_holds_the_memory_to_what_was_read(client: AsyncClient) -> None:
-    source, target = await store(client, "The bridge is closed"), await store(client, "The ferry goes hourly")
-    path, body = f"/v1/memories/{source}/relations", {"target_id": target, "type": "RELATES_TO"}
-    stale, fresh = {"If-Match": '"7"'}, {"If-Match": '"1"'}
-    refused = await client.post(path, json=body, headers=stale)
-    assert (refused.status_code, refused.json()["field"]) == (412, "If-Match")
-    assert (await client.get(path)).json()["results"] == []
-    assert (await client.post(path, json=body, headers=fresh)).status_code == 201
-    assert (await client.delete(path, params={"target_id": target}, headers=stale)).status_code == 412
-    assert (await client.delete(path, params={"target_id": target}, headers=fresh)).json()["deleted"] == 1

@@ -15,7 +15,6 @@ from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
-from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import Several, split
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
 from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
@@ -162,7 +161,7 @@ async def list_relations(
     response_model=RelationResponse,
     responses={
         200: {"model": RelationResponse, "description": "The relation existed and was updated"},
-        **errors.keyed(400, 404, 409, 412, 413, 422),
+        **errors.keyed(400, 404, 409, 413, 422),
     },
 )
 async def create_relation(
@@ -171,10 +170,8 @@ async def create_relation(
     caller: Writer,
     res: ResourcesOf,
     write: WriteOf,
-    expected: ExpectedOf,
 ) -> Response:
-    """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it.
-    If-Match compares the version of this memory."""
+    """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
     source = parse_id(id)
     asked = Relation(
         source,
@@ -186,7 +183,7 @@ async def create_relation(
         body.t_invalid,
     )
     context = write.answered_by(relation_answer)
-    result = await associate(caller.workspace_id, asked, res, context, expected=expected)
+    result = await associate(caller.workspace_id, asked, res, context)
     return send(relation_answer(result))
 
 
@@ -194,14 +191,13 @@ async def create_relation(
     "/relations",
     summary="Delete the relations between two memories",
     response_model=DeletedCountResponse,
-    responses=errors.keyed(400, 404, 412),
+    responses=errors.keyed(400, 404),
 )
 async def delete_relation(
     id: str,
     caller: Writer,
     res: ResourcesOf,
     write: WriteOf,
-    expected: ExpectedOf,
     target_id: Annotated[str, Query(min_length=1, max_length=100)],
     type: Annotated[RelationName | None, Query(description="Default: every type")] = None,
 ) -> Response:
@@ -209,7 +205,7 @@ async def delete_relation(
     source, target = parse_id(id), parse_id(target_id)
     kind = RelationType(type) if type else None
     context = write.answered_by(answer_count)
-    count = await dissociate(caller.workspace_id, source, target, kind, res, context, expected=expected)
+    count = await dissociate(caller.workspace_id, source, target, kind, res, context)
     return send(answer_count(count))
 
 
