@@ -234,27 +234,22 @@ async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) 
 
 async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
     """Stores the contradicting text hidden until a person accepts it; the memory it contradicts stays as it is."""
-    deletes = [
-        reviews.ProposedChange("DELETE", each.target.id)
-        for each, _ in ready
-        if each.action is Action.DELETE and each.target
-    ]
+    retired = [edit.target.id for edit, _ in ready if edit.action is Action.DELETE and edit.target]
     outcomes = []
     for edit, draft in ready:
         if edit.action is Action.NONE:
             outcomes.append(await in_place(context, draft, edit))
         if edit.action not in (Action.ADD, Action.UPDATE):
             continue
-        changes = [reviews.ProposedChange("UPDATE", edit.target.id)] if edit.target else []
-        changes, deletes = [*changes, *deletes], []
-        if not changes:
+        contradicts, retired = [*([edit.target.id] if edit.target else []), *retired], []
+        if contradicts:
+            outcomes.append(await _flag(context, draft, edit, contradicts))
+        else:
             outcomes.append(await in_place(context, draft, edit))
-            continue
-        outcomes.append(await _flag(context, draft, edit, changes))
     return outcomes
 
 
-async def _flag(context: EditContext, draft: Draft, edit: Edit, changes: Sequence[reviews.ProposedChange]) -> Outcome:
+async def _flag(context: EditContext, draft: Draft, edit: Edit, contradicts: Sequence[UUID]) -> Outcome:
     new = replace(draft, warnings=(*draft.warnings, FLAGGED))
     pending = await reviews.find_flagged(context.session, draft.scope, draft.final_hash)
     if pending is not None:
@@ -266,7 +261,7 @@ async def _flag(context: EditContext, draft: Draft, edit: Edit, changes: Sequenc
         return known
     outcome = await _add(context, new, replace(edit, target=None))
     assert outcome.memory_id is not None, "an added memory has an id"
-    await reviews.flag(context.session, draft.scope.workspace_id, outcome.memory_id, changes)
+    await reviews.flag(context.session, draft.scope.workspace_id, outcome.memory_id, contradicts)
     return outcome
 
 

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+from datetime import datetime
 from uuid import UUID
 
+from service.domain.decision import Action
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
+from service.domain.text import CleanText, content_hash
 from service.domain.version import Expected, check_version
 from service.episodes.statements import withdrawn
 from service.memories import write
 from service.memories.revise import refuse_past
 from service.memories.statements import history, memories, undo, updates
+from service.memories.statements.history import Change
 from service.memories.statements.undo import DeletedMemory
-from service.memories.undo import bring_back
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY_STAT
+from service.queue import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, missing, store_answer, write_transaction
 
@@ -55,7 +59,7 @@ async def restore(
     async with write_transaction(known.scope, res, request) as session:
         deleted = await undo.find_deleted(session, workspace_id, memory_id)
         for each in deleted:
-            await bring_back(session, workspace_id, each, res, res.clock())
+            await _bring_back(session, workspace_id, each, res, res.clock())
             await withdrawn.take_back(session, workspace_id, each.memory_id, entry=None)
         memory = await _alive(session, workspace_id, memory_id, res)
         check_version(memory.version - 1 if deleted else memory.version, expected)
@@ -68,6 +72,23 @@ async def restore(
             memory = await memories.get(session, workspace_id, memory_id) or memory
         await store_answer(session, workspace_id, memory, request)
     return memory
+
+
+async def _bring_back(
+    session: Session, workspace_id: UUID, deleted: DeletedMemory, res: Resources, now: datetime
+) -> UUID:
+    """Restores a deleted memory as its history has it; returns the id of the new history entry. Raises Conflict when
+    the scope has a live memory with this text."""
+    memory_id, text = deleted.memory_id, deleted.text
+    await memories.release_expired(session, workspace_id, [content_hash(CleanText(text))], now=now)
+    await undo.recreate(session, workspace_id, memory_id, deleted.entry)
+    await undo.restore(session, workspace_id, memory_id, deleted.entry, text, generation=res.generation, now=now)
+    change = Change(memory_id, Action.ADD, deleted.scope, None, text)
+    await history.append(session, workspace_id, [change])
+    no_vector, _ = await undo.lacks(session, workspace_id, memory_id)
+    jobs = write.follow_up(memory_id, embed=no_vector, enrich=not deleted.is_past)  # its entities may be gone
+    await queue.enqueue(session, workspace_id, jobs)
+    return change.id
 
 
 async def _activate(session: Session, archived: Memory, res: Resources) -> None:

@@ -325,7 +325,7 @@ CREATE TABLE decision (
     user_id text,
     agent_id text,
     run_id text,
-    event varchar(8) CONSTRAINT ck_decision_event CHECK (event IN ('ADD', 'UPDATE', 'DELETE', 'NONE')),
+    event varchar(8) NOT NULL CONSTRAINT ck_decision_event CHECK (event IN ('ADD', 'UPDATE', 'DELETE', 'NONE')),
     ruling_id uuid,
     history_id uuid,
     undone_at timestamptz,
@@ -335,11 +335,12 @@ CREATE TABLE decision (
 CREATE INDEX ix_decision_memory ON decision (workspace_id, memory_id);
 CREATE INDEX ix_decision_ruling ON decision (workspace_id, ruling_id) WHERE ruling_id IS NOT NULL;
 
+-- `contradicts`: the memories that are archived when the flagged one is accepted.
 CREATE TABLE review (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
     memory_id uuid NOT NULL,
-    changes jsonb NOT NULL,
+    contradicts uuid[] NOT NULL,
     state varchar(8) NOT NULL DEFAULT 'pending'
         CONSTRAINT ck_review_state CHECK (state IN ('pending', 'accepted', 'rejected')),
     created_at timestamptz NOT NULL DEFAULT now(),

@@ -21,7 +21,6 @@ from service.episodes.statements import withdrawn
 from service.memories import write
 from service.memories.statements import decisions, deletion, history, memories, reviews, undo
 from service.memories.statements.history import Change
-from service.memories.statements.undo import DeletedMemory
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
@@ -30,7 +29,6 @@ from service.runtime.transactions import append_audit, scopes_transaction, store
 ERASED = "The memory has been erased and cannot be restored."
 CHANGED = "The memory has changed since this decision: undo the later change first, or change it by hand."
 NOTHING = "This decision changed nothing, so there is nothing to undo."
-NO_RECORD = "This decision was made before changes were recorded with it; it cannot be undone."
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,7 +65,7 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
             ids = sorted({stored_decision.memory_id for stored_decision in open_ones if stored_decision.memory_id})
             await append_audit(session, "undo", decision.scope, ids, request, res, decision_id=str(decision_id))
         elif not ours:
-            raise Conflict(NOTHING if decision.event is not None else NO_RECORD, field="id")
+            raise Conflict(NOTHING, field="id")
         answer = await _answer(session, workspace_id, decision_id, ours)
         await store_answer(session, workspace_id, answer, request)
     return answer
@@ -85,17 +83,12 @@ async def _take_back(session: Session, workspace_id: UUID, group: Sequence[Store
         assert memory_id is not None, "only changes are taken back"
         assert changed_by is not None, "only changes are taken back"
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
-        taken_over = taken.verdict.get("action") == decisions.TAKEN_OVER
-        if (was is None) != taken_over or not await undo.is_current(session, workspace_id, memory_id, changed_by):
-            raise Conflict(ERASED if was is None else CHANGED, field="id")
-        if taken.event != Action.ADD and before is None:  # a purge has blanked it
+        if was is None or (taken.event != Action.ADD and before is None):  # deleted, or blanked by a purge
             raise Conflict(ERASED, field="id")
+        if not await undo.is_current(session, workspace_id, memory_id, changed_by):
+            raise Conflict(CHANGED, field="id")
         entry = None
-        if was is None:  # a flagged memory that a review replaced is pending again
-            deleted = DeletedMemory(changed_by, memory_id, before or "", taken.scope)
-            entry = await bring_back(session, workspace_id, deleted, res, now)
-            await reviews.reopen(session, workspace_id, memory_id)
-        elif taken.event == Action.ADD:
+        if taken.event == Action.ADD:
             going = [memory_id]
             await deletion.delete_memories(session, workspace_id, going, generation=res.generation, withdraws=None)
         else:
@@ -133,23 +126,6 @@ async def _restore(
     # jobs queued before the decision were skipped, because the text had changed
     no_vector, not_enriched = await undo.lacks(session, workspace_id, taken.memory_id)
     jobs = write.follow_up(taken.memory_id, embed=no_vector, enrich=not_enriched)
-    await queue.enqueue(session, workspace_id, jobs)
-    return change.id
-
-
-async def bring_back(
-    session: Session, workspace_id: UUID, deleted: DeletedMemory, res: Resources, now: datetime
-) -> UUID:
-    """Restores a deleted memory as its history has it; returns the id of the new history entry. Raises Conflict when
-    the scope has a live memory with this text."""
-    memory_id, text = deleted.memory_id, deleted.text
-    await memories.release_expired(session, workspace_id, [content_hash(CleanText(text))], now=now)
-    await undo.recreate(session, workspace_id, memory_id, deleted.entry)
-    await undo.restore(session, workspace_id, memory_id, deleted.entry, text, generation=res.generation, now=now)
-    change = Change(memory_id, Action.ADD, deleted.scope, None, text)
-    await history.append(session, workspace_id, [change])
-    no_vector, _ = await undo.lacks(session, workspace_id, memory_id)
-    jobs = write.follow_up(memory_id, embed=no_vector, enrich=not deleted.is_past)  # its entities may be gone
     await queue.enqueue(session, workspace_id, jobs)
     return change.id
 

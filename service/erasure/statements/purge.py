@@ -17,7 +17,7 @@ from service.cognition.statements import invocations
 from service.domain.scope import Scope
 from service.erasure.statements import activity
 from service.graph.statements import entities, merges
-from service.memories.statements import decisions, deletion
+from service.memories.statements import deletion
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import type_parameters
@@ -33,14 +33,6 @@ PURGE_SUBJECT = text("""
 """)
 
 LOCK_SCOPE = "SELECT count(*) FROM (SELECT FROM memory WHERE {scope} ORDER BY id FOR UPDATE) held"
-
-# Memories that were flagged for review and gave their text to this one: their history still has it.
-TAKEN_OVER = text("""
-    SELECT DISTINCT taken.memory_id FROM decision this JOIN decision taken
-        ON taken.workspace_id = this.workspace_id AND taken.ruling_id = this.ruling_id
-    WHERE this.workspace_id = :workspace AND this.memory_id = ANY (CAST(:ids AS uuid[]))
-      AND taken.verdict ->> 'action' = :action AND taken.state = 'applied' AND taken.memory_id <> this.memory_id
-""")
 
 
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
@@ -65,13 +57,11 @@ async def purge_memories(
     turns: Sequence[UUID] = (),
     keep_turns: Sequence[UUID] = (),
 ) -> dict[str, int]:
-    """Erases memories, their past versions and promoted copies, the flagged memories that gave them their text, the
-    turns that all of them came from (except `keep_turns`), and these turns; returns the rows by table."""
+    """Erases memories, their past versions and promoted copies, the turns that all of them came from (except
+    `keep_turns`), and these turns; returns the rows by table."""
     anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
     followed = await deletion.lock_with_followers(session, workspace_id, ids)
-    values = {"workspace": workspace_id, "ids": list(ids), "action": decisions.TAKEN_OVER}
-    taken_over = await session.scalars(TAKEN_OVER, values)
-    everything = sorted({*ids, *followed, *taken_over})
+    everything = sorted({*ids, *followed})
     named = {"memories": everything, "turns": list(turns), "kept": list(keep_turns)}
     counts = await _purge(session, {**anyone, **named})
     counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session, workspace_id)

@@ -7,30 +7,22 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.domain.errors import NotFound
-from service.domain.request import StoredAnswer
+from service.domain.access import Caller
+from service.domain.request import StoredAnswer, WriteContext
 from service.http import cursors, errors
 from service.http.deps import Changer, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.preconditions import ExpectedOf, uuid_of
+from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.http.writes import WriteOf, answer, send
 from service.memories import review
 from service.memories.review import ReviewWithMemories
 from service.memories.routes.memory_models import MemoryResponse, memory_response
+from service.runtime.resources import Resources
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=JsonRoute)
 
-RESOLVED = errors.keyed(404, 409, 412)
-
-
-class ReviewChange(ResponseModel):
-    """What accepting does to one memory."""
-
-    verb: Literal["UPDATE", "DELETE"] = Field(
-        description="UPDATE: the target gets the flagged text; DELETE: it is archived"
-    )
-    target_id: Id = Field(description="UUID of the memory it changes")
+RESOLVED = errors.keyed(404, 409)
 
 
 class ReviewResponse(ResponseModel):
@@ -40,11 +32,9 @@ class ReviewResponse(ResponseModel):
     state: Literal["pending", "accepted", "rejected"] = Field(description="accepted and rejected are final")
     memory_id: Id = Field(description="UUID of the memory that waits")
     memory: MemoryResponse | None = Field(description="The memory that waits; null: deleted")
-    changes: list[ReviewChange] = Field(description="What accepting does, in order")
-    contradicts: list[MemoryResponse] = Field(description="The memories that accepting changes, without deleted ones")
+    contradicts: list[MemoryResponse] = Field(description="The memories that accepting archives, without deleted ones")
     created_at: Time = Field(description="When it was flagged")
     resolved_at: Time | None = Field(description="When it was accepted or rejected; null: pending")
-    version: int = Field(description="The ETag, for If-Match: different, not necessarily greater, after a change")
 
 
 class ReviewPage(ResponseModel):
@@ -72,36 +62,31 @@ async def list_reviews(
 
 
 @router.post("/{id}/accept", summary="Accept a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
-async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
-    """It replaces the text of the memory it contradicts, which keeps its id. The decision can be undone."""
-    resolved = await review.accept(
-        caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
-    )
-    return send(review_answer(resolved))
+async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
+    """It becomes valid, and the memories it contradicts are archived. The decision can be undone."""
+    return await _resolve(id, "accepted", caller, res, write)
 
 
 @router.post("/{id}/reject", summary="Remove a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
-async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """The memory it contradicts stays unchanged. The history of the flagged memory is kept."""
-    resolved = await review.reject(
-        caller.workspace_id, uuid_of(id, _missing), res, write.answered_by(review_answer), expected=expected
+    return await _resolve(id, "rejected", caller, res, write)
+
+
+async def _resolve(id: str, wanted: review.Resolved, caller: Caller, res: Resources, write: WriteContext) -> Response:
+    context = write.answered_by(review_answer)
+    return send(
+        review_answer(await review.resolve(caller.workspace_id, uuid_of(id, review.missing), wanted, res, context))
     )
-    return send(review_answer(resolved))
 
 
 def review_answer(resolved: ReviewWithMemories) -> StoredAnswer:
     return answer(200, _out(resolved))
 
 
-def _missing() -> NotFound:
-    return NotFound("There is no review with this id.", field="id")
-
-
 def _out(shown: ReviewWithMemories) -> ReviewResponse:
     return ReviewResponse.of(
         shown.review,
         memory=memory_response(shown.memory) if shown.memory else None,
-        changes=[ReviewChange.of(change) for change in shown.review.changes],
         contradicts=[memory_response(memory) for memory in shown.contradicts],
-        version=shown.version,
     )

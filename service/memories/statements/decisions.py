@@ -23,10 +23,6 @@ from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.tables import insert_into
 
-TAKEN_OVER = "taken_over"
-"""The recorded action of a flagged memory whose text a review moved into another memory."""
-
-
 INSERT = insert_into("decision", by_default=("created_at", "undone_at", "undo_history_id"))
 
 

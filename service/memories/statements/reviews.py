@@ -1,7 +1,7 @@
 """Reviews: memories that are flagged until a person accepts or rejects them.
 
 A flagged memory is archived and has a `review_status`: the first keeps it out of deduplication, the second out of every
-read. Its row in `review` has the changes that accepting it would make.
+read. Its row in `review` names the memories that accepting it would archive.
 """
 
 from __future__ import annotations
@@ -16,7 +16,6 @@ from sqlalchemy import insert, select, text, update
 from uuid_utils.compat import uuid7
 
 from service.domain.scope import Scope
-from service.memories.statements import sources
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, REVIEW
@@ -25,36 +24,21 @@ ReviewState = Literal["pending", "accepted", "rejected"]
 
 
 @dataclass(frozen=True, slots=True)
-class ProposedChange:
-    """What accepting does to a memory: UPDATE gives it the flagged text, DELETE archives it."""
-
-    verb: Literal["UPDATE", "DELETE"]
-    target_id: UUID
-
-
-@dataclass(frozen=True, slots=True)
 class Review:
     id: UUID
     memory_id: UUID
-    changes: tuple[ProposedChange, ...]
+    contradicts: tuple[UUID, ...]
     state: ReviewState
     created_at: datetime
     resolved_at: datetime | None
 
 
-async def flag(session: Session, workspace_id: UUID, memory_id: UUID, changes: Sequence[ProposedChange]) -> UUID:
-    """Archives and flags a new memory; returns the id of its review."""
+async def flag(session: Session, workspace_id: UUID, memory_id: UUID, contradicts: Sequence[UUID]) -> None:
+    """Archives and flags a new memory, with a review."""
     conditions = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
     await session.execute(update(MEMORY).where(*conditions).values(archived=True, review_status="flagged"))
-    review_id: UUID = uuid7()
-    row = {
-        "workspace_id": workspace_id,
-        "id": review_id,
-        "memory_id": memory_id,
-        "changes": [{"verb": change.verb, "target_id": str(change.target_id)} for change in changes],
-    }
+    row = {"workspace_id": workspace_id, "id": uuid7(), "memory_id": memory_id, "contradicts": list(contradicts)}
     await session.execute(insert(REVIEW), [row])
-    return review_id
 
 
 async def find_flagged(session: Session, scope: Scope, text_hash: str) -> UUID | None:
@@ -100,29 +84,16 @@ REOPEN = text("""
         AND m.id = r.memory_id AND m.review_status = 'flagged'
 """)
 
-COPY_VECTOR = text("""
-    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
-    SELECT workspace_id, :target, generation, kind, user_id, agent_id, run_id, channel, embedding FROM memory_vector
-    WHERE workspace_id = :workspace AND memory_id = :id AND kind <> 'context'
-""")
-
 
 async def reopen(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
     """After an undo, makes the review of a memory that is flagged again pending again."""
     await session.execute(REOPEN, {"workspace": workspace_id, "id": memory_id})
 
 
-async def hand_over(session: Session, workspace_id: UUID, memory_id: UUID, target: UUID) -> None:
-    """Copies vectors and sources of a memory to another one."""
-    values = {"workspace": workspace_id, "id": memory_id, "target": target}
-    await session.execute(COPY_VECTOR, values)
-    await sources.copy(session, workspace_id, memory_id, target)
-
-
 COLUMNS = (
     REVIEW.c.id,
     REVIEW.c.memory_id,
-    REVIEW.c.changes,
+    REVIEW.c.contradicts,
     REVIEW.c.state,
     REVIEW.c.created_at,
     REVIEW.c.resolved_at,
@@ -130,5 +101,4 @@ COLUMNS = (
 
 
 def _review(row: Any) -> Review:
-    changes = tuple(ProposedChange(change["verb"], UUID(change["target_id"])) for change in row.changes)
-    return Review(row.id, row.memory_id, changes, row.state, row.created_at, row.resolved_at)
+    return Review(row.id, row.memory_id, tuple(row.contradicts), row.state, row.created_at, row.resolved_at)

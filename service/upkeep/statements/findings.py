@@ -83,8 +83,7 @@ CONTRADICTIONS_PART = """
          ORDER BY e.source_id, e.target_id LIMIT :most)
         UNION ALL
         (SELECT e.source_id, e.target_id, e.source_id, e.target_id, 'REVIEW', e.review_id
-         FROM (SELECT r.memory_id AS source_id, CAST(c ->> 'target_id' AS uuid) AS target_id, r.id AS review_id
-               FROM review r CROSS JOIN LATERAL jsonb_array_elements(r.changes) c
+         FROM (SELECT r.memory_id AS source_id, unnest(r.contradicts) AS target_id, r.id AS review_id FROM review r
                WHERE r.workspace_id = :workspace AND r.state = 'pending') e
          WHERE {which} ORDER BY e.source_id, e.target_id LIMIT :most)
     ) every ORDER BY first, second LIMIT :most
