@@ -1,8 +1,8 @@
 """Setting, changing, closing and deleting goals.
 
-Texts are redacted and embedded before the transaction. The transaction then writes the goal, its edges, its vector, an
-entry of its history, the audit entry and the answer. Every change of edges first takes the workspace's edge lock, so
-that two requests cannot close a cycle together.
+Texts are redacted and embedded before the transaction. The transaction then writes the goal, its edges, its vector, the
+audit entry and the answer. Every change of edges first takes the workspace's edge lock, so that two requests cannot
+close a cycle together.
 """
 
 from __future__ import annotations
@@ -10,14 +10,14 @@ from __future__ import annotations
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal, cast
+from typing import Any, Literal
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
 from service.cognition.statements import goals
 from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
-from service.cognition.values import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
+from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
 from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
@@ -28,14 +28,7 @@ from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, store_answer
 
-Changeable = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "status"]
-
-EVENT_OF_STATUS: Mapping[GoalStatus, GoalEvent] = {
-    GoalStatus.ACTIVE: GoalEvent.REOPEN,
-    GoalStatus.COMPLETED: GoalEvent.COMPLETE,
-    GoalStatus.ABANDONED: GoalEvent.ABANDON,
-    GoalStatus.BLOCKED: GoalEvent.BLOCK,
-}
+Changeable = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "memory_ids", "status"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,8 +49,6 @@ async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalD
     workspace_id, now = new.scope.workspace_id, res.clock()
     description = await pii.clean_words(new.description, "description", res)
     vector = await embed_now(workspace_id, description, res)
-    blocked_by = tuple(sorted(set(new.blocked_by)))
-    parents = [new.parent_id] if new.parent_id else []
     goal = Goal(
         id=uuid7(),
         scope=new.scope,
@@ -67,23 +58,25 @@ async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalD
         deadline=new.deadline,
         result=None,
         parent_id=new.parent_id,
-        blocked_by=blocked_by,
+        blocked_by=tuple(sorted(set(new.blocked_by))),
+        memory_ids=tuple(sorted(set(new.memory_ids))),
         version=1,
         created_at=now,
         updated_at=now,
         completed_at=None,
     )
     async with plain_transaction(workspace_id, res, request) as session:
+        parents = [goal.parent_id] if goal.parent_id else []
         await _check_goals(session, goal, parents, "parent_id")
-        await _check_goals(session, goal, blocked_by, "blocked_by")
-        await _check_memories(session, goal, new.memory_ids, res)
+        await _check_goals(session, goal, goal.blocked_by, "blocked_by")
+        await _check_memories(session, goal, goal.memory_ids, res)
         await goals.add(session, goal, vector, generation=res.generation)
         if vector is None:
             await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.GOALS)
         await goals.set_edges(session, workspace_id, goal.id, SUBGOAL_OF, parents)
-        await goals.set_edges(session, workspace_id, goal.id, BLOCKED_BY, blocked_by)
-        await goals.tie_memories(session, workspace_id, goal.id, set(new.memory_ids))
-        return await _record(session, goal, 1, GoalEvent.ADD, {"description": [None, description]}, res, request)
+        await goals.set_edges(session, workspace_id, goal.id, BLOCKED_BY, goal.blocked_by)
+        await goals.set_memories(session, workspace_id, goal.id, goal.memory_ids)
+        return await _record(session, goal, "goal_add", res, request)
 
 
 async def revise_goal(
@@ -95,15 +88,16 @@ async def revise_goal(
     *,
     expected: Expected | None = None,
 ) -> GoalDetails:
-    """The goal with the given fields changed; an unchanged value is not a change. `status` can only become active
-    again, for a goal that is blocked. Raises NotFound, Conflict for a cycle or a closed goal, or PreconditionFailed."""
+    """The goal with the given fields changed; an unchanged value is not a change. `status`: active or blocked. Raises
+    NotFound, Conflict for a cycle or a closed goal, or PreconditionFailed."""
     values: dict[str, Any] = {str(name): value for name, value in given.items()}
     vector = None
     if "description" in values:
         values["description"] = await pii.clean_words(values["description"], "description", res)
         vector = await embed_now(workspace_id, values["description"], res)
-    if "blocked_by" in values:
-        values["blocked_by"] = tuple(sorted(set(values["blocked_by"])))
+    for name in ("blocked_by", "memory_ids"):
+        if name in values:
+            values[name] = tuple(sorted(set(values[name])))
     async with plain_transaction(workspace_id, res, request) as session:
         if {"parent_id", "blocked_by"} & values.keys():
             await goals.lock_edges(session, workspace_id)
@@ -111,83 +105,57 @@ async def revise_goal(
         changed = {name: value for name, value in values.items() if value != getattr(goal, name)}
         if not changed:
             return await _answer(session, goal, request)
-        if "status" in changed and goal.status is not GoalStatus.BLOCKED:
+        if "status" in changed and goal.status.is_over:
             raise Conflict(f"status: the goal is {goal.status}, which is final.", field="status")
         if "description" in changed:
             await goals.replace_vector(session, goal, vector, generation=res.generation)
             if vector is None:
                 await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.GOALS)
-        event = GoalEvent.REOPEN if "status" in changed else GoalEvent.UPDATE
-        return await _change(session, goal, event, changed, res, request)
+        if "parent_id" in changed:
+            parents = [changed["parent_id"]] if changed["parent_id"] else []
+            await _set_edges(session, goal, SUBGOAL_OF, parents, "parent_id")
+        if "blocked_by" in changed:
+            await _set_edges(session, goal, BLOCKED_BY, changed["blocked_by"], "blocked_by")
+        if "memory_ids" in changed:
+            await _check_memories(session, goal, changed["memory_ids"], res)
+            await goals.set_memories(session, workspace_id, goal_id, changed["memory_ids"])
+        await goals.change(session, goal, changed, now=res.clock())
+        return await _record(session, goal, "goal_update", res, request, fields=sorted(changed))
 
 
 async def close_goal(
     workspace_id: UUID,
     goal_id: UUID,
     status: GoalStatus,
+    result: str | None,
     res: Resources,
     request: WriteContext,
     *,
-    result: str | None = None,
-    blocked_by: Collection[UUID] = (),
     expected: Expected | None = None,
 ) -> GoalDetails:
-    """Completes, abandons or blocks a goal, with its result. Safe to repeat; `blocked_by` adds to the goals it waits
-    for. Raises NotFound, PreconditionFailed, or Conflict if it is closed with another status."""
+    """Completes or abandons a goal, with its result. Safe to repeat. Raises NotFound, PreconditionFailed, or Conflict
+    if it is closed with the other status."""
     clean_result = await pii.clean_words(result, "result", res) if result is not None else None
     async with plain_transaction(workspace_id, res, request) as session:
-        if blocked_by:
-            await goals.lock_edges(session, workspace_id)
         goal = await _lock(session, workspace_id, goal_id, expected)
-        if goal.status.is_over and goal.status is not status:
-            raise Conflict(f"The goal is already {goal.status}.", field="status")
-        changed: dict[str, Any] = {}
-        blockers = tuple(sorted({*goal.blocked_by, *blocked_by}))
-        if blockers != goal.blocked_by:
-            changed["blocked_by"] = blockers
-        if goal.status is not status:
-            changed["status"] = status
-        if clean_result is not None and not goal.status.is_over and clean_result != goal.result:
-            changed["result"] = clean_result
-        if not changed:
+        if goal.status is status:
             return await _answer(session, goal, request)
-        return await _change(session, goal, EVENT_OF_STATUS[status], changed, res, request)
-
-
-async def tie_memories(
-    workspace_id: UUID, goal_id: UUID, ids: Collection[UUID], res: Resources, request: WriteContext
-) -> GoalDetails:
-    """Ties more memories to a goal. Raises NotFound naming the goal or memory_ids."""
-    async with plain_transaction(workspace_id, res, request) as session:
-        goal = await _lock(session, workspace_id, goal_id)
-        await _check_memories(session, goal, ids, res)
-        await goals.tie_memories(session, workspace_id, goal_id, set(ids))
-        await _audit(session, "goal_tie", goal, res, request, memories=len(set(ids)))
-        return await _answer(session, goal, request)
-
-
-async def untie_memory(
-    workspace_id: UUID, goal_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
-) -> int:
-    """Unties a memory; returns 0 or 1. Raises NotFound for the goal."""
-    async with plain_transaction(workspace_id, res, request) as session:
-        goal = await _lock(session, workspace_id, goal_id)
-        untied = int(await goals.untie_memory(session, workspace_id, goal_id, memory_id))
-        if untied:
-            await _audit(session, "goal_untie", goal, res, request)
-        await store_answer(session, workspace_id, untied, request)
-        return untied
+        if goal.status.is_over:
+            raise Conflict(f"The goal is already {goal.status}.", field="status")
+        columns = {"status": status, "result": clean_result, "completed_at": res.clock()}
+        await goals.change(session, goal, columns, now=res.clock())
+        return await _record(session, goal, "goal_complete", res, request, status=str(status))
 
 
 async def remove_goal(
     workspace_id: UUID, goal_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> int:
-    """Deletes the goal with its edges, vector and history, and returns 1; its subgoals stay. Raises NotFound or
+    """Deletes the goal with its edges and vector, and returns 1; its subgoals stay. Raises NotFound or
     PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:
         goal = await _lock(session, workspace_id, goal_id, expected)
         await goals.remove(session, workspace_id, goal_id)
-        await _audit(session, "goal_delete", goal, res, request)
+        await append_audit(session, "goal_delete", goal.scope, [goal_id], request, res, kind="goal")
         await store_answer(session, workspace_id, 1, request)
         return 1
 
@@ -196,7 +164,7 @@ find = goals.get
 
 
 async def read_goal(workspace_id: UUID, goal_id: UUID, res: Resources) -> GoalDetails:
-    """A goal with its subgoals and blockers. Raises NotFound."""
+    """A goal with its parent and subgoals. Raises NotFound."""
     async with res.db.snapshot(workspace_id) as session:
         goal = await goals.get(session, workspace_id, goal_id)
         if goal is None:
@@ -205,20 +173,11 @@ async def read_goal(workspace_id: UUID, goal_id: UUID, res: Resources) -> GoalDe
 
 
 async def list_goals(
-    scope: Scope, wanted: GoalFilter, res: Resources, *, after: tuple[datetime, UUID] | None, limit: int
+    scope: Scope, status: GoalStatus | None, res: Resources, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[Goal]:
-    """Goals of the scope, newest first."""
+    """Goals of the scope with this status (None: any), newest first."""
     async with res.db.read(scope.workspace_id) as session:
-        return await goals.page(session, scope, wanted, after=after, limit=limit)
-
-
-async def read_history(workspace_id: UUID, goal_id: UUID, res: Resources, *, skip: int, limit: int) -> list[GoalChange]:
-    """The changes after the first `skip`, oldest first. Raises NotFound if there are none."""
-    async with res.db.read(workspace_id) as session:
-        changes = await goals.history(session, workspace_id, goal_id, skip=skip, limit=limit)
-    if not changes:
-        raise missing()
-    return changes
+        return await goals.page(session, scope, status, after=after, limit=limit)
 
 
 def missing() -> NotFound:
@@ -232,22 +191,6 @@ async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: E
     if expected is not None and not expected.meets(goal.version):
         raise PreconditionFailed("The goal has changed since: read it again.", field="If-Match")
     return goal
-
-
-async def _change(
-    session: Session, goal: Goal, event: GoalEvent, changed: Mapping[str, Any], res: Resources, request: WriteContext
-) -> GoalDetails:
-    """Writes the edges and columns that differ, and records the change."""
-    if "parent_id" in changed:
-        await _set_edges(session, goal, SUBGOAL_OF, [changed["parent_id"]] if changed["parent_id"] else [], "parent_id")
-    if "blocked_by" in changed:
-        await _set_edges(session, goal, BLOCKED_BY, changed["blocked_by"], "blocked_by")
-    columns = {name: value for name, value in changed.items() if name not in ("parent_id", "blocked_by")}
-    if event in (GoalEvent.COMPLETE, GoalEvent.ABANDON):
-        columns["completed_at"] = res.clock()
-    await goals.change(session, goal, columns, now=res.clock())
-    history = {name: [_json(getattr(goal, name)), _json(value)] for name, value in changed.items()}
-    return await _record(session, goal, goal.version + 1, event, history, res, request, fields=sorted(changed))
 
 
 async def _set_edges(session: Session, goal: Goal, rel_type: str, targets: Collection[UUID], field: str) -> None:
@@ -274,22 +217,12 @@ async def _check_memories(session: Session, goal: Goal, ids: Collection[UUID], r
 
 
 async def _record(
-    session: Session,
-    goal: Goal,
-    version: int,
-    event: GoalEvent,
-    changes: Mapping[str, Any],
-    res: Resources,
-    request: WriteContext,
-    **metadata: Any,
+    session: Session, goal: Goal, operation: Operation, res: Resources, request: WriteContext, **metadata: Any
 ) -> GoalDetails:
-    """Adds the change to the goal's history and to the audit log; returns the goal as it is now."""
-    workspace_id = goal.scope.workspace_id
-    await goals.append_history(session, workspace_id, goal.id, version, event, changes)
-    now = await goals.get(session, workspace_id, goal.id)
+    """Adds the change to the audit log; returns the goal as it is now."""
+    now = await goals.get(session, goal.scope.workspace_id, goal.id)
     assert now is not None, "its row was written or locked in this transaction"
-    operation = cast(Operation, f"goal_{event.lower()}")
-    await _audit(session, operation, now, res, request, **metadata)
+    await append_audit(session, operation, now.scope, [now.id], request, res, kind="goal", **metadata)
     return await _answer(session, now, request)
 
 
@@ -297,18 +230,3 @@ async def _answer(session: Session, goal: Goal, request: WriteContext) -> GoalDe
     details = await goals.details(session, goal.scope.workspace_id, goal)
     await store_answer(session, goal.scope.workspace_id, details, request)
     return details
-
-
-async def _audit(
-    session: Session, operation: Operation, goal: Goal, res: Resources, request: WriteContext, **metadata: Any
-) -> None:
-    await append_audit(session, operation, goal.scope, [goal.id], request, res, kind="goal", **metadata)
-
-
-def _json(value: Any) -> Any:
-    """The value as JSON."""
-    if isinstance(value, datetime):
-        return value.isoformat()
-    if isinstance(value, tuple):
-        return [str(each) for each in value]
-    return str(value) if isinstance(value, UUID | GoalStatus) else value

@@ -1,13 +1,11 @@
 """Recording tool invocations; learning and reinforcing strategies.
 
 Texts and payloads are redacted and embedded before the transaction. A strategy that is already known (same tools, same
-type of task, and the same text or nearly so) is reinforced instead of stored twice: the comparison runs before the
-transaction, and again under the scope's lock with the strategies added since.
+type of task, and the same text or nearly so) is reinforced instead of stored twice.
 """
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from typing import Any
@@ -16,7 +14,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.cognition.statements import invocations, strategies, tool_patterns
-from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStats, ToolTotals
+from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStats
 from service.domain.errors import NotFound, PreconditionFailed
 from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
@@ -34,9 +32,6 @@ from service.runtime.transactions import append_audit, plain_transaction, store_
 
 MAX_PAYLOAD_CHARS = 262_144
 """The largest payload as JSON: some thousand lines of output."""
-
-Candidates = Sequence[tuple[Strategy, float | None]]
-"""Strategies with their cosine to a new one; None without a vector."""
 
 
 async def record(given: Invocation, res: Resources, request: WriteContext) -> Invocation:
@@ -104,17 +99,10 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
     scope, workspace_id = new.scope, new.scope.workspace_id
     strategy = await _strategy(new, res)
     vector = await embed_now(workspace_id, strategy.embedded_text, res)
-    async with res.db.read(workspace_id) as session:
-        compared = await _candidates(session, strategy, vector, res)
-    equal = await res.rules.run(_find_equal, strategy, _rate(compared, res))
     async with plain_transaction(workspace_id, res, request) as session:
         await strategies.lock(session, scope)
         await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
-        candidates = await _candidates(session, strategy, vector, res)
-        if equal is None or equal not in {each.id for each, _ in candidates}:
-            equal = _find_equal(
-                strategy, _rate([candidate for candidate in candidates if candidate not in compared], res)
-            )
+        equal = await _find_equal(session, strategy, vector, res)
         if new.once and equal is not None and new.from_conversation_id is not None:
             known = await strategies.get(session, workspace_id, equal)
             if known is not None and await strategies.is_linked(session, workspace_id, equal, new.from_conversation_id):
@@ -156,8 +144,9 @@ async def _strategy(new: NewStrategy, res: Resources) -> Strategy:
     )
 
 
-async def _candidates(session: Session, new: Strategy, vector: Vector | None, res: Resources) -> Candidates:
-    return await strategies.nearest_same_task(
+async def _find_equal(session: Session, new: Strategy, vector: Vector | None, res: Resources) -> UUID | None:
+    """The known strategy with the same text, or one so similar that a memory would count as a duplicate."""
+    known = await strategies.nearest_same_task(
         session,
         new.scope,
         vector,
@@ -166,20 +155,12 @@ async def _candidates(session: Session, new: Strategy, vector: Vector | None, re
         tool_sequence=new.tool_sequence,
         task_type=new.task_type,
     )
-
-
-def _rate(known: Candidates, res: Resources) -> list[tuple[Strategy, bool]]:
-    """The known strategies, and whether each is as similar as a duplicate."""
     exact = res.settings.memories.dedup_exact
-    return [(strategy, cosine is not None and res.embedder.similarity(cosine) >= exact) for strategy, cosine in known]
-
-
-def _find_equal(new: Strategy, known: Sequence[tuple[Strategy, bool]]) -> UUID | None:
-    """The known strategy with the same text, or one so similar that a memory would count as a duplicate."""
-    for strategy, similar in known:
+    for strategy, cosine in known:
         if strategy.embedded_text.casefold() == new.embedded_text.casefold():
             return strategy.id
-        if similar and is_same(new.embedded_text, strategy.embedded_text):
+        is_near = cosine is not None and res.embedder.similarity(cosine) >= exact
+        if is_near and is_same(new.embedded_text, strategy.embedded_text):
             return strategy.id
     return None
 
@@ -282,12 +263,6 @@ async def tool_stats(scope: Scope, wanted: InvocationFilter, res: Resources) -> 
     """The statistics of each tool, the most used first. A scope without ids means the whole workspace."""
     async with res.db.read(scope.workspace_id) as session:
         return await invocations.stats(session, scope, wanted)
-
-
-async def list_tools(workspace_id: UUID, res: Resources, *, after: str | None, limit: int) -> list[ToolTotals]:
-    """The running totals of the workspace, by name."""
-    async with res.db.read(workspace_id) as session:
-        return await invocations.tools(session, workspace_id, after=after, limit=limit)
 
 
 def missing() -> NotFound:

@@ -1,5 +1,5 @@
--- Profiles of users; goals, the edges between them, the memories that belong to them, their history and vectors; tools,
--- every use of a tool, and strategies learned from them.
+-- Profiles of users; goals, the edges between them, the memories tied to them and their vectors; every use of a tool, and
+-- strategies learned from these.
 
 CREATE TABLE user_profile (
     workspace_id uuid NOT NULL,
@@ -74,21 +74,6 @@ CREATE TABLE goal_memory (
 );
 CREATE INDEX ix_goal_memory_memory ON goal_memory (workspace_id, memory_id);
 
--- One version of a goal. `changes`: by field, the values before and after.
-CREATE TABLE goal_history (
-    workspace_id uuid NOT NULL,
-    goal_id uuid NOT NULL,
-    version bigint NOT NULL,
-    event varchar(16) NOT NULL CONSTRAINT ck_goal_history_event
-        CHECK (event IN ('ADD', 'UPDATE', 'COMPLETE', 'ABANDON', 'BLOCK', 'REOPEN')),
-    changes jsonb NOT NULL,
-    recorded_at timestamptz NOT NULL DEFAULT clock_timestamp(),
-    created_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT pk_goal_history PRIMARY KEY (workspace_id, goal_id, version),
-    CONSTRAINT fk_goal_history_goal FOREIGN KEY (workspace_id, goal_id)
-        REFERENCES goal (workspace_id, id) ON DELETE CASCADE
-);
-
 CREATE TABLE goal_vector (
     workspace_id uuid NOT NULL,
     goal_id uuid NOT NULL,
@@ -101,20 +86,6 @@ CREATE TABLE goal_vector (
         REFERENCES goal (workspace_id, id) ON DELETE CASCADE
 );
 ALTER TABLE goal_vector ALTER COLUMN embedding SET STORAGE MAIN;
-
--- Totals of a tool; `timed_count` uses have a latency, of which `avg_latency_ms` is the mean.
-CREATE TABLE tool (
-    workspace_id uuid NOT NULL,
-    name varchar(100) NOT NULL,
-    usage_count bigint NOT NULL DEFAULT 0,
-    success_count bigint NOT NULL DEFAULT 0,
-    timed_count bigint NOT NULL DEFAULT 0,
-    avg_latency_ms double precision,
-    last_used_at timestamptz,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT pk_tool PRIMARY KEY (workspace_id, name),
-    CONSTRAINT ck_tool_counts CHECK (success_count <= usage_count AND timed_count <= usage_count)
-);
 
 CREATE SEQUENCE tool_invocation_seq;
 CREATE TABLE tool_invocation (
@@ -174,19 +145,6 @@ CREATE INDEX ix_strategy_user ON strategy (workspace_id, user_id, created_at DES
 CREATE INDEX ix_strategy_agent ON strategy (workspace_id, agent_id, created_at DESC) WHERE agent_id IS NOT NULL;
 CREATE INDEX ix_strategy_run ON strategy (workspace_id, run_id, created_at DESC) WHERE run_id IS NOT NULL;
 CREATE INDEX ix_strategy_channel ON strategy (workspace_id, channel);
-
--- The tools of a strategy in their order.
-CREATE TABLE strategy_tool (
-    workspace_id uuid NOT NULL,
-    strategy_id uuid NOT NULL,
-    place smallint NOT NULL,
-    tool_name varchar(100) NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    CONSTRAINT pk_strategy_tool PRIMARY KEY (workspace_id, strategy_id, place),
-    CONSTRAINT fk_strategy_tool_strategy FOREIGN KEY (workspace_id, strategy_id)
-        REFERENCES strategy (workspace_id, id) ON DELETE CASCADE
-);
-CREATE INDEX ix_strategy_tool_name ON strategy_tool (workspace_id, tool_name, strategy_id);
 
 CREATE TABLE strategy_conversation (
     workspace_id uuid NOT NULL,

@@ -1,4 +1,4 @@
-"""Goals and their history; tool invocations, statistics of tools, and strategies; user profiles."""
+"""Goals; tool invocations, statistics of tools, and strategies; user profiles."""
 
 from __future__ import annotations
 
@@ -26,20 +26,10 @@ class GoalStatus(StrEnum):
         return self in (GoalStatus.COMPLETED, GoalStatus.ABANDONED)
 
 
-class GoalEvent(StrEnum):
-    """What happened to a goal, as an entry of its history records it."""
-
-    ADD = "ADD"
-    UPDATE = "UPDATE"
-    COMPLETE = "COMPLETE"
-    ABANDON = "ABANDON"
-    BLOCK = "BLOCK"
-    REOPEN = "REOPEN"
-
-
 @dataclass(frozen=True, slots=True)
 class Goal:
-    """A goal as stored. `parent_id`: the goal it is a part of; `blocked_by`: the goals it waits for, sorted by id."""
+    """A goal as stored. `parent_id`: the goal it is a part of; `blocked_by`: the goals it waits for; `memory_ids`: the
+    memories tied to it. Ids are sorted."""
 
     id: UUID
     scope: Scope
@@ -50,6 +40,7 @@ class Goal:
     result: str | None
     parent_id: UUID | None
     blocked_by: tuple[UUID, ...]
+    memory_ids: tuple[UUID, ...]
     version: int
     created_at: datetime
     updated_at: datetime
@@ -62,32 +53,11 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class GoalDetails:
-    """A goal with its parent, the goals it waits for, its subgoals and the memories tied to it."""
+    """A goal with its parent and its subgoals."""
 
     goal: Goal
     parent: Goal | None
-    blockers: tuple[Goal, ...]
     subgoals: tuple[Goal, ...]
-    memory_ids: tuple[UUID, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class GoalChange:
-    """One entry of a goal's history; `changes`: for each field the value before and after."""
-
-    version: int
-    event: GoalEvent
-    changes: Mapping[str, Any]
-    recorded_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class GoalFilter:
-    """Which goals of a scope to list; None: no condition. `due_before`: only goals with an earlier deadline."""
-
-    status: GoalStatus | None = None
-    parent_id: UUID | None = None
-    due_before: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -112,27 +82,22 @@ class Invocation:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolTotals:
-    """Running totals of a tool in the workspace. `avg_latency_ms`: of the uses whose latency is known."""
+class ToolStats:
+    """Statistics of a tool over selected uses. Latencies are of the uses whose latency is known; p50 and p95 are
+    interpolated."""
 
     name: str
     usage_count: int
     success_count: int
     avg_latency_ms: float | None
-    last_used_at: datetime | None
-
-    @property
-    def success_rate(self) -> float | None:
-        """The share of uses that succeeded, 0..1; None if the tool was never used."""
-        return self.success_count / self.usage_count if self.usage_count else None
-
-
-@dataclass(frozen=True, slots=True)
-class ToolStats(ToolTotals):
-    """Totals over selected uses. p50, p95: interpolated; None if no latency is known."""
-
+    last_used_at: datetime
     p50_latency_ms: float | None
     p95_latency_ms: float | None
+
+    @property
+    def success_rate(self) -> float:
+        """The share of uses that succeeded, 0..1."""
+        return self.success_count / self.usage_count
 
 
 @dataclass(frozen=True, slots=True)

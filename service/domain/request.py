@@ -14,7 +14,7 @@ Operation = Literal[
     "store", "update", "delete", "restore", "promote", "associate", "dissociate", "undo", "review_accepted",
     "review_rejected", "purge", "reset", "open", "store_turn", "upsert_entity", "delete_entity",
     "relate_entities", "unrelate_entities", "merge_entities", "unmerge_entities", "goal_add", "goal_update",
-    "goal_complete", "goal_abandon", "goal_block", "goal_reopen", "goal_tie", "goal_untie", "goal_delete",
+    "goal_complete", "goal_delete",
     "strategy_add", "strategy_reinforce", "strategy_delete", "retrieve", "record_tool", "set_working",
     "delete_working", "create_api_key", "update_api_key", "rotate_api_key", "revoke_api_key", "create_token",
     "run_job", "retry_job", "cancel_job", "archive", "optimize", "create_webhook", "update_webhook",

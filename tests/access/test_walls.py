@@ -115,7 +115,6 @@ async def test_a_walled_key_holds_no_right_over_the_workspace(client: AsyncClien
         assert (refused.status_code, refused.json()["field"]) == (400, "rights"), refused.text
     async with client_of(app, await walled(client, user_id="alice")) as alice:
         assert (await alice.get("/v1/workspaces/current")).status_code == 403
-        assert (await alice.get("/v1/tools")).status_code == 403
         assert (await alice.get("/v1/audit")).status_code == 403
         assert (await alice.get("/v1/api-keys")).status_code == 403
         assert (await alice.post("/v1/reset")).status_code == 403

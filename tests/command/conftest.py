@@ -63,7 +63,6 @@ VALUES ('$W', '$E', 1, array_fill(0.3, ARRAY[$D])::halfvec($D));
 INSERT INTO entity_merge (workspace_id, id, entity_id, absorbed_id, absorbed)
 VALUES ('$W', '$J', '$E', '$P', '{"a": [1]}');
 INSERT INTO goal (workspace_id, id, description, updated_at) VALUES ('$W', '$P', 'Row', now());
-INSERT INTO goal_history (workspace_id, goal_id, version, event, changes) VALUES ('$W', '$P', 1, 'ADD', 'null');
 INSERT INTO goal_edge (workspace_id, source_id, rel_type, target_id) VALUES ('$W', '$P', 'SUBGOAL_OF', '$G');
 INSERT INTO goal_memory (workspace_id, goal_id, memory_id) VALUES ('$W', '$G', '$M');
 INSERT INTO goal_vector (workspace_id, goal_id, generation, embedding)

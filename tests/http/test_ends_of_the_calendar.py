@@ -74,7 +74,6 @@ def reads(ids: dict[str, str]) -> list[tuple[str, str, Any]]:
             f"/v1/memories/{ids['memory']}/related",
             f"/v1/memories/{ids['memory']}/relations",
             f"/v1/goals/{ids['goal']}",
-            f"/v1/goals/{ids['goal']}/history",
         )
     ]
     return [

@@ -56,10 +56,7 @@ INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id
 VALUES ('$W', '$E', '$E', 'LIVES_IN', 'lives in', '$F', 'rules');
 INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by) VALUES ('$W', '$E', '$M', 'rules');
 INSERT INTO goal (workspace_id, id, description, updated_at) VALUES ('$W', '$G', 'Row home', now());
-INSERT INTO goal_history (workspace_id, goal_id, version, event, changes) VALUES ('$W', '$G', 1, 'ADD', '{}');
 INSERT INTO strategy (workspace_id, id, description, tool_sequence) VALUES ('$W', '$S', 'Row', '{oar}');
-INSERT INTO strategy_tool (workspace_id, strategy_id, place, tool_name) VALUES ('$W', '$S', 0, 'oar');
-INSERT INTO tool (workspace_id, name, usage_count) VALUES ('$W', 'oar', 1);
 INSERT INTO tool_invocation (workspace_id, tool_name, tool_input, success) VALUES ('$W', 'oar', '{}', true);
 INSERT INTO operation (workspace_id, id, kind, state) VALUES ('$W', '$P', 'record', 'running');
 INSERT INTO job (workspace_id, id, kind, payload, state, max_attempts, attempts, worker, lease_until, started_at)
@@ -102,9 +99,6 @@ DAMAGE: Mapping[str, str] = {
     "entity-aliases": "DELETE FROM entity_alias WHERE entity_id = '$E'",
     "entity-relation-source": "UPDATE entity_edge SET extracted_by = 'rules'; "
     "ALTER TABLE entity_edge_source DISABLE TRIGGER drop_unsupported_edge; DELETE FROM entity_edge_source",
-    "goal-history": "UPDATE goal SET version = 2 WHERE id = '$G'",
-    "strategy-tools": "DELETE FROM strategy_tool WHERE strategy_id = '$S'",
-    "tool-counts": "UPDATE tool SET usage_count = 0 WHERE workspace_id = '$W'",
     "job-lease": "UPDATE job SET lease_until = NULL WHERE id = '$J'",
     "job-finished": "UPDATE job SET state = 'done', lease_until = NULL WHERE id = '$J'",
     "job-run": "UPDATE job_run SET state = 'queued' WHERE id = '$J'",
@@ -207,7 +201,7 @@ async def test_facts_are_read_up_to_a_turn_that_is_there(
             "last_used_at, expires_at) VALUES ('$W', '$C', 'turn', 'x', 'chat', '$J', '{}', now(), now())",
             "fk_working_item_turn $J",
         ),
-        ("DELETE FROM strategy WHERE id = '$S'", "fk_strategy_tool_strategy $S"),
+        ("DELETE FROM entity WHERE id = '$F'", "fk_entity_edge_target $F"),
     ],
 )
 async def test_a_broken_reference_is_named(connection: asyncpg.Connection[Any], damage: str, constraint: str) -> None:

@@ -139,7 +139,6 @@ CALLERS = {
     "measure_queue": {APP},
     "measure_replication": {APP},
     "sum_model_day": {APP},
-    "count_tool_use": BEHIND_A_WALL,
     "create_workspace": {APP},
     "drop_partitions": {WORKER},
     "drop_unsupported_edge": set(),

@@ -34,7 +34,6 @@ OF_ANOTHER_ROW = {  # the row it belongs to decides
     "entity_merge",
     "entity_vector",
     "goal_edge",
-    "goal_history",
     "goal_memory",
     "goal_vector",
     "job",
@@ -44,7 +43,6 @@ OF_ANOTHER_ROW = {  # the row it belongs to decides
     "memory_stat",
     "review",
     "strategy_conversation",
-    "strategy_tool",
     "strategy_vector",
     "withdrawn_span",
 }
@@ -62,7 +60,6 @@ CLOSED = {
     "schema_version",
     "schedule",
     "token_secret",
-    "tool",
     "webhook",
     "webhook_delivery",
     "workspace",

@@ -363,12 +363,6 @@ class AsyncGoals:
     async def complete(self, id: Id, /, **options: Unpack[types.CompleteGoalOptions]) -> types.GoalDetailsResponse:
         return cast(types.GoalDetailsResponse, await self._memory._call("complete_goal", {"id": id, **options}))
 
-    async def abandon(self, id: Id, /, **options: Unpack[types.AbandonGoalOptions]) -> types.GoalDetailsResponse:
-        return cast(types.GoalDetailsResponse, await self._memory._call("abandon_goal", {"id": id, **options}))
-
-    async def block(self, id: Id, /, **options: Unpack[types.BlockGoalOptions]) -> types.GoalDetailsResponse:
-        return cast(types.GoalDetailsResponse, await self._memory._call("block_goal", {"id": id, **options}))
-
     async def delete(self, id: Id, /, **options: Unpack[types.DeleteGoalOptions]) -> types.DeletedCountResponse:
         return cast(types.DeletedCountResponse, await self._memory._call("delete_goal", {"id": id, **options}))
 

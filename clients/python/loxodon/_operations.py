@@ -19,37 +19,6 @@ class Operation(NamedTuple):
 
 
 OPERATIONS = {
-    "abandon_goal": Operation(
-        "POST",
-        "/v1/goals/{id}/abandon",
-        {
-            "id": ("path", "id"),
-            "user_id": ("query", "user_id"),
-            "agent_id": ("query", "agent_id"),
-            "run_id": ("query", "run_id"),
-            "idempotency_key": ("header", "Idempotency-Key"),
-            "if_match": ("header", "if-match"),
-            "result": ("body", "result"),
-        },
-        True,
-        False,
-    ),
-    "block_goal": Operation(
-        "POST",
-        "/v1/goals/{id}/block",
-        {
-            "id": ("path", "id"),
-            "user_id": ("query", "user_id"),
-            "agent_id": ("query", "agent_id"),
-            "run_id": ("query", "run_id"),
-            "idempotency_key": ("header", "Idempotency-Key"),
-            "if_match": ("header", "if-match"),
-            "result": ("body", "result"),
-            "blocked_by": ("body", "blocked_by"),
-        },
-        True,
-        False,
-    ),
     "complete_goal": Operation(
         "POST",
         "/v1/goals/{id}/complete",
@@ -397,8 +366,6 @@ OPERATIONS = {
         "/v1/goals",
         {
             "status": ("query", "status"),
-            "parent_id": ("query", "parent_id"),
-            "due_before": ("query", "due_before"),
             "limit": ("query", "limit"),
             "cursor": ("query", "cursor"),
             "channel": ("query", "channel"),
@@ -801,6 +768,7 @@ OPERATIONS = {
             "deadline": ("body", "deadline"),
             "parent_id": ("body", "parent_id"),
             "blocked_by": ("body", "blocked_by"),
+            "memory_ids": ("body", "memory_ids"),
             "status": ("body", "status"),
         },
         True,

@@ -358,12 +358,6 @@ class Goals:
     def complete(self, id: Id, /, **options: Unpack[types.CompleteGoalOptions]) -> types.GoalDetailsResponse:
         return cast(types.GoalDetailsResponse, self._memory._call("complete_goal", {"id": id, **options}))
 
-    def abandon(self, id: Id, /, **options: Unpack[types.AbandonGoalOptions]) -> types.GoalDetailsResponse:
-        return cast(types.GoalDetailsResponse, self._memory._call("abandon_goal", {"id": id, **options}))
-
-    def block(self, id: Id, /, **options: Unpack[types.BlockGoalOptions]) -> types.GoalDetailsResponse:
-        return cast(types.GoalDetailsResponse, self._memory._call("block_goal", {"id": id, **options}))
-
     def delete(self, id: Id, /, **options: Unpack[types.DeleteGoalOptions]) -> types.DeletedCountResponse:
         return cast(types.DeletedCountResponse, self._memory._call("delete_goal", {"id": id, **options}))
 

@@ -12,12 +12,6 @@ Moment: TypeAlias = str | datetime
 Id: TypeAlias = str | UUID
 
 
-class AbandonGoalRequest(TypedDict):
-    """How an abandoned goal ended."""
-
-    result: NotRequired[str | None]
-
-
 class AcceptedResponse(TypedDict):
     """The request is stored and will be processed; `url` reports the progress."""
 
@@ -37,13 +31,6 @@ class BatchItemError(TypedDict):
     code: str
     detail: str
     field: str | None
-
-
-class BlockGoalRequest(TypedDict):
-    """`blocked_by` adds to the goals it waits for."""
-
-    result: NotRequired[str | None]
-    blocked_by: NotRequired[list[Id]]
 
 
 class ChangeItem(TypedDict):
@@ -560,7 +547,7 @@ class GetMemoriesRequest(TypedDict):
 
 
 class GoalDetailsResponse(TypedDict):
-    """A goal with its parent, blockers, subgoals and memories; at most 100 of each."""
+    """A goal with its parent, its memories and at most 100 subgoals."""
 
     id: str
     description: str
@@ -580,7 +567,6 @@ class GoalDetailsResponse(TypedDict):
     updated_at: str
     completed_at: str | None
     parent: GoalResponse | None
-    blockers: list[GoalResponse]
     subgoals: list[GoalResponse]
     memory_ids: list[str]
 
@@ -1607,14 +1593,15 @@ class UndoDecisionResponse(TypedDict):
 
 
 class UpdateGoalRequest(TypedDict):
-    """Only the given fields change. `blocked_by` replaces the list; deadline and parent_id may be null."""
+    """Only the given fields change. Lists replace the stored ones; deadline and parent_id may be null."""
 
     description: NotRequired[str]
     priority: NotRequired[int]
     deadline: NotRequired[Moment | None]
     parent_id: NotRequired[Id | None]
     blocked_by: NotRequired[list[Id]]
-    status: NotRequired[Literal["active"]]
+    memory_ids: NotRequired[list[Id]]
+    status: NotRequired[Literal["active", "blocked"]]
 
 
 class UpsertEntityRequest(TypedDict):
@@ -1684,42 +1671,6 @@ class WithdrawnSpanItem(TypedDict):
     reason: Literal["deleted", "expired", "updated", "superseded"]
     memory_id: str | None
     replaced_by: str | None
-
-
-class AbandonGoalOptions(TypedDict, total=False):
-    """Abandon a goal"""
-
-    user_id: str | None
-    """End user; a hard filter"""
-    agent_id: str | None
-    """Agent or persona; a hard filter"""
-    run_id: str | None
-    """One run with its own facts; a hard filter"""
-    idempotency_key: str | None
-    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
-    if_match: str | None
-    """The ETag of GET, or *"""
-    result: str | None
-    """How it ended"""
-
-
-class BlockGoalOptions(TypedDict, total=False):
-    """Block a goal"""
-
-    user_id: str | None
-    """End user; a hard filter"""
-    agent_id: str | None
-    """Agent or persona; a hard filter"""
-    run_id: str | None
-    """One run with its own facts; a hard filter"""
-    idempotency_key: str | None
-    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
-    if_match: str | None
-    """The ETag of GET, or *"""
-    result: str | None
-    """What it waits for"""
-    blocked_by: list[Id]
-    """More goals it waits for"""
 
 
 class CompleteGoalOptions(TypedDict, total=False):
@@ -1981,7 +1932,7 @@ class GetEntityOptions(TypedDict, total=False):
 
 
 class GetGoalOptions(TypedDict, total=False):
-    """Get a goal with its parent, blockers, subgoals and memories"""
+    """Get a goal with its parent, subgoals and memories"""
 
     user_id: str | None
     """End user; a hard filter"""
@@ -2136,10 +2087,6 @@ class ListGoalsOptions(TypedDict, total=False):
 
     status: GoalStatus | None
     """Only goals with this status"""
-    parent_id: Id | None
-    """Only subgoals of this goal"""
-    due_before: Moment | None
-    """Only goals with an earlier deadline"""
     limit: int
     """Maximum number of results"""
     channel: str | None
@@ -2735,8 +2682,10 @@ class UpdateGoalOptions(TypedDict, total=False):
     """UUID of the parent goal; null: none"""
     blocked_by: list[Id]
     """Replaces the list of goals it waits for"""
-    status: Literal["active"]
-    """Reopens a blocked goal"""
+    memory_ids: list[Id]
+    """Replaces the list of memories tied to it"""
+    status: Literal["active", "blocked"]
+    """blocked: it waits for something, until it is set to active again"""
 
 
 class UpsertEntityOptions(TypedDict, total=False):

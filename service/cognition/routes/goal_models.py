@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
@@ -57,7 +57,7 @@ def _update_rules(schema: JsonDict) -> None:
 
 
 class UpdateGoalRequest(RequestModel):
-    """Only the given fields change. `blocked_by` replaces the list; deadline and parent_id may be null."""
+    """Only the given fields change. Lists replace the stored ones; deadline and parent_id may be null."""
 
     model_config = ConfigDict(json_schema_extra=_update_rules)
 
@@ -66,7 +66,10 @@ class UpdateGoalRequest(RequestModel):
     deadline: Time | None = Field(None, description="Deadline; null: none")
     parent_id: Id | None = Field(None, description="UUID of the parent goal; null: none")
     blocked_by: Ids | None = Field(None, description="Replaces the list of goals it waits for")
-    status: Literal["active"] | None = Field(None, description="Reopens a blocked goal")
+    memory_ids: Ids | None = Field(None, description="Replaces the list of memories tied to it")
+    status: Literal["active", "blocked"] | None = Field(
+        None, description="blocked: it waits for something, until it is set to active again"
+    )
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
@@ -81,39 +84,6 @@ class CompleteGoalRequest(RequestModel):
 
     status: Literal["completed", "abandoned"] = Field("completed", description="abandoned: given up")
     result: GoalText | None = Field(None, description="How it ended")
-
-
-class AbandonGoalRequest(RequestModel):
-    """How an abandoned goal ended."""
-
-    model_config = example(result="The offer was withdrawn.")
-
-    result: GoalText | None = Field(None, description="How it ended")
-
-
-class BlockGoalRequest(RequestModel):
-    """`blocked_by` adds to the goals it waits for."""
-
-    model_config = example(result="Waits for the visa.")
-
-    result: GoalText | None = Field(None, description="What it waits for")
-    blocked_by: Ids = Field(default_factory=list, description="More goals it waits for")
-
-
-class TieMemoriesRequest(RequestModel):
-    """Memories to tie to a goal."""
-
-    model_config = example(memory_ids=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
-
-    memory_ids: Annotated[
-        list[Id],
-        Field(
-            min_length=1,
-            max_length=100,
-            description="UUIDs of memories of the goal's scope",
-            examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]],
-        ),
-    ]
 
 
 class GoalResponse(ResponseModel):
@@ -131,7 +101,7 @@ class GoalResponse(ResponseModel):
     blocked_by: list[Id] = Field(description="UUIDs of the goals it waits for, including completed ones")
     deadline: Time | None = Field(description="Deadline; null: none")
     overdue: bool = Field(description="Whether it is active or blocked and its deadline has passed")
-    result: str | None = Field(description="How it ended, or what it waits for; null: unknown")
+    result: str | None = Field(description="How it ended; null: unknown")
     version: int = Field(description="Starts at 1, incremented by each change; the ETag")
     created_at: Time = Field(description="When it was set")
     updated_at: Time = Field(description="When it was last changed")
@@ -139,10 +109,9 @@ class GoalResponse(ResponseModel):
 
 
 class GoalDetailsResponse(GoalResponse):
-    """A goal with its parent, blockers, subgoals and memories; at most 100 of each."""
+    """A goal with its parent, its memories and at most 100 subgoals."""
 
     parent: GoalResponse | None = Field(description="The parent goal; null: none")
-    blockers: list[GoalResponse] = Field(description="Goals it waits for")
     subgoals: list[GoalResponse] = Field(description="Its subgoals")
     memory_ids: list[Id] = Field(description="UUIDs of the memories tied to it")
 
@@ -151,24 +120,6 @@ class GoalPage(ResponseModel):
     """Newest first; pass `next_cursor` as `cursor` for the next page."""
 
     results: list[GoalResponse] = Field(description="At most `limit` goals")
-    next_cursor: NextCursor = None
-
-
-class GoalHistoryItem(ResponseModel):
-    """One change of a goal."""
-
-    version: int = Field(description="Version of the goal after this change")
-    event: Literal["ADD", "UPDATE", "COMPLETE", "ABANDON", "BLOCK", "REOPEN"] = Field(
-        description="What happened; REOPEN: a blocked goal became active"
-    )
-    changes: dict[str, list[Any]] = Field(description="By field, [before, after]")
-    timestamp: Time = Field(description="When")
-
-
-class GoalHistoryResponse(ResponseModel):
-    """Oldest first."""
-
-    results: list[GoalHistoryItem] = Field(description="At most `limit` changes")
     next_cursor: NextCursor = None
 
 
@@ -182,7 +133,6 @@ def goal_details_response(goal: GoalDetails, now: datetime) -> GoalDetailsRespon
         status=goal.goal.status.value,
         overdue=goal.goal.is_overdue(now),
         parent=goal_response(goal.parent, now) if goal.parent else None,
-        blockers=[goal_response(blocker, now) for blocker in goal.blockers],
         subgoals=[goal_response(subgoal, now) for subgoal in goal.subgoals],
-        memory_ids=list(goal.memory_ids),
+        memory_ids=list(goal.goal.memory_ids),
     )

@@ -103,29 +103,17 @@ class ToolInvocationPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-class ToolResponse(ResponseModel):
-    """Running totals of a tool in the workspace; they stay when old invocations are deleted."""
+class ToolStatsItem(ResponseModel):
+    """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
 
     name: str = Field(description="As recorded")
     usage_count: int = Field(description="How often it was used")
     success_count: int = Field(description="How often it worked")
-    success_rate: float | None = Field(description="success_count / usage_count, 0..1; null: never used")
+    success_rate: Unit = Field(description="success_count / usage_count")
     avg_latency_ms: float | None = Field(description="Mean of the known latencies, in milliseconds; null: none known")
-    last_used_at: Time | None = Field(description="When it was last used; null: never")
-
-
-class ToolPage(ResponseModel):
-    """Tools by name; pass `next_cursor` as `cursor` for the next page."""
-
-    results: list[ToolResponse] = Field(description="At most `limit` tools")
-    next_cursor: NextCursor = None
-
-
-class ToolStatsItem(ToolResponse):
-    """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
-
     p50_latency_ms: float | None = Field(description="Median latency in milliseconds; null: none known")
     p95_latency_ms: float | None = Field(description="95th percentile of latency in milliseconds; null: none known")
+    last_used_at: Time = Field(description="When it was last used")
 
 
 class ToolStatsResponse(ResponseModel):

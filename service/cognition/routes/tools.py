@@ -13,8 +13,6 @@ from service.cognition.routes.procedure_models import (
     RecordToolInvocationRequest,
     ToolInvocationPage,
     ToolInvocationResponse,
-    ToolPage,
-    ToolResponse,
     ToolStatsItem,
     ToolStatsResponse,
 )
@@ -45,8 +43,7 @@ OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; de
 async def record_tool_invocation(
     body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, write: WriteOf
 ) -> Response:
-    """Input and output are redacted and may have 262,144 characters of JSON each. Updates the totals of the tool in the
-    same transaction."""
+    """Input and output are redacted and may have 262,144 characters of JSON each."""
     if body.turn_id is not None and body.conversation_id is None:
         raise InvalidInput("turn_id: needs conversation_id.", field="turn_id")
     scope = optional_scope(
@@ -116,22 +113,6 @@ async def get_tool_stats(
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)
     stats = await procedures.tool_stats(scope, wanted, res)
     return ToolStatsResponse(results=[ToolStatsItem.of(stat) for stat in stats])
-
-
-@router.get("/tools", summary="List the tools of the workspace", responses=READ)
-async def list_tools(
-    caller: Reader,
-    res: ResourcesOf,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=600)] = None,
-) -> ToolPage:
-    """Running totals, by name; they stay when old invocations are deleted."""
-    after = None if cursor is None else cursors.unpack(cursor, str)
-    totals = await procedures.list_tools(caller.workspace_id, res, after=after, limit=limit + 1)
-    page, last = cursors.cut(totals, limit)
-    return ToolPage(
-        results=[ToolResponse.of(each) for each in page], next_cursor=cursors.pack(last.name) if last else None
-    )
 
 
 def _answer_recorded(use: Invocation) -> StoredAnswer:

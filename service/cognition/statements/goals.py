@@ -1,4 +1,4 @@
-"""Statements on goals, the edges between them, the memories tied to them, and their history.
+"""Statements on goals, the edges between them, and the memories tied to them.
 
 Edges change under one advisory lock per workspace, taken alone and before any row lock: two writers that each see no
 cycle could otherwise close one together.
@@ -11,22 +11,22 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import TableClause, and_, cast, delete, func, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY, aggregate_order_by, insert
+from sqlalchemy import Select, TableClause, Uuid, delete, func, select, text, update
+from sqlalchemy.dialects.postgresql import ARRAY, insert
 
 from service.cognition.statements import records
-from service.cognition.values import Goal, GoalChange, GoalDetails, GoalEvent, GoalFilter, GoalStatus
+from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.tables import GOAL, GOAL_EDGE, GOAL_HISTORY, GOAL_MEMORY, GOAL_VECTOR, MEMORY
+from service.postgres.tables import GOAL, GOAL_EDGE, GOAL_MEMORY, GOAL_VECTOR, MEMORY
 from service.providers.protocols import Vector
 from service.runtime.statements.deferred_vectors import DeferredVectors
 
 SUBGOAL_OF, BLOCKED_BY = "SUBGOAL_OF", "BLOCKED_BY"
 MAX_SHOWN = 100
-"""The most subgoals, blockers and memories that are shown with a goal."""
+"""The most subgoals that are shown with a goal."""
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('goals:' || CAST(:workspace AS text), 0))")
 
@@ -47,25 +47,29 @@ _goal = direct.reader(
     scope=records.scope_of,
     status=lambda row: GoalStatus(row.status),
     blocked_by=lambda row: tuple(row.blocked_by),
+    memory_ids=lambda row: tuple(row.memory_ids),
 )
 
 
-def _targets(column: Any, rel_type: str) -> Any:
-    """A subquery over the edges of one kind that start at the goal of the outer query."""
+def _targets(rel_type: str) -> Select[Any]:
+    """The ends of the edges of one kind that start at the goal of the outer query."""
     starts_here = GOAL_EDGE.c.workspace_id == GOAL.c.workspace_id, GOAL_EDGE.c.source_id == GOAL.c.id
-    return select(column).where(*starts_here, GOAL_EDGE.c.rel_type == rel_type).correlate(GOAL).scalar_subquery()
+    return select(GOAL_EDGE.c.target_id).where(*starts_here, GOAL_EDGE.c.rel_type == rel_type).correlate(GOAL)
 
+
+def _sorted_ids(query: Select[Any]) -> Any:
+    return func.array(query.order_by(*query.selected_columns).scalar_subquery(), type_=ARRAY(Uuid()))
+
+
+_TIED = select(GOAL_MEMORY.c.memory_id).where(
+    GOAL_MEMORY.c.workspace_id == GOAL.c.workspace_id, GOAL_MEMORY.c.goal_id == GOAL.c.id
+)
 
 GOALS = select(
     *GOAL.c,
-    _targets(GOAL_EDGE.c.target_id, SUBGOAL_OF).label("parent_id"),
-    _targets(
-        func.coalesce(
-            func.array_agg(aggregate_order_by(GOAL_EDGE.c.target_id, GOAL_EDGE.c.target_id)),
-            cast([], ARRAY(GOAL_EDGE.c.target_id.type)),
-        ),
-        BLOCKED_BY,
-    ).label("blocked_by"),
+    _targets(SUBGOAL_OF).scalar_subquery().label("parent_id"),
+    _sorted_ids(_targets(BLOCKED_BY)).label("blocked_by"),
+    _sorted_ids(_TIED.correlate(GOAL)).label("memory_ids"),
 )
 
 
@@ -95,36 +99,23 @@ async def lock(session: Session, workspace_id: UUID, goal_id: UUID) -> Goal | No
 
 
 async def details(session: Session, workspace_id: UUID, goal: Goal) -> GoalDetails:
-    """The goal with its parent, blockers, subgoals and memories; at most MAX_SHOWN of each."""
-    subgoals = _subgoal_ids(workspace_id, goal.id).order_by(GOAL_EDGE.c.source_id)
-    subgoal_ids = list(await session.scalars(subgoals.limit(MAX_SHOWN)))
-    related = {*subgoal_ids, *goal.blocked_by, *([goal.parent_id] if goal.parent_id else [])}
-    known = await get_many(session, workspace_id, related)
-    tied = select(GOAL_MEMORY.c.memory_id).where(
-        GOAL_MEMORY.c.workspace_id == workspace_id, GOAL_MEMORY.c.goal_id == goal.id
-    )
-    memory_ids = await session.scalars(tied.order_by(GOAL_MEMORY.c.memory_id).limit(MAX_SHOWN))
-    return GoalDetails(
-        goal,
-        known.get(goal.parent_id) if goal.parent_id else None,
-        tuple(known[each] for each in goal.blocked_by[:MAX_SHOWN] if each in known),
-        tuple(known[subgoal_id] for subgoal_id in subgoal_ids if subgoal_id in known),
-        tuple(memory_ids),
-    )
+    """The goal with its parent and at most MAX_SHOWN subgoals."""
+    ends_here = GOAL_EDGE.c.workspace_id == workspace_id, GOAL_EDGE.c.target_id == goal.id
+    subgoals = select(GOAL_EDGE.c.source_id).where(*ends_here, GOAL_EDGE.c.rel_type == SUBGOAL_OF)
+    ids = list(await session.scalars(subgoals.order_by(GOAL_EDGE.c.source_id).limit(MAX_SHOWN)))
+    known = await get_many(session, workspace_id, [*ids, *([goal.parent_id] if goal.parent_id else [])])
+    parent = known.get(goal.parent_id) if goal.parent_id else None
+    return GoalDetails(goal, parent, tuple(known[each] for each in ids if each in known))
 
 
 async def page(
-    session: Session, scope: Scope, wanted: GoalFilter, *, after: tuple[datetime, UUID] | None, limit: int
+    session: Session, scope: Scope, status: GoalStatus | None, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[Goal]:
-    """Goals of the scope, newest first. Uses ix_goal_user, _agent or _run."""
-    conditions: list[Any] = [scopes.matching("goal", scope.private).clause]
-    if wanted.status is not None:
-        conditions.append(GOAL.c.status == str(wanted.status))
-    if wanted.due_before is not None:
-        conditions.append(and_(GOAL.c.deadline.is_not(None), GOAL.c.deadline < wanted.due_before))
-    if wanted.parent_id is not None:
-        conditions.append(GOAL.c.id.in_(_subgoal_ids(scope.workspace_id, wanted.parent_id)))
-    return await records.newest(session, GOALS.where(*conditions), GOAL, _goal, after=after, limit=limit)
+    """Goals of the scope with this status (None: any), newest first. Uses ix_goal_user, _agent or _run."""
+    query = GOALS.where(scopes.matching("goal", scope.private).clause)
+    if status is not None:
+        query = query.where(GOAL.c.status == str(status))
+    return await records.newest(session, query, GOAL, _goal, after=after, limit=limit)
 
 
 async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:
@@ -135,7 +126,7 @@ async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:
 
 
 async def add(session: Session, goal: Goal, vector: Vector | None, *, generation: int) -> None:
-    """Inserts a goal and its vector, without edges, memories or history."""
+    """Inserts a goal and its vector, without edges and memories."""
     await session.execute(
         insert(GOAL).values(
             **records.scope_columns(goal.scope),
@@ -151,10 +142,11 @@ async def add(session: Session, goal: Goal, vector: Vector | None, *, generation
 
 
 async def change(session: Session, goal: Goal, values: Mapping[str, Any], *, now: datetime) -> None:
-    """Sets columns and increments the version."""
+    """Sets those of the values that are columns, and increments the version."""
     conditions = GOAL.c.workspace_id == goal.scope.workspace_id, GOAL.c.id == goal.id
+    columns = {name: value for name, value in values.items() if name in GOAL.c}
     counted = {"version": GOAL.c.version + 1, "updated_at": now}
-    await session.execute(update(GOAL).where(*conditions).values(**values, **counted))
+    await session.execute(update(GOAL).where(*conditions).values(**columns, **counted))
 
 
 async def replace_vector(session: Session, goal: Goal, vector: Vector | None, *, generation: int) -> None:
@@ -215,47 +207,18 @@ async def set_edges(
         await session.execute(insert(GOAL_EDGE).values(rows).on_conflict_do_nothing())
 
 
-async def tie_memories(session: Session, workspace_id: UUID, goal_id: UUID, ids: Collection[UUID]) -> None:
+async def set_memories(session: Session, workspace_id: UUID, goal_id: UUID, ids: Collection[UUID]) -> None:
+    """Replaces the memories that are tied to the goal."""
+    conditions = GOAL_MEMORY.c.workspace_id == workspace_id, GOAL_MEMORY.c.goal_id == goal_id
+    await session.execute(delete(GOAL_MEMORY).where(*conditions, GOAL_MEMORY.c.memory_id.not_in(ids)))
     if ids:
         rows = [{"workspace_id": workspace_id, "goal_id": goal_id, "memory_id": key} for key in sorted(ids)]
         await session.execute(insert(GOAL_MEMORY).values(rows).on_conflict_do_nothing())
 
 
-async def untie_memory(session: Session, workspace_id: UUID, goal_id: UUID, memory_id: UUID) -> bool:
-    """Unties a memory from a goal; False if it was not tied."""
-    conditions = (
-        GOAL_MEMORY.c.workspace_id == workspace_id,
-        GOAL_MEMORY.c.goal_id == goal_id,
-        GOAL_MEMORY.c.memory_id == memory_id,
-    )
-    return bool((await session.execute(delete(GOAL_MEMORY).where(*conditions))).rowcount)
-
-
-async def append_history(
-    session: Session, workspace_id: UUID, goal_id: UUID, version: int, event: GoalEvent, changes: Mapping[str, Any]
-) -> None:
-    """Records one change; `changes`: for each field [before, after], as JSON."""
-    values = {"version": version, "event": str(event), "changes": dict(changes)}
-    await session.execute(insert(GOAL_HISTORY).values(workspace_id=workspace_id, goal_id=goal_id, **values))
-
-
-async def history(session: Session, workspace_id: UUID, goal_id: UUID, *, skip: int, limit: int) -> list[GoalChange]:
-    """The changes after the first `skip`, oldest first."""
-    conditions = GOAL_HISTORY.c.workspace_id == workspace_id, GOAL_HISTORY.c.goal_id == goal_id
-    columns = GOAL_HISTORY.c.version, GOAL_HISTORY.c.event, GOAL_HISTORY.c.changes, GOAL_HISTORY.c.recorded_at
-    query = select(*columns).where(*conditions).order_by(GOAL_HISTORY.c.version).offset(skip).limit(limit)
-    change = direct.reader(GoalChange, event=lambda row: GoalEvent(row.event))
-    return await direct.page(session, query, None, change)
-
-
 async def remove(session: Session, workspace_id: UUID, goal_id: UUID) -> None:
-    """Deletes the goal with its edges, vector and history."""
+    """Deletes the goal with its edges and vector."""
     await records.remove(session, GOAL, workspace_id, goal_id)
-
-
-def _subgoal_ids(workspace_id: UUID, goal_id: UUID) -> Any:
-    ends_here = GOAL_EDGE.c.workspace_id == workspace_id, GOAL_EDGE.c.target_id == goal_id
-    return select(GOAL_EDGE.c.source_id).where(*ends_here, GOAL_EDGE.c.rel_type == SUBGOAL_OF)
 
 
 LATE_VECTORS = DeferredVectors(GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))

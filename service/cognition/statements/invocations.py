@@ -1,7 +1,4 @@
-"""Statements on tool invocations and on the running totals of each tool.
-
-An invocation and the total of its tool are written in one transaction, whose last lock is the tool's row.
-"""
+"""Statements on tool invocations."""
 
 from __future__ import annotations
 
@@ -10,25 +7,21 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, DateTime, Select, bindparam, delete, func, insert, null, select, text, tuple_
+from sqlalchemy import ColumnElement, Select, delete, func, insert, null, select, text, tuple_
 from sqlalchemy.sql.elements import TextClause
 
 from service.cognition.statements import records
-from service.cognition.values import Invocation, InvocationFilter, ToolStats, ToolTotals
+from service.cognition.values import Invocation, InvocationFilter, ToolStats
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.tables import TOOL, TOOL_INVOCATION, TURN
+from service.postgres.tables import TOOL_INVOCATION, TURN
 
 GIVEN = (
     "conversation_id", "turn_id", "turn_index", "timestamp", "tool_name", "task_type", "tool_input", "success",
     "latency_ms", "error_message",
 )  # fmt: skip
 """Columns that are stored as they were given."""
-
-COUNT = text("""
-    SELECT count_tool_use(:name, CAST(:success AS boolean), CAST(:latency_ms AS float8), :at)
-""").bindparams(bindparam("at", type_=DateTime(timezone=True)))
 
 ERASE_OF_DELETED_TURNS = text("""
     DELETE FROM tool_invocation i
@@ -41,13 +34,11 @@ _invocation = direct.reader(Invocation, scope=records.scope_of, redactions=lambd
 
 
 async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
-    """Inserts an invocation and adds it to the totals of its tool; returns the id and time of recording."""
+    """Inserts an invocation; returns its id and time of recording."""
     given = {name: getattr(new, name) for name in GIVEN}
     output = null() if new.tool_output is None else new.tool_output
     made = insert(TOOL_INVOCATION).values(**records.scope_columns(new.scope), **given, tool_output=output)
     row = (await session.execute(made.returning(TOOL_INVOCATION.c.id, TOOL_INVOCATION.c.recorded_at))).one()
-    counted = {"name": new.tool_name, "success": new.success}
-    await session.execute(COUNT, {**counted, "latency_ms": new.latency_ms, "at": new.timestamp})
     return row.id, row.recorded_at
 
 
@@ -85,17 +76,6 @@ async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> lis
     ]
 
 
-async def tools(session: Session, workspace_id: UUID, *, after: str | None, limit: int) -> list[ToolTotals]:
-    """The running totals of the workspace, by name."""
-    query = select(*TOOL.c).where(TOOL.c.workspace_id == workspace_id)
-    if after is not None:
-        query = query.where(TOOL.c.name > after)
-    return [
-        ToolTotals(row.name, row.usage_count, row.success_count, row.avg_latency_ms, row.last_used_at)
-        for row in await session.execute(query.order_by(TOOL.c.name).limit(limit))
-    ]
-
-
 async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> int | None:
     """The turn's index in the conversation; None when it is not one of its turns."""
     conditions = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.id == turn_id
@@ -103,7 +83,7 @@ async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
-    """Deletes the invocations with every given id (and the channel, if given); returns how many. The totals stay."""
+    """Deletes the invocations with every given id (and the channel, if given); returns how many."""
     owned = scopes.owned("tool_invocation", scope, channel).clause
     return (await session.execute(delete(TOOL_INVOCATION).where(owned))).rowcount
 

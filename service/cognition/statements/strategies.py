@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, func, select, text, update
+from sqlalchemy import Select, any_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from service.cognition.statements import records
@@ -20,7 +20,7 @@ from service.cognition.values import Strategy
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.tables import STRATEGY, STRATEGY_CONVERSATION, STRATEGY_TOOL, STRATEGY_VECTOR
+from service.postgres.tables import STRATEGY, STRATEGY_CONVERSATION, STRATEGY_VECTOR
 from service.providers.protocols import Vector
 from service.runtime.statements.deferred_vectors import DeferredVectors
 
@@ -68,10 +68,7 @@ async def page(
     if task_type is not None:
         query = query.where(STRATEGY.c.task_type == task_type)
     if tool_name is not None:
-        uses = select(STRATEGY_TOOL.c.strategy_id).where(
-            STRATEGY_TOOL.c.workspace_id == scope.workspace_id, STRATEGY_TOOL.c.tool_name == tool_name
-        )
-        query = query.where(STRATEGY.c.id.in_(uses))
+        query = query.where(tool_name == any_(STRATEGY.c.tool_sequence))
     return await records.newest(session, query, STRATEGY, _strategy, after=after, limit=limit)
 
 
@@ -136,8 +133,7 @@ async def _nearest(
 
 
 async def add(session: Session, new: Strategy, vector: Vector | None, *, generation: int) -> None:
-    """Inserts a strategy with its tools and its vector."""
-    workspace_id = new.scope.workspace_id
+    """Inserts a strategy and its vector."""
     await session.execute(
         insert(STRATEGY).values(
             **records.scope_columns(new.scope),
@@ -151,13 +147,7 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
             last_used_at=new.last_used_at,
         )
     )
-    if new.tool_sequence:
-        tools = [
-            {"workspace_id": workspace_id, "strategy_id": new.id, "place": place, "tool_name": name}
-            for place, name in enumerate(new.tool_sequence)
-        ]
-        await session.execute(insert(STRATEGY_TOOL).values(tools))
-    await records.put_vector(session, LATE_VECTORS, workspace_id, new.id, vector, generation=generation)
+    await records.put_vector(session, LATE_VECTORS, new.scope.workspace_id, new.id, vector, generation=generation)
 
 
 async def reinforce(session: Session, workspace_id: UUID, strategy_id: UUID, *, success: bool, at: datetime) -> bool:
@@ -192,7 +182,7 @@ async def is_linked(session: Session, workspace_id: UUID, strategy_id: UUID, con
 
 
 async def remove(session: Session, workspace_id: UUID, strategy_id: UUID) -> None:
-    """Deletes the strategy with its tools, conversations and vector."""
+    """Deletes the strategy with its conversations and vector."""
     await records.remove(session, STRATEGY, workspace_id, strategy_id)
 
 

@@ -122,7 +122,6 @@ DELETE_REST = tuple(
         "goal",
         "term_stat",
         "strategy",
-        "tool",
     )
 )
 

@@ -204,23 +204,6 @@ FROM entity_edge e
 WHERE e.extracted_by <> 'caller' AND NOT EXISTS (
     SELECT FROM entity_edge_source s WHERE s.workspace_id = e.workspace_id AND s.edge_id = e.id);
 
--- check: goal-history | a goal has a history entry for every version
-SELECT g.workspace_id, g.id::text AS id
-FROM goal g
-WHERE g.version <> (SELECT count(*) FROM goal_history h WHERE h.workspace_id = g.workspace_id AND h.goal_id = g.id);
-
--- check: strategy-tools | a strategy has one row for every tool of its sequence
-SELECT s.workspace_id, s.id::text AS id
-FROM strategy s
-WHERE cardinality(s.tool_sequence) <> (
-    SELECT count(*) FROM strategy_tool t WHERE t.workspace_id = s.workspace_id AND t.strategy_id = s.id);
-
--- check: tool-counts | a tool's total includes every use in the log
-SELECT i.workspace_id, i.tool_name AS id
-FROM (SELECT workspace_id, tool_name, count(*) AS uses FROM tool_invocation GROUP BY workspace_id, tool_name) i
-LEFT JOIN tool t ON t.workspace_id = i.workspace_id AND t.name = i.tool_name
-WHERE coalesce(t.usage_count, 0) < i.uses;
-
 
 -- ---------------------------------------------------------------------------------------------------------------
 -- Jobs and answers

@@ -6,14 +6,14 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     conversation, turn, turn_vector, withdrawn_span, user_profile, working_item,
     entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
     goal, goal_edge, goal_memory, goal_vector,
-    tool, strategy, strategy_tool, strategy_conversation, strategy_vector,
+    strategy, strategy_conversation, strategy_vector,
     decision, review, job, operation, idempotency, llm_cache, embedding_cache, budget, model_day,
     webhook, webhook_delivery
     TO loxodon_app;
 
 -- Append-only, except for the end of an interval of history; erasures delete uses of tools.
 GRANT SELECT ON erased_memory TO loxodon_app;
-GRANT SELECT, INSERT ON audit_log, conversation_log, goal_history TO loxodon_app;
+GRANT SELECT, INSERT ON audit_log, conversation_log TO loxodon_app;
 GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_app;
 GRANT SELECT, INSERT, DELETE ON tool_invocation TO loxodon_app;
 GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_app;

@@ -10,10 +10,10 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     conversation, turn, turn_vector, withdrawn_span, user_profile, working_item,
     entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
     goal, goal_edge, goal_memory, goal_vector,
-    strategy, strategy_tool, strategy_conversation, strategy_vector,
+    strategy, strategy_conversation, strategy_vector,
     decision, review, operation, idempotency
     TO loxodon_walled;
-GRANT SELECT, INSERT ON conversation_log, goal_history TO loxodon_walled;
+GRANT SELECT, INSERT ON conversation_log TO loxodon_walled;
 GRANT SELECT, INSERT, UPDATE (recorded_to) ON memory_history TO loxodon_walled;
 GRANT SELECT, INSERT, DELETE ON tool_invocation, job TO loxodon_walled;
 GRANT INSERT ON audit_log TO loxodon_walled;
@@ -23,7 +23,7 @@ GRANT SELECT ON term_stat, embedding_generation TO loxodon_walled;
 GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_walled;
 
 GRANT EXECUTE ON FUNCTION
-    count_tool_use(text, boolean, double precision, timestamptz), expire_copies(uuid[]), iso_seconds(text),
+    expire_copies(uuid[]), iso_seconds(text),
     lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
                 boolean),
     memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean),
@@ -91,9 +91,7 @@ BEGIN
         ('entity_merge', ARRAY['entity', 'entity_id']),
         ('goal_edge', ARRAY['goal', 'source_id', 'goal', 'target_id']),
         ('goal_memory', ARRAY['goal', 'goal_id', 'memory', 'memory_id']),
-        ('goal_history', ARRAY['goal', 'goal_id']),
         ('goal_vector', ARRAY['goal', 'goal_id']),
-        ('strategy_tool', ARRAY['strategy', 'strategy_id']),
         ('strategy_conversation', ARRAY['strategy', 'strategy_id', 'conversation', 'conversation_id']),
         ('strategy_vector', ARRAY['strategy', 'strategy_id']),
         ('review', ARRAY['memory', 'memory_id'])
