@@ -18,7 +18,7 @@ Operation = Literal[
     "strategy_add", "strategy_reinforce", "strategy_delete", "retrieve", "record_tool", "set_working",
     "delete_working", "create_api_key", "update_api_key", "rotate_api_key", "revoke_api_key", "create_token",
     "run_job", "retry_job", "cancel_job", "archive", "optimize", "create_webhook", "update_webhook",
-    "rotate_webhook", "delete_webhook",
+    "delete_webhook",
 ]  # fmt: skip
 """What was done. A word stays here as long as the log may contain it, even if it is no longer written."""
 

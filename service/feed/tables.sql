@@ -10,8 +10,6 @@ CREATE TABLE webhook (
     enabled boolean NOT NULL DEFAULT true,
     disabled_reason text,
     secret text NOT NULL,
-    old_secret text,
-    old_secret_until timestamptz,
     position bigint NOT NULL,
     seq bigint NOT NULL,
     failures integer NOT NULL DEFAULT 0,

@@ -121,8 +121,6 @@ class Webhook:
     enabled: bool
     disabled_reason: str | None
     secret: str
-    old_secret: str | None
-    old_secret_until: datetime | None
     failures: int
     failing_since: datetime | None
     retry_at: datetime | None
@@ -130,12 +128,6 @@ class Webhook:
     created_at: datetime
     position: int
     seq: int
-
-    def secrets_at(self, moment: datetime) -> tuple[str, ...]:
-        """The secrets that sign a delivery, newest first."""
-        if self.old_secret and self.old_secret_until and moment < self.old_secret_until:
-            return self.secret, self.old_secret
-        return (self.secret,)
 
 
 @dataclass(frozen=True, slots=True)

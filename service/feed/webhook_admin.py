@@ -1,9 +1,8 @@
-"""Creating, changing, rotating, testing and deleting webhooks, each with its audit entry."""
+"""Creating, changing, testing and deleting webhooks, each with its audit entry."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
@@ -75,20 +74,6 @@ async def remove(workspace_id: UUID, webhook_id: UUID, res: Resources, request: 
         await _get(session, workspace_id, webhook_id)
         await webhooks.remove(session, workspace_id, webhook_id)
         await _audit(session, "delete_webhook", workspace_id, webhook_id, res, request)
-
-
-async def rotate(
-    workspace_id: UUID, webhook_id: UUID, overlap_s: int, res: Resources, request: WriteContext
-) -> tuple[str, datetime | None]:
-    """Makes a new secret; returns it, and until when the old one signs as well."""
-    until = res.clock() + timedelta(seconds=overlap_s) if overlap_s else None
-    secret = new_secret()
-    async with res.db.begin(workspace_id) as session:
-        webhook = await _get(session, workspace_id, webhook_id)
-        values = {"secret": secret, "old_secret": webhook.secret if until else None, "old_secret_until": until}
-        await webhooks.change(session, workspace_id, webhook_id, values)
-        await _audit(session, "rotate_webhook", workspace_id, webhook_id, res, request)
-    return secret, until
 
 
 async def test(workspace_id: UUID, webhook_id: UUID, res: Resources) -> WebhookAnswer:

@@ -53,7 +53,7 @@ def new_secret() -> str:
 
 
 def sign(secret: str, message_id: str, moment: int, body: bytes) -> str:
-    """One signature of the header webhook-signature. `moment`: seconds since 1970, as in webhook-timestamp."""
+    """The header webhook-signature. `moment`: seconds since 1970, as in webhook-timestamp."""
     key = base64.b64decode(secret.removeprefix(SECRET_PREFIX))
     digest = hmac.new(key, f"{message_id}.{moment}.".encode() + body, hashlib.sha256).digest()
     return f"v1,{base64.b64encode(digest).decode()}"
@@ -171,13 +171,12 @@ async def _send(
 ) -> WebhookAnswer:
     body = json.dumps({"type": event, "timestamp": changed_at.isoformat(), "data": data}).encode()
     moment = int(res.clock().timestamp())
-    signed = [sign(secret, message_id, moment, body) for secret in webhook.secrets_at(res.clock())]
     headers = {
         "Content-Type": "application/json",
         "User-Agent": "Loxodon",
         "webhook-id": message_id,
         "webhook-timestamp": str(moment),
-        "webhook-signature": " ".join(signed),
+        "webhook-signature": sign(webhook.secret, message_id, moment, body),
     }
     networks = res.settings.server.webhook_networks
     return await webhook_sender.post(webhook.url, body, headers, networks=networks, timeout_s=TIMEOUT_S)

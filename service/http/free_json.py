@@ -45,5 +45,3 @@ Payload = Annotated[
     WithJsonSchema(any_json(sizes.PAYLOAD.size, sizes.PAYLOAD.values, sizes.PAYLOAD.values)),
 ]
 """Any JSON."""
-
-PayloadObject = Annotated[dict[str, Any], _within(sizes.PAYLOAD), WithJsonSchema(_object_schema(sizes.PAYLOAD))]

@@ -1,8 +1,8 @@
 """The server of the Model Context Protocol, using its authors' library.
 
 A server is created for a connection, or for one HTTP request, and has no state, so any process can answer any request.
-An error in a tool is an answer with `isError` and the message of the REST API; for resources and prompts it is a
-protocol error with that message.
+An error in a tool is an answer with `isError` and the message of the REST API; for a resource it is a protocol error
+with that message.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from service import __version__
 from service.domain.errors import InvalidInput
 from service.language.untrusted import harmless_in, one_line
 from service.mcp import documents
-from service.mcp.documents import CONVERSATION, PROFILE, PROMPTS, NotRead
+from service.mcp.documents import CONVERSATION, PROFILE, NotRead
 from service.mcp.requests import Ask, FixedIds, RestRequest
 from service.mcp.tools import BY_NAME, IDS, TOOLS, AgentTool
 
@@ -33,7 +33,7 @@ log = structlog.get_logger(__name__)
 
 RESOURCE_NOT_FOUND: Final = -32002
 
-LISTS: Final[tuple[CacheableMethod, ...]] = ("tools/list", "prompts/list", "resources/templates/list")
+LISTS: Final[tuple[CacheableMethod, ...]] = ("tools/list", "resources/templates/list")
 LISTS_HOLD_MS: Final = 300_000
 """Lists change only with the version of the service and the key."""
 
@@ -63,7 +63,7 @@ async def over_stdio(ask: Ask, ids: FixedIds) -> None:
 
 
 def build(ask: Ask, ids: FixedIds) -> Server[Any]:
-    """A server whose tools, resources and prompts use this API."""
+    """A server whose tools and resources use this API."""
     handlers = _Handlers(ask, ids)
     return Server(
         "loxodon",
@@ -77,8 +77,6 @@ def build(ask: Ask, ids: FixedIds) -> Server[Any]:
         on_list_resources=handlers.list_resources,
         on_list_resource_templates=handlers.list_templates,
         on_read_resource=handlers.read_resource,
-        on_list_prompts=handlers.list_prompts,
-        on_get_prompt=handlers.get_prompt,
     )
 
 
@@ -169,33 +167,6 @@ class _Handlers:
             raise _refusal(exc) from None
         return mcp_types.ReadResourceResult(
             contents=[mcp_types.TextResourceContents(uri=params.uri, mime_type=kind, text=text)]
-        )
-
-    async def list_prompts(
-        self, _: Context, __: mcp_types.PaginatedRequestParams | None
-    ) -> mcp_types.ListPromptsResult:
-        return mcp_types.ListPromptsResult(
-            prompts=[
-                mcp_types.Prompt(
-                    name=row.name,
-                    description=row.description,
-                    arguments=[
-                        mcp_types.PromptArgument(name=name, description=said, required=True)
-                        for name, said in ([row.argument] if row.argument else [])
-                    ],
-                )
-                for row in PROMPTS.values()
-            ]
-        )
-
-    async def get_prompt(self, _: Context, params: mcp_types.GetPromptRequestParams) -> mcp_types.GetPromptResult:
-        try:
-            text = await documents.prompt(params.name, params.arguments or {}, self._ask, self._ids)
-        except (InvalidInput, NotRead) as exc:
-            raise _refusal(exc) from None
-        return mcp_types.GetPromptResult(
-            description=PROMPTS[params.name].description,
-            messages=[mcp_types.PromptMessage(role="user", content=mcp_types.TextContent(text=text))],
         )
 
 

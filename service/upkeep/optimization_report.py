@@ -16,15 +16,13 @@ from service.understanding import compare
 from service.understanding.compare import LinkKind
 from service.upkeep.statements import findings
 from service.upkeep.statements.findings import Candidate, Walked
-from service.upkeep.values import CleanupChange, CleanupFinding, Section, SectionReport, StorageReport, WalkPlace
+from service.upkeep.values import CleanupChange, CleanupFinding, Section, SectionReport, WalkPlace
 
 SHOWN_CHARS = 240
 COMPARED_AT_ONCE = 200
 """The most pairs of a page of duplicates whose texts are compared."""
 COMPARED_CHARS = 300_000
 """The most characters of these pairs: some 0.6 s of CPU."""
-
-WITHOUT_MEMORIES: Final[frozenset[Section]] = frozenset({"orphan_entities", "dead_jobs"})
 
 CONTRADICTED: Final[Mapping[str, str]] = {
     "MAY_OUTDATE": "A newer memory may say what holds instead; both were kept in doubt.",
@@ -63,12 +61,6 @@ async def find_chosen(
     return {finding.change: finding for finding in described}
 
 
-async def storage(res: Resources, *, limit: int) -> StorageReport:
-    """The largest tables and indexes of the whole database, the largest first."""
-    async with res.db.read() as session:
-        return await findings.storage(session, limit=limit)
-
-
 def ids_of(changes: Iterable[CleanupChange]) -> list[UUID]:
     """The ids that they remove and keep, each once, ascending."""
     return sorted({one for change in changes for one in (change.id, change.kept_id) if one is not None})
@@ -77,7 +69,7 @@ def ids_of(changes: Iterable[CleanupChange]) -> list[UUID]:
 async def _memories_of(
     session: Session, workspace_id: UUID, section: Section, candidates: Iterable[Candidate]
 ) -> Mapping[UUID, Memory]:
-    if section in WITHOUT_MEMORIES:
+    if section == "orphan_entities":
         return {}
     ids = {one for candidate in candidates for one in (candidate.id, candidate.kept_id) if one is not None}
     return await memories.get_many(session, workspace_id, sorted(ids))
@@ -85,7 +77,7 @@ async def _memories_of(
 
 def _present(section: Section, candidates: Iterable[Candidate], by_id: Mapping[UUID, Memory]) -> Iterable[Candidate]:
     """The candidates whose memories have not been deleted in the meantime."""
-    if section in WITHOUT_MEMORIES:
+    if section == "orphan_entities":
         return candidates
     return [candidate for candidate in candidates if {candidate.id, candidate.kept_id} - {None} <= by_id.keys()]
 
@@ -156,10 +148,6 @@ def _describe(section: Section, candidate: Candidate, by_id: Mapping[UUID, Memor
     if section == "orphan_entities":
         reason = "No memory, relation or merge names it."
         return CleanupFinding(change, reason, detail["bytes"], "bytes", detail["about"])
-    if section == "dead_jobs":
-        over = " Its operation is over: send that request again." if detail["is_over"] else ""
-        reason = f"It failed {candidate.version} times: {detail['last_error'] or 'its worker died'}.{over}"
-        return CleanupFinding(change, reason, 1, "jobs", detail["about"], is_applicable=not over)
     text = _start(by_id[candidate.id])
     if section == "missing_vectors":
         died = f" {detail['deaths']} died, the last of: {detail['last_error']}." if detail["deaths"] else ""
@@ -168,7 +156,7 @@ def _describe(section: Section, candidate: Candidate, by_id: Mapping[UUID, Memor
         review = UUID(detail["review_id"]) if detail["review_id"] else None
         kept = _start(by_id[candidate.kept_id]) if candidate.kept_id else None
         reason = CONTRADICTED[detail["type"]]
-        return CleanupFinding(change, reason, 1, "memories", text, kept, review, is_applicable=review is None)
+        return CleanupFinding(change, reason, 1, "memories", text, kept, review)
     if section == "low_value":
         reason = f"Importance {detail['importance_level']} of 10, relevance {detail['relevance']:.2f}: nobody uses it."
     elif detail["valid_until"]:

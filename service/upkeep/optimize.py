@@ -21,10 +21,10 @@ from service.graph.statements import entities
 from service.memories import write
 from service.memories.statements import decisions, history, memories, sources, updates, versions
 from service.postgres.engine import Session
-from service.queue import overview, queue
+from service.queue import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, scopes_transaction, store_answer
-from service.upkeep.optimization_report import WITHOUT_MEMORIES, began, find_chosen, ids_of
+from service.upkeep.optimization_report import began, find_chosen, ids_of
 from service.upkeep.statements import findings
 from service.upkeep.values import Applied, CleanupChange, CleanupFinding, Section
 
@@ -40,7 +40,7 @@ async def apply(
     confirmed = await _find_confirmed(workspace_id, changes, res)
     if dry_run:
         return Applied(tuple(changes))
-    of_memories = ids_of(change for change in changes if change.section not in WITHOUT_MEMORIES)
+    of_memories = ids_of(change for change in changes if change.section != "orphan_entities")
     async with res.db.read(workspace_id) as session:
         scopes = {memory.scope for memory in (await memories.get_many(session, workspace_id, of_memories)).values()}
     async with scopes_transaction(workspace_id, scopes, res, request) as session:
@@ -50,8 +50,8 @@ async def apply(
         await _check(session, workspace_id, changes, res)
         by_id = await memories.get_many(session, workspace_id, of_memories)
         ruling = uuid7() if any(change.is_undoable for change in changes) else None
-        for place, finding in enumerate(confirmed):
-            await _carry_out(session, workspace_id, place, finding, by_id, ruling, res)
+        for finding in confirmed:
+            await _carry_out(session, workspace_id, finding, by_id, ruling, res)
         await entities.remove(session, workspace_id, orphans)
         ids = [change.id for change in changes]
         await append_audit(
@@ -78,7 +78,7 @@ async def _find_confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], 
     for place, change in enumerate(changes):
         if change not in known:
             raise _conflict(place, change)
-        if not known[change].is_applicable:
+        if known[change].review_id is not None:
             raise Conflict(OVER.format(id=change.id, reason=known[change].reason), field=f"changes[{place}]")
     return [known[change] for change in changes]
 
@@ -111,7 +111,6 @@ def _conflict(place: int, change: CleanupChange) -> Conflict:
 async def _carry_out(
     session: Session,
     workspace_id: UUID,
-    place: int,
     finding: CleanupFinding,
     by_id: Mapping[UUID, Memory],
     ruling: UUID | None,
@@ -131,9 +130,6 @@ async def _carry_out(
             await write.archive(session, by_id[change.id].scope, change.id, res, evidence=evidence, ruling_id=ruling)
         case "queue_embedding":
             await queue.enqueue(session, workspace_id, write.follow_up(change.id, embed=True, enrich=False))
-        case "retry_job":
-            if not await overview.retry(session, workspace_id, change.id):
-                raise _conflict(place, change)
 
 
 async def _join(

@@ -6,12 +6,10 @@ from dataclasses import dataclass
 from typing import Final, Literal
 from uuid import UUID
 
-Section = Literal[
-    "duplicates", "contradictions", "stale", "low_value", "orphan_entities", "missing_vectors", "dead_jobs"
-]
+Section = Literal["duplicates", "contradictions", "stale", "low_value", "orphan_entities", "missing_vectors"]
 """A kind of finding; each has one remedy."""
 
-Remedy = Literal["join", "retire", "archive", "remove_entity", "queue_embedding", "retry_job"]
+Remedy = Literal["join", "retire", "archive", "remove_entity", "queue_embedding"]
 
 REMEDIES: Final[dict[Section, Remedy]] = {
     "duplicates": "join",
@@ -20,24 +18,22 @@ REMEDIES: Final[dict[Section, Remedy]] = {
     "low_value": "archive",
     "orphan_entities": "remove_entity",
     "missing_vectors": "queue_embedding",
-    "dead_jobs": "retry_job",
 }
 
 UNDOABLE: Final[frozenset[Remedy]] = frozenset({"join", "retire", "archive"})
-"""Not undoable: a removed entity is created again when a text names it; effects of a job stay."""
+"""Not undoable: a removed entity is created again when a text names it; a vector stays."""
 
 PAIRS: Final[frozenset[Section]] = frozenset({"duplicates", "contradictions"})
 """Findings about two memories; one of them is kept."""
 
-GainUnit = Literal["memories", "bytes", "vectors", "jobs"]
-"""`memories`: fewer for searches to look at; `bytes`: freed on disk; `vectors`: more texts found by their meaning;
-`jobs`: that get another attempt."""
+GainUnit = Literal["memories", "bytes", "vectors"]
+"""`memories`: fewer for searches to look at; `bytes`: freed on disk; `vectors`: more texts found by their meaning."""
 
 
 @dataclass(frozen=True, slots=True)
 class CleanupChange:
     """A finding as a person confirms it: the change of `id` and, for PAIRS, the memory that is kept in its place, both
-    as reported. `version`: of a memory or an entity; for a job, its attempts."""
+    as reported. `version`: of the memory or entity."""
 
     section: Section
     id: UUID
@@ -56,8 +52,8 @@ class CleanupChange:
 
 @dataclass(frozen=True, slots=True)
 class CleanupFinding:
-    """`about`, `kept`: the first characters of the memory, the name of the entity or of the job. `review_id`: the
-    review that decides it. `is_applicable`: it can be confirmed as `change`."""
+    """`about`, `kept`: the first characters of the memory, or the name of the entity. `review_id`: the review that
+    decides it, instead of a confirmation of `change`."""
 
     change: CleanupChange
     reason: str
@@ -66,7 +62,6 @@ class CleanupFinding:
     about: str
     kept: str | None = None
     review_id: UUID | None = None
-    is_applicable: bool = True
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,34 +85,6 @@ class SectionReport:
     total: int
     is_exact: bool
     next: WalkPlace | None
-
-
-@dataclass(frozen=True, slots=True)
-class TableSize:
-    """A table with all its partitions. `dead_rows`: left by changes until the next VACUUM. Bytes on disk; `table_bytes`
-    includes values stored out of line."""
-
-    name: str
-    rows: int
-    dead_rows: int
-    table_bytes: int
-    index_bytes: int
-
-
-@dataclass(frozen=True, slots=True)
-class IndexSize:
-    """The size and use of an index. `scans`: number of uses since statistics were last reset."""
-
-    name: str
-    table: str
-    bytes: int
-    scans: int
-
-
-@dataclass(frozen=True, slots=True)
-class StorageReport:
-    tables: tuple[TableSize, ...]
-    indexes: tuple[IndexSize, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -6,7 +6,7 @@ CREATE UNLOGGED TABLE working_item (
     workspace_id uuid NOT NULL,
     session_id uuid NOT NULL,
     kind varchar(8) NOT NULL
-        CONSTRAINT ck_working_item_kind CHECK (kind IN ('turn', 'item', 'thought', 'goal', 'session')),
+        CONSTRAINT ck_working_item_kind CHECK (kind IN ('turn', 'item', 'thought', 'goal')),
     key text NOT NULL,
     user_id text,
     agent_id text,

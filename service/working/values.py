@@ -15,13 +15,12 @@ from service.domain.text import CleanText
 
 
 class WorkingKind(StrEnum):
-    """`item`: values under a key; a session has at most one entry of `goal` and of `session`."""
+    """`item`: values under a key; a session has at most one entry of kind `goal`."""
 
     TURN = "turn"
     ITEM = "item"
     THOUGHT = "thought"
     GOAL = "goal"
-    SESSION = "session"
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,4 +97,3 @@ class WorkingMemory:
     thoughts: Sequence[WorkingEntry] = ()
     items: Mapping[str, WorkingEntry] = field(default_factory=dict)
     goal: WorkingEntry | None = None
-    session: WorkingEntry | None = None

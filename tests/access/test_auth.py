@@ -197,10 +197,9 @@ WRITE_ALONE = {
         "store_conversation_later",
         "put_user_profile",
         "create_goal",
-        "untie_memory_from_goal",
     ),
     *("create_relation", "delete_relation", "delete_entity_relation", "record_tool_invocation"),
-    *("set_working_item", "delete_working_item", "add_working_turn", "push_thought", "set_session_data"),
+    *("set_working_item", "delete_working_item", "add_working_turn", "push_thought"),
     "clear_working_context",
 }
 """Operations that memory:write opens alone: their answers tell nothing that was stored before."""

@@ -21,7 +21,6 @@ async def note(client: AsyncClient, session: str, **scope: str) -> None:
         await client.post(f"{path}/turns", json={"role": "user", "content": WORD, "name": WORD}, params=scope),
         await client.post(f"{path}/thoughts", json={"thought": WORD}, params=scope),
         await client.put(f"{path}/goal", json={"description": WORD}, params=scope),
-        await client.put(f"{path}/session", json={"data": {WORD: WORD}}, params=scope),
     ):
         assert answer.status_code == 201, answer.text
 

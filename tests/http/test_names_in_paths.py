@@ -47,7 +47,6 @@ BODIES: dict[str, Any] = {
     "add_working_turn": {"role": "user", "content": "Hello there"},
     "push_thought": {"thought": "Maybe later"},
     "set_active_goal": {"description": "Rest"},
-    "set_session_data": {"data": {"a": 1}},
 }
 """Of the operations that take a body and have a name in their path."""
 

@@ -24,8 +24,6 @@ CHECKS = (
     ("tools/call", "--tool-name", "recall", "--tool-arg", "query=What does Ida keep?", "user_id=ida"),
     ("resources/list",),
     ("resources/templates/list",),
-    ("prompts/list",),
-    ("prompts/get", "--prompt-name", "save_this_chat"),
 )
 
 

@@ -173,7 +173,7 @@ async def test_an_agent_stores_and_changes_all_of_a_memory(app: FastAPI, client:
         assert (code, "memory:admin" in sentence) == ("forbidden", True)
 
 
-async def test_goals_relations_pages_resources_and_prompts(app: FastAPI, client: AsyncClient, tenant: Tenant) -> None:
+async def test_goals_relations_pages_and_resources(app: FastAPI, client: AsyncClient, tenant: Tenant) -> None:
     await client.put("/v1/users/alice/profile", json={"preferences": {"tone": "dry"}})
     async with agent(app, tenant.key, X_User_Id="alice") as one:
         ids = [
@@ -200,12 +200,6 @@ async def test_goals_relations_pages_resources_and_prompts(app: FastAPI, client:
             assert isinstance(read, TextResourceContents)
             assert words in read.text
         assert len((await one.list_resource_templates()).resource_templates) == 2
-        assert [each.name for each in (await one.list_prompts()).prompts] == ["answer_from_memory", "save_this_chat"]
-        asked = await one.get_prompt("answer_from_memory", {"question": "Where is the Oslo trip?"})
-        assert isinstance(asked.messages[0].content, TextContent)
-        assert "Oslo trip" in asked.messages[0].content.text
-        with pytest.raises(MCPError, match="question: is missing"):
-            await one.get_prompt("answer_from_memory", {})
         with pytest.raises(MCPError, match="There is no conversation"):
             await one.read_resource("loxodon://conversations/nowhere")
         for uri in ("loxodon://conversations/%00", "loxodon://conversations/.."):

@@ -12,14 +12,12 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient, Response
 
-from service.domain.job import NewJob
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from service.upkeep.statements import findings
 from tests.access.test_auth import made
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
-from tests.jobs.test_jobs import add
 from tests.support.application import Tables, client_of
 from tests.support.calls import body_of, events, listed, opened, said, store
 from tests.support.judging import decided, judged, tell
@@ -107,7 +105,6 @@ async def test_what_says_the_same_is_joined_and_taken_apart_again(
     before = await tables.contents(tenant.workspace_id)
     dry = await client.post("/v1/optimization/apply", json={"changes": [finding["change"]]})
     assert (dry.status_code, dry.json()["dry_run"], dry.json()["applied"]) == (200, True, 0)
-    assert dry.json()["changes"] == [{"section": "duplicates", "id": newer, "remedy": "join", "is_undoable": True}]
     assert await tables.contents(tenant.workspace_id) == before, "unless asked to, it writes nothing"
     was = {each: await read(client, each) for each in twins}
     done = await applied(client, [finding["change"]])
@@ -231,7 +228,7 @@ async def test_what_is_stale_or_of_little_value_of_two_users_is_one_ruling(
     assert found.keys() == {low, shared}
     assert found[low] == "Importance 2 of 10, relevance 0.10: nobody uses it."
     done = await applied(client, await changes(client, "stale", "low_value"))
-    assert [each["remedy"] for each in done["changes"]] == ["archive"] * 4
+    assert done["applied"] == 4
     for each in (stale, ended, low, shared):
         assert (await read(client, each))["archived"] is True
     [entry] = (await client.get("/v1/audit", params={"operation": "optimize"})).json()["results"]
@@ -315,7 +312,7 @@ async def test_an_entity_that_nothing_names_goes_and_is_no_part_of_the_ruling(
     await tables.fetch("UPDATE entity SET version = version + 1 WHERE id = $1", UUID(nobody))
     assert (await apply(client, [finding["change"]])).status_code == 409
     done = await applied(client, await changes(client, "orphan_entities"))
-    assert (done["decision_id"], done["changes"][0]["is_undoable"]) == (None, False)
+    assert done["decision_id"] is None
     left = {
         row["id"] for row in await tables.fetch("SELECT id FROM entity WHERE workspace_id = $1", tenant.workspace_id)
     }
@@ -324,7 +321,7 @@ async def test_an_entity_that_nothing_names_goes_and_is_no_part_of_the_ruling(
     assert len(left) >= 2
 
 
-async def test_a_missing_vector_is_queued_and_a_dead_job_tried_again(
+async def test_a_missing_vector_is_queued(
     client: AsyncClient,
     resources: Resources,
     tables: Tables,
@@ -342,32 +339,13 @@ async def test_a_missing_vector_is_queued_and_a_dead_job_tried_again(
         tenant.workspace_id,
     )
     [missing] = (await report(client, "missing_vectors"))["findings"]
-    [dead] = (await report(client, "dead_jobs"))["findings"]
     assert (missing["ids"], missing["gain_unit"], missing["is_undoable"]) == ([memory_id], "vectors", False)
     assert missing["reason"].endswith("1 died, the last of: embedding_error: no answer.")
-    assert (dead["about"], dead["change"]["version"]) == ("embed", 3)
-    done = await applied(client, [missing["change"], dead["change"]])
+    done = await applied(client, [missing["change"]])
     assert done["decision_id"] is None
     assert (await apply(client, [missing["change"]])).status_code == 409, "it is queued by now"
-    assert (await apply(client, [dead["change"]])).status_code == 409
-    assert await work(resources, tables, tenant.workspace_id, "embed") == 2
+    assert await work(resources, tables, tenant.workspace_id, "embed") == 1
     assert (await read(client, memory_id))["embedding"] == "stored"
-
-
-async def test_a_dead_job_whose_operation_is_over_is_told_of_and_not_retried(
-    client: AsyncClient, tables: Tables, tenant: Tenant, database: Database
-) -> None:
-    operation = uuid4()
-    await tables.fetch(
-        "INSERT INTO operation (workspace_id, id, kind, state, finished_at) VALUES ($1, $2, 'ingest', 'failed', now())",
-        tenant.workspace_id,
-        operation,
-    )
-    await add(database, tenant.workspace_id, NewJob("ingest", payload={"operation_id": str(operation)}))
-    await tables.fetch("UPDATE job SET state = 'dead' WHERE workspace_id = $1", tenant.workspace_id)
-    [finding] = (await report(client, "dead_jobs"))["findings"]
-    assert finding["change"] is None
-    assert finding["reason"].endswith("Its operation is over: send that request again.")
 
 
 async def test_pages_go_on_where_the_last_one_ended(
@@ -410,13 +388,7 @@ async def test_only_the_admin_of_a_workspace_may(
                 assert (refused.status_code, refused.json()["detail"]) == (403, "This key lacks the right admin.")
     async with client_of(app, await made(client, "admin")) as admin:
         seen = (await admin.get("/v1/optimization/report")).json()
-        assert seen["storage"] is None, "sizes are those of all tenants"
-        assert len(seen["sections"]) == 7
-    storage = (await client.get("/v1/optimization/report", params={"section": "stale"})).json()["storage"]
-    vectors = next(each for each in storage["tables"] if each["name"] == "memory_vector")
-    assert vectors["table_bytes"] > 0, "partitions count for their table"
-    assert vectors["index_bytes"] > 0
-    assert storage["indexes"][0]["bytes"] >= storage["indexes"][-1]["bytes"]
+        assert len(seen["sections"]) == 6
 
 
 async def test_a_key_behind_a_wall_undoes_its_own_part_alone(client: AsyncClient, app: FastAPI, tables: Tables) -> None:

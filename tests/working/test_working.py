@@ -112,27 +112,19 @@ async def test_one_active_goal(client: AsyncClient) -> None:
     assert late.status_code == 412
 
 
-async def test_session_data(client: AsyncClient) -> None:
-    assert (await client.get(f"{HOME}/session", params=ALICE)).status_code == 404
-    assert (await client.put(f"{HOME}/session", json={"data": {"locale": "nb"}}, params=ALICE)).status_code == 201
-    assert (await client.get(f"{HOME}/session", params=ALICE)).json()["data"] == {"locale": "nb"}
-
-
 async def test_the_whole_context_and_its_end(client: AsyncClient) -> None:
     await put(client, "b", 2)
     await put(client, "a", 1)
     await client.post(f"{HOME}/turns", json={"role": "user", "content": "Hello"}, params=ALICE)
     await client.post(f"{HOME}/thoughts", json={"thought": "Greet"}, params=ALICE)
     await client.put(f"{HOME}/goal", json={"description": "Be polite"}, params=ALICE)
-    await client.put(f"{HOME}/session", json={"data": {"n": 1}}, params=ALICE)
     found = (await client.get(HOME, params=ALICE)).json()
     assert (found["conversation_id"], found["user_id"], found["channel"]) == ("trip", "alice", "_global")
     assert {key: each["value"] for key, each in found["items"].items()} == {"a": 1, "b": 2}
     assert [each["content"] for each in found["turns"]] == ["Hello"]
     assert [each["thought"] for each in found["thoughts"]] == ["Greet"]
     assert found["goal"]["description"] == "Be polite"
-    assert found["session"]["data"] == {"n": 1}
-    assert (await client.delete(HOME, params=ALICE)).json() == {"deleted": 6}
+    assert (await client.delete(HOME, params=ALICE)).json() == {"deleted": 5}
     assert (await client.delete(HOME, params=ALICE)).json() == {"deleted": 0}
     empty = (await client.get(HOME, params=ALICE)).json()
     assert (empty["items"], empty["turns"], empty["goal"]) == ({}, [], None)
@@ -222,9 +214,8 @@ async def test_secrets_are_cut_out_of_everything(client: AsyncClient, tables: Ta
     await client.post(f"{HOME}/thoughts", json={"thought": f"Write to {secret}"}, params=ALICE)
     await client.post(f"{HOME}/turns", json={"role": "user", "content": f"I am {secret}"}, params=ALICE)
     await client.put(f"{HOME}/goal", json={"description": f"Answer {secret}"}, params=ALICE)
-    await client.put(f"{HOME}/session", json={"data": {"from": secret}}, params=ALICE)
     rows = await tables.fetch("SELECT value::text AS v FROM working_item WHERE workspace_id = $1", tenant.workspace_id)
-    assert len(rows) == 6
+    assert len(rows) == 5
     assert all("REDACTED" in row["v"] for row in rows)
     assert all(secret not in row["v"] and "hunter2" not in row["v"] for row in rows)
     announced = await client.post(f"{HOME}/turns", json={"role": "user", "content": "my password is"}, params=ALICE)
@@ -241,7 +232,6 @@ BAD = [
     ("PUT", "items/a", {"value": "x" * 70_000}, "value"),
     ("PUT", "items/" + "k" * 256, {"value": 1}, "key"),
     ("PUT", "items/%20", {"value": 1}, "key"),
-    ("PUT", "session", {"data": [1]}, "data"),
     ("PUT", "goal", {}, None),
     ("PUT", "goal", {"goal_id": "seven"}, "goal_id"),
     ("PUT", "goal", {"description": " "}, "description"),

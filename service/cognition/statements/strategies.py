@@ -68,7 +68,7 @@ async def page(
     if task_type is not None:
         query = query.where(STRATEGY.c.task_type == task_type)
     if tool_name is not None:
-        query = query.where(tool_name == any_(STRATEGY.c.tool_sequence))
+        query = query.where(any_(STRATEGY.c.tool_sequence) == tool_name)
     return await records.newest(session, query, STRATEGY, _strategy, after=after, limit=limit)
 
 

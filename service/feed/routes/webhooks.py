@@ -32,7 +32,6 @@ from service.http.writes import UnkeyedOf
 router = APIRouter(prefix="/v1/webhooks", tags=["changes"], route_class=JsonRoute)
 
 MAX_URL = 2_000
-MAX_OVERLAP_S = 7 * 86_400
 Url = Annotated[str, Field(min_length=1, max_length=MAX_URL, examples=["https://example.com/loxodon"])]
 Events = Annotated[
     list[ChangeKind],
@@ -75,19 +74,6 @@ class UpdateWebhookRequest(RequestModel):
         return self
 
 
-class RotateWebhookRequest(RequestModel):
-    """When the old secret expires."""
-
-    model_config = example(overlap_s=3600)
-
-    overlap_s: int = Field(
-        86_400,
-        ge=0,
-        le=MAX_OVERLAP_S,
-        description="Seconds during which deliveries are signed with the old secret as well",
-    )
-
-
 class WebhookItem(ResponseModel):
     """A webhook, without its secret."""
 
@@ -103,9 +89,6 @@ class WebhookItem(ResponseModel):
     failing_since: Time | None = Field(description="Since when every delivery has failed; null: the last one succeeded")
     retry_at: Time | None = Field(description="When the next delivery is attempted; null: at once")
     delivered_at: Time | None = Field(description="When a delivery was last accepted; null: never")
-    old_secret_until: Time | None = Field(
-        description="Until when deliveries are also signed with the old secret; null: no old secret"
-    )
     created_at: Time = Field(description="When it was created")
 
     @classmethod
@@ -118,16 +101,6 @@ class CreateWebhookResponse(ResponseModel):
 
     secret: str = Field(description="Key for checking signatures; it cannot be shown again", examples=["whsec_Zm9v"])
     webhook: WebhookItem = Field(description="The new webhook")
-
-
-class RotateWebhookResponse(ResponseModel):
-    """A new secret, which is shown only once."""
-
-    id: Id = Field(description="UUID of the webhook")
-    secret: str = Field(description="Key for signatures from now on; it cannot be shown again", examples=["whsec_Zm9v"])
-    old_secret_until: Time | None = Field(
-        description="Until when deliveries are also signed with the old secret; null: no longer"
-    )
 
 
 class WebhooksResponse(ResponseModel):
@@ -216,16 +189,6 @@ async def update_webhook(
 async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> None:
     """Also deletes its deliveries; waiting ones are not sent."""
     await webhook_admin.remove(caller.workspace_id, uuid_of(id, webhook_admin.missing), res, write)
-
-
-@router.post("/{id}/rotate", summary="Rotate the secret of a webhook", responses=errors.keyed(400, 404))
-async def rotate_webhook(
-    id: str, body: RotateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
-) -> RotateWebhookResponse:
-    """For `overlap_s` seconds deliveries carry both signatures, so that receivers can be updated one by one."""
-    wanted = uuid_of(id, webhook_admin.missing)
-    secret, until = await webhook_admin.rotate(caller.workspace_id, wanted, body.overlap_s, res, write)
-    return RotateWebhookResponse(id=wanted, secret=secret, old_secret_until=until)
 
 
 @router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.keyed(404))

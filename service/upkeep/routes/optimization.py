@@ -9,16 +9,13 @@ from uuid import UUID
 from fastapi import APIRouter, Query, Response
 from pydantic import Field, model_validator
 
-from service.domain.access import Right
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
-from service.http import cursors, errors, model_budget
+from service.http import cursors, errors
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.model_budget import ModelBudgetItem
 from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, example
 from service.http.writes import WriteOf, answer, send
-from service.runtime.resources import Resources
 from service.upkeep import optimization_report, optimize
 from service.upkeep.values import (
     PAIRS,
@@ -37,16 +34,15 @@ router = APIRouter(prefix="/v1/optimization", tags=["optimization"], route_class
 
 SECTIONS: tuple[Section, ...] = get_args(Section)
 MAX_CHANGES = 100
-LARGEST = 20
 
-VERSION = "Version of the memory or entity when it was examined; for a job its attempts"
+VERSION = "Version of the memory or entity when it was examined"
 
 
 class OptimizationChange(RequestModel):
     """A confirmed finding: the `change` of a report, unmodified."""
 
     section: Section = Field(description="Kind of finding, which determines the remedy", examples=["stale"])
-    id: Id = Field(description="UUID of the memory, entity or job to change")
+    id: Id = Field(description="UUID of the memory or entity to change")
     version: int = Field(ge=0, description=VERSION, examples=[1])
     kept_id: Id | None = Field(None, description="For duplicates and contradictions, UUID of the memory to keep")
     kept_version: int | None = Field(None, ge=1, description="Its version")
@@ -63,7 +59,7 @@ class OptimizationChangeItem(ResponseModel):
     """A change to send to `apply`, unmodified."""
 
     section: Section = Field(description="Kind of finding, which determines the remedy", examples=["stale"])
-    id: Id = Field(description="UUID of the memory, entity or job to change")
+    id: Id = Field(description="UUID of the memory or entity to change")
     version: int = Field(description=VERSION, examples=[1])
     kept_id: Id | None = Field(description="UUID of the memory to keep; null: no second memory")
     kept_version: int | None = Field(description="Its version; null: no second memory")
@@ -75,16 +71,15 @@ class OptimizationFinding(ResponseModel):
     change: OptimizationChangeItem | None = Field(
         description="Send it to `apply`; null: `apply` cannot do it, see `reason`"
     )
-    ids: list[Id] = Field(description="UUIDs of the memory, entity or job it is about, and of the memory to keep")
+    ids: list[Id] = Field(description="UUIDs of the memory or entity it is about, and of the memory to keep")
     remedy: Remedy = Field(description="What `apply` does")
     is_undoable: bool = Field(description="Whether it can be undone")
     reason: str = Field(description="Why it was reported", examples=["It was not used since 2026-01-02."])
     gain: int = Field(description="The gain, in `gain_unit`", examples=[1])
     gain_unit: GainUnit = Field(
-        description="memories: fewer to search; bytes: freed on disk; vectors: more memories found by meaning; "
-        "jobs: retried"
+        description="memories: fewer to search; bytes: freed on disk; vectors: more memories found by meaning"
     )
-    about: str = Field(description="The first 240 characters of the memory, or the name of the entity or job")
+    about: str = Field(description="The first 240 characters of the memory, or the name of the entity")
     kept: str | None = Field(description="The first 240 characters of the memory to keep; null: none")
     review_id: Id | None = Field(description="UUID of the review that decides it; null: none")
 
@@ -102,41 +97,11 @@ class OptimizationSection(ResponseModel):
     next_cursor: NextCursor = None
 
 
-class TableItem(ResponseModel):
-    """A table, with the rows of all workspaces."""
-
-    name: str = Field(description="Its name", examples=["memory"])
-    rows: int = Field(description="Number of rows, as estimated by Postgres")
-    dead_rows: int = Field(description="Number of dead rows, which VACUUM removes; many are bloat")
-    table_bytes: int = Field(description="Size on disk, without indexes")
-    index_bytes: int = Field(description="Size of its indexes on disk")
-
-
-class IndexItem(ResponseModel):
-    """An index, with the rows of all workspaces."""
-
-    name: str = Field(description="Its name", examples=["pk_memory"])
-    table: str = Field(description="Its table or partition", examples=["memory"])
-    bytes: int = Field(description="On disk")
-    scans: int = Field(description="Number of scans since statistics were reset")
-
-
-class StorageFigures(ResponseModel):
-    """Use of disk space by all workspaces."""
-
-    tables: list[TableItem] = Field(description=f"The {LARGEST} largest, largest first")
-    indexes: list[IndexItem] = Field(description=f"The {LARGEST} largest, largest first")
-
-
 class OptimizationReport(ResponseModel):
     """What could be cleaned up. Nothing changes until a person confirms it."""
 
     made_at: Time = Field(description="When it was created")
     sections: list[OptimizationSection] = Field(description="The requested sections")
-    storage: StorageFigures | None = Field(
-        description="Sizes and dead rows of all workspaces; null: the key lacks the right metrics"
-    )
-    model_budget: ModelBudgetItem | None = Field(description="Use of the language model today; null: no model")
 
 
 class ApplyOptimizationRequest(RequestModel):
@@ -152,21 +117,11 @@ class ApplyOptimizationRequest(RequestModel):
     dry_run: bool = Field(True, description="Only report whether it could be applied; false applies it")
 
 
-class AppliedChangeItem(ResponseModel):
-    """One change."""
-
-    section: Section = Field(description="Kind of finding")
-    id: Id = Field(description="UUID of the memory, entity or job")
-    remedy: Remedy = Field(description="What was done, or would be")
-    is_undoable: bool = Field(description="Whether it can be undone")
-
-
 class ApplyOptimizationResponse(ResponseModel):
     """What was done, or would be done in a dry run."""
 
     dry_run: bool = Field(description="Whether this was a dry run, which changes nothing")
     applied: int = Field(description="Number of changes applied; 0 in a dry run")
-    changes: list[AppliedChangeItem] = Field(description="Changes, in request order")
     decision_id: Id | None = Field(
         description="UUID of a decision, for undoing all of it with POST /v1/decisions/{id}/undo; null: nothing to undo"
     )
@@ -196,8 +151,6 @@ async def get_optimization_report(
     return OptimizationReport(
         made_at=res.clock(),
         sections=[_section(each) for each in sections],
-        storage=await _storage(res) if caller.may(Right.METRICS) else None,
-        model_budget=await model_budget.read(caller, res),
     )
 
 
@@ -231,19 +184,10 @@ def _refuse_overlap(changes: list[CleanupChange]) -> None:
             raise InvalidInput(f"{field}: another change removes it; apply that one first.", field=field)
 
 
-async def _storage(res: Resources) -> StorageFigures:
-    report = await optimization_report.storage(res, limit=LARGEST)
-    return StorageFigures(
-        tables=[TableItem.of(table) for table in report.tables],
-        indexes=[IndexItem.of(index) for index in report.indexes],
-    )
-
-
 def answer_applied(applied: Applied, *, dry_run: bool) -> StoredAnswer:
     body = ApplyOptimizationResponse(
         dry_run=dry_run,
         applied=0 if dry_run else len(applied.changes),
-        changes=[AppliedChangeItem.of(change) for change in applied.changes],
         decision_id=applied.decision_id,
     )
     return answer(200, body)
@@ -264,7 +208,7 @@ def _finding(finding: CleanupFinding) -> OptimizationFinding:
     change = finding.change
     return OptimizationFinding.of(
         finding,
-        change=OptimizationChangeItem.of(change) if finding.is_applicable else None,
+        change=OptimizationChangeItem.of(change) if finding.review_id is None else None,
         ids=[each for each in (change.id, change.kept_id) if each is not None],
         remedy=change.remedy,
         is_undoable=change.is_undoable,

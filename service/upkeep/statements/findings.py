@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from service.domain.ageing import DECAYING_BELOW
 from service.postgres.engine import Session
 from service.postgres.scopes import type_parameters
-from service.upkeep.values import PAIRS, IndexSize, Section, StorageReport, TableSize, WalkPlace
+from service.upkeep.values import PAIRS, Section, WalkPlace
 
 LOOKED_AT: Final = 100_000
 PAIRS_LOOKED_AT: Final = 20_000
@@ -142,20 +142,6 @@ MISSING_VECTORS = """
     WHERE tried.pending = 0 AND (e.expires_at IS NULL OR e.expires_at > :now)
 """
 
-# ix_job_dead
-JOBS_PART = """
-    SELECT e.id AS first, CAST(:nil AS uuid) AS second, e.id, e.attempts, e.kind, e.last_error, e.payload FROM job e
-    WHERE e.workspace_id = :workspace AND e.state = 'dead' AND {which} ORDER BY e.id LIMIT :most
-"""
-DEAD_JOBS = """
-    SELECT e.first, e.second, e.id, e.attempts AS version, CAST(NULL AS uuid) AS kept_id,
-           CAST(NULL AS bigint) AS kept_version,
-           jsonb_build_object('about', e.kind, 'last_error', e.last_error, 'is_over', EXISTS (
-                SELECT FROM operation o WHERE o.workspace_id = :workspace
-                  AND o.id = CAST(e.payload ->> 'operation_id' AS uuid) AND o.finished_at IS NOT NULL)) AS detail
-    FROM part e
-"""
-
 WALK = """
     WITH part AS MATERIALIZED ({part}), found AS MATERIALIZED ({found}), shown AS (
         SELECT * FROM found ORDER BY first, second LIMIT :limit
@@ -177,7 +163,6 @@ STATEMENTS: Final[Mapping[Section, tuple[str, str, str | None]]] = {
     "low_value": (STAT_PART, LOW_VALUE, "memory_id"),
     "orphan_entities": (ENTITIES_PART, ORPHAN_ENTITIES, "id"),
     "missing_vectors": (MEMORIES_PART, MISSING_VECTORS, "id"),
-    "dead_jobs": (JOBS_PART, DEAD_JOBS, "id"),
 }
 """For each section: the rows to walk, the condition of a finding, and the column; None: source and target of a pair."""
 
@@ -252,29 +237,3 @@ def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:
         for row in rows
         if row.id is not None
     )
-
-
-# -- what lies on disk -------------------------------------------------------------------------------------------------
-
-# Rows as Postgres last counted them, with partitions counted for their table, over all workspaces.
-TABLES = text("""
-    SELECT coalesce(p.relname, c.relname) AS name, sum(s.n_live_tup)::bigint AS rows,
-           sum(s.n_dead_tup)::bigint AS dead_rows, sum(pg_table_size(c.oid))::bigint AS table_bytes,
-           sum(pg_indexes_size(c.oid))::bigint AS index_bytes
-    FROM pg_stat_user_tables s JOIN pg_class c ON c.oid = s.relid
-    LEFT JOIN pg_inherits i ON i.inhrelid = c.oid LEFT JOIN pg_class p ON p.oid = i.inhparent
-    WHERE s.schemaname = 'public' AND c.relkind = 'r'
-    GROUP BY 1 ORDER BY sum(pg_total_relation_size(c.oid)) DESC, name LIMIT :limit
-""")
-
-INDEXES = text("""
-    SELECT s.indexrelname AS name, s.relname AS table, pg_relation_size(s.indexrelid) AS bytes, s.idx_scan AS scans
-    FROM pg_stat_user_indexes s WHERE s.schemaname = 'public' ORDER BY bytes DESC, name LIMIT :limit
-""")
-
-
-async def storage(session: Session, *, limit: int) -> StorageReport:
-    """The largest tables and indexes of the whole database, the largest first."""
-    tables = [TableSize(*row) for row in await session.execute(TABLES, {"limit": limit})]
-    indexes = [IndexSize(*row) for row in await session.execute(INDEXES, {"limit": limit})]
-    return StorageReport(tuple(tables), tuple(indexes))

@@ -22,9 +22,7 @@ from service.working.routes.working_models import (
     ActiveGoalResponse,
     AddWorkingTurnRequest,
     PushThoughtRequest,
-    SessionDataResponse,
     SetActiveGoalRequest,
-    SetSessionDataRequest,
     SetWorkingItemRequest,
     ThoughtList,
     ThoughtResponse,
@@ -33,7 +31,6 @@ from service.working.routes.working_models import (
     WorkingTurnList,
     WorkingTurnResponse,
     active_goal_response,
-    session_data_response,
     thought_response,
     working_turn_response,
 )
@@ -110,7 +107,6 @@ async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res:
         thoughts=[thought_response(entry) for entry in memory.thoughts],
         items={key: WorkingItemResponse.of(entry) for key, entry in memory.items.items()},
         goal=active_goal_response(memory.goal) if memory.goal else None,
-        session=session_data_response(memory.session) if memory.session else None,
     )
 
 
@@ -223,26 +219,3 @@ async def set_active_goal(
 async def get_active_goal(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """404 if none is set or it has expired."""
     return send(answer(200, active_goal_response(await working.read(scope, WorkingKind.GOAL, ONLY, res))))
-
-
-@router.put(
-    "/session",
-    summary="Set the session data",
-    response_model=SessionDataResponse,
-    status_code=201,
-    responses={200: {"model": SessionDataResponse, "description": "The data was replaced"}, **WRITE},
-)
-async def set_session_data(
-    body: SetSessionDataRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
-) -> Response:
-    """The data is redacted and replaces the previous data. With `If-Match`, fails with 412 if the data has changed."""
-    entry, is_new = await working.put(
-        scope, WorkingKind.SESSION, ONLY, body.data, res, ttl_s=body.ttl_seconds, expected=expected
-    )
-    return send(answer(201 if is_new else 200, session_data_response(entry)))
-
-
-@router.get("/session", summary="Get the session data", response_model=SessionDataResponse, responses=READ)
-async def get_session_data(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
-    """404 if there is none or it has expired."""
-    return send(answer(200, session_data_response(await working.read(scope, WorkingKind.SESSION, ONLY, res))))

@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Annotated, Self
 
 from pydantic import Field, JsonValue, model_validator
 
-from service.http.free_json import Payload, PayloadObject
+from service.http.free_json import Payload
 from service.http.schemas import Id, Name, RequestModel, ResponseModel, Role, Speaker, Text, Time, example
 from service.working.values import WorkingEntry
 
@@ -62,15 +62,6 @@ class SetActiveGoalRequest(RequestModel):
         return self
 
 
-class SetSessionDataRequest(RequestModel):
-    """Session data, replacing the previous data."""
-
-    model_config = example(data={"locale": "nb-NO"})
-
-    data: PayloadObject = Field(description="Any JSON object; 64 kB at most")
-    ttl_seconds: Ttl = None
-
-
 class WorkingEntryResponse(ResponseModel):
     """Common fields of all entries of working memory."""
 
@@ -110,12 +101,6 @@ class ActiveGoalResponse(WorkingEntryResponse):
     description: str = Field(description="As given, else that of the goal")
 
 
-class SessionDataResponse(WorkingEntryResponse):
-    """Session data."""
-
-    data: dict[str, Any] = Field(description="Any JSON object, redacted")
-
-
 class WorkingTurnList(ResponseModel):
     """Newest first."""
 
@@ -139,7 +124,6 @@ class WorkingMemoryResponse(ResponseModel):
     thoughts: list[ThoughtResponse] = Field(description="At most 100 unless configured otherwise")
     items: dict[str, WorkingItemResponse] = Field(description="By key")
     goal: ActiveGoalResponse | None = Field(description="The goal of the session; null: not set")
-    session: SessionDataResponse | None = Field(description="Session data; null: none")
 
 
 def working_turn_response(entry: WorkingEntry) -> WorkingTurnResponse:
@@ -152,7 +136,3 @@ def thought_response(entry: WorkingEntry) -> ThoughtResponse:
 
 def active_goal_response(entry: WorkingEntry) -> ActiveGoalResponse:
     return ActiveGoalResponse.of(entry, **entry.value)
-
-
-def session_data_response(entry: WorkingEntry) -> SessionDataResponse:
-    return SessionDataResponse.of(entry, data=entry.value)

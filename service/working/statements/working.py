@@ -211,7 +211,6 @@ async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> W
         by_kind[WorkingKind.THOUGHT],
         {entry.key: entry for entry in sorted(by_kind[WorkingKind.ITEM], key=lambda entry: entry.key)},
         next(iter(by_kind[WorkingKind.GOAL]), None),
-        next(iter(by_kind[WorkingKind.SESSION]), None),
     )
 
 
