@@ -34,9 +34,7 @@ def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, A
 
 
 STABLE = {
-    "abandon_goal",
     "add_working_turn",
-    "block_goal",
     "clear_working_context",
     "complete_goal",
     "create_api_key",

@@ -67,7 +67,7 @@ RANKS = (
     {"delete_entity_relation", "complete_goal"},
     {"merge_entities"},
     {"undo_entity_merge"},
-    {"delete_turn", "delete_relation", "untie_memory_from_goal", "delete_strategy"},
+    {"delete_turn", "delete_relation", "delete_strategy"},
     {"delete_goal", "delete_entity", "delete_conversation", "delete_memory"},
     {"delete_memories_by_id"},
     {"forget"},
@@ -94,9 +94,6 @@ async def candidates(
             yield path.replace("{id}", own), None, {}
         case "store_turn":
             yield path.replace("{id}", ids["conversation"]), None, {"role": "user", "content": "And it flies."}
-        case "abandon_goal":
-            goal = await put(client, "POST", "/v1/goals", description="Sail to Ithaca", **BOB)
-            yield path.replace("{id}", goal["id"]), None, {}
         case "delete_entity":
             own = await put(client, "PUT", "/v1/entities", name="Ithaca Ltd", **BOB)
             yield path.replace("{id}", own["id"]), None, None
