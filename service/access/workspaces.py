@@ -9,7 +9,6 @@ from typing import Any
 from uuid import UUID
 
 from service.access.statements.keys import workspace
-from service.domain.ageing import AgeingScope
 from service.domain.errors import ServiceError
 from service.domain.job import Counts, Job, Payload, WorkspaceJobName
 from service.domain.request import WriteContext
@@ -77,12 +76,6 @@ async def run_operation(
     async with res.db.begin(workspace_id) as session:
         await operations.finish(session, workspace_id, operation_id, result=result)
     return result
-
-
-def scope_of(job: Job) -> AgeingScope:
-    """The scope of a run."""
-    ids: Any = job.payload.get("scope", {})
-    return AgeingScope(**ids)
 
 
 def context_of(job: Job) -> WriteContext:

@@ -400,7 +400,7 @@ async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: 
     for name in automem_words.MODES[mode]:
         steps[name] = {"status": "dry_run"}
         if not dry_run:
-            job = await jobs.run(JobsOf(caller), name, {}, res, write)
+            job = await jobs.run(JobsOf(caller), name, res, write)
             steps[name] = {"status": job.state, "job_id": str(job.id)}
     done = {"mode": mode, "dry_run": bool(dry_run), "success": True, "started_at": iso(res.clock()), "steps": steps}
     return {"status": "success", "consolidation": done}

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
-from typing import Annotated, Any
+from typing import Annotated
 
 from pydantic import BaseModel, ConfigDict, Field
 
@@ -25,20 +23,6 @@ class Ageing(BaseModel):
     conversation_archive_days: Days = Field(
         default=90, description="Days without a new turn after which a conversation is archived"
     )
-
-
-@dataclass(frozen=True, slots=True)
-class AgeingScope:
-    """The memories of a workspace that age: all, or those that have every given id."""
-
-    user_id: str | None = None
-    agent_id: str | None = None
-    run_id: str | None = None
-
-    @property
-    def values(self) -> Mapping[str, Any]:
-        """Parameters of a statement."""
-        return {**asdict(self), "scoped": any((self.user_id, self.agent_id, self.run_id))}
 
 
 class Promoting(BaseModel):

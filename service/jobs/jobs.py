@@ -5,7 +5,7 @@ Controlling a job is recorded in the audit log of the caller's workspace.
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass
 from datetime import datetime, timedelta
@@ -14,7 +14,7 @@ from uuid import UUID
 
 from service.domain.access import Caller, Right
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from service.domain.job import NOTHING, JobName, JobState, Payload, SystemJobName, WorkspaceJobName
+from service.domain.job import JobName, JobState, SystemJobName, WorkspaceJobName
 from service.domain.request import Operation, WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.postgres.engine import Session
@@ -80,15 +80,16 @@ async def describe(of: JobsOf, name: JobName, res: Resources, *, last_runs: int)
     return NamedJobs(interval_s, next_run, states, running, runs)
 
 
-async def run(
-    of: JobsOf, name: JobName, ids: Mapping[str, str | None], res: Resources, request: WriteContext
-) -> JobRecord:
+async def run(of: JobsOf, name: JobName, res: Resources, request: WriteContext) -> JobRecord:
     """Requests a run; returns it, or one that is already queued. Raises InvalidInput for a job that is triggered by
     writes."""
     of.check(Right.OPERATOR)
-    payload = _payload(name, ids, system=of.system)
+    allowed: tuple[str, ...] = get_args(SystemJobName if of.system else WorkspaceJobName)
+    if name not in allowed:
+        which = "with system=true" if of.system else "without system=true"
+        raise InvalidInput(f"name: only these can be run on request {which}: {', '.join(allowed)}.", field="name")
     async with res.db.begin(of.workspace_id) as session:
-        job_id = await schedule.request(session, of.workspace_id, name, payload)
+        job_id = await schedule.request(session, of.workspace_id, name)
         job = await overview.get(session, of.workspace_id, job_id)
         await _audit(session, "run_job", [job_id], of, res, request)
     res.wakeup.notify()
@@ -130,20 +131,6 @@ async def cancel(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext
 
 def missing() -> NotFound:
     return NotFound("There is no job with this id.", field="id")
-
-
-def _payload(name: JobName, ids: Mapping[str, str | None], *, system: bool) -> Payload:
-    """The payload of a run. Raises InvalidInput for a job that is triggered by writes, and for ids with a job of the
-    whole service."""
-    allowed: tuple[str, ...] = get_args(SystemJobName if system else WorkspaceJobName)
-    if name not in allowed:
-        which = "with system=true" if system else "without system=true"
-        raise InvalidInput(f"name: only these can be run on request {which}: {', '.join(allowed)}.", field="name")
-    scope = {key: value for key, value in ids.items() if value is not None}
-    if system and scope:
-        field = next(iter(scope))
-        raise InvalidInput(f"{field}: a job of the whole service takes no ids.", field=field)
-    return {"scope": scope} if scope else NOTHING
 
 
 def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:

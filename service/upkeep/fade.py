@@ -6,12 +6,10 @@ An archived memory can be read by id and restored. Everything is recorded in his
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from itertools import groupby
 from uuid import UUID
 
-from service.domain.ageing import AgeingScope
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
@@ -26,11 +24,11 @@ ARCHIVED_AT_ONCE = 100  # in one transaction, under the lock of their scope: som
 
 
 async def archive_faded(
-    workspace_id: UUID, which: AgeingScope, after: UUID, res: Resources, request: WriteContext
+    workspace_id: UUID, after: UUID, res: Resources, request: WriteContext
 ) -> tuple[int, UUID | None]:
     """Archives the next faded memories; returns how many, and the id to continue after, None at the end."""
     async with res.db.read(workspace_id) as session:
-        ids = await fading.list_faded(session, workspace_id, which, after=after, batch=ARCHIVED_AT_ONCE)
+        ids = await fading.list_faded(session, workspace_id, after=after, batch=ARCHIVED_AT_ONCE)
         by_id = await memories.get_many(session, workspace_id, ids)
     count = 0
     for scope, group in groupby(sorted(by_id.values(), key=_owner), key=lambda each: each.scope):
@@ -52,24 +50,20 @@ async def _archive(scope: Scope, ids: Sequence[UUID], res: Resources, request: W
     return len(archived)
 
 
-async def remove_forgotten_entities(
-    workspace_id: UUID, which: AgeingScope, res: Resources, request: WriteContext, *, batch: int
-) -> int:
+async def remove_forgotten_entities(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
     """Removes the next faded entities that no memory, relation or merge names and no caller wrote; returns how many."""
     async with plain_transaction(workspace_id, res, request) as session:
-        gone = await fading.remove_forgotten(session, workspace_id, which, now=res.clock(), batch=batch)
+        gone = await fading.remove_forgotten(session, workspace_id, now=res.clock(), batch=batch)
         if gone:
             await append_audit(session, "delete_entity", Scope(workspace_id), gone, request, res, why="faded")
     return len(gone)
 
 
-async def archive_idle_conversations(
-    workspace_id: UUID, which: AgeingScope, res: Resources, request: WriteContext, *, batch: int
-) -> int:
+async def archive_idle_conversations(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
     """Archives the next idle conversations; returns how many."""
     before = res.clock() - timedelta(days=res.settings.jobs.ageing.conversation_archive_days)
     async with plain_transaction(workspace_id, res, request) as session:
-        idle = await conversations.archive_idle(session, workspace_id, asdict(which), before=before, batch=batch)
+        idle = await conversations.archive_idle(session, workspace_id, before=before, batch=batch)
         if idle:
             scope = Scope(workspace_id)
             await append_audit(session, "archive", scope, idle, request, res, kind="episodic", why="idle")

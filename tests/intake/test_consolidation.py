@@ -38,9 +38,9 @@ async def keep(client: AsyncClient, user_id: str = "alice", **more: Any) -> None
     assert answer.status_code == 201, answer.text
 
 
-async def consolidate(client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, **scope: str) -> int:
+async def consolidate(client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant) -> int:
     """Runs it; returns how many conversations it read."""
-    assert (await client.post("/v1/jobs/consolidate/run", params=scope)).status_code == 202
+    assert (await client.post("/v1/jobs/consolidate/run")).status_code == 202
     assert await work(resources, tables, tenant.workspace_id, "consolidate") == 1
     return await work(resources, tables, tenant.workspace_id, "consolidate")
 
@@ -105,16 +105,6 @@ async def test_a_talk_that_goes_on_is_left_alone(
     await client.post("/v1/jobs/consolidate/run")
     await work(resources, tables, tenant.workspace_id, "consolidate")
     assert await work(resources, tables, tenant.workspace_id, "consolidate") == 0
-
-
-async def test_a_run_can_be_for_one_user(
-    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant
-) -> None:
-    await keep(client)
-    await keep(client, "carol")
-    assert await consolidate(client, resources, tables, tenant, user_id="carol") == 1
-    assert await facts(tables, tenant) == []
-    assert await facts(tables, tenant, "carol") != []
 
 
 async def test_two_runs_at_once_queue_a_conversation_once(

@@ -58,8 +58,8 @@ def on(res: Resources, **passed: float) -> Resources:
     return replace(res, clock=lambda: now)
 
 
-def due(workspace: UUID, name: str, **scope: str) -> Job:
-    return replace(job_for(workspace, None, name), payload={"scope": scope} if scope else {})
+def due(workspace: UUID, name: str) -> Job:
+    return job_for(workspace, None, name)
 
 
 async def test_half_is_left_after_fourteen_days_however_often_it_runs(
@@ -101,17 +101,15 @@ async def test_relevance_fades_by_the_hour_and_small_steps_are_not_written(
     assert memory == after, "the row of the memory is never written"
 
 
-async def test_batches_go_over_all_and_a_scope_over_its_own(
+async def test_batches_go_over_all_of_the_workspace(
     database: Database, res: Resources, workspace: UUID, stranger: Any, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(fading, "BATCH", 2)
     mine = [await remember(database, workspace, f"Boat {number}") for number in range(5)]
     hers = await remember(database, workspace, "A raft", user_id="bob")
     foreign = await remember(database, stranger.workspace_id, "A foreign boat")
-    counts = await ageing.relevance(due(workspace, "relevance", user_id="bob"), on(res, days=1))
-    assert counts == {"seen": 1, "changed": 1}
     counts = await ageing.relevance(due(workspace, "relevance"), on(res, days=1))
-    assert counts == {"seen": 6, "changed": 5}
+    assert counts == {"seen": 6, "changed": 6}
     for each in (*mine, hers):
         assert (await stat(database, workspace, each)).relevance == pytest.approx(0.95)
     assert (await stat(database, stranger.workspace_id, foreign)).relevance == 1.0

@@ -7,7 +7,6 @@ concurrent runs count nothing twice.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from uuid import UUID
 
@@ -41,13 +40,13 @@ BATCH_ROWS = 100
 async def patterns(job: Job, res: Resources) -> Counts:
     """Learns strategies from conversations that are over and not marked yet, and marks them."""
     quiet_since = res.clock() - QUIET
-    ids, context = asdict(workspaces.scope_of(job)), workspaces.context_of(job)
+    context = workspaces.context_of(job)
     seen = learned = 0
     last: UUID | None = FIRST
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
             batch = await tool_patterns.unread(
-                session, job.workspace_id, ids, after=last, quiet_since=quiet_since, batch=BATCH_ROWS
+                session, job.workspace_id, after=last, quiet_since=quiet_since, batch=BATCH_ROWS
             )
         for conversation in batch:
             async with res.db.read(job.workspace_id) as session:
@@ -59,8 +58,6 @@ async def patterns(job: Job, res: Resources) -> Counts:
                 await queue.advance(session, job, seen, seen)
         last = batch[-1].id if len(batch) == BATCH_ROWS else None
     counts = {"conversations": seen, "learned": learned}
-    if any(ids.values()):
-        return counts
     return {**counts, **await _exemplify(job.workspace_id, res, context)}
 
 

@@ -6,7 +6,7 @@ the conversation, waits for uses that are being written, and marks it only if it
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
@@ -34,9 +34,6 @@ UNREAD = text(f"""
         WHERE i.workspace_id = c.workspace_id AND i.conversation_id = c.id
     ) used
     WHERE c.workspace_id = :workspace AND c.id > :after AND NOT c.patterns_extracted
-      AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
-      AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
-      AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
       AND (c.user_id IS NOT NULL OR c.agent_id IS NOT NULL)  -- no strategy is shared
       AND used.at <= :quiet_since AND NOT {OPEN_GOAL}
     ORDER BY c.id LIMIT :batch
@@ -100,15 +97,13 @@ class UnreadConversation:
 async def unread(
     session: Session,
     workspace_id: UUID,
-    ids: Mapping[str, str | None],
     *,
     after: UUID,
     quiet_since: datetime,
     batch: int,
 ) -> list[UnreadConversation]:
-    """The next finished conversations that used tools and were not learned from. `ids`: user_id, agent_id and run_id,
-    each None or the value that the conversation must have."""
-    values = {"workspace": workspace_id, "after": after, "quiet_since": quiet_since, "batch": batch, **ids}
+    """The next finished conversations that used tools and were not learned from."""
+    values = {"workspace": workspace_id, "after": after, "quiet_since": quiet_since, "batch": batch}
     rows = await session.execute(UNREAD, values)
     return [
         UnreadConversation(

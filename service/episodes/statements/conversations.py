@@ -382,19 +382,14 @@ ARCHIVE_IDLE = text("""
     WHERE c.workspace_id = :workspace AND c.id IN (
         SELECT i.id FROM conversation i
         WHERE i.workspace_id = :workspace AND NOT i.archived AND i.updated_at < :before
-          AND (CAST(:user_id AS text) IS NULL OR i.user_id = :user_id)
-          AND (CAST(:agent_id AS text) IS NULL OR i.agent_id = :agent_id)
-          AND (CAST(:run_id AS text) IS NULL OR i.external_id = :run_id)
         ORDER BY i.id LIMIT :batch FOR UPDATE SKIP LOCKED)
     RETURNING c.id
 """).bindparams(bindparam("before", type_=DateTime(timezone=True)))
 
 
-async def archive_idle(
-    session: Session, workspace_id: UUID, ids: Mapping[str, str | None], *, before: datetime, batch: int
-) -> list[UUID]:
-    """Archives conversations that did not change since `before`; `ids`: only those with this user, agent and run."""
-    values = {"workspace": workspace_id, **ids, "before": before, "batch": batch}
+async def archive_idle(session: Session, workspace_id: UUID, *, before: datetime, batch: int) -> list[UUID]:
+    """Archives conversations that did not change since `before`."""
+    values = {"workspace": workspace_id, "before": before, "batch": batch}
     return list(await session.scalars(ARCHIVE_IDLE, values))
 
 

@@ -6,7 +6,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from datetime import timedelta
 from typing import Any
@@ -34,9 +33,6 @@ UNREAD = text("""
     ) said
     WHERE c.workspace_id = :workspace AND c.id > :after AND c.consolidated_at IS NULL AND NOT c.archived
       AND (c.user_id IS NOT NULL OR c.agent_id IS NOT NULL)  -- nobody's facts would be everybody's
-      AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
-      AND (CAST(:agent_id AS text) IS NULL OR c.agent_id = :agent_id)
-      AND (CAST(:run_id AS text) IS NULL OR c.external_id = :run_id)
       AND said.at <= now() - :quiet
       AND (:kept OR NOT EXISTS (
           SELECT FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
@@ -61,17 +57,16 @@ class UnreadTurns:
 async def find(
     session: Session,
     workspace_id: UUID,
-    owner: Mapping[str, str | None],
     *,
     after: UUID,
     quiet: timedelta,
     kept: bool,
     batch: int,
 ) -> list[UnreadTurns]:
-    """At most `batch` conversations after the id `after`; `owner`: user_id, agent_id and run_id, None for any; `quiet`:
-    since their last turn was stored; `kept`: also messages that are stored verbatim as memories. A conversation with a
-    job is skipped, even if that job is dead, because a person has to decide about it. A concurrent run waits until the
-    transaction ends, and then sees its jobs."""
+    """At most `batch` conversations after the id `after`; `quiet`: since their last turn was stored; `kept`: also
+    messages that are stored verbatim as memories. A conversation with a job is skipped, even if that job is dead,
+    because a person has to decide about it. A concurrent run waits until the transaction ends, and then sees its
+    jobs."""
     await session.execute(LOCK, {"workspace": str(workspace_id)})
     values: dict[str, Any] = {
         "workspace": workspace_id,
@@ -79,7 +74,6 @@ async def find(
         "quiet": quiet,
         "kept": kept,
         "batch": batch,
-        **owner,
     }
     rows = await direct.fetch(session, UNREAD, values)
     return [

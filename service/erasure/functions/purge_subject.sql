@@ -300,10 +300,10 @@ BEGIN
       AND (j.memory_id = ANY (memory_ids)
            OR j.payload ->> 'operation_id' = ANY (operation_ids::text[])
            OR j.payload ->> 'conversation_id' = ANY (conversation_ids::text[])
-           OR (of_memories IS NULL AND (j.payload ? 'scope' OR of_channel IS NULL AND j.wall IS NOT NULL)
-               AND (of_user IS NULL OR coalesce(j.payload -> 'scope', j.wall) ->> 'user_id' = of_user)
-               AND (of_agent IS NULL OR coalesce(j.payload -> 'scope', j.wall) ->> 'agent_id' = of_agent)
-               AND (of_run IS NULL OR coalesce(j.payload -> 'scope', j.wall) ->> 'run_id' = of_run)));
+           OR (of_memories IS NULL AND of_channel IS NULL
+               AND (of_user IS NULL OR j.wall ->> 'user_id' = of_user)
+               AND (of_agent IS NULL OR j.wall ->> 'agent_id' = of_agent)
+               AND (of_run IS NULL OR j.wall ->> 'run_id' = of_run)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'operation';

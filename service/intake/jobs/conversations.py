@@ -10,7 +10,6 @@ erased in the meantime leave nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -133,16 +132,14 @@ async def _curate_once(job: Job, wanted: ConversationDraft, res: Resources, key:
 
 
 async def _queue(job: Job, res: Resources) -> Counts:
-    """A job for each conversation of the run's scope that is quiet and has unread turns."""
+    """A job for each conversation of the workspace that is quiet and has unread turns."""
     own = await workspaces.with_own_settings(job, res)
-    owner, queued = asdict(workspaces.scope_of(job)), 0
-    kept, batch = job.payload.get("by") != "schedule", BATCH_SIZE  # infer=false: no facts unless somebody asks for them
+    queued, batch = 0, BATCH_SIZE
+    kept = job.payload.get("by") != "schedule"  # infer=false: no facts unless somebody asks for them
     last: UUID | None = NIL_WORKSPACE
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:
-            unread_turns = await unread.find(
-                session, job.workspace_id, owner, after=last, quiet=QUIET, kept=kept, batch=batch
-            )
+            unread_turns = await unread.find(session, job.workspace_id, after=last, quiet=QUIET, kept=kept, batch=batch)
             await queue.enqueue(session, job.workspace_id, [_job_of(unread_turn, own) for unread_turn in unread_turns])
             queued += len(unread_turns)
         last = unread_turns[-1].conversation_id if len(unread_turns) == batch else None

@@ -15,7 +15,7 @@ from pydantic import Field
 
 from service.domain.job import JobName, JobState
 from service.http import cursors, errors
-from service.http.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId
+from service.http.deps import CallerOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
@@ -172,20 +172,11 @@ async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
 
 
 @router.post("/{name}/run", summary="Run a job now", status_code=202, responses=errors.keyed(400))
-async def run_job(
-    name: Named,
-    of: Whose,
-    res: ResourcesOf,
-    write: UnkeyedOf,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-) -> JobItem:
+async def run_job(name: Named, of: Whose, res: ResourcesOf, write: UnkeyedOf) -> JobItem:
     """Runs ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote`, `patterns` or `consolidate` for the
-    workspace or for the given ids; needs the right `admin`. With `system`, runs a scheduled job of the whole service;
-    needs `operator`. If the job is already queued, that one is returned. Other jobs are triggered by writes only."""
-    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-    return JobItem.describing(await jobs.run(of, name, ids, res, write))
+    workspace; needs the right `admin`. With `system`, runs a scheduled job of the whole service; needs `operator`. If
+    the job is already queued, that one is returned. Other jobs are triggered by writes only."""
+    return JobItem.describing(await jobs.run(of, name, res, write))
 
 
 @router.post("/retry", summary="Retry several jobs now", responses=errors.keyed(400))

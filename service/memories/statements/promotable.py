@@ -5,9 +5,8 @@ The figures are in memory_stat, so noting them never writes a row of `memory`.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from datetime import datetime
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
@@ -17,7 +16,6 @@ from service.domain.ageing import Promoting
 from service.postgres.engine import Session
 
 FIRST = UUID(int=0)
-ANYBODY: Mapping[str, str | None] = MappingProxyType(dict.fromkeys(("user_id", "agent_id", "run_id")))
 
 MAX_SESSIONS = 16
 """Sessions that repeated a memory; more are not noted."""
@@ -44,9 +42,7 @@ WORTHY = text(f"""
       AND NOT m.archived AND (m.expires_at IS NULL OR m.expires_at > :now)
       AND (m.t_invalid IS NULL OR m.t_invalid > :now) AND (m.valid_until IS NULL OR m.valid_until > :now)
       AND coalesce(s.confidence, m.fact_confidence, m.type_confidence) >= :min_confidence
-      AND (CAST(:only AS uuid) IS NULL OR m.id = :only) AND (CAST(:user_id AS text) IS NULL OR m.user_id = :user_id)
-      AND (CAST(:agent_id AS text) IS NULL OR m.agent_id = :agent_id)
-      AND (CAST(:run_id AS text) IS NULL OR m.run_id = :run_id)
+      AND (CAST(:only AS uuid) IS NULL OR m.id = :only)
       AND NOT EXISTS (SELECT FROM api_key k WHERE k.workspace_id = m.workspace_id AND k.revoked_at IS NULL
                       AND m.channel = ANY (k.channels))
       AND ({SEEN_IN}) >= :min_conversations
@@ -100,24 +96,20 @@ async def worthy(
     session: Session,
     workspace_id: UUID,
     rules: Promoting,
-    ids: Mapping[str, str | None] = ANYBODY,
     *,
     after: UUID = FIRST,
     now: datetime,
     batch: int,
     only: UUID | None = None,
 ) -> Sequence[UUID]:
-    """The next memories after `after` that meet all thresholds, by ascending id; with `only`, this memory if it does.
-    `ids`: user_id, agent_id and run_id, each None or the required value."""
+    """The next memories after `after` that meet all thresholds, by ascending id; with `only`, this memory if it
+    does."""
     values: dict[str, Any] = {
         "workspace": workspace_id,
         "after": after,
         "now": now,
         "batch": batch,
         "only": only,
-        **ids,
-    }
-    values |= {
         "min_confidence": rules.min_confidence,
         "min_access_count": rules.min_access_count,
         "min_conversations": rules.min_conversations,

@@ -52,7 +52,7 @@ async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, res: Resour
     """Calls the verb until a batch is not full; returns the total."""
     total, done = 0, BATCH_ROWS
     while done == BATCH_ROWS:
-        done = await verb(job.workspace_id, workspaces.scope_of(job), res, workspaces.context_of(job), batch=BATCH_ROWS)
+        done = await verb(job.workspace_id, res, workspaces.context_of(job), batch=BATCH_ROWS)
         total += done
     return total
 
@@ -67,23 +67,21 @@ async def archive(job: Job, res: Resources) -> Counts:
     archived = 0
     last: UUID | None = FIRST
     while last is not None:
-        count, last = await archive_faded(
-            job.workspace_id, workspaces.scope_of(job), last, res, workspaces.context_of(job)
-        )
+        count, last = await archive_faded(job.workspace_id, last, res, workspaces.context_of(job))
         archived += count
     return {"archived": archived}
 
 
 async def _age(job: Job, statement: TextClause, res: Resources, *, entities: bool = False) -> Mapping[str, int]:
     """Goes over all rows of the workspace, a batch and a transaction at a time."""
-    workspace_id, scope, now, rules = job.workspace_id, workspaces.scope_of(job), res.clock(), res.settings.jobs.ageing
+    workspace_id, now, rules = job.workspace_id, res.clock(), res.settings.jobs.ageing
     async with res.db.read(workspace_id) as session:
         total = await fading.count(session, workspace_id, entities=entities)
     seen = changed = 0
     last: UUID | None = FIRST
     while last is not None:
         async with res.db.begin(workspace_id) as session:
-            batch = await fading.age(session, workspace_id, statement, rules, scope, now=now, after=last)
+            batch = await fading.age(session, workspace_id, statement, rules, now=now, after=last)
             seen, changed, last = seen + batch.seen, changed + batch.changed, batch.last
             await queue.advance(session, job, seen, total)
     return {"seen": seen, "changed": changed}

@@ -7,7 +7,6 @@ so interrupted, repeated or concurrent runs promote nothing twice.
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from uuid import UUID
 
 from service.access import workspaces
@@ -24,7 +23,7 @@ BATCH = 100
 
 async def promote(job: Job, res: Resources) -> Counts:
     """Promotes memories that meet the workspace's thresholds to `_global`."""
-    ids, context = asdict(workspaces.scope_of(job)), workspaces.context_of(job)
+    context = workspaces.context_of(job)
     archived = await _archive_outdated(job.workspace_id, res, context)
     seen = promoted = 0
     last: UUID | None = FIRST
@@ -34,7 +33,6 @@ async def promote(job: Job, res: Resources) -> Counts:
                 session,
                 job.workspace_id,
                 res.settings.jobs.promoting,
-                ids,
                 after=last,
                 now=res.clock(),
                 batch=BATCH,

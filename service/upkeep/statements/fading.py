@@ -17,7 +17,7 @@ from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
-from service.domain.ageing import INFERRED_AT_MOST, Ageing, AgeingScope
+from service.domain.ageing import INFERRED_AT_MOST, Ageing
 from service.postgres.engine import Session
 
 BATCH = 5_000
@@ -29,14 +29,6 @@ FORGET_BELOW = 0.05  # relevance after 58 days without use
 ENTITY_MIN_SALIENCE, ENTITY_IDLE_DAYS = 0.1, 30.0  # an entity below, and unused for so long, is removed
 MOST = 100.0  # exp(-100) is nothing; further out Postgres reports an underflow
 
-IN_SCOPE = """
-    (NOT CAST(:scoped AS boolean) OR EXISTS (
-        SELECT FROM memory m WHERE m.workspace_id = s.workspace_id AND m.id = s.memory_id
-          AND (CAST(:user_id AS text) IS NULL OR m.user_id = :user_id)
-          AND (CAST(:agent_id AS text) IS NULL OR m.agent_id = :agent_id)
-          AND (CAST(:run_id AS text) IS NULL OR m.run_id = :run_id)))
-"""
-
 SINCE = "greatest(s.last_accessed, s.confirmed_at)"
 """When a memory starts to age: at its last use, or when it was last said again."""
 
@@ -47,7 +39,7 @@ def _statement(
     rows: str,
     *,
     old: str,
-    where: str = IN_SCOPE,
+    where: str = "true",
     table: str = "memory_stat",
     key: str = "memory_id",
 ) -> TextClause:
@@ -107,17 +99,15 @@ CONFIDENCE = _statement(
     CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch', CAST(:now AS timestamptz))
         - date_part('epoch', greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed""",
     old="coalesce(s.confidence, s.base_confidence)",
-    where=f"s.base_confidence <= :inferred_at_most AND {IN_SCOPE}",
+    where="s.base_confidence <= :inferred_at_most",
 )
 
-# In a user's scope, the user's entities; they have neither agent nor run.
 ENTITY_SALIENCE = _statement(
     "salience = unlocked.fresh",
     SALIENCE,
     f"""entity s CROSS JOIN LATERAL
         (SELECT {DAYS.format(since="coalesce(s.last_accessed, s.first_seen)")} AS days) passed""",
     old="s.salience",
-    where="(NOT CAST(:scoped AS boolean) OR s.user_id = :user_id)",
     table="entity",
     key="id",
 )
@@ -131,12 +121,12 @@ STALE = _statement(
     old="CAST(s.stale_at IS NOT NULL AS integer)",
 )
 
-FADED = text(f"""
+FADED = text("""
     SELECT s.memory_id FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
     WHERE s.workspace_id = :workspace AND s.memory_id > :after AND s.relevance < :forget_below
-      AND NOT m.archived AND m.version_of IS NULL AND m.review_status IS NULL AND {IN_SCOPE}
+      AND NOT m.archived AND m.version_of IS NULL AND m.review_status IS NULL
     ORDER BY s.memory_id LIMIT :batch
-""")  # noqa: S608 - our own parts
+""")
 
 # Entities that a caller wrote stay, and so do those named by a memory, a relation or a merge.
 REMOVE_FORGOTTEN = text("""
@@ -148,7 +138,6 @@ REMOVE_FORGOTTEN = text("""
           AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = e.workspace_id AND g.source_id = e.id)
           AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = e.workspace_id AND g.target_id = e.id)
           AND NOT EXISTS (SELECT FROM entity_merge w WHERE w.workspace_id = e.workspace_id AND w.entity_id = e.id)
-          AND (NOT CAST(:scoped AS boolean) OR e.user_id = :user_id)
         ORDER BY e.id LIMIT :batch FOR UPDATE SKIP LOCKED
     ) gone
     WHERE e.workspace_id = :workspace AND e.id = gone.id RETURNING e.id
@@ -172,7 +161,6 @@ async def age(
     workspace_id: UUID,
     statement: TextClause,
     rules: Ageing,
-    scope: AgeingScope,
     *,
     now: datetime,
     after: UUID,
@@ -185,24 +173,19 @@ async def age(
         "batch": BATCH,
         "stale_days": rules.stale_after_days,
         "inferred_at_most": INFERRED_AT_MOST,
-        **scope.values,
     }
     wanted = statement.compile().params.keys()
     row = (await session.execute(statement, {name: known[name] for name in wanted})).one()
     return AgedBatch(row.seen, row.last if row.seen == BATCH else None, row.changed)
 
 
-async def list_faded(
-    session: Session, workspace_id: UUID, scope: AgeingScope, *, after: UUID, batch: int
-) -> list[UUID]:
+async def list_faded(session: Session, workspace_id: UUID, *, after: UUID, batch: int) -> list[UUID]:
     """Live memories whose relevance is below the threshold, in the order of their ids."""
     values = {"workspace": workspace_id, "forget_below": FORGET_BELOW, "after": after, "batch": batch}
-    return list(await session.scalars(FADED, values | dict(scope.values)))
+    return list(await session.scalars(FADED, values))
 
 
-async def remove_forgotten(
-    session: Session, workspace_id: UUID, scope: AgeingScope, *, now: datetime, batch: int
-) -> list[UUID]:
+async def remove_forgotten(session: Session, workspace_id: UUID, *, now: datetime, batch: int) -> list[UUID]:
     """Removes entities that were found by rules or a model, have faded, are unused and named by nothing; returns their
     ids."""
     values = {
@@ -211,8 +194,6 @@ async def remove_forgotten(
         "min_salience": ENTITY_MIN_SALIENCE,
         "idle": ENTITY_IDLE_DAYS,
         "batch": batch,
-        "scoped": scope.values["scoped"],
-        "user_id": scope.user_id,
     }
     return list(await session.scalars(REMOVE_FORGOTTEN, values))
 
