@@ -1,1 +1,1 @@
-"""Keys, tokens, budgets and the audit log."""
+"""Keys, tokens and the audit log."""

@@ -51,18 +51,6 @@ CREATE TABLE token_secret (
     created_at timestamptz NOT NULL DEFAULT now()
 );
 
--- A token bucket of a unit. `subject` is a key, or the workspace for all of its keys; `granted`: number taken last.
--- UNLOGGED: taking a token writes no WAL.
-CREATE UNLOGGED TABLE budget (
-    workspace_id uuid NOT NULL,
-    subject uuid NOT NULL,
-    unit text NOT NULL,
-    tokens double precision NOT NULL,
-    granted double precision NOT NULL,
-    refilled_at timestamptz NOT NULL,
-    CONSTRAINT pk_budget PRIMARY KEY (workspace_id, subject, unit)
-);
-
 -- What a workspace spent on the language model on a day in UTC. `held`: calls in progress, by id, as [tokens, end].
 -- An entry past its end, in seconds since 1970, was left by a process that died, and no longer counts.
 CREATE TABLE model_day (

@@ -11,7 +11,6 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 
 from service import __version__
-from service.access.budgets import Budgets
 from service.access.token_signing import TokenSigner
 from service.access.write_behind import KeyUses, ReadLog, UseCounter, in_background
 from service.app import openapi
@@ -27,6 +26,7 @@ from service.feed.routes.change_stream import OpenStreams
 from service.graph.routes import entities, entity_graph
 from service.http import answer_headers, errors, writes
 from service.http.admission import Admission
+from service.http.buckets import RequestBudgets
 from service.http.deps import KeyRing
 from service.http.middleware import RequestMiddleware
 from service.intake.routes import operations, store
@@ -119,7 +119,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.tokens = TokenSigner(resources.db, endpoints.secret(settings.server.token_secret))
             app.state.streams = OpenStreams()
             app.state.mcp_positions = {}
-            app.state.budgets = Budgets(resources.db)
+            app.state.budgets = RequestBudgets()
             app.state.keys = KeyRing(resources.db, failed_per_min=FAILED_KEYS_PER_MIN)
             app.state.probe = health.Probe(resources.db)
             app.state.scrape = Scrape(resources)

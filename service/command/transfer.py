@@ -34,7 +34,6 @@ LEFT_OUT: Mapping[str, str] = {
     "webhook": "has a secret, and its receiver would get changes from two services",
     "webhook_delivery": "belongs to its webhook",
     "job_run": "tells when jobs ran at the place where they ran",
-    "budget": "what is left of a minute's requests",
     "model_day": "what was spent at the old place",
     "llm_cache": "answers that can be asked for again",
     "embedding_cache": "vectors that can be made again",

@@ -1,7 +1,8 @@
-"""Token buckets of this process."""
+"""Token buckets of this process: requests of keys and workspaces, and wrong keys."""
 
 from __future__ import annotations
 
+import math
 import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
@@ -9,7 +10,15 @@ from ipaddress import IPv6Address, ip_address
 
 from starlette.types import Scope
 
+from service.domain.access import Caller
+from service.domain.errors import RateLimited
+from service.domain.model_budget import lower
+from service.kit.settings import GRANTED, Settings
+
 REMEMBERED = 10_000
+
+BURST_S = 10.0
+"""The budget of this many seconds may be spent at once: clients work in bursts."""
 
 
 class Buckets:
@@ -37,6 +46,33 @@ class Buckets:
         now = self._clock()
         left, at = self._left.get(owner, (float(burst), now))
         return min(float(burst), left + (now - at) * per_s)
+
+
+class RequestBudgets:
+    """Limits the requests of keys and workspaces in this process."""
+
+    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+        self._buckets = Buckets(clock)
+
+    def spend(self, caller: Caller, settings: Settings) -> None:
+        """Counts a request. Raises RateLimited if a budget is used up, and then counts for none. `settings`: of the
+        service."""
+        per_s = {"key": _of_key(caller, settings), "workspace": settings.server.workspace_requests_per_s}
+        owners = {"key": caller.key_id, "workspace": caller.workspace_id}
+        in_force = [(whose, rate, max(1, int(rate * BURST_S))) for whose, rate in per_s.items() if rate > 0]
+        for whose, rate, burst in in_force:
+            if (wait_s := self._buckets.wait_s(owners[whose], per_s=rate, burst=burst)) > 0:
+                detail = f"The budget of the {whose} is used up: {rate:g} requests a second, {burst} at once."
+                raise RateLimited(detail, retry_after_s=math.ceil(wait_s))
+        for whose, rate, burst in in_force:
+            self._buckets.take(owners[whose], per_s=rate, burst=burst)
+
+
+def _of_key(caller: Caller, settings: Settings) -> float:
+    """Requests a second of the key; 0 is no limit. A workspace may set a lower one for its keys."""
+    own, name = caller.settings, "key_requests_per_s"
+    granted = own.get(GRANTED) or {}
+    return lower(own.get(name), granted.get(name, settings.server.key_requests_per_s)) or 0.0
 
 
 class FailedAttempts:

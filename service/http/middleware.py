@@ -18,7 +18,6 @@ from starlette.routing import Match
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from uuid_utils.compat import uuid7
 
-from service.access.budgets import of_request, rate_headers
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.sizes import MAX_BODY_BYTES
@@ -131,8 +130,7 @@ class RequestMiddleware:
         announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
         self._limits.check(announced)
         size = self._limits.max_bytes if announced is None else announced
-        if costs := of_request(request.app.state.resources.settings, caller):
-            await request.app.state.budgets.spend(request.scope, workspace, costs)
+        request.app.state.budgets.spend(caller, request.app.state.resources.settings)
         with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""
             answer.body_unread = answer.body_unread and announced == 0
@@ -149,8 +147,7 @@ class RequestMiddleware:
 
 
 class _Answer:
-    """The response, with the request id and remaining budgets. The connection is closed after it if much of the body is
-    still unread."""
+    """The response, with the request id. The connection is closed after it if much of the body is still unread."""
 
     def __init__(self, scope: Scope, send: Send, *, body_unread: bool) -> None:
         self._scope = scope
@@ -174,7 +171,6 @@ class _Answer:
             self.begun, self.status = True, message["status"]
             headers = message.setdefault("headers", [])
             headers.append((b"x-request-id", self._scope["state"]["request_id"].encode()))
-            headers.extend(rate_headers(self._scope))
             headers.extend(replica_reads.headers(self._scope))
             if self.body_unread:
                 headers.append((b"connection", b"close"))

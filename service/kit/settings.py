@@ -178,8 +178,8 @@ class ServerSettings(_Group):
     bootstrap_api_key: FirstSecret | None = None  # created once, with every right; revoking it lasts
     token_secret: SecretStr | None = Field(default=None, min_length=32)  # signs tokens; None: one kept in the database
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
-    key_requests_per_s: float = Field(default=0.0, ge=0)  # of each key, over all processes; 0: no limit
-    workspace_requests_per_s: float = Field(default=0.0, ge=0)  # of all keys of a workspace together; 0: no limit
+    key_requests_per_s: float = Field(default=0.0, ge=0)  # of each key, in each process; 0: no limit
+    workspace_requests_per_s: float = Field(default=0.0, ge=0)  # of all its keys together, likewise
     request_deadline_s: float = Field(default=24.0, gt=0, le=600)  # then 503 if nothing was written; clients wait 25 s
     trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
     webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too, between commas

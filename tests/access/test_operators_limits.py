@@ -11,7 +11,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.access import budgets
+from service.http import buckets
 from service.kit.settings import LIMITS, PER_WORKSPACE
 from service.memories import forget
 from service.postgres.engine import Database
@@ -84,7 +84,7 @@ async def test_an_operator_raises_a_limit_and_an_admin_lowers_it_again(resources
 async def test_a_key_keeps_the_pace_of_the_service(
     resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(budgets, "BURST_S", 60.0)
+    monkeypatch.setattr(buckets, "BURST_S", 60.0)
     async with workspace(resources, tenant, key_requests_per_s=0.05) as (_, admin):
         await set_own(admin, key_requests_per_s=1_000)
         assert [(await admin.get("/v1/whoami")).status_code for _ in range(4)] == [200, 200, 429, 429]

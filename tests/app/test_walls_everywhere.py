@@ -33,7 +33,6 @@ RIGHTS = ["memory:read", "memory:write", "memory:delete", "memory:purge", "memor
 NOT_HIS = frozenset(
     {
         "api_key",
-        "budget",
         "erased_memory",
         "model_day",
         "tool",
@@ -44,7 +43,7 @@ NOT_HIS = frozenset(
         "workspace",
     }
 )
-"""Tables of the workspace, not of Bob: keys, budgets, totals of tools, caches."""
+"""Tables of the workspace, not of Bob: keys, totals of tools, caches."""
 
 KIND_OF_PATH = {
     "memories": "memory",

@@ -170,7 +170,6 @@ async def test_another_dimension_can_be_chosen(owner_url: str, dimension: int) -
 RIGHTS = {
     "api_key": "INSERT,SELECT",
     "audit_log": "INSERT,SELECT",
-    "budget": "DELETE,INSERT,SELECT,UPDATE",
     "model_day": "DELETE,INSERT,SELECT,UPDATE",
     "conversation": "DELETE,INSERT,SELECT,UPDATE",
     "conversation_log": "INSERT,SELECT",

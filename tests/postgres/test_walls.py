@@ -51,7 +51,6 @@ OPEN = {"embedding_cache", "embedding_generation", "llm_cache"}  # nothing in th
 CLOSED = {
     "alembic_version",
     "api_key",
-    "budget",
     "erased_memory",
     "model_day",
     "job_run",

@@ -1,1 +1,1 @@
-"""Statements on keys, budgets and the audit log."""
+"""Statements on keys and the audit log."""

@@ -7,7 +7,7 @@ GRANT SELECT, INSERT, UPDATE, DELETE ON
     entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
     goal, goal_edge, goal_memory, goal_vector,
     strategy, strategy_conversation, strategy_vector,
-    decision, review, job, operation, idempotency, llm_cache, embedding_cache, budget, model_day,
+    decision, review, job, operation, idempotency, llm_cache, embedding_cache, model_day,
     webhook, webhook_delivery
     TO loxodon_app;
 
