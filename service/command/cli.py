@@ -43,7 +43,6 @@ def main(
 
 @app.command()
 def run(
-    reload: Annotated[bool, typer.Option("--reload", help="Restart the API when a source file changes.")] = False,
     parent: Annotated[int, typer.Option(hidden=True, help="Stop when this process dies: make, killed with -9.")] = 0,
 ) -> None:
     """Start everything on this machine: Postgres, migrations, a first key, API and worker."""
@@ -53,7 +52,7 @@ def run(
         parent_death.arm(signal.SIGTERM, parent)
     try:
         with errors_in_a_sentence():
-            raise typer.Exit(run.run(warn(settings(serving=True)), reload=reload))
+            raise typer.Exit(run.run(warn(settings(serving=True))))
     except typer.Exit as ended:
         if parent and ended.exit_code:
             os.kill(os.getppid(), signal.SIGPIPE)  # so that make ends without printing an error after ours
@@ -64,7 +63,6 @@ def run(
 def api(
     fd: Annotated[int | None, typer.Option(hidden=True, help="A listening socket to take over.")] = None,
     gate: Annotated[int | None, typer.Option(hidden=True, help="A pipe to wait at.")] = None,
-    reload: Annotated[bool, typer.Option("--reload", help="Restart when a source file changes.")] = False,
 ) -> None:
     """Serve the REST API on LOXODON_HOST and LOXODON_PORT."""
     _without_rich()
@@ -74,7 +72,7 @@ def api(
         chosen = settings(serving=True)
         if gate is None:  # else the supervisor has
             warn(chosen)
-        raise typer.Exit(serve(chosen, fd=fd, gate=gate, reload=reload))
+        raise typer.Exit(serve(chosen, fd=fd, gate=gate))
 
 
 @app.command()

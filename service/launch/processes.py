@@ -23,7 +23,7 @@ MAX_CONNECTIONS = 800
 """Connections with a request and a good key in one process; each costs some 50 kB, more get 503."""
 
 
-def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None, reload: bool = False) -> int:
+def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None) -> int:
     """Serves until SIGTERM; running requests may end, at most until their deadline. Returns the exit code.
 
     `fd`: the supervisor's listening socket; None binds one. `gate`: a pipe that the supervisor closes when the
@@ -39,7 +39,6 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
     note = asyncio.run(preflight(settings))
     if note is not None:
         print(f"\nloxodon: {note}\n", file=sys.stderr, flush=True)
-    host, port = settings.server.host, settings.server.port
     options: dict[str, Any] = {
         "factory": True,
         "access_log": False,  # it would print ?q= and ?api_key=
@@ -51,11 +50,8 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None,
         "forwarded_allow_ips": settings.server.trusted_proxies,
         "timeout_graceful_shutdown": int(settings.server.request_deadline_s) + DRAIN_MARGIN_S,
     }
-    if reload:
-        where = {"fd": fd} if fd is not None else {"host": host, "port": port}
-        uvicorn.run(APP, reload=True, reload_dirs=["service"], **where, **options)
-        return 0
-    listening = socket.socket(fileno=fd) if fd is not None else listener.listen(host, port)
+    address = settings.server.host, settings.server.port
+    listening = socket.socket(fileno=fd) if fd is not None else listener.listen(*address)
 
     class DrainingServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:

@@ -51,7 +51,7 @@ MIGRATE_ONLY = ("LOXODON_BOOTSTRAP_API_KEY", "AUTOMEM_API_TOKEN", "LOXODON_OWNER
 WORKER_ONLY = ("LOXODON_WORKER_DATABASE_URL",)
 
 
-def run(settings: Settings, *, reload: bool = False) -> int:
+def run(settings: Settings) -> int:
     """Runs until a stop signal, then returns 0. Raises LaunchError when it cannot start or cannot go on."""
     _check_installed(settings)
     folder = settings.server.data_dir.absolute()
@@ -63,7 +63,7 @@ def run(settings: Settings, *, reload: bool = False) -> int:
         with listener.listen(
             settings.server.host, settings.server.port, patience_s=TAKEOVER_PATIENCE_S if crashed else 0.0
         ) as api_socket:
-            return _Launcher(settings, folder, ownership, api_socket, reload=reload).go()
+            return _Launcher(settings, folder, ownership, api_socket).go()
     finally:
         ownership.release()
 
@@ -71,14 +71,11 @@ def run(settings: Settings, *, reload: bool = False) -> int:
 class _Launcher:
     """One start, from the bound port to the last process stopped."""
 
-    def __init__(
-        self, settings: Settings, folder: Path, ownership: Ownership, api_socket: socket.socket, *, reload: bool
-    ) -> None:
+    def __init__(self, settings: Settings, folder: Path, ownership: Ownership, api_socket: socket.socket) -> None:
         self._settings = settings
         self._folder = folder
         self._ownership = ownership
         self._socket = api_socket
-        self._reload = reload
         self._url = listener.reachable_url(settings.server.host, settings.server.port)
         self._supervisor = Supervisor(stop_order=STOP_ORDER, say=say)
 
@@ -135,7 +132,7 @@ class _Launcher:
         """The API imports its modules within the block and serves after it (see processes.serve)."""
         reading, writing = os.pipe()
         descriptor = self._socket.fileno()
-        words = ["api", "--fd", str(descriptor), "--gate", str(reading), *(["--reload"] if self._reload else [])]
+        words = ["api", "--fd", str(descriptor), "--gate", str(reading)]
         limit_s = self._settings.server.request_deadline_s + 2 * DRAIN_MARGIN_S
         try:
             kept = without(env, MIGRATE_ONLY + WORKER_ONLY)
