@@ -15,16 +15,13 @@ CITUS_TESTS ?= tests/postgres/test_citus.py tests/intake/test_store.py tests/mem
 	tests/erasure/test_delete.py tests/search/routes tests/queue tests/app/test_health.py tests/app/test_readiness.py
 
 .DEFAULT_GOAL := help
-.PHONY: help run up dev worker test test-thorough test-pg16 test-citus test-pooler test-replicas failover golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling previous fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
+.PHONY: help run up worker test test-thorough test-pg16 test-citus test-pooler test-replicas failover golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
 
 help: ## this list
 	@sed -n 's/^\([a-z0-9-]*\):[^#]*## \(.*\)/  make \1|\2/p' Makefile | awk -F'|' '{ printf "%-25s %s\n", $$1, $$2 }'
 
 run: install ## start everything on this machine: Postgres, schema, first key, API, worker
 	@exec $(IN) -m service run --parent $$PPID
-
-dev: install ## like run; the API restarts when a source file changes
-	@exec $(IN) -m service run --reload --parent $$PPID
 
 up: build/compose.env ## start everything in containers (needs docker)
 	@sed -n 's/^LOXODON_BOOTSTRAP_API_KEY=/API key: /p' build/compose.env
@@ -152,10 +149,6 @@ render: install-dev ## render deploy/kubernetes to build/kubernetes and validate
 
 image-steps: install-dev ## do what the Dockerfile does in a clean folder, and run its parts there (Linux, as root)
 	@$(IN) -m tests.deploy.image
-
-previous: install-dev ## tests of an earlier release on the schema of today: make previous FROM=v0.1.0 TESTS=tests/worker
-	@test -n "$(FROM)" || { echo 'Name the release: make previous FROM=v0.1.0'; false; } $(OR_END)
-	@$(IN) -m bench.previous "$(FROM)" $(TESTS)
 
 python:
 	@test -n "$(PYTHON)" || { echo 'Loxodon needs Python 3.11, 3.12 or 3.13. Found: none of them as python3, python3.13,'; \

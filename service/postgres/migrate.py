@@ -35,36 +35,6 @@ def script(sql: str) -> None:
     raw.run_async(lambda connection: connection.execute(rendered))  # type: ignore[union-attr]
 
 
-def build_index(name: str, table: str, definition: str, *, unique: bool = False) -> None:
-    """Builds an index while the table is written: `build_index("ix_goal_due", "goal", "(workspace_id, due_at)")`. Of a
-    partitioned table each partition gets one, which then make up that of the table. What an attempt that was cut off
-    has left is built again; run again, it changes nothing. Runs outside a transaction, and commits what came before: a
-    migration that builds indexes does nothing else."""
-    kind = "UNIQUE INDEX" if unique else "INDEX"
-    with op.get_context().autocommit_block():
-        partitions = list(op.get_bind().scalars(LEAVES, {"table": table}))
-        if not partitions:
-            _build_one(kind, name, table, definition)
-            return
-        op.execute(f"CREATE {kind} IF NOT EXISTS {name} ON ONLY {table} {definition}")
-        for partition in partitions:
-            own = f"{partition}_{name}"[:63]
-            _build_one(kind, own, partition, definition)
-            op.execute(f"ALTER INDEX {name} ATTACH PARTITION {own}")
-
-
-def _build_one(kind: str, name: str, table: str, definition: str) -> None:
-    valid = op.get_bind().scalar(IS_VALID, {"name": name})
-    if valid is False:
-        op.execute(f"DROP INDEX CONCURRENTLY {name}")
-    if not valid:
-        op.execute(f"CREATE {kind} CONCURRENTLY {name} ON {table} {definition}")
-
-
-LEAVES = text(
-    "SELECT relid::regclass::text FROM pg_partition_tree(CAST(:table AS regclass)) WHERE isleaf AND level > 0"
-)
-IS_VALID = text("SELECT i.indisvalid FROM pg_index i WHERE i.indexrelid = to_regclass(:name)")
 TRY_LOCK = text("SELECT pg_try_advisory_lock(hashtextextended('loxodon:migrate', 0))")
 LOCK_LOOK_S = 0.2
 
