@@ -10,22 +10,19 @@ from __future__ import annotations
 
 import argparse
 import asyncio
-import math
 import os
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
+from collections.abc import AsyncIterator, Iterator, Sequence
 from contextlib import asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
-from types import MappingProxyType
 from urllib.parse import parse_qs, urlsplit
 
 import asyncpg  # type: ignore[import-untyped]
 
-from bench.clients import LOST, Client
 from bench.superuser import SUPERUSER
 from bench.target import ROOT, Service, children
 from service.launch import accounts, parent_death, sockets
@@ -34,10 +31,7 @@ from service.launch.parent_death import end_with_parent
 from service.launch.postgres import DATABASE, EmbeddedPostgres
 
 SLOT = "loxodon_chaos"
-BACK_S, CAUGHT_UP_S, LAG_SEEN_S = 90.0, 120.0, 30.0
-SCRAPED_S = 6.0
-"""A look at the database serves /metrics for 5 s."""
-HELD_BACK_S = 5.0
+BACK_S, CAUGHT_UP_S = 90.0, 120.0
 
 GONE = (OSError, asyncpg.PostgresError, asyncpg.InterfaceError, TimeoutError)
 """The server is dead, or starting."""
@@ -132,46 +126,6 @@ def _kept_alive(folder: Path) -> Iterator[int]:
     finally:
         process.terminate()
         process.wait(60)
-
-
-async def lag_violations(service: Service, standby: Standby) -> list[str]:
-    """What the service's metrics do not show of the standby, under a load of writes: that it is there and follows, how
-    far it is behind while it replays nothing, and that it catches up. The owner's login is granted the right to see."""
-    await asked(standby.primary, "GRANT pg_read_all_stats TO loxodon_owner")
-    wrong = await _shown(service, "a standby that follows", lambda seen: seen["standbys"] == 1 and seen["lag_s"] < 2)
-    await asked(standby.url, "SELECT pg_wal_replay_pause()")
-    await asyncio.sleep(HELD_BACK_S)
-    behind = "a standby that replays nothing"
-    wrong += await _shown(service, behind, lambda seen: seen["lag_bytes"] > 0 and seen["lag_s"] > HELD_BACK_S / 2)
-    await asked(standby.url, "SELECT pg_wal_replay_resume()")
-    return wrong + await _shown(service, "a standby that caught up", lambda seen: seen["lag_s"] < 2)
-
-
-METRICS: Mapping[str, str] = MappingProxyType(
-    {
-        "loxodon_replication_standbys": "standbys",
-        "loxodon_replication_lag_seconds": "lag_s",
-        "loxodon_replication_lag_bytes": "lag_bytes",
-    }
-)
-
-
-async def _shown(service: Service, what: str, is_it: Callable[[Mapping[str, float]], bool]) -> list[str]:
-    """Nothing, as soon as the metrics show it."""
-    client, deadline, seen = Client(service.url, service.key), time.monotonic() + LAG_SEEN_S, {}
-    while time.monotonic() < deadline:
-        await asyncio.sleep(SCRAPED_S)
-        try:
-            lines = (await client.get("/metrics")).body.decode().splitlines()
-        except LOST:
-            continue
-        found = dict(line.split(" ", 1) for line in lines if line.startswith(tuple(METRICS)))
-        seen = {short: float(found.get(name, math.nan)) for name, short in METRICS.items()}
-        if is_it(seen):
-            await client.close()
-            return []
-    await client.close()
-    return [f"the metrics do not show {what}: {seen}"]
 
 
 def main(words: Sequence[str] | None = None) -> None:

@@ -133,10 +133,9 @@ class LockedOut(StoreUnavailable):
 
 
 class SchemaMismatch(StoreUnavailable):
-    """The schema does not fit the code. `public`: a sentence for everybody, about what to run."""
+    """The schema does not fit the code."""
 
     code = "schema_mismatch"
-    public: str | None = None
 
 
 class OutcomeUnknown(Unavailable):

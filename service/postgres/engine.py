@@ -25,11 +25,7 @@ from sqlalchemy import NullPool, event
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
 
 from service.domain.access import NO_WALL, Wall
-from service.domain.errors import (
-    OutcomeUnknown,
-    SchemaMismatch,
-    StoreUnavailable,
-)
+from service.domain.errors import OutcomeUnknown, StoreUnavailable
 from service.domain.scope import NIL_WORKSPACE
 from service.kit.deadline import NEVER, Deadline
 from service.observability.measured import Timed
@@ -92,13 +88,6 @@ class Access:
     citus: bool = False
 
 
-@dataclass(slots=True)
-class _Shared:
-    """What all views of a database have in common."""
-
-    write_refusal: str | None = None
-
-
 class Database:
     """One pool of connections that serve requests under row-level security, as seen within one wall: each request and
     each job has its own view (`within`)."""
@@ -115,7 +104,6 @@ class Database:
         self.engine = engine
         self.pool = pool
         self._plans = planner
-        self._shared = _Shared()
         self._wall: Wall | None = NO_WALL
         self._deadline = NEVER
         self._position: RequestPosition | None = None
@@ -172,15 +160,6 @@ class Database:
             raise RuntimeError("No wall was chosen: take the resources of the request (deps.ResourcesOf).")
         return self._wall
 
-    @property
-    def write_refusal(self) -> str | None:
-        """A sentence if the schema is newer than this code (readiness.check): then only reads are served."""
-        return self._shared.write_refusal
-
-    @write_refusal.setter
-    def write_refusal(self, sentence: str | None) -> None:
-        self._shared.write_refusal = sentence
-
     @asynccontextmanager
     async def begin(
         self,
@@ -202,8 +181,6 @@ class Database:
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
-        if self.write_refusal is not None:
-            raise SchemaMismatch(self.write_refusal)
         shared = WRITES_SHARED if writes_shared else None
         planner, patience = self._plans.generic if generic_plans else None, GIVES_WAY if gives_way else None
         settings = "; ".join(filter(None, (self._write, planner, patience, shared)))

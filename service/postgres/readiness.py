@@ -1,8 +1,8 @@
 """Checks that this version of the service fits the database, and reads the state of the database.
 
-A migration that expands leaves older code able to read and write, so that a new version replaces an old one while both
-serve. The database says which code may do what (schema_revision()): code that may only read refuses writes, and code
-that cannot read, or is newer than the schema, does not serve (docs/upgrades.md, docs/decisions/028-schema-files.md).
+A migration that expands leaves older code able to work, so that a new version replaces an old one while both serve.
+The database says which code is too old for it (schema_revision()). That code does not serve, nor does code that is
+newer than the schema (docs/upgrades.md, docs/decisions/028-schema-files.md).
 """
 
 from __future__ import annotations
@@ -20,7 +20,7 @@ from service.postgres.engine import NO_SCHEMA, Database, Session
 EXPECTED_REVISION = 1
 """The newest migration in migrations/versions; a test compares them."""
 
-REVISION = text("SELECT revision, oldest_reader, oldest_writer FROM schema_revision()")
+REVISION = text("SELECT revision, oldest_code FROM schema_revision()")
 SERVER = text(
     """
     SELECT split_part(current_setting('server_version'), ' ', 1) AS postgres,
@@ -31,17 +31,15 @@ SERVER = text(
 
 
 BEHIND = "The database's schema is older than this version of the service: run `loxodon migrate`."
-AHEAD = "The database's schema is newer than this version of the service can read: start the newer version."
+AHEAD = "The database's schema is too new for this version of the service: start the newer version."
 
 
 @dataclass(frozen=True, slots=True)
 class SchemaRevision:
-    """The revision of the database's schema, and the oldest revisions of code that can still read it and write to
-    it."""
+    """The revision of the database's schema, and the oldest revision of code that works with it."""
 
     number: int
-    oldest_reader: int
-    oldest_writer: int
+    oldest_code: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,10 +53,9 @@ class DatabaseStatus:
 
 
 async def check(database: Database) -> None:
-    """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached. Where
-    it can only read, `database` refuses writes from now on, and takes them again once the revisions agree."""
+    """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached."""
     async with database.read() as session:
-        await _check(database, session)
+        check_revision(await _revision(session))
 
 
 async def demand_revision(connection: asyncpg.Connection[Any]) -> None:
@@ -77,50 +74,24 @@ async def status(database: Database) -> DatabaseStatus:
     """Checks the database as `check` does, and returns its versions and due jobs. Raises SchemaMismatch or
     StoreUnavailable."""
     async with database.read() as session:
-        revision = await _check(database, session)
-        return DatabaseStatus(revision, *(await session.execute(SERVER)).one())
-
-
-async def _check(database: Database, session: Session) -> int:
-    revision = await _revision(session)
-    database.write_refusal = write_refusal(revision)
-    return revision.number
+        revision = await _revision(session)
+        check_revision(revision)
+        return DatabaseStatus(revision.number, *(await session.execute(SERVER)).one())
 
 
 async def _revision(session: Session) -> SchemaRevision:
     try:
         row = (await session.execute(REVISION)).one_or_none()
     except ProgrammingError as exc:  # the function does not exist
-        raise mismatch(NO_SCHEMA, NO_SCHEMA) from exc
+        raise SchemaMismatch(NO_SCHEMA) from exc
     if row is None:
-        raise mismatch(NO_SCHEMA, NO_SCHEMA)
+        raise SchemaMismatch(NO_SCHEMA)
     return SchemaRevision(*row)
 
 
-def write_refusal(revision: SchemaRevision, expected: int = EXPECTED_REVISION) -> str | None:
-    """Why code of revision `expected` must not write, None when it may. Raises SchemaMismatch when it cannot read."""
-    if revision.number < expected:
-        raise mismatch(
-            f"The database's schema is at revision {revision.number}, this version of the service needs {expected}. "
-            "Run `loxodon migrate` first.",
-            BEHIND,
-        )
-    if revision.oldest_reader > expected:
-        raise mismatch(
-            f"The database's schema is at revision {revision.number}, which this version of the service (revision "
-            f"{expected}) cannot read. Start the newer version.",
-            AHEAD,
-        )
-    if revision.oldest_writer > expected:
-        return (
-            f"The database's schema is at revision {revision.number}, this version of the service knows {expected}: "
-            "it only serves reads. Start the newer version."
-        )
-    return None
-
-
-def mismatch(detail: str, public: str) -> SchemaMismatch:
-    """A SchemaMismatch with `detail` for the log, and `public`, a sentence for everybody, without numbers."""
-    error = SchemaMismatch(detail)
-    error.public = public
-    return error
+def check_revision(revision: SchemaRevision) -> None:
+    """Raises SchemaMismatch when this code cannot serve a schema of the revision."""
+    if revision.number < EXPECTED_REVISION:
+        raise SchemaMismatch(BEHIND)
+    if revision.oldest_code > EXPECTED_REVISION:
+        raise SchemaMismatch(AHEAD)

@@ -1,4 +1,4 @@
-"""Figures of the whole service from the database: queue, tables, locks, standbys; no row of a tenant.
+"""Figures of the whole service from the database: queue, tables, locks; no row of a tenant.
 
 Sizes are those of the last VACUUM or ANALYZE (pg_class): counting rows would take longer the more there are.
 """
@@ -33,9 +33,6 @@ TABLES = text("""
 """)
 
 LOCKS = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
-REPLICATION = text("SELECT standbys, lag_s, lag_bytes, slot_bytes FROM measure_replication()")
-
-
 UPKEEP = text("SELECT kind, what, items FROM measure_upkeep()")
 
 
@@ -58,16 +55,6 @@ class TableEstimate:
     bytes: float
 
 
-@dataclass(frozen=True, slots=True)
-class Replication:
-    """Standbys, the lag of the slowest, and WAL kept for a slot. None: unknown."""
-
-    standbys: int
-    lag_s: float | None
-    lag_bytes: int | None
-    slot_bytes: int | None
-
-
 async def upkeep(session: Session) -> Mapping[tuple[str, str], float | None]:
     """For each job the counts of its last run in every workspace; the lag of consolidate is None where nothing was
     read."""
@@ -85,7 +72,3 @@ async def tables(session: Session) -> Sequence[TableEstimate]:
 async def waiting_locks(session: Session) -> int:
     """Locks that some transaction of this server waits for."""
     return int(await session.scalar(LOCKS) or 0)
-
-
-async def replication(session: Session) -> Replication:
-    return Replication(*(await session.execute(REPLICATION)).one())

@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 
 import structlog
 
-from service.domain.errors import SchemaMismatch, StoreUnavailable
+from service.domain.errors import StoreUnavailable
 from service.kit import garbage
 from service.kit.rule_threads import RuleThreads
 from service.kit.settings import Settings
@@ -45,27 +45,21 @@ async def preflight(settings: Settings, *, role: str = APP) -> str | None:
     another embedder than the settings name."""
     database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=POOL_TIMEOUT_S)
     try:
-        await _check(database, role)
+        await readiness.check(database)
         return await describe_embedder(database, settings)
     finally:
         await database.close()
 
 
-async def _check(database: Database, role: str) -> None:
-    await readiness.check(database)
-    if role == WORKER and database.write_refusal is not None:  # jobs write
-        raise SchemaMismatch(database.write_refusal)
-
-
 @asynccontextmanager
 async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterator[Resources]:
-    """Opens pool and providers. Refuses a role that row-level security does not hold back, a schema that this code
-    cannot read (or, for the worker, write)."""
+    """Opens pool and providers. Refuses a role that row-level security does not hold back, and a schema that this code
+    cannot serve."""
     async with AsyncExitStack() as stack:
         access = await app_access(settings, role)
         database = Database.open(access, pool_size=settings.database.pool_size, pool_timeout_s=POOL_TIMEOUT_S)
         stack.push_async_callback(database.close)
-        await _check(database, role)
+        await readiness.check(database)
         active = await stack.enter_async_context(active_embedder(database, settings, seldom_used=role == WORKER))
         llm = open_llm(settings)
         if llm is not None:

@@ -84,11 +84,10 @@ class DayLimitedLlm:
         """Does nothing: the model belongs to the process."""
 
     async def _reserve(self, call: ModelCall, estimate: TokenUsage, deadline_s: float) -> bool:
-        """Reserves the estimate of a call; False if no limit applies, or the database takes no writes. Raises
-        ModelBudgetSpent."""
+        """Reserves the estimate of a call; False if no limit applies. Raises ModelBudgetSpent."""
         now, background = self.res.clock(), self.res.context.background
         limit = self.res.settings.llm.budget.limit(background=background)
-        if limit is None or self.res.db.write_refusal is not None:  # then only reads are served, unmetered
+        if limit is None:
             return False
         tokens = estimate.prompt_tokens + estimate.completion_tokens
         ends_s = now.timestamp() + deadline_s + RESERVED_AFTER_S
@@ -104,8 +103,6 @@ class DayLimitedLlm:
 
     async def _settle(self, call: ModelCall, used: TokenUsage, task: str) -> None:
         """Never raises for the database: the answer exists, and a reservation ends by itself."""
-        if self.res.db.write_refusal is not None:
-            return
         cost = self.res.settings.llm.budget.cost(used.prompt_tokens, used.completion_tokens)
         metrics.MODEL_COST.labels(*model_calls.name_model(self.res, task).split(":", 1)).inc(cost)
         try:

@@ -74,7 +74,7 @@ class HealthPort:
             return exc.detail
         except (ServiceError, TimeoutError):
             return "The database does not answer."
-        return self._res.db.write_refusal
+        return None
 
 
 @asynccontextmanager

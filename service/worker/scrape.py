@@ -9,14 +9,12 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Callable
-from datetime import UTC
 from math import nan
 from typing import get_args
 
 from prometheus_client import CONTENT_TYPE_LATEST, Gauge, generate_latest
 
 from service import __version__
-from service.access.statements import model_days
 from service.domain.errors import ServiceError
 from service.domain.job import JobName
 from service.observability.metrics import POOL, POOL_SIZE, POOL_WAITING
@@ -44,7 +42,6 @@ INFO = Gauge(
 DATABASE_UP = Gauge(
     "loxodon_database_up", "Whether the database answered, and has a schema that this version can serve"
 )
-WRITES_SERVED = Gauge("loxodon_writes_served", "0: the schema is newer than this version, which only serves reads")
 QUEUE_JOBS = Gauge("loxodon_queue_jobs", "Jobs of all workspaces that are due, running or dead", ["kind", "state"])
 QUEUE_AGE = Gauge("loxodon_queue_age_seconds", "How long the oldest job of the kind is due", ["kind"])
 JOB_ITEMS = Gauge("loxodon_job_items", "What the last run in every workspace did, added up", ["kind", "what"])
@@ -55,13 +52,6 @@ TABLE_ROWS = Gauge("loxodon_table_rows", "Rows of a table, as of its last VACUUM
 TABLE_BYTES = Gauge("loxodon_table_bytes", "The same in bytes, with indexes and TOAST", ["table"])
 WORKING_BYTES = Gauge("loxodon_working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
 LOCKS_WAITING = Gauge("loxodon_locks_waiting", "Locks that transactions of the database server wait for")
-STANDBYS = Gauge("loxodon_replication_standbys", "Standbys that are connected to the database server")
-STANDBY_LAG = Gauge("loxodon_replication_lag_seconds", "Lag of the slowest standby; NaN: unknown")
-STANDBY_BYTES = Gauge("loxodon_replication_lag_bytes", "WAL that the slowest standby has to replay; NaN: unknown")
-SLOT_BYTES = Gauge("loxodon_replication_slot_bytes", "WAL kept for the slowest replication slot; NaN: there is none")
-DAY_CALLS = Gauge("loxodon_model_day_calls", "Calls of the language model today (UTC), of all workspaces and processes")
-DAY_TOKENS = Gauge("loxodon_model_day_tokens", "Tokens of the same", ["direction"])
-DAY_COST = Gauge("loxodon_model_day_cost", "What they cost by the prices set")
 
 
 class Scrape:
@@ -85,7 +75,6 @@ class Scrape:
         POOL_WAITING.set(pool.waiting)
         POOL.labels("in_use").set(pool.in_use)
         POOL.labels("idle").set(pool.idle)
-        WRITES_SERVED.set(self._res.db.write_refusal is None)
         return generate_latest()
 
     async def _look(self) -> bool:
@@ -110,7 +99,6 @@ class Scrape:
                 QUEUE_AGE.labels(state.kind).set(state.oldest_s)
         LOCKS_WAITING.set(await vitals.waiting_locks(session))
         WORKING_BYTES.set(await working.size_bytes(session))
-        await self._read_replication(session)
         if self._clock() >= self._tables_until:
             for table in await vitals.tables(session):
                 TABLE_ROWS.labels(table.name).set(table.rows)
@@ -119,18 +107,3 @@ class Scrape:
                 gauge = CONSOLIDATION_LAG if figure == "lag_s" else JOB_ITEMS.labels(kind, figure)
                 gauge.set(nan if value is None else value)
             self._tables_until = self._clock() + TABLES_KEPT_S
-        spent = await model_days.account_everywhere(session, self._res.clock().astimezone(UTC).date())
-        DAY_CALLS.set(spent.calls)
-        DAY_TOKENS.labels("prompt").set(spent.prompt_tokens)
-        DAY_TOKENS.labels("completion").set(spent.completion_tokens)
-        DAY_COST.set(spent.cost)
-
-    async def _read_replication(self, session: Session) -> None:
-        replication = await vitals.replication(session)
-        STANDBYS.set(replication.standbys)
-        for gauge, value in (
-            (STANDBY_LAG, replication.lag_s),
-            (STANDBY_BYTES, replication.lag_bytes),
-            (SLOT_BYTES, replication.slot_bytes),
-        ):
-            gauge.set(nan if value is None else value)

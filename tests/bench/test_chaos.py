@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.thorough import THOROUGH, many
+from tests.thorough import many
 
 ROOT = Path(__file__).parents[2]
 ROUNDS = many(4, 8)
@@ -25,7 +25,6 @@ def test_nothing_is_lost_when_processes_are_killed() -> None:
             str(ROUNDS),
             "--seed",
             "3",
-            *([] if THOROUGH else ["--no-lag"]),
         ],
         cwd=ROOT,
         capture_output=True,

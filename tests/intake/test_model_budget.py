@@ -285,15 +285,6 @@ async def test_a_walled_key_spends_and_sees_no_account(resources: Resources, ten
         assert (await shown(scripted.client))["calls"] >= 1
 
 
-async def test_metrics_count_all_workspaces(resources: Resources, tenant: Tenant) -> None:
-    async with model(resources, tenant) as (scripted, llm):
-        await llm.complete(PROMPT)
-        text = (await scripted.client.get("/metrics")).text
-        lines = dict(line.rsplit(" ", 1) for line in text.splitlines() if line.startswith("loxodon_model_day_"))
-        assert float(lines["loxodon_model_day_calls"]) >= 1
-        assert float(lines['loxodon_model_day_tokens{direction="prompt"}']) >= 11
-
-
 async def test_settings_name_the_field(client: AsyncClient) -> None:
     answer = await client.patch("/v1/workspaces/current", json={"settings": {"model_budget": {"soft_tokens": -1}}})
     assert answer.status_code == 400

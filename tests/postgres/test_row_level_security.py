@@ -137,8 +137,6 @@ CALLERS = {
     "copies_outside": set(),
     "count_common_terms": {WORKER},
     "measure_queue": {APP},
-    "measure_replication": {APP},
-    "sum_model_day": {APP},
     "create_workspace": {APP},
     "drop_partitions": {WORKER},
     "drop_unsupported_edge": set(),

@@ -11,6 +11,7 @@ import httpx2
 import pytest
 
 from service.kit.settings import Settings, SettingsError
+from service.postgres.readiness import AHEAD
 from service.runtime.resources import Resources
 from service.worker import health_port
 from service.worker.health_port import HealthPort, serve
@@ -59,9 +60,9 @@ async def test_a_schema_that_does_not_fit_is_told(
     port: HealthPort, monitor: httpx2.AsyncClient, res: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     port.working(res)
-    monkeypatch.setattr("service.postgres.readiness.write_refusal", lambda *_: "It is newer: start the newer version.")
+    monkeypatch.setattr("service.postgres.readiness.EXPECTED_REVISION", 0)
     told = await monitor.get("/readyz")
-    assert (told.status_code, told.json()["detail"]) == (503, "It is newer: start the newer version.")
+    assert (told.status_code, told.json()["detail"]) == (503, AHEAD)
     monkeypatch.undo()
     assert (await monitor.get("/readyz")).status_code == 200
 

@@ -53,9 +53,6 @@ ACCOUNT = text("""
     WHERE d.workspace_id = :workspace AND d.day = CAST(:day AS date)
 """)
 
-# Uses ix_model_day_day.
-EVERYWHERE = text("SELECT * FROM sum_model_day(CAST(:day AS date))")
-
 
 @dataclass(frozen=True, slots=True)
 class ModelCall:
@@ -107,10 +104,3 @@ async def account(session: Session, workspace_id: UUID, now: datetime) -> DayAcc
     if row is None:
         return DayAccount(day)
     return DayAccount(day, row.calls, row.prompt_tokens, row.completion_tokens, row.cost, row.tokens)
-
-
-async def account_everywhere(session: Session, day: date) -> DayAccount:
-    """The tokens and costs that all workspaces together have spent, without reservations."""
-    row = await direct.first(session, EVERYWHERE, {"day": day})
-    assert row is not None
-    return DayAccount(day, row.calls, row.prompt_tokens, row.completion_tokens, row.cost)

@@ -54,8 +54,8 @@ class HealthDetailsResponse(ResponseModel):
     status: Status = Field(description=NOT_DOWN)
     detail: str | None = Field(
         default=None,
-        description="What is wrong, that only reads are served, or that the settings name a different embedder than "
-        "the one that computed the vectors; null: nothing is wrong",
+        description="What is wrong, or that the settings name a different embedder than the one that computed the "
+        "vectors; null: nothing is wrong",
     )
     version: str = Field(description="Version of this service")
     database: Literal["up", "down"] = Field(description="Whether the database answers")
@@ -102,9 +102,7 @@ class Probe:
         except (ServiceError, TimeoutError) as exc:
             reason = exc.detail if isinstance(exc, ServiceError) else "The database does not answer."
             log.warning("not ready", reason=reason)
-            return HealthResponse(status="unavailable", detail=exc.public if isinstance(exc, SchemaMismatch) else None)
-        if self._database.write_refusal is not None:
-            log.warning("ready for reads only", reason=self._database.write_refusal)
+            return HealthResponse(status="unavailable", detail=exc.detail if isinstance(exc, SchemaMismatch) else None)
         return HealthResponse(status="ok")
 
 
@@ -180,7 +178,7 @@ async def _details(res: Resources) -> HealthDetailsResponse:
         return HealthDetailsResponse(status="unavailable", version=__version__, database="down")
     return HealthDetailsResponse(
         status="ok",
-        detail=res.db.write_refusal or (res.active.note if res.active else None),
+        detail=res.active.note if res.active else None,
         version=__version__,
         database="up",
         postgres=status.postgres,

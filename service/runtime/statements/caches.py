@@ -126,8 +126,6 @@ class VectorTable:
         if self.deferred is not None:
             self.deferred.vectors |= rows
             return
-        if self.db.write_refusal is not None:  # searches go on
-            return
         async with self.db.begin(owner, aside=True) as session:
             await _store_vectors(session, rows)
 
