@@ -13,7 +13,7 @@ from uuid import UUID
 Operation = Literal[
     "store", "update", "delete", "restore", "promote", "associate", "dissociate", "undo", "review_accepted",
     "review_rejected", "purge", "reset", "open", "store_turn", "upsert_entity", "delete_entity",
-    "relate_entities", "unrelate_entities", "merge_entities", "unmerge_entities", "goal_add", "goal_update",
+    "relate_entities", "unrelate_entities", "merge_entities", "goal_add", "goal_update",
     "goal_complete", "goal_delete",
     "strategy_add", "strategy_reinforce", "strategy_delete", "retrieve", "record_tool", "set_working",
     "delete_working", "create_api_key", "update_api_key", "rotate_api_key", "revoke_api_key", "create_token",

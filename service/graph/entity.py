@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -15,7 +15,6 @@ from service.domain.sizes import MAX_ALIASES, check_merged
 from service.domain.version import Expected
 from service.graph.entity_scope import EntityScope
 from service.graph.statements import entities, entity_relations, merges
-from service.graph.statements.merges import Merge
 from service.language.relation_labels import normalise
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
@@ -178,76 +177,34 @@ async def unrelate(
     return removed
 
 
-@dataclass(frozen=True, slots=True)
-class MergeOutcome:
-    """A merge, done or undone, and the entities that remain."""
-
-    merge: Merge
-    entities: tuple[Entity, ...]
-
-
-async def merge(
-    workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: WriteContext
-) -> MergeOutcome:
-    """Merges one entity into another: its names become aliases, its mentions and relations move over. Raises NotFound
-    naming the one that does not exist, InvalidInput for one entity, or entities of two users."""
+async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: WriteContext) -> Entity:
+    """Merges one entity into another, and returns that: it gets the names as aliases, the mentions and the relations.
+    Raises NotFound naming the one that does not exist, InvalidInput for one entity, or entities of two users."""
     if absorbed == survivor:
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
     request = await _with_owner(workspace_id, survivor, res, request)
+    everything = EntityScope(workspace_id, None)
     async with res.db.read(workspace_id) as session:
-        known = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
+        known = await entities.get_many(session, everything, [absorbed, survivor])
     if survivor not in known:  # without its user there is no lock to wait for
         raise missing("source_id" if absorbed not in known else "target_id")
     async with plain_transaction(workspace_id, res, request) as session:
         await merges.lock_merges(session, workspace_id, known[survivor].user_id)
         await merges.lock_memories(session, workspace_id, absorbed)
         await entities.lock(session, workspace_id, [absorbed, survivor])
-        both = await entities.get_many(session, EntityScope(workspace_id, None), [absorbed, survivor])
+        both = await entities.get_many(session, everything, [absorbed, survivor])
         for field, each in (("source_id", absorbed), ("target_id", survivor)):
             if each not in both:
                 raise missing(field)
         if both[absorbed].user_id != both[survivor].user_id:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
-        done = await merges.merge(session, workspace_id, absorbed, survivor, now=res.clock())
-        outcome = await _merge_outcome(session, workspace_id, done, [survivor])
-        scope = _scope(both[survivor], workspace_id)
-        await append_audit(session, "merge_entities", scope, [absorbed, survivor], request, res, merge_id=str(done))
-        await store_answer(session, workspace_id, outcome, request)
-    return outcome
-
-
-async def unmerge(workspace_id: UUID, merge_id: UUID, res: Resources, request: WriteContext) -> MergeOutcome:
-    """Undoes a merge; safe to repeat. Raises NotFound, or Conflict if another entity has the name now."""
-    async with res.db.read(workspace_id) as session:
-        before = await merges.get(session, workspace_id, merge_id)
-        owner = await entities.get(session, EntityScope(workspace_id, None), before.entity_id) if before else None
-    if before is None or owner is None:
-        raise NotFound("There is no merge with this id.", field="id")
-    request = await _with_owner(workspace_id, before.entity_id, res, request)
-    async with plain_transaction(workspace_id, res, request) as session:
-        await merges.lock_merges(session, workspace_id, owner.user_id)
-        await merges.lock_for_undo(session, workspace_id, merge_id)
-        done = await merges.get(session, workspace_id, merge_id)
-        if done is None:
-            raise NotFound("There is no merge with this id.", field="id")
-        ids = [done.entity_id, done.absorbed_id]
-        if done.undone_at is None:
-            if not await merges.undo(session, workspace_id, done, now=res.clock()):
-                raise Conflict("Another entity has this name now: rename or merge it first.", field="id")
-            entity = await entities.get(session, EntityScope(workspace_id, None), done.entity_id)
-            assert entity is not None, "it is locked"
-            scope = _scope(entity, workspace_id)
-            await append_audit(session, "unmerge_entities", scope, ids, request, res, merge_id=str(merge_id))
-        outcome = await _merge_outcome(session, workspace_id, merge_id, ids)
-        await store_answer(session, workspace_id, outcome, request)
-    return outcome
-
-
-async def _merge_outcome(session: Session, workspace_id: UUID, merge_id: UUID, ids: list[UUID]) -> MergeOutcome:
-    done = await merges.get(session, workspace_id, merge_id)
-    assert done is not None, "it was written or read just now"
-    by_id = await entities.get_many(session, EntityScope(workspace_id, None), ids)
-    return MergeOutcome(done, tuple(by_id[each] for each in ids if each in by_id))
+        await merges.merge(session, workspace_id, absorbed, survivor, now=res.clock())
+        merged = await entities.get(session, everything, survivor)
+        assert merged is not None, "it is locked"
+        ids = [absorbed, survivor]
+        await append_audit(session, "merge_entities", _scope(merged, workspace_id), ids, request, res)
+        await store_answer(session, workspace_id, merged, request)
+    return merged
 
 
 def _scope(of: Entity, workspace_id: UUID) -> Scope:

@@ -1,4 +1,4 @@
--- Entities, their aliases and vectors, the memories that name them, relations with evidence, and merges.
+-- Entities, their aliases and vectors, the memories that name them, and relations with evidence.
 
 -- `name_key` is the casefolded name, unique for user and channel; `salience` 0..1.
 CREATE TABLE entity (
@@ -29,7 +29,8 @@ CREATE TABLE entity (
 CREATE INDEX ix_entity_name ON entity (workspace_id, name_key);
 CREATE INDEX ix_entity_channel ON entity (workspace_id, channel);
 
--- An alias of an entity. The casefolded `alias_key` belongs to one entity of a user and channel.
+-- An alias of an entity. The casefolded `alias_key` belongs to one entity of a user and channel. `named_by`: for a name
+-- that came with a merge, the memories that named the merged entity; the alias is erased when all of them are.
 CREATE TABLE entity_alias (
     workspace_id uuid NOT NULL,
     entity_id uuid NOT NULL,
@@ -37,6 +38,7 @@ CREATE TABLE entity_alias (
     alias text NOT NULL,
     user_id text,
     channel varchar(100) NOT NULL DEFAULT '_global',
+    named_by uuid[],
     created_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT pk_entity_alias PRIMARY KEY (workspace_id, entity_id, alias_key),
     CONSTRAINT uq_entity_alias_workspace_id_user_id_channel_alias_key
@@ -121,18 +123,3 @@ CREATE TABLE entity_edge_source (
         REFERENCES memory (workspace_id, id) ON DELETE CASCADE
 );
 CREATE INDEX ix_entity_edge_source_memory ON entity_edge_source (workspace_id, memory_id);
-
--- An entity that was merged into another, with everything needed to undo it.
-CREATE TABLE entity_merge (
-    workspace_id uuid NOT NULL,
-    id uuid NOT NULL,
-    entity_id uuid NOT NULL,
-    absorbed_id uuid NOT NULL,
-    absorbed jsonb NOT NULL,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    undone_at timestamptz,
-    CONSTRAINT pk_entity_merge PRIMARY KEY (workspace_id, id),
-    CONSTRAINT fk_entity_merge_entity FOREIGN KEY (workspace_id, entity_id)
-        REFERENCES entity (workspace_id, id) ON DELETE CASCADE
-);
-CREATE INDEX ix_entity_merge_entity ON entity_merge (workspace_id, entity_id);

@@ -51,7 +51,7 @@ async def _archive(scope: Scope, ids: Sequence[UUID], res: Resources, request: W
 
 
 async def remove_forgotten_entities(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
-    """Removes the next faded entities that no memory, relation or merge names and no caller wrote; returns how many."""
+    """Removes the next faded entities that no memory or relation names and no caller wrote; returns how many."""
     async with plain_transaction(workspace_id, res, request) as session:
         gone = await fading.remove_forgotten(session, workspace_id, now=res.clock(), batch=batch)
         if gone:

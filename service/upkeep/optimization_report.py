@@ -146,7 +146,7 @@ def _describe(section: Section, candidate: Candidate, by_id: Mapping[UUID, Memor
     change = CleanupChange(section, candidate.id, candidate.version, candidate.kept_id, candidate.kept_version)
     detail = candidate.detail
     if section == "orphan_entities":
-        reason = "No memory, relation or merge names it."
+        reason = "No memory and no relation names it."
         return CleanupFinding(change, reason, detail["bytes"], "bytes", detail["about"])
     text = _start(by_id[candidate.id])
     if section == "missing_vectors":

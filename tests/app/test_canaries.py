@@ -169,9 +169,9 @@ class FurnishedWorkspace:
             if place.kind == "path" and place.steps[0][0] == name:
                 value = quote(text, safe="")
             elif name == "id":
-                value = await made[resource]() if resource in made and "merges" not in path else str(uuid4())
+                value = await made[resource]() if resource in made else str(uuid4())
             else:
-                plain = {"type": "user", "user_id": USER, "key": "cart", "memory": str(uuid4()), "name": "Acme"}
+                plain = {"type": "user", "user_id": USER, "key": "cart", "name": "Acme"}
                 value = plain.get(name, "chat-1")
             path = path.replace(f"{{{name}}}", value)
         return path

@@ -35,7 +35,6 @@ NOT_HIS = frozenset(
         "api_key",
         "erased_memory",
         "model_day",
-        "tool",
         "llm_cache",
         "embedding_cache",
         "webhook",
@@ -43,14 +42,13 @@ NOT_HIS = frozenset(
         "workspace",
     }
 )
-"""Tables of the workspace, not of Bob: keys, totals of tools, caches."""
+"""Tables of the workspace, not of Bob: keys, caches."""
 
 KIND_OF_PATH = {
     "memories": "memory",
     "conversations": "conversation",
     "turns": "turn",
     "entities": "entity",
-    "merges": "merge",
     "decisions": "decision",
     "reviews": "review",
     "operations": "operation",
@@ -92,7 +90,7 @@ async def furnish(client: AsyncClient, judge: Judge) -> dict[str, str]:
         client, "POST", "/v1/entities/relations", source_id=ids["entity"], target_id=ids["other_entity"], type="OWNS"
     )
     merged = {"source_id": ids["third_entity"], "target_id": ids["other_entity"]}
-    ids["merge"] = (await put(client, "POST", "/v1/entities/merge", **merged))["id"]
+    await put(client, "POST", "/v1/entities/merge", **merged)
     goal = await put(client, "POST", "/v1/goals", description=f"Sell the {CANARY}", memory_ids=[ids["memory"]], **BOB)
     ids["goal"] = goal["id"]
     learned = {"description": f"Ask the {CANARY} first", "success": True, "tool_sequence": [CANARY], **BOB}

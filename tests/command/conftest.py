@@ -60,8 +60,6 @@ INSERT INTO working_item (workspace_id, session_id, kind, key, conversation_id, 
 VALUES ('$W', '$J', 'item', 'k', 'talk', 'null', now(), now() + interval '1 hour');
 INSERT INTO entity_vector (workspace_id, entity_id, generation, embedding)
 VALUES ('$W', '$E', 1, array_fill(0.3, ARRAY[$D])::halfvec($D));
-INSERT INTO entity_merge (workspace_id, id, entity_id, absorbed_id, absorbed)
-VALUES ('$W', '$J', '$E', '$P', '{"a": [1]}');
 INSERT INTO goal (workspace_id, id, description, updated_at) VALUES ('$W', '$P', 'Row', now());
 INSERT INTO goal_edge (workspace_id, source_id, rel_type, target_id) VALUES ('$W', '$P', 'SUBGOAL_OF', '$G');
 INSERT INTO goal_memory (workspace_id, goal_id, memory_id) VALUES ('$W', '$G', '$M');

@@ -122,7 +122,6 @@ async def test_a_user_is_erased_from_every_column_of_every_table(
             "operation",
             "idempotency",
             "entity",
-            "entity_merge",
             "entity_alias",
         } <= await _holding(tables)
         answer = await client.delete("/v1/memories", params={"user_id": CANARY + "-user", "purge": True})

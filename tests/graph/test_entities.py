@@ -18,7 +18,7 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables, with_llm
-from tests.support.calls import body_of, results_of, store
+from tests.support.calls import results_of, store
 
 
 async def put(client: AsyncClient, name: str, kind: str | None = None, **fields: Any) -> dict[str, Any]:
@@ -241,9 +241,7 @@ async def picture(tables: Tables, tenant: Tenant) -> dict[str, str]:
     return {row["what"]: row["how"] for row in await tables.fetch(PICTURE, tenant.workspace_id)}
 
 
-async def test_two_become_one_and_two_again(
-    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
-) -> None:
+async def test_two_become_one(client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables) -> None:
     await learn(client, resources, tenant, "Priya Raman works at Brightwave Labs.")
     await learn(client, resources, tenant, "Priya Raman lives in Lisbon.")
     both = await learn(client, resources, tenant, "Priya Rahman works at Brightwave Labs. Priya Raman lives in Lisbon.")
@@ -253,22 +251,22 @@ async def test_two_become_one_and_two_again(
     }
     await put(client, "Priya Rahman", aliases=["PR"])
     await relate(client, found["Priya Rahman"], found["Priya Raman"])
-    before = await picture(tables, tenant)
     body = {"source_id": found["Priya Rahman"], "target_id": found["Priya Raman"]}
     done = await client.post("/v1/entities/merge", json=body)
     assert done.status_code == 200, done.text
-    assert [each["aliases"] for each in done.json()["entities"]] == [["PR", "Priya Rahman"]]
+    assert (done.json()["id"], done.json()["aliases"]) == (found["Priya Raman"], ["PR", "Priya Rahman"])
     assert await relations_of(client, "priya rahman") == [
         ("Priya Raman", "LIVES_IN", "Lisbon"),
         ("Priya Raman", "WORKS_FOR", "Brightwave Labs"),
     ]
     assert (await client.get(f"/v1/entities/{found['Priya Rahman']}")).status_code == 404
     assert (await client.get(f"/v1/memories/{both}")).json()["entities"]["people"] == ["Priya Raman"]
-    undo = f"/v1/entities/merges/{done.json()['id']}/undo"
-    assert (await client.post(undo)).status_code == 200
-    assert await picture(tables, tenant) == before
-    assert (await body_of(client.post(undo)))["undone_at"] is not None
-    assert await picture(tables, tenant) == before
+    [works] = [
+        each
+        for each in (await client.get("/v1/entities/priya raman/relations")).json()["results"]
+        if each["type"] == "WORKS_FOR"
+    ]
+    assert len(works["memory_ids"]) == 2, "the evidence of both"
 
 
 async def test_a_later_text_with_the_old_name_names_the_merged_one(
@@ -283,19 +281,14 @@ async def test_a_later_text_with_the_old_name_names_the_merged_one(
     assert await relations_of(client, "brightwave labs") == [("Ana", "WORKS_FOR", "Brightwave Labs")]
 
 
-async def test_a_merge_of_a_merge_is_taken_back_step_by_step(
-    client: AsyncClient, tables: Tables, tenant: Tenant
-) -> None:
+async def test_a_merge_of_a_merge_has_all_names(client: AsyncClient) -> None:
     first, second, third = [await put(client, name) for name in ("Aa", "Bb", "Cc")]
-    start = await picture(tables, tenant)
-    ids = []
     for source, target in ((first, second), (second, third)):
         done = await client.post("/v1/entities/merge", json={"source_id": source["id"], "target_id": target["id"]})
-        ids.append(done.json()["id"])
+        assert done.status_code == 200, done.text
     assert (await client.get(f"/v1/entities/{third['id']}")).json()["aliases"] == ["Aa", "Bb"]
-    for each in reversed(ids):
-        assert (await client.post(f"/v1/entities/merges/{each}/undo")).status_code == 200
-    assert await picture(tables, tenant) == start
+    named = (await client.get("/v1/entities/aa/relations", params={"user_id": "alice"})).json()["entities"]
+    assert [each["id"] for each in named] == [third["id"]]
 
 
 async def test_what_cannot_be_merged(client: AsyncClient, other_client: AsyncClient) -> None:
@@ -310,15 +303,6 @@ async def test_what_cannot_be_merged(client: AsyncClient, other_client: AsyncCli
     assert await tried(mine["id"], str(uuid4())) == (404, "target_id")
     assert await tried(str(uuid4()), mine["id"]) == (404, "source_id")
     assert await tried(mine["id"], bobs["id"], other_client) == (404, "source_id")
-    assert (await client.post(f"/v1/entities/merges/{uuid4()}/undo")).status_code == 404
-    assert (await client.post("/v1/entities/merges/x/undo")).status_code == 404
-
-
-async def test_a_name_taken_since_is_409(client: AsyncClient) -> None:
-    kept, gone = await put(client, "Acme"), await put(client, "Acme Inc")
-    done = (await client.post("/v1/entities/merge", json={"source_id": gone["id"], "target_id": kept["id"]})).json()
-    await client.delete(f"/v1/entities/{kept['id']}")
-    assert (await client.post(f"/v1/entities/merges/{done['id']}/undo")).status_code == 404, "it went with the entity"
 
 
 # -- forgetting ---------------------------------------------------------------------------------------------------
@@ -348,7 +332,6 @@ async def test_deleting_a_user_takes_the_users_graph_along(
         "entity_alias",
         "entity_edge",
         "entity_edge_source",
-        "entity_merge",
         "entity_vector",
     }
     await seed(client, resources, tenant, "bob")

@@ -240,11 +240,10 @@ async def test_a_weak_edge_of_a_hub_still_closes_a_way(client: AsyncClient, tabl
 
 
 async def test_many_writes_over_the_same_nodes_end(client: AsyncClient, tables: Tables, tenant: Tenant) -> None:
-    """Concurrent relations, deletions, upserts, merges and undos over eight entities: no deadlock, no dangling edge."""
+    """Concurrent relations, deletions and merges over many entities: no deadlock, no dangling edge."""
     ids = [(await put(client, f"Knot {number}"))["id"] for number in range(8)]
     chance = random.Random(7)
     turn = asyncio.Semaphore(16)
-    merged: list[str] = []
 
     async def one() -> int:
         source, target = chance.sample(ids, 2)
@@ -256,12 +255,9 @@ async def test_many_writes_over_the_same_nodes_end(client: AsyncClient, tables: 
             if what < 0.9:
                 params = {"source_id": source, "target_id": target}
                 return (await client.delete("/v1/entities/relations", params=params)).status_code
-            if what < 0.95 and merged:
-                return (await client.post(f"/v1/entities/merges/{chance.choice(merged)}/undo")).status_code
-            answer = await client.post("/v1/entities/merge", json={"source_id": source, "target_id": target})
-            if answer.status_code == 200:
-                merged.append(answer.json()["id"])
-                await client.post(f"/v1/entities/merges/{merged[-1]}/undo")
+            own = await put(client, f"Knot {chance.random()}")
+            await relate(client, own["id"], source)
+            answer = await client.post("/v1/entities/merge", json={"source_id": own["id"], "target_id": target})
             return answer.status_code
 
     done = await asyncio.gather(*(one() for _ in range(many(300, 1_000))))

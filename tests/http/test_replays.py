@@ -66,7 +66,6 @@ def examples(document: dict[str, Any], operation: dict[str, Any]) -> list[Any]:
 RANKS = (
     {"delete_entity_relation", "complete_goal"},
     {"merge_entities"},
-    {"undo_entity_merge"},
     {"delete_turn", "delete_relation", "delete_strategy"},
     {"delete_goal", "delete_entity", "delete_conversation", "delete_memory"},
     {"delete_memories_by_id"},

@@ -186,7 +186,7 @@ def test_instead(name: str, known: list[str], said: str) -> None:
         ("POST", "/v1/api-keys", {}, "name: is missing"),
         ("POST", "/v1/memories/batch/get", {}, "ids: is missing"),
         ("POST", "/v1/memories", {"messages": [{"content": "hi"}]}, "messages[0].role: is missing"),
-        ("POST", "/v1/entities/merges/x", {}, "There is no such route"),
+        ("POST", "/v1/goals/x/finish", {}, "There is no such route"),
         ("GET", "/v1/memories/by-tag?user_id=alice", None, "tags: is missing"),
         ("GET", "/v1/entities/path?user_id=alice", None, "source_id: is missing"),
         ("GET", "/v1/turns/search?user_id=alice", None, "query: is missing"),

@@ -181,7 +181,6 @@ RIGHTS = {
     "entity_alias": "DELETE,INSERT,SELECT,UPDATE",
     "entity_edge": "DELETE,INSERT,SELECT,UPDATE",
     "entity_edge_source": "DELETE,INSERT,SELECT,UPDATE",
-    "entity_merge": "DELETE,INSERT,SELECT,UPDATE",
     "entity_vector": "DELETE,INSERT,SELECT,UPDATE",
     "goal": "DELETE,INSERT,SELECT,UPDATE",
     "goal_edge": "DELETE,INSERT,SELECT,UPDATE",

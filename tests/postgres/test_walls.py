@@ -31,7 +31,6 @@ OWN = {  # the row has the ids and the channel, or is closed behind a wall of wh
 OF_ANOTHER_ROW = {  # the row it belongs to decides
     "entity_edge",
     "entity_edge_source",
-    "entity_merge",
     "entity_vector",
     "goal_edge",
     "goal_memory",

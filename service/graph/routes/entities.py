@@ -11,11 +11,9 @@ from fastapi import APIRouter, Depends, Query, Response
 from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
 from service.domain.request import StoredAnswer
 from service.graph import entity, reading
-from service.graph.entity import MergeOutcome
 from service.graph.entity_scope import EntityScope
 from service.graph.routes.entity_models import (
     DeletedEntityResponse,
-    EntityMergeResponse,
     EntityPage,
     EntityResponse,
     EntitySearchHit,
@@ -91,10 +89,10 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     scope = list_scope(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
-    listed = await reading.list_entities(
+    entities = await reading.list_entities(
         scope, res, kind=kind, conversation=body.conversation_id, after=after, limit=body.limit + 1
     )
-    page, last = cursors.cut(listed, body.limit)
+    page, last = cursors.cut(entities, body.limit)
     more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None
     return EntityPage(results=[EntityResponse.of(each) for _, each in page], next_cursor=more)
 
@@ -184,37 +182,18 @@ def _answer_removal(removed: Entity) -> StoredAnswer:
 @router.post(
     "/merge",
     summary="Merge one entity into another",
-    response_model=EntityMergeResponse,
+    response_model=EntityResponse,
     responses=errors.keyed(400, 404, 409, 413),
 )
 async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
-    target already has is not duplicated. The id in the response can be used to undo the merge."""
+    target already has is not duplicated. Returns the target. This cannot be undone."""
     context = write.answered_by(_answer_merge)
     return send(_answer_merge(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
 
 
-@router.post(
-    "/merges/{id}/undo",
-    summary="Undo a merge of entities",
-    response_model=EntityMergeResponse,
-    responses=errors.keyed(404, 409),
-)
-async def undo_entity_merge(id: str, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
-    """Restores names, mentions, and relations whose other entity still exists. Repeating it changes nothing."""
-    context = write.answered_by(_answer_merge)
-    return send(_answer_merge(await entity.unmerge(caller.workspace_id, uuid_of(id, entity.missing), res, context)))
-
-
-def _answer_merge(outcome: MergeOutcome) -> StoredAnswer:
-    done = outcome.merge
-    body = EntityMergeResponse.of(
-        done,
-        source_id=done.absorbed_id,
-        target_id=done.entity_id,
-        entities=[EntityResponse.of(each) for each in outcome.entities],
-    )
-    return answer(200, body)
+def _answer_merge(merged: Entity) -> StoredAnswer:
+    return answer(200, EntityResponse.of(merged))
 
 
 def _key_and_id(text: str) -> tuple[str, UUID]:

@@ -219,19 +219,6 @@ class DeletedEntityResponse(ResponseModel):
     deleted: bool = Field(description="Always true")
 
 
-class EntityMergeResponse(ResponseModel):
-    """A merge of one entity into another, done or undone."""
-
-    id: Id = Field(description="UUID of the merge")
-    source_id: Id = Field(description="UUID of the merged entity")
-    target_id: Id = Field(description="UUID of the target entity")
-    mentions: int = Field(description="Number of mentions moved to the target")
-    relations: int = Field(description="Number of relations moved to the target")
-    created_at: Time = Field(description="When they were merged")
-    undone_at: Time | None = Field(description="When it was undone; null: not undone")
-    entities: list[EntityResponse] = Field(description="The remaining entities: the target, or both after an undo")
-
-
 def relation_response(relation: ShownRelation) -> EntityRelationResponse:
     return EntityRelationResponse.of(
         relation.relation, source=relation.source, target=relation.target, memory_ids=relation.memory_ids

@@ -21,9 +21,6 @@ from service.postgres.engine import Session
 FAN_OUT = 50
 """Edges of a node that a walk follows, the strongest."""
 
-PAIRS = 5_000
-"""Pairs of nodes that are looked up at once when two searches may meet; some 10 ms."""
-
 # One step of a walk. Of each node FAN_OUT edges are followed and one more is read, which shows that there are more. It
 # returns each new node once, by its strongest edge, and whether any node had too many. With types, each type is read by
 # its own index (…_type) and the strongest of all are kept.
@@ -72,24 +69,6 @@ INSIDE = statement(f"""
     ) e
     WHERE e.target_id = ANY (CAST(:ids AS uuid[]))
     ORDER BY e.strength DESC, e.id LIMIT :limit
-""").columns(properties=JSONB())  # noqa: S608 - our own parts
-
-# Any edge between a node of one search and a node of the other, by uq_entity_edge_…, even if it is not among the
-# FAN_OUT strongest of a hub.
-CONNECTING = statement(f"""
-    SELECT {COLUMNS.format(a="e")}, pair.near, pair.far FROM (
-        SELECT a.id AS near, b.id AS far FROM unnest(CAST(:ids AS uuid[])) AS a (id)
-        CROSS JOIN unnest(CAST(:others AS uuid[])) AS b (id)
-    ) pair CROSS JOIN LATERAL (
-        SELECT o.* FROM entity_edge o
-        WHERE o.workspace_id = :workspace AND o.source_id = pair.near AND o.target_id = pair.far
-        UNION ALL
-        SELECT i.* FROM entity_edge i
-        WHERE i.workspace_id = :workspace AND i.source_id = pair.far AND i.target_id = pair.near
-    ) e
-    WHERE {VALID.format(a="e")}
-      AND (CAST(:types AS text[]) IS NULL OR e.rel_type = ANY (CAST(:types AS text[])))
-    ORDER BY e.strength DESC, e.id LIMIT 1
 """).columns(properties=JSONB())  # noqa: S608 - our own parts
 
 
@@ -164,50 +143,20 @@ async def shortest_path(
     from_start, from_goal = _Search.begin(start), _Search.begin(goal)
     truncated = False
     while from_start.depth + from_goal.depth < max_edges and from_start.frontier and from_goal.frontier:
-        if len(from_start.frontier) * len(from_goal.frontier) <= PAIRS:
-            connecting = await _connecting(session, workspace_id, from_start.frontier, from_goal.frontier, edges)
-            if connecting is not None:
-                return _join(from_start, from_goal, *connecting, truncated=truncated)
-            if from_start.depth + from_goal.depth + 1 == max_edges:
-                break
         side, other = (
             (from_start, from_goal) if len(from_start.frontier) <= len(from_goal.frontier) else (from_goal, from_start)
         )
         room = max_nodes - len(side.found)
         fresh, cut = await _advance(session, workspace_id, side.frontier, list(side.found), edges, room=max(room, 0))
         truncated |= cut or len(fresh) >= room
-        met = next(((far, by) for far, by in fresh if far in other.found), None)
         side.found |= dict(fresh)
         side.frontier = [far for far, _ in fresh]
         side.depth += 1
-        if met is not None:
-            meeting = met[0]
-            ends = from_start.path_to_start(meeting), from_goal.path_to_start(meeting)
-            return _path(meeting, *ends, truncated=truncated)
+        meetings = [far for far in side.frontier if far in other.found]
+        if meetings:  # one of them may be less deep in the other search, by an edge that its hub did not follow
+            meeting = min(meetings, key=lambda far: len(other.path_to_start(far)))
+            back, on = from_start.path_to_start(meeting), from_goal.path_to_start(meeting)
+            nodes = [*(node for node, _ in reversed(back)), meeting, *(node for node, _ in on)]
+            ways = [*(edge for _, edge in reversed(back)), *(edge for _, edge in on)]
+            return EntityPath(tuple(nodes), tuple(ways), truncated)
     return EntityPath((), (), truncated=truncated)
-
-
-async def _connecting(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], others: Sequence[UUID], edges: EdgeFilter
-) -> tuple[UUID, UUID, EntityRelation] | None:
-    values = {**edges.values, "workspace": workspace_id, "ids": list(ids), "others": list(others)}
-    row = (await session.execute(CONNECTING, values)).one_or_none()
-    return None if row is None else (row.near, row.far, relation_of(row))
-
-
-def _join(
-    from_start: _Search, from_goal: _Search, near: UUID, far: UUID, by: EntityRelation, *, truncated: bool
-) -> EntityPath:
-    return _path(near, from_start.path_to_start(near), [(far, by), *from_goal.path_to_start(far)], truncated=truncated)
-
-
-def _path(
-    meeting: UUID,
-    back: Sequence[tuple[UUID, EntityRelation]],
-    on: Sequence[tuple[UUID, EntityRelation]],
-    *,
-    truncated: bool,
-) -> EntityPath:
-    nodes = [*(node for node, _ in reversed(back)), meeting, *(node for node, _ in on)]
-    edges = [*(edge for _, edge in reversed(back)), *(edge for _, edge in on)]
-    return EntityPath(tuple(nodes), tuple(edges), truncated)

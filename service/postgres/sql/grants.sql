@@ -4,7 +4,7 @@
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity, term_stat,
     conversation, turn, turn_vector, withdrawn_span, user_profile, working_item,
-    entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
+    entity, entity_alias, entity_vector, entity_edge, entity_edge_source,
     goal, goal_edge, goal_memory, goal_vector,
     strategy, strategy_conversation, strategy_vector,
     decision, review, job, operation, idempotency, llm_cache, embedding_cache, model_day,

@@ -8,7 +8,7 @@
 GRANT SELECT, INSERT, UPDATE, DELETE ON
     memory, memory_stat, memory_edge, memory_vector, memory_source, memory_entity,
     conversation, turn, turn_vector, withdrawn_span, user_profile, working_item,
-    entity, entity_alias, entity_vector, entity_edge, entity_edge_source, entity_merge,
+    entity, entity_alias, entity_vector, entity_edge, entity_edge_source,
     goal, goal_edge, goal_memory, goal_vector,
     strategy, strategy_conversation, strategy_vector,
     decision, review, operation, idempotency
@@ -88,7 +88,6 @@ BEGIN
         ('entity_vector', ARRAY['entity', 'entity_id']),
         ('entity_edge', ARRAY['entity', 'source_id', 'entity', 'target_id']),
         ('entity_edge_source', ARRAY['memory', 'memory_id', 'entity_edge', 'edge_id']),
-        ('entity_merge', ARRAY['entity', 'entity_id']),
         ('goal_edge', ARRAY['goal', 'source_id', 'goal', 'target_id']),
         ('goal_memory', ARRAY['goal', 'goal_id', 'memory', 'memory_id']),
         ('goal_vector', ARRAY['goal', 'goal_id']),

@@ -128,7 +128,7 @@ FADED = text("""
     ORDER BY s.memory_id LIMIT :batch
 """)
 
-# Entities that a caller wrote stay, and so do those named by a memory, a relation or a merge.
+# Entities that a caller wrote stay, and so do those named by a memory or a relation.
 REMOVE_FORGOTTEN = text("""
     DELETE FROM entity e USING (
         SELECT e.id FROM entity e
@@ -137,7 +137,6 @@ REMOVE_FORGOTTEN = text("""
           AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id)
           AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = e.workspace_id AND g.source_id = e.id)
           AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = e.workspace_id AND g.target_id = e.id)
-          AND NOT EXISTS (SELECT FROM entity_merge w WHERE w.workspace_id = e.workspace_id AND w.entity_id = e.id)
         ORDER BY e.id LIMIT :batch FOR UPDATE SKIP LOCKED
     ) gone
     WHERE e.workspace_id = :workspace AND e.id = gone.id RETURNING e.id

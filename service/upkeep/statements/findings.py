@@ -123,7 +123,6 @@ ORPHAN_ENTITIES = """
       AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = :workspace AND me.entity_id = e.id)
       AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = :workspace AND g.source_id = e.id)
       AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = :workspace AND g.target_id = e.id)
-      AND NOT EXISTS (SELECT FROM entity_merge w WHERE w.workspace_id = :workspace AND w.entity_id = e.id)
 """
 
 # ix_memory_unembedded, ix_job_memory
