@@ -175,12 +175,6 @@ def _iso(
     return at.instant(at.scene.local(moment.astimezone(UTC)) if zoned else moment)
 
 
-def _iso_range(at: TimeMatch, first: str, last: str) -> TimePiece | None:
-    """ "2024-01-01..2024-01-31", "2024-01-01/2024-01-31": both days belong to it."""
-    begins, ends = datetime.fromisoformat(first), datetime.fromisoformat(last)
-    return at.span(begins, ends + DAY, "days") if begins <= ends else None
-
-
 def _numeric(at: TimeMatch, m: str, mark: str, d: str, y: str) -> TimePiece | None:
     if mark == "." and at.follows(_VERSION):
         return None
@@ -214,12 +208,6 @@ def _year(at: TimeMatch, spoken: int, said: str | None = None) -> TimePiece | No
     return replace(at.months(spoken, 1, "year"), weak=not (said or at.follows(_YEAR_OPENER)))
 
 
-def _week_day(at: TimeMatch, year: int, week: int, nth: int | None = None) -> TimePiece:
-    """ "2024-W12" and "2024-W12-3", its Wednesday."""
-    begins = calendar.monday(year, week)
-    return at.day(begins + (nth - 1) * DAY) if nth else at.whole((begins, begins + WEEK), "week")
-
-
 def _weeks(
     at: TimeMatch, week: int, week2: int | None = None, year: int | None = None, which: int | None = None
 ) -> TimePiece | None:
@@ -234,18 +222,15 @@ def _weeks(
 
 
 _SEPARATED = r"(?<![\d./-])(?:{})(?![\d/]|-\d|\.\d)"
-_ISO_DAY = r"\d{4}-\d\d-\d\d"
 _OF = r"(?:(?:(?: (?:of|in)|\s*[,/]|-)?\s*<year>)| (?:of )?(?:the )?<which> year\b)"
 _WEEKS = r"<week>(?:(?:\s*(?:-|–|to|through|until|till|bis)\s*| and (?=week|kw))(?:week |kw\s*)?<week2>)?"
 _NO_WEEK_OF = rf"(?! of (?!{YEAR}|the year|this|last|next))"
 BY_NUMBER = (
-    Rule(r"(?P<year>(?:19|20)\d\d)-?w<week>(?:-?(?P<nth>[1-7]))?\b", _week_day),
     Rule(
         r"(?:<year_>[\s,/-]+(?:week|kw)\s*|(?:the )?(?:calendar[\s-]+)?weeks? (?:#|no\.?\s*|nr\.?\s*|number )?"
         rf"|(?<!\d\s)(?:kw|cw|wk)\.?\s?){_WEEKS}{_NO_WEEK_OF}{_OF}?",
         _weeks,
     ),
-    Rule(rf"(?<![\d./-])(?P<first>{_ISO_DAY})\s?(?:\.{{2,3}}|/|--)\s?(?P<last>{_ISO_DAY})(?![\d/-])", _iso_range),
     Rule(
         _SEPARATED.format(
             r"(?P<y>\d{4})(?P<mark>[-/])(?P<m>\d\d)(?P=mark)(?P<d>\d\d)"

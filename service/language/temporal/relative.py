@@ -1,7 +1,7 @@
 """Days and periods that count from now, recurring times and durations.
 
 "tomorrow", "last week", "the week after next", "2 weeks ago", "in half an hour", "within a month", "the next three
-days", "two Fridays ago", "the same week last year", "on the 5th". Weeks start on Monday; "last Friday" is the Friday of
+days", "two Fridays ago", "on the 5th". Weeks start on Monday; "last Friday" is the Friday of
 the week before, "next Friday" that of the week to come. Days and longer units are counted on the local calendar, hours
 and minutes in real time. Sets ("every Monday") and durations ("for two weeks") name no point in time: their pieces have
 no bounds.
@@ -44,10 +44,6 @@ _RECORD = re.compile(
 
 _COUNTING = re.compile(r"\s+(?:from|before|after|starting|beginning)\b")
 _LENGTH = re.compile(r"\b(?:for|in|takes?|took|lasts?|lasted|within|about|only|spent|over|another)\s+$")
-_ABOUT = WEEK
-""" "This time last year" begins and ends that long from the start of that day."""
-
-_GRAINS = ("time", "day", "week", "weekend", "month", "quarter", "year")
 
 
 def _named_day(at: TimeMatch, name: str) -> TimePiece:
@@ -148,10 +144,6 @@ def _the_period(at: TimeMatch, unit: str) -> TimePiece | None:
     return at.whole((begins, ends), unit, weak=weak)
 
 
-def _to_date(at: TimeMatch, unit: str) -> TimePiece:
-    return at.span(calendar.period(at.scene.now, unit)[0], at.scene.today)
-
-
 def _now(at: TimeMatch) -> TimePiece:
     """ "now", "the present": weak, the end of a range."""
     return TimePiece(at.start, at.end, "datetime", at.scene.today, at.scene.now, unit="now", weak=True)
@@ -182,14 +174,6 @@ def _ago(at: TimeMatch, count: float, unit: str, way: str, half: str = "", name:
     assert piece.ends
     days = DAY * ({**_NAMED, "tomorrow": 1}.get(name, 0) if name else 0)
     return replace(piece, begins=piece.begins + days, ends=piece.ends + days)
-
-
-def _some_ago(at: TimeMatch, count: float, count2: float, unit: str) -> TimePiece:
-    """ "3 to 5 days ago", "between two and three weeks ago"."""
-    first, last = _away(at, -1, max(count, count2), unit), _away(at, -1, min(count, count2), unit)
-    assert first.begins
-    assert last.ends
-    return at.span(first.begins, last.ends)
 
 
 def _named_ago(at: TimeMatch, count: float, weekday: int | None = None, part: str | None = None) -> TimePiece:
@@ -262,24 +246,6 @@ def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
     return None
 
 
-def _same(
-    at: TimeMatch, unit: str, grain: str = "day", which: int | None = None, count: float | None = None
-) -> TimePiece | None:
-    """ "the same week last year", "this time two years ago", "today last month", "last year at this time"."""
-    if which == 0 or _GRAINS.index(unit) <= _GRAINS.index(grain):
-        return None
-    away = which or -int(count or 1)
-    there = calendar.shift(at.scene.today, away, unit)
-    if grain == "time" and unit == "year":
-        return at.whole((there - _ABOUT, there + _ABOUT), "week")
-    if grain in ("time", "day"):
-        return at.day(there)
-    if grain in ("week", "weekend") and unit == "year":  # the week of the same number
-        year, week, _ = at.scene.now.isocalendar()
-        there = calendar.monday(year + there.year - at.scene.now.year, min(week, 52))
-    return at.whole(calendar.period(there, grain), grain)
-
-
 def _opening(at: TimeMatch) -> TimePiece:
     """ "the week" of "the week after Easter": nothing without what follows."""
     return TimePiece(at.start, at.end, "duration", unit="none", sort="beside", weak=True)
@@ -315,16 +281,6 @@ SETS = (
 )
 RULES = (
     Rule(
-        r"(?:(?:(?:the )?same|this) (?P<grain>time|day|week|weekend|month|quarter)|today) (?:of |in )?(?:the )?"
-        rf"(?:<which> (?P<unit>{_PERIOD})\b|<count> (?P<unit_>{_PERIOD})s? ago\b)",
-        _same,
-    ),
-    Rule(
-        rf"(?:<count> (?P<unit>{_PERIOD})s? ago(?: at)?|<which> (?P<unit_>{_PERIOD})\s*,? (?:at|around|about|on|in)) "
-        r"(?:this|(?:the )?same) (?P<grain>time|day|week|weekend|month|quarter)\b",
-        _same,
-    ),
-    Rule(
         r"(?:the )?(?:<weekday>|(?P<unit>(?:week|month|year|quarter|weekend)\b)|(?P<part>night|evening))"
         r" (?P<side>after next|before last)\b",
         _beyond,
@@ -357,13 +313,11 @@ RULES = (
     Rule(r"(?:the )?<which> <count>\s*<unit>", _counted),
     Rule(r"(?:the )?<count> <which> <unit>(?<=s)", _counted),
     Rule(r"(?:the )?<which> <unit>", _period),
-    Rule(rf"(?:the )?(?P<unit>{_PERIOD}) to date\b", _to_date),
     Rule(
         rf"{_DURATION}(?P<half> and a half)? (?P<way>ago|back|earlier|later|hence|from now|from today)\b"
         r"(?: (?P<name>today|tomorrow|yesterday|to the day)\b)?",
         _ago,
     ),
-    Rule(r"(?:between )?<count>(?:\s*[-–]\s*| (?:to|or|and) )<count2>\s*<unit> ago\b", _some_ago),
     Rule(
         rf"in (?:about |around |another )?{_DURATION}(?P<time>['\u2019]?s?['\u2019]? time\b)?(?! of\s)",
         _ahead,
