@@ -77,7 +77,6 @@ class Options:
     strict_size: bool = False
     record: bool = False
     embed_later: bool = False
-    dry_run: bool = False
     may_delete: bool = False
 
 

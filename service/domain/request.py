@@ -64,7 +64,7 @@ class IdempotencyKey:
 @dataclass(frozen=True, slots=True)
 class WriteContext:
     """Ids of request, API key and session (for the audit), the Idempotency-Key, and the serializer of the answer.
-    `may_share`: it may write shared memories, as jobs of the service may."""
+    `may_share`: it may write shared memories, as jobs of the service may. `dry_run`: its transaction is rolled back."""
 
     request_id: str | None = None
     api_key_id: UUID | None = None
@@ -72,6 +72,7 @@ class WriteContext:
     serialize: Serializer | None = None
     session_id: str | None = None
     may_share: bool = True
+    dry_run: bool = False
 
     def answered_by(self, serialize: Serializer) -> WriteContext:
         return replace(self, serialize=serialize)

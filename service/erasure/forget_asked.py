@@ -149,15 +149,7 @@ async def carry_out(
     return outcomes
 
 
-def previews(asked: Sequence[AskedToForget], messages: Sequence[Draft]) -> list[Outcome]:
-    """The outcomes of a dry run."""
-    return [
-        one for each in asked if each.plan is not None for one in _outcomes(messages[each.message], each.plan, None)
-    ]
-
-
-def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn | None) -> list[Outcome]:
-    talk = (place.conversation_id, place.index) if place is not None else (None, None)
+def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn) -> list[Outcome]:
     return [
         Outcome(
             draft,
@@ -166,7 +158,8 @@ def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn | None) -> list[
             each.id,
             each.remaining or None,
             each.text,
-            *talk,
+            place.conversation_id,
+            place.index,
         )
         for each in plan.memories
     ]

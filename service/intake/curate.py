@@ -81,7 +81,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     except LlmError as exc:
         if conversation.stored is not None:
             raise
-        warnings = (*warnings, exc.as_warning(""), *(() if conversation.dry_run else (READ_BY_RULES,)))
+        warnings = (*warnings, exc.as_warning(""), *(() if request.dry_run else (READ_BY_RULES,)))
         read_again_at = res.clock() + timedelta(seconds=(exc.retry_after_s or 0) if exc.pauses else 0)
         conversation = without_model(conversation)
         extracted, vectors = await fact_reading.read(said, messages, conversation, res)
@@ -93,15 +93,13 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     facts, skipped = await _prepare(extracted, messages, conversation, res, {"extract": elapsed_ms(began)})
     warnings = (*warnings, *extracted.warnings, *skipped)
     warnings += tuple(dict.fromkeys(each.warning for each in asked))
-    related = frozenset[int]() if conversation.dry_run else await _find_related(facts, res)
+    related = await _find_related(facts, res)
     if not facts and not asked:
         warnings += (f"no_facts: {extracted.why_none or 'none of them could be kept'}.",)
 
     async def attempt(*, last: bool) -> StoreResult:
         nonlocal facts
         facts = await _decide(facts, res)
-        if conversation.dry_run:
-            return StoreResult((*_previews(facts, res), *forget_asked.previews(asked, messages)), warnings)
         all_warnings = (*warnings, *_decision_warnings(facts))
         forgetting = forget_asked.ForgettingInTalk(asked, messages, conversation.scope)
         outcomes = await _write(
@@ -151,7 +149,7 @@ async def _new_turns(
     messages: Sequence[Draft], vectors: Sequence[Vector], conversation: ConversationDraft, res: Resources
 ) -> list[NewTurn]:
     """The messages as turns; none if none are to be written. Without `vectors` a job makes them later."""
-    if conversation.dry_run or conversation.stored is not None:
+    if conversation.stored is not None:
         return []
     each_vector: Sequence[Vector | None] = vectors or [None] * len(messages)
     return [
@@ -428,10 +426,6 @@ async def _consolidate_later(
     )
     job = NewJob("consolidate", payload=kept, run_after=run_after, max_attempts=LONG_MAX_ATTEMPTS)
     await queue.enqueue(session, conversation.scope.workspace_id, [job])
-
-
-def _previews(facts: Sequence[Draft], res: Resources) -> tuple[Outcome, ...]:
-    return tuple(outcome for draft in facts for outcome in edits.preview(draft, res.settings))
 
 
 def _decision_warnings(facts: Sequence[Draft]) -> tuple[str, ...]:

@@ -49,7 +49,7 @@ async def read(
     first = conversation.drafts[0]
     sources = SourceTurns(said, zone=ZoneInfo(first.given.timezone))
     workspace_id, by_model = conversation.scope.workspace_id, res.llm is not None and first.options.use_llm
-    new = conversation.stored is None and not conversation.dry_run
+    new = conversation.stored is None
     vectors = await _vectors(messages, res) if by_model else ()
     async with res.db.read(workspace_id, generic_plans=True) as session:
         sources = replace(

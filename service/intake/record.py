@@ -7,8 +7,7 @@ that came earlier in the same request, is not stored as a second memory: its tur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
-from itertools import zip_longest
+from dataclasses import dataclass
 
 from uuid_utils.compat import uuid7
 
@@ -45,7 +44,6 @@ class ConversationDraft:
     scope: Scope
     drafts: Sequence[Draft]
     external_id: str | None
-    dry_run: bool = False
     infer: bool = False
     instruction: str | None = None
     stored: Sequence[StoredTurn] | None = None
@@ -55,12 +53,9 @@ class ConversationDraft:
 
 
 async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
-    """Stores messages as they are and returns one outcome for each, in order; a dry run stores nothing and returns no
-    ids."""
+    """Stores messages as they are and returns one outcome for each, in order."""
     res = res.with_deferred_caches()
     drafts = await run_all(UNCOMPARED, conversation.drafts, res)
-    if conversation.dry_run:
-        return StoreResult(await _previews(conversation.scope, drafts, res))
 
     async def attempt(*, last: bool) -> StoreResult:
         if last:  # other requests keep adding to this conversation: better stored without context than not at all
@@ -125,14 +120,14 @@ async def _turns(
 
 
 async def _split_known(
-    session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn] = ()
+    session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn]
 ) -> tuple[list[Outcome], list[NewMemory]]:
     """The outcome of each message, and the memories to add. Under the scope lock what is read does not change."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
     known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
     outcomes, new_memories = [], []
-    for draft, place in zip_longest(drafts, places):
-        turn = (place.conversation_id, place.index) if place else (None, None)
+    for draft, place in zip(drafts, places, strict=True):
+        turn = place.conversation_id, place.index
         stored = known.get(draft.hash) if draft.options.dedup else None
         if stored is None:
             new = draft.finish(uuid7(), *turn)
@@ -149,15 +144,3 @@ def _turn(draft: Draft) -> NewTurn:
     assert draft.speech is not None, "a record is a message"
     vector = draft.vector if draft.embedding_status is EmbeddingStatus.STORED else None  # one vector serves both
     return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp, vector)
-
-
-async def _previews(scope: Scope, drafts: Sequence[Draft], res: Resources) -> tuple[Outcome, ...]:
-    """The outcomes that storing the messages would have; new ones without an id."""
-    async with res.db.read(scope.workspace_id) as session:
-        outcomes, new_memories = await _split_known(session, scope, drafts)
-    new = {memory.id for memory in new_memories}
-    return tuple(_without_id(outcome) if outcome.memory_id in new else outcome for outcome in outcomes)
-
-
-def _without_id(outcome: Outcome) -> Outcome:
-    return replace(outcome, memory_id=None, dedup=replace(outcome.dedup, existing_id=None))

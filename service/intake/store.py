@@ -70,18 +70,18 @@ class _BatchRun:
         those before it; later parts pass the stages of their texts alone while earlier ones are written."""
         scopes: dict[Scope, list[int]] = {}
         for number, item in self._items.items():
-            if isinstance(item.draft, Draft) and self._may_share(item.draft):
+            if isinstance(item.draft, Draft) and self._may_share(item.draft, item.request):
                 scopes.setdefault(item.draft.scope, []).append(number)
         shared = {number for numbers in scopes.values() if len(numbers) > 1 for number in numbers}
         alone = [number for number in self._items if number not in shared]
         parts = [self._in_parts(numbers) for numbers in scopes.values() if len(numbers) > 1]
         await asyncio.gather(*parts, *map(self._alone, alone))
 
-    def _may_share(self, draft: Draft) -> bool:
+    def _may_share(self, draft: Draft, request: WriteContext) -> bool:
         """Whether the text can be stored with others: no model is asked about it, and it names no memory."""
         options = draft.options
         asks = self._res.llm is not None and options.use_llm
-        return not (asks or options.dry_run or options.embed_later or draft.given.id)
+        return not (asks or request.dry_run or options.embed_later or draft.given.id)
 
     async def _in_parts(self, numbers: Sequence[int]) -> None:
         until = None if self._ends is None else (asyncio.get_running_loop().time() + self._ends) / 2

@@ -304,38 +304,3 @@ def _outcome(
 
 def _as_new(draft: Draft) -> Dedup:
     return Dedup(DedupAction.STORED_NEW, None, max((neighbour.similarity for neighbour in draft.seen), default=None))
-
-
-def preview(draft: Draft, settings: Settings) -> list[Outcome]:
-    """What would happen, for a dry run."""
-    edits = _decided(draft).edits
-    if draft.fact is None:
-        return [_preview(draft, edits[0])]
-    return [_preview(merged, edit) for edit, merged in _as_policy_wants(draft, edits, settings)]
-
-
-def _as_policy_wants(draft: Draft, edits: Sequence[Edit], settings: Settings) -> list[Pair]:
-    policy = policy_of(draft, edits, settings)
-    if policy == "prefer_old":
-        kept = replace(draft, warnings=(*draft.warnings, KEPT_OLD))
-        return [(Edit(Action.NONE, each.target), kept) for each in edits if each.action in CONTRADICTS]
-    if policy == "flag_review":
-        flagged = replace(draft, warnings=(*draft.warnings, FLAGGED))
-        stored = [each for each in edits if each.action in (Action.ADD, Action.UPDATE)]
-        return [(Edit(Action.ADD, None, each.text), flagged) for each in stored]
-    if policy == "supersede":
-        return [(each, draft) for edit in edits for each in _split(edit)]
-    return [(each, draft) for each in edits]
-
-
-def _split(edit: Edit) -> tuple[Edit, ...]:
-    if edit.action is Action.UPDATE:
-        return Edit(Action.ADD, None, edit.text), Edit(Action.DELETE, edit.target)
-    return (edit,)
-
-
-def _preview(draft: Draft, edit: Edit) -> Outcome:
-    target, dedup = edit.target, _as_new(draft) if edit.action is Action.ADD else dedup_of(edit)
-    text = edit.merged.text if edit.merged else edit.text or (target.text if target else None)
-    old = target.text if target and edit.action is not Action.NONE else None
-    return Outcome(draft, edit.action, dedup, target.id if target else None, text, old)

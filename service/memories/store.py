@@ -53,7 +53,7 @@ class NewText:
 
 
 async def store_text(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
-    """Runs one text through the stages and stores it; a dry run stops before the database."""
+    """Runs one text through the stages and stores it;"""
     res = res.with_deferred_caches()
     return await store_draft(await run(UNDECIDED, draft, res), res, request)
 
@@ -73,7 +73,7 @@ async def store_draft(draft: Draft, res: Resources, request: WriteContext) -> Ou
 def rules_decide(draft: Draft, res: Resources) -> bool:
     """Whether no model is asked about the draft, and the rules are fast enough to decide inside the scope lock."""
     asks = res.llm is not None and draft.options.use_llm
-    return not (asks or draft.options.dry_run) and len(draft.clean) <= LONG_CHARS
+    return not asks and len(draft.clean) <= LONG_CHARS
 
 
 async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outcome | None]:
@@ -226,8 +226,6 @@ async def _store_decided(draft: Draft, res: Resources, request: WriteContext) ->
     async def attempt(*, last: bool) -> Outcome:
         nonlocal draft
         draft = await run(DECIDED_AGAIN, replace(draft, decision=None), res)
-        if draft.options.dry_run:
-            return edits.preview(draft, res.settings)[0]
         if last and draft.is_duplicate:  # the memory that it equals may be deleted by then
             draft = replace(await run(ANNOTATED, replace(draft, decision=None), res), decision=draft.decision)
         async with write_transaction(draft.scope, res, replace(request, idempotency=None)) as session:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager
+from contextlib import AsyncExitStack, asynccontextmanager, suppress
 from typing import Any
 from uuid import UUID
 
@@ -16,6 +16,10 @@ from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements import audit, idempotency, sharing
 from service.runtime.statements.audit import AuditEntry, Promotion
+
+
+class _DryRun(Exception):
+    """Rolls the transaction of a dry run back."""
 
 
 class DecisionOutdated(Exception):
@@ -39,6 +43,7 @@ async def scopes_transaction(
 ) -> AsyncIterator[Session]:
     """A transaction in several scopes of a workspace, whose locks are taken in the order of their names. `owner`: whose
     data the stored response contains."""
+    new_turns = False
     by_name: dict[str, Scope] = {}
     for scope in wanted:
         check_share(scope, request)
@@ -47,12 +52,15 @@ async def scopes_transaction(
     locks = "; ".join(map(scopes.lock, ordered)) or None
     shared = any(each.is_shared for each in ordered)
     async with AsyncExitStack() as held:
+        held.enter_context(suppress(_DryRun))
         for scope in ordered:
             await held.enter_async_context(res.locks.hold(scope))
         async with res.db.begin(workspace_id, locks, generic_plans=True, writes_shared=shared) as session:
             if request.idempotency:
                 await idempotency.claim(session, workspace_id, request.idempotency, owner)
             yield session
+            if request.dry_run:
+                raise _DryRun
             if res.context.deferred is not None:
                 await res.context.deferred.flush(session, workspace_id)
             new_turns = session.info.pop("new_turns", False)

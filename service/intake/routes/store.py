@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import replace
 from typing import Annotated
 
 from fastapi import APIRouter, Header, Response
@@ -65,7 +66,8 @@ async def store_memory(
     else:
         res = with_budget(res)
         draft, serialize = await prepare(body, caller, res, later=later)
-        response = send(serialize(await store(draft, res, write.answered_by(serialize))))
+        context = replace(write.answered_by(serialize), dry_run=body.dry_run)
+        response = send(serialize(await store(draft, res, context)))
     if later and (body.content is not None or not body.dry_run):
         response.headers["Preference-Applied"] = "respond-async"
     return response
@@ -99,7 +101,7 @@ async def _item(
         draft, serialize = await prepare(one, caller, res)
     except ServiceError as exc:
         return exc
-    return BatchItem(draft, of_item(write, index).answered_by(serialize))
+    return BatchItem(draft, replace(of_item(write, index).answered_by(serialize), dry_run=one.dry_run))
 
 
 def _batch_item(index: int, answer: StoredAnswer | ServiceError) -> StoreBatchItem:

@@ -74,16 +74,17 @@ class StoreSerializer:
         return round((time.perf_counter() - self._began) * 1000, 3)
 
     def _show(self, outcome: Outcome) -> StoreOutcome:
-        shown = store_outcome(outcome)
-        if self._may_read or outcome.event is Action.ADD:
-            return shown
-        return shown.model_copy(update={"memory": None, "old_memory": None})
+        hidden: dict[str, object] = {"enrichment": "none"} if self._body.dry_run else {}
+        if not self._may_read and outcome.event is not Action.ADD:
+            hidden |= {"memory": None, "old_memory": None}
+        return store_outcome(outcome).model_copy(update=hidden)
 
     def __call__(self, result: StoreResult) -> StoredAnswer:
         """201 if a row was created, else 200, also for the events of a curated conversation."""
         timings = stage_timings([outcome.draft for outcome in result.outcomes])
+        outcomes = _without_new_ids(result.outcomes) if self._body.dry_run else result.outcomes
         body = StoreResponse(
-            results=[self._show(outcome) for outcome in result.outcomes],
+            results=[self._show(outcome) for outcome in outcomes],
             warnings=[*self._warnings, *result.warnings],
             usage=llm_usage(self._budget.used),
             timings_ms={**timings, "total": self._total_ms},
@@ -92,6 +93,22 @@ class StoreSerializer:
         curated = self._body.messages is not None and self._body.infer
         added = any(outcome.event is Action.ADD for outcome in result.outcomes)
         return answer(201 if added and not curated and not self._body.dry_run else 200, body)
+
+
+def _without_new_ids(outcomes: Sequence[Outcome]) -> list[Outcome]:
+    """The outcomes of a dry run, without the ids of what was rolled back."""
+    new = {outcome.memory_id for outcome in outcomes if outcome.event is Action.ADD}
+    return [
+        replace(
+            outcome,
+            memory_id=None if outcome.memory_id in new else outcome.memory_id,
+            dedup=replace(outcome.dedup, existing_id=None) if outcome.memory_id in new else outcome.dedup,
+            kept_as=None,
+            conversation_id=None,
+            turn_index=None,
+        )
+        for outcome in outcomes
+    ]
 
 
 def text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: bool) -> Draft:
@@ -129,7 +146,7 @@ async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources)
     external_id = body.run_id or body.session_id or scope.run_id
     if caller.wall.run_id not in (None, external_id):
         raise Forbidden("session_id: this key is restricted to another run.", field="session_id")
-    return ConversationDraft(scope, drafts, external_id, body.dry_run, body.infer, body.prompt), warnings
+    return ConversationDraft(scope, drafts, external_id, body.infer, body.prompt), warnings
 
 
 def _scope(body: StoreRequest, caller: Caller) -> Scope:
@@ -200,7 +217,6 @@ def _draft(
         strict_size=body.limits == "strict",
         record=speech is not None and not body.infer,
         embed_later=embed_later,
-        dry_run=body.dry_run,
     )
     given = replace(_caller_fields(body, res, now), compare=compare)
     return Draft(scope, text, given, options, now, speech)

@@ -392,7 +392,7 @@ def store_outcome(outcome: Outcome) -> StoreOutcome:
         tag_prefixes=list(draft.tag_prefixes),
         pii=PiiSummary(redactions=[RedactionCount.of(redaction) for redaction in draft.redactions]),
         embedding=draft.embedding_status,
-        enrichment="queued" if outcome.event is not Action.NONE and not draft.options.dry_run else "none",
+        enrichment="queued" if outcome.event is not Action.NONE else "none",
         summarized=draft.original_length is not None,
         original_length=draft.original_length,
         summarized_length=len(draft.clean) if draft.original_length is not None else None,

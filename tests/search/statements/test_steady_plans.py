@@ -197,6 +197,7 @@ async def test_hot_reads_are_planned_alike_whatever_was_analysed(
             assert answer.is_success, answer.text
         answer = await client.get("/v1/turns/search", params={"user_id": "ann", "query": ASKED})
         assert answer.is_success, answer.text
+    await connection.execute("REINDEX TABLE memory")  # the row of the dry run left entries in its indexes
     assert len(listener.reads) > 5
     assert any(TURNS_BY_ID in read.sql and read.is_steady for read in listener.reads.values())
     plans = {name: await _plans(connection, state, tenant, listener.reads.values()) for name, state in STATES.items()}
