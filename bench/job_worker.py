@@ -35,8 +35,7 @@ from service.providers.caches import CachedEmbedder
 from service.providers.protocols import LlmReply, LlmRequest, Vector
 from service.queue.queue import Wakeup
 from service.runtime.resources import Resources
-from service.upkeep import fade
-from service.upkeep.jobs import maintenance
+from service.upkeep.jobs import ageing, maintenance
 from service.upkeep.statements import fading
 from service.worker import loop
 from service.worker.loop import Worker
@@ -174,7 +173,7 @@ def _die(death: Death) -> None:
 
 def small_batches() -> None:
     """In this process: deaths should fall between batches, and few memories be enough for several of them."""
-    fading.BATCH = maintenance.BATCH = fade.ARCHIVED_AT_ONCE = BATCH
+    fading.BATCH = maintenance.BATCH = ageing.ARCHIVED_AT_ONCE = BATCH
     forget_scope.RESET_BATCH = forget_scope.MAX_INLINE_ROWS = BATCH
     service.domain.job.MAX_ATTEMPTS = ATTEMPTS
     sizes.EXACT_ROWS = 2  # so that a handful of texts is counted

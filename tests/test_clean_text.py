@@ -24,7 +24,7 @@ MADE_OF_CLEAN_TEXTS = {
     "erasure/forget_asked.py": 3,
     "erasure/forget_matched.py": 3,
     "erasure/forget_plan.py": 2,
-    "memories/review.py": 1,
+    "memories/restore.py": 1,
     "memories/undo.py": 2,
     "memories/stages/size.py": 1,
     "search/past_texts.py": 1,

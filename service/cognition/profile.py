@@ -1,9 +1,9 @@
-"""Replacing (PUT) or merging (PATCH) a user's profile, with redaction."""
+"""Reading and replacing a user's profile, with redaction."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
@@ -12,7 +12,6 @@ from service.cognition.values import Profile, Traits
 from service.domain.errors import NotFound, PreconditionFailed
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.domain.sizes import check_merged
 from service.domain.version import Expected
 from service.runtime import pii
 from service.runtime.resources import Resources
@@ -34,53 +33,28 @@ async def read(workspace_id: UUID, user_id: str, res: Resources) -> Profile:
     return profile
 
 
-async def write(
+async def replace(
     workspace_id: UUID,
     user_id: str,
     given: Mapping[str, Any],
     res: Resources,
     request: WriteContext,
     *,
-    merge: bool,
     expected: Expected | None = None,
 ) -> ProfileOutcome:
-    """Replaces the whole profile, or with `merge` changes the given parts: objects are merged key by key, where null
-    removes the key; the list is replaced. Raises NotFound if there is nothing to merge with, PreconditionFailed or
-    PiiRejected."""
-    parts = await _clean(given, res)
+    """Replaces the whole profile. Raises PreconditionFailed or PiiRejected."""
+    # each part separately, so that a refusal names the part
+    parts = {name: await pii.clean_json(value, name, res, key=name) for name, value in given.items()}
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, request) as session:
         old = await profiles.find(session, workspace_id, user_id, lock=True)
-        if old is None and merge:
-            raise missing()
         if expected is not None and (old is None or not expected.meets(old.version)):
             raise PreconditionFailed("The profile has changed since, or is not there: read it again.", field="If-Match")
-        traits = _merge(old.traits, parts) if old and merge else Traits(**parts)
-        profile = await profiles.put(session, workspace_id, user_id, traits, now=res.clock())
+        profile = await profiles.put(session, workspace_id, user_id, Traits(**parts), now=res.clock())
         await append_audit(session, "update" if old else "store", scope, [], request, res, kind="profile")
         outcome = ProfileOutcome(profile, old is None)
         await store_answer(session, workspace_id, outcome, request)
     return outcome
-
-
-def _merge(old: Traits, parts: Mapping[str, Any]) -> Traits:
-    values = asdict(old)
-    for name, new in parts.items():
-        if isinstance(new, dict):
-            both = {**values[name], **new}
-            values[name] = {key: value for key, value in both.items() if new.get(key, key) is not None}
-            check_merged(name, values[name])
-        elif new is not None:
-            values[name] = new
-    return Traits(**values)
-
-
-async def _clean(values: Mapping[str, Any], res: Resources) -> dict[str, Any]:
-    """Redacts each part separately, so that a refusal names the part."""
-    return {
-        name: value if value is None else await pii.clean_json(value, name, res, key=name)
-        for name, value in values.items()
-    }
 
 
 def missing() -> NotFound:

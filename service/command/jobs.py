@@ -55,16 +55,9 @@ def show(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None:
 
 
 @app.command()
-def run(
-    name: Name,
-    user: Annotated[str | None, typer.Option(help="Only what is this user's.")] = None,
-    agent: Annotated[str | None, typer.Option(help="Only what is this agent's.")] = None,
-    run: Annotated[str | None, typer.Option(help="Only what belongs to this run.")] = None,
-    system: OfSystem = False,
-    as_json: AsJson = False,
-) -> None:
+def run(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None:
     """Run a job now."""
-    _steer(f"{name}/run", {"user_id": user, "agent_id": agent, "run_id": run, "system": system}, as_json)
+    _steer(f"{name}/run", {"system": system}, as_json)
 
 
 @app.command()

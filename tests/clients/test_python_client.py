@@ -130,8 +130,7 @@ def test_a_walk_through_the_client(service: Service) -> None:
         memory.entities.put(name="Acme", type="organization", user_id="ann")
         assert [each["name"] for each in memory.entities.list(user_id="ann")].count("Acme") == 1
         memory.replace_profile("ann", preferences={"tone": "dry"})
-        memory.update_profile("ann", preferences={"units": "metric"})
-        assert memory.profile("ann")["preferences"] == {"tone": "dry", "units": "metric"}
+        assert memory.profile("ann")["preferences"] == {"tone": "dry"}
         later = memory.add_later([{"role": "user", "content": "My dentist is Dr Weiss."}], user_id="cat")
         assert memory.wait(later["operation_id"])["status"] == "done"
         assert {each["id"] for each in memory.users(type="user")} >= {"ben", "cat"}

@@ -1,4 +1,4 @@
-"""User profiles: stored, merged, guarded by If-Match, erased with the user; and the list of channels."""
+"""User profiles: stored, replaced, guarded by If-Match, erased with the user; and the list of channels."""
 
 from __future__ import annotations
 
@@ -33,21 +33,11 @@ async def test_a_profile_is_set_read_and_replaced(client: AsyncClient, clock: Se
     assert again.json()["created_at"] < again.json()["updated_at"] == clock().isoformat()
 
 
-async def test_a_patch_merges_and_removes(client: AsyncClient) -> None:
-    assert (await client.patch(PATH, json={"preferences": {}})).status_code == 404
-    await client.put(PATH, json=WHOLE)
-    body = {"preferences": {"language": None, "theme": "dark"}, "expertise_areas": ["chess"]}
-    found = (await client.patch(PATH, json=body)).json()
-    assert found["preferences"] == {"units": "metric", "theme": "dark"}
-    assert found["expertise_areas"] == ["chess"]
-    assert found["communication_style"] == WHOLE["communication_style"]
-
-
 async def test_the_version_seen_must_be_the_version_there(client: AsyncClient) -> None:
     absent = await client.put(PATH, json=WHOLE, headers={"If-Match": '"1"'})
     assert (absent.status_code, absent.json()["field"]) == (412, "If-Match")
     tag = (await client.put(PATH, json=WHOLE)).headers["ETag"]
-    assert (await client.patch(PATH, json={"metadata": {"a": 1}}, headers={"If-Match": tag})).status_code == 200
+    assert (await client.put(PATH, json={"metadata": {"a": 1}}, headers={"If-Match": tag})).status_code == 200
     assert (await client.put(PATH, json=WHOLE, headers={"If-Match": tag})).status_code == 412
     assert (await client.put(PATH, json=WHOLE, headers={"If-Match": "*"})).status_code == 200
 
@@ -73,8 +63,8 @@ async def test_secrets_are_cut_out_and_others_see_nothing(client: AsyncClient, o
     ],
 )
 async def test_bad_profiles_are_refused_by_field(client: AsyncClient, body: dict[str, Any], field: str) -> None:
-    for answer in (await client.put(PATH, json=body), await client.patch(PATH, json=body)):
-        assert (answer.status_code, answer.json()["field"]) == (400, field)
+    answer = await client.put(PATH, json=body)
+    assert (answer.status_code, answer.json()["field"]) == (400, field)
 
 
 async def test_a_profile_goes_with_its_user_and_with_nothing_less(client: AsyncClient) -> None:

@@ -30,7 +30,7 @@ async def test_keys_workspaces_and_jobs(run: Run) -> None:
     assert json.loads((await run("workspaces", "rename", "Acme", "--json")).stdout)["name"] == "Acme"
 
     assert "No job waits" in (await run("jobs", "list")).stdout
-    queued = json.loads((await run("jobs", "run", "relevance", "--user", "ann", "--json")).stdout)
+    queued = json.loads((await run("jobs", "run", "relevance", "--json")).stdout)
     assert [each["id"] for each in json.loads((await run("jobs", "list", "--json")).stdout)] == [queued["id"]]
     assert "queued" in (await run("jobs", "show", "relevance")).stdout
     cancelled = await run("jobs", "cancel", queued["id"], "--json")
@@ -91,7 +91,7 @@ async def test_looking_around(run: Run) -> None:
 
 
 async def test_progress_ends_while_a_job_waits_for_later(run: Run, tenant: Tenant, database: Database) -> None:
-    queued = json.loads((await run("jobs", "run", "relevance", "--user", "ann", "--json")).stdout)
+    queued = json.loads((await run("jobs", "run", "relevance", "--json")).stdout)
     async with database.begin(tenant.workspace_id) as session:
         await session.execute(
             text("UPDATE job SET run_after = now() + interval '10 minutes' WHERE id = :id"), {"id": queued["id"]}

@@ -42,7 +42,6 @@ BODIES: dict[str, Any] = {
     "patch_conversation": {"title": "Plans"},
     "store_turn": {"role": "user", "content": "Hello there"},
     "put_user_profile": {"preferences": {"units": "metric"}},
-    "patch_user_profile": {"preferences": {"language": "pt"}},
     "set_working_item": {"value": 1},
     "add_working_turn": {"role": "user", "content": "Hello there"},
     "push_thought": {"thought": "Maybe later"},

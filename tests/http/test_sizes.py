@@ -318,12 +318,10 @@ async def test_merging_does_not_grow_over_the_limits(client: AsyncClient) -> Non
     conversation = (await client.post("/v1/conversations", json={"user_id": "alice", "metadata": many[0]})).json()["id"]
     entity = {"name": "Acme", "user_id": "alice"}
     await client.put("/v1/entities", json={**entity, "properties": many[0]})
-    await client.put("/v1/users/alice/profile", json={"preferences": many[0]})
     for method, path, body, field in (
         ("PATCH", f"/v1/memories/{made}", {"metadata": many[1]}, "metadata"),
         ("PATCH", f"/v1/conversations/{conversation}", {"metadata": many[1]}, "metadata"),
         ("PUT", "/v1/entities", {**entity, "properties": many[1]}, "properties"),
-        ("PATCH", "/v1/users/alice/profile", {"preferences": many[1]}, "preferences"),
     ):
         answer = await client.request(method, path, json=body)
         assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", field), path

@@ -238,7 +238,7 @@ async def test_erasing_the_log_deletes_only_in_the_callers_workspace_and_never_e
             for _ in range(2):
                 await session.execute(insert, {"w": workspace_id})
     async with database.begin(stranger.workspace_id) as session:
-        assert await session.scalar(text("SELECT erase_conversation_log(now() + interval '1 day', 1)")) == 1
+        assert await session.scalar(text("SELECT erase_history(now() + interval '1 day', 1)")) == 1
         rows = await session.execute(text("SELECT * FROM purge_subject('alice', NULL, NULL, NULL, NULL)"))
         gone: dict[str, int] = dict(rows.all())
         assert gone["conversation_log"] == 1

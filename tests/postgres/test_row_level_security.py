@@ -141,7 +141,6 @@ CALLERS = {
     "drop_partitions": {WORKER},
     "drop_unsupported_edge": set(),
     "ensure_partitions": {WORKER},
-    "erase_conversation_log": {APP},
     "erase_history": {APP},
     "expire_copies": BEHIND_A_WALL,
     "expire_leases": set(),

@@ -226,12 +226,6 @@ class AsyncMemory:
         """Makes a user's profile, or replaces all of it."""
         return cast(types.ProfileResponse, await self._call("put_user_profile", {"user_id": user_id, **options}))
 
-    async def update_profile(
-        self, user_id: str, /, **options: Unpack[types.PatchUserProfileOptions]
-    ) -> types.ProfileResponse:
-        """Merges into a user's profile. Raises NotFoundError where there is none."""
-        return cast(types.ProfileResponse, await self._call("patch_user_profile", {"user_id": user_id, **options}))
-
     def users(self, **options: Unpack[types.ListScopesOptions]) -> AsyncPages[types.ScopeItem]:
         """Users, agents and runs that have memories; `type="user"` for users alone."""
         return self._pages("list_scopes", {**options})

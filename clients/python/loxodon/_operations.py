@@ -471,21 +471,6 @@ OPERATIONS = {
         True,
         False,
     ),
-    "patch_user_profile": Operation(
-        "PATCH",
-        "/v1/users/{user_id}/profile",
-        {
-            "user_id": ("path", "user_id"),
-            "idempotency_key": ("header", "Idempotency-Key"),
-            "if_match": ("header", "if-match"),
-            "preferences": ("body", "preferences"),
-            "expertise_areas": ("body", "expertise_areas"),
-            "communication_style": ("body", "communication_style"),
-            "metadata": ("body", "metadata"),
-        },
-        True,
-        False,
-    ),
     "put_user_profile": Operation(
         "PUT",
         "/v1/users/{user_id}/profile",

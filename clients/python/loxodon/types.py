@@ -903,15 +903,6 @@ class PatchMemoryRequest(TypedDict):
     allow_system_fields: NotRequired[bool]
 
 
-class PatchUserProfileRequest(TypedDict):
-    """Only the given fields change. Objects are merged key by key, null removes a key; the list is replaced."""
-
-    preferences: NotRequired[dict[str, Any] | None]
-    expertise_areas: NotRequired[list[str] | None]
-    communication_style: NotRequired[dict[str, Any] | None]
-    metadata: NotRequired[dict[str, Any] | None]
-
-
 class PiiSummary(TypedDict):
     """What was redacted in a text before it was stored."""
 
@@ -2243,23 +2234,6 @@ class PatchMemoryOptions(TypedDict, total=False):
     """Only with allow_system_fields"""
     allow_system_fields: bool
     """Needs the right memory:admin; default false"""
-
-
-class PatchUserProfileOptions(TypedDict, total=False):
-    """Change parts of the profile of a user"""
-
-    idempotency_key: str | None
-    """Repeat a write safely: the same key and body get the first answer again (kept 24 h)."""
-    if_match: str | None
-    """The ETag of GET, or *"""
-    preferences: dict[str, Any] | None
-    """What the user likes, under names of your own"""
-    expertise_areas: list[str] | None
-    """What the user knows well"""
-    communication_style: dict[str, Any] | None
-    """How to address the user, under names of your own"""
-    metadata: dict[str, Any] | None
-    """Anything else"""
 
 
 class PutUserProfileOptions(TypedDict, total=False):

@@ -13,7 +13,7 @@ from service.cognition.profile import ProfileOutcome
 from service.cognition.values import Profile
 from service.domain.request import StoredAnswer
 from service.http import errors
-from service.http.deps import Changer, Reader, ResourcesOf, Writer
+from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonList, JsonObject
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
@@ -41,17 +41,6 @@ class PutUserProfileRequest(RequestModel):
         default_factory=dict, description="How to address the user, under names of your own"
     )
     metadata: JsonObject = Field(default_factory=dict, description="Anything else")
-
-
-class PatchUserProfileRequest(RequestModel):
-    """Only the given fields change. Objects are merged key by key, null removes a key; the list is replaced."""
-
-    model_config = example(preferences={"language": None})
-
-    preferences: JsonObject | None = Field(None, description="What the user likes, under names of your own")
-    expertise_areas: JsonList | None = Field(None, description="What the user knows well")
-    communication_style: JsonObject | None = Field(None, description="How to address the user, under names of your own")
-    metadata: JsonObject | None = Field(None, description="Anything else")
 
 
 class ProfileResponse(ResponseModel):
@@ -85,23 +74,7 @@ async def put_user_profile(
     """Preferences, areas of expertise and style of communication are redacted. `POST /v1/recall` returns the profile as
     user_context."""
     context = write.answered_by(_answer_stored)
-    stored = await profile.write(caller.workspace_id, user_id, dict(body), res, context, merge=False, expected=expected)
-    return send(_answer_stored(stored))
-
-
-@router.patch("", summary="Change parts of the profile of a user", response_model=ProfileResponse, responses=WRITE)
-async def patch_user_profile(
-    user_id: UserId,
-    body: PatchUserProfileRequest,
-    caller: Changer,
-    res: ResourcesOf,
-    write: WriteOf,
-    expected: ExpectedOf,
-) -> Response:
-    """Objects are merged key by key, a null value removes the key; the list is replaced. 404 if none is stored."""
-    given = {name: getattr(body, name) for name in body.model_fields_set}
-    context = write.answered_by(_answer_stored)
-    stored = await profile.write(caller.workspace_id, user_id, given, res, context, merge=True, expected=expected)
+    stored = await profile.replace(caller.workspace_id, user_id, dict(body), res, context, expected=expected)
     return send(_answer_stored(stored))
 
 

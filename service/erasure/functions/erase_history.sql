@@ -1,5 +1,5 @@
--- Deletes at most `batch_size` rows of the workspace's history, recorded until `until`; returns how many. The change
--- feed keeps the ids.
+-- Deletes at most `batch_size` rows each of the workspace's history and conversation log, recorded until `until`; returns
+-- how many. The change feed keeps the ids of memories.
 CREATE OR REPLACE FUNCTION erase_history(until timestamptz, batch_size integer)
 RETURNS bigint
 LANGUAGE plpgsql SECURITY DEFINER
@@ -8,8 +8,16 @@ AS $$
 DECLARE
     removed bigint;
 BEGIN
-    -- a SECURITY DEFINER function bypasses the policy, so the workspace is a condition here
-    WITH erased AS (
+    -- a SECURITY DEFINER function bypasses the policies, so the workspace is a condition here
+    WITH said AS (
+        DELETE FROM conversation_log l USING (
+            SELECT workspace_id, recorded_at, id FROM conversation_log
+            WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
+            LIMIT batch_size
+        ) old
+        WHERE l.workspace_id = old.workspace_id AND l.recorded_at = old.recorded_at AND l.id = old.id
+        RETURNING l.id
+    ), erased AS (
         DELETE FROM memory_history h USING (
             SELECT workspace_id, recorded_at, id FROM memory_history
             WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND recorded_at <= until
@@ -23,7 +31,7 @@ BEGIN
         WHERE recorded_to IS NULL
           AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = e.workspace_id AND m.id = e.memory_id)
     )
-    SELECT count(*) INTO removed FROM erased;
+    SELECT (SELECT count(*) FROM said) + count(*) INTO removed FROM erased;
     RETURN removed;
 END $$;
 

@@ -1,8 +1,8 @@
 """Purging a subject with its history, and resetting a whole workspace.
 
-The application has no right to delete from history, audit and the conversation log, so purge_subject(), erase_history()
-and erase_conversation_log() (SECURITY DEFINER) do it. A purge is one transaction, because half an erasure would be
-worthless. See docs/decisions/022-erasure.md.
+The application has no right to delete from history, audit and the conversation log, so purge_subject() and
+erase_history() (SECURITY DEFINER) do it. A purge is one transaction, because half an erasure would be worthless. See
+docs/decisions/022-erasure.md.
 """
 
 from __future__ import annotations
@@ -100,7 +100,6 @@ NEXT_MEMORIES = text("""
 DELETE_MEMORIES = text("DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
 ERASE_HISTORY = text("SELECT erase_history(:until, :batch)")
-ERASE_LOG = text("SELECT erase_conversation_log(:until, :batch)")
 
 DELETE_OLDER = """
     DELETE FROM {table} WHERE workspace_id = :workspace AND ctid = ANY (ARRAY(
@@ -183,7 +182,6 @@ async def remove_the_rest(
     many. Keys, settings and the audit log stay."""
     values = {"workspace": workspace_id, "until": until, "batch": batch}
     removed = int(await session.scalar(ERASE_HISTORY, {"until": until, "batch": batch}) or 0)
-    removed += int(await session.scalar(ERASE_LOG, {"until": until, "batch": batch}) or 0)
     removed += await invocations.erase_all(session, workspace_id, until, batch=batch)
     for statement in (DELETE_JOBS, *DELETE_REST):
         removed += (await session.execute(statement, values)).rowcount

@@ -9,19 +9,28 @@ harm.
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
+from datetime import timedelta
+from itertools import groupby
 from uuid import UUID
 
 from sqlalchemy import TextClause
 
 from service.access import workspaces
 from service.domain.job import Counts, Job
+from service.domain.memory import Memory
+from service.domain.request import WriteContext
+from service.domain.scope import Scope
+from service.episodes.statements import conversations
+from service.memories import write
+from service.memories.statements import memories
 from service.queue import queue
 from service.runtime.resources import Resources
-from service.upkeep.fade import archive_faded, archive_idle_conversations, remove_forgotten_entities
+from service.runtime.transactions import append_audit, plain_transaction, write_transaction
 from service.upkeep.statements import fading
 
 FIRST = UUID(int=0)
 BATCH_ROWS = 1_000
+ARCHIVED_AT_ONCE = 100  # in one transaction, under the lock of their scope: some 100 ms
 
 
 async def relevance(job: Job, res: Resources) -> Counts:
@@ -35,8 +44,8 @@ async def decay(job: Job, res: Resources) -> Counts:
     memories = await _age(job, fading.MEMORY_SALIENCE, res)
     facts = await _age(job, fading.CONFIDENCE, res)
     entities = await _age(job, fading.ENTITY_SALIENCE, res, entities=True)
-    removed = await _in_batches(remove_forgotten_entities, job, res)
-    conversations = await _in_batches(archive_idle_conversations, job, res)
+    removed = await _in_batches(_remove_forgotten_entities, job, res)
+    idle = await _in_batches(_archive_idle_conversations, job, res)
     return {
         **memories,
         "facts": facts["seen"],
@@ -44,7 +53,7 @@ async def decay(job: Job, res: Resources) -> Counts:
         "entities": entities["seen"],
         "entities_changed": entities["changed"],
         "entities_removed": removed,
-        "conversations_archived": conversations,
+        "conversations_archived": idle,
     }
 
 
@@ -63,13 +72,52 @@ async def flag_stale(job: Job, res: Resources) -> Counts:
 
 
 async def archive(job: Job, res: Resources) -> Counts:
-    """Archives faded memories if the workspace is set to; a requested run always does."""
-    archived = 0
-    last: UUID | None = FIRST
-    while last is not None:
-        count, last = await archive_faded(job.workspace_id, last, res, workspaces.context_of(job))
-        archived += count
-    return {"archived": archived}
+    """Archives faded memories if the workspace is set to; a requested run always does. An archived memory can be read
+    by id and restored."""
+    archived, last = 0, FIRST
+    while True:
+        async with res.db.read(job.workspace_id) as session:
+            ids = await fading.list_faded(session, job.workspace_id, after=last, batch=ARCHIVED_AT_ONCE)
+            by_id = await memories.get_many(session, job.workspace_id, ids)
+        for scope, group in groupby(sorted(by_id.values(), key=_owner), key=lambda each: each.scope):
+            archived += await _archive(scope, sorted(memory.id for memory in group), res, workspaces.context_of(job))
+        if len(ids) < ARCHIVED_AT_ONCE:
+            return {"archived": archived}
+        last = ids[-1]
+
+
+def _owner(memory: Memory) -> tuple[str, ...]:
+    scope = memory.scope
+    return tuple(repr(each) for each in (scope.user_id, scope.agent_id, scope.run_id, scope.channel))
+
+
+async def _archive(scope: Scope, ids: list[UUID], res: Resources, request: WriteContext) -> int:
+    """Archives memories under the lock of the scope, so that no store treats one of them as a live duplicate."""
+    async with write_transaction(scope, res, request) as session:
+        archived = [key for key in ids if await write.archive(session, scope, key, res)]
+        if archived:
+            await append_audit(session, "archive", scope, archived, request, res, why="faded")
+    return len(archived)
+
+
+async def _remove_forgotten_entities(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
+    """Removes the next faded entities that no memory or relation names and no caller wrote; returns how many."""
+    async with plain_transaction(workspace_id, res, request) as session:
+        gone = await fading.remove_forgotten(session, workspace_id, now=res.clock(), batch=batch)
+        if gone:
+            await append_audit(session, "delete_entity", Scope(workspace_id), gone, request, res, why="faded")
+    return len(gone)
+
+
+async def _archive_idle_conversations(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
+    """Archives the next idle conversations; returns how many."""
+    before = res.clock() - timedelta(days=res.settings.jobs.ageing.conversation_archive_days)
+    async with plain_transaction(workspace_id, res, request) as session:
+        idle = await conversations.archive_idle(session, workspace_id, before=before, batch=batch)
+        if idle:
+            scope = Scope(workspace_id)
+            await append_audit(session, "archive", scope, idle, request, res, kind="episodic", why="idle")
+    return len(idle)
 
 
 async def _age(job: Job, statement: TextClause, res: Resources, *, entities: bool = False) -> Mapping[str, int]:
