@@ -271,16 +271,13 @@ class MemorySettings(_Group):
 
 
 class SearchSettings(_Group):
-    """What a search does unless the request says otherwise, and its reranker."""
+    """What a search does unless the request says otherwise."""
 
     techniques: Annotated[Techniques, FromJson] = Field(default=Techniques(), alias="search_techniques")  # JSON
     include_shared: bool = False  # reads see what the workspace shares
     reinforce: bool = True  # searches count as uses of what they found
     relation_limit: int = Field(default=5, ge=0, le=50, alias="recall_relation_limit")  # connected memories per hit
-    rerank_provider: Literal["none", "llm", "tei", "cohere", "jina"] = "none"  # llm, or whose request rerank_url takes
-    rerank_url: str | None = None  # the endpoint itself, e.g. http://tei:8080/rerank
-    rerank_api_key: SecretStr | None = None  # sent as a bearer token
-    rerank_model: str | None = None  # named in the request if the API has a field for it
+    rerank_provider: Literal["none", "llm"] = "none"  # llm: the language model reorders the first hits
 
 
 class HistorySettings(_Group):

@@ -1,1 +1,1 @@
-"""Embedders, language models and rerankers: the only package that talks to them."""
+"""Embedders and language models: the only package that talks to them."""

@@ -22,7 +22,7 @@ CHARS_PER_TOKEN = 4
 @dataclass(frozen=True, slots=True)
 class Limits:
     """Per request; without any nothing is limited. `max_tokens` counts prompts and answers together. Both deadlines run
-    from the opening: `deadline_s` for the language model, `overall_deadline_s` for an embedder or reranker called after
+    from the opening: `deadline_s` for the language model, `overall_deadline_s` for an embedder called after
     it (None for no limit)."""
 
     max_calls: float = math.inf

@@ -1,4 +1,4 @@
-"""Opens the embedder, the language model and the reranker that the settings name."""
+"""Opens the embedder and the language model that the settings name."""
 
 from __future__ import annotations
 
@@ -18,7 +18,6 @@ from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import Endpoint, canonical, choose_embedder
 from service.providers.protocols import Embedder, Llm, Vector
-from service.providers.reranker import RERANK_TIMEOUT_S, HttpReranker, Reranker
 from service.providers.retry import RetryPolicy
 
 LOCAL_MODEL = "local:snowflake-arctic-embed-s-int8"
@@ -94,20 +93,6 @@ def open_llm(settings: Settings) -> Llm | None:
     attempt_s = min(LLM_ATTEMPT_S, settings.llm.timeout_s)
     options = ClientOptions(timeout_s=attempt_s, concurrency=CONCURRENCY, retries=RetryPolicy())
     return OpenAiLlm(endpoint, options)
-
-
-def open_reranker(settings: Settings) -> Reranker | None:
-    """The server that reranks; None without one (a language model needs none)."""
-    api = settings.search.rerank_provider
-    if api in ("none", "llm") or not settings.search.rerank_url:
-        return None
-    return HttpReranker(
-        settings.search.rerank_url,
-        api=api,
-        model=settings.search.rerank_model,
-        api_key=secret(settings.search.rerank_api_key),
-        timeout_s=RERANK_TIMEOUT_S,
-    )
 
 
 @dataclass(frozen=True, slots=True)

@@ -13,9 +13,6 @@ def check(settings: Settings, *, or_key: str | None = None) -> None:
     `or_key` stands for keys that are not there: migrations have none."""
     llm_endpoint(settings, or_key=or_key)
     embedder_endpoint(settings, or_key=or_key)
-    reranker = settings.search.rerank_provider
-    if reranker not in ("none", "llm") and not settings.search.rerank_url:
-        raise ValueError(f"LOXODON_RERANK_URL is not set: LOXODON_RERANK_PROVIDER={reranker} needs it")
 
 
 def find_unused(settings: Settings) -> str | None:

@@ -18,7 +18,7 @@ from service.postgres.engine import Access, Database
 from service.postgres.replicas import open_replicas
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, URL_VARIABLES, WORKER
-from service.providers.choose import open_llm, open_reranker
+from service.providers.choose import open_llm
 from service.queue.queue import Wakeup
 from service.runtime.embedding import active_embedder, describe_embedder
 from service.runtime.resources import Resources
@@ -64,9 +64,6 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         llm = open_llm(settings)
         if llm is not None:
             stack.push_async_callback(llm.close)
-        reranker = open_reranker(settings)
-        if reranker is not None:
-            stack.push_async_callback(reranker.close)
         wakeup = Wakeup(_listen_url(settings, role))
         stack.push_async_callback(wakeup.close)
         rules = RuleThreads()
@@ -91,7 +88,6 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
             settings,
             wakeup,
             rules=rules,
-            reranker=reranker,
             active=active,
             replicas=replicas,
         )

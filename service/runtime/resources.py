@@ -20,7 +20,6 @@ from service.postgres.scopes import ScopeLocks
 from service.providers.budget import Budget
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Llm, Vector
-from service.providers.reranker import Reranker
 from service.queue.queue import Wakeup
 from service.runtime.embedding import ActiveEmbedder
 from service.runtime.statements.caches import DeferredEntries, VectorTable
@@ -74,7 +73,6 @@ class Resources:
     locks: ScopeLocks = field(default_factory=ScopeLocks)
     scope_summaries: dict[ScopeKey, tuple[float, int, ScopeSummary]] = field(default_factory=dict)
     generic_requests: dict[str, Vector] = field(default_factory=dict)
-    reranker: Reranker | None = None
     active: ActiveEmbedder | None = None
     replicas: Replicas | None = None
     model_status: ModelStatus = field(default_factory=ModelStatus)

@@ -1,4 +1,4 @@
-"""Reranks the first hits with a cross-encoder over HTTP, or a language model.
+"""Reranks the first hits with the language model.
 
 It reads query and text together, which vectors cannot, but takes many times as long as a search. So it sees only the
 first hits; if it fails, the fused order stays, with a warning.
@@ -6,7 +6,6 @@ first hits; if it fails, the fused order stays, with a warning.
 
 from __future__ import annotations
 
-import asyncio
 import time
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import replace
@@ -18,20 +17,19 @@ from pydantic import BaseModel
 from service.domain.errors import ProviderError, RerankError
 from service.domain.moments import elapsed_ms
 from service.domain.query import Query, TechniqueUse
-from service.providers.reranker import RERANK_TIMEOUT_S
 from service.runtime.resources import Resources
 from service.search import fusion, prompts
 from service.search.fusion import Ranked
 from service.understanding import model_calls
 
-CANDIDATES = 50
-"""Number of hits that a reranker is shown."""
+CANDIDATES = 20
+"""Number of hits that the model is shown: it judges longer lists worse and slowly."""
+
+TIMEOUT_S = 5.0
+"""The longest time for it; after that the order of the search is kept."""
 
 WEIGHT = 0.8
 """The reranker's share of the score."""
-
-MAX_FOR_LLM = 20
-"""Number of hits that a language model is shown: it judges longer lists worse and slowly."""
 
 LLM_CHARS = 1_000
 
@@ -44,7 +42,7 @@ class _Scores(BaseModel):
 
 def count_shown(query: Query, res: Resources) -> int:
     """Returns how many hits a reranker is shown; 0 when none is configured, or the request refuses it."""
-    return CANDIDATES if query.ranking.rerank is not False and _provider(res) is not None else 0
+    return CANDIDATES if query.ranking.rerank is not False and _is_available(res) else 0
 
 
 async def rerank(
@@ -52,15 +50,13 @@ async def rerank(
 ) -> tuple[list[Ranked], TechniqueUse, tuple[str, ...]]:
     """Returns the hits in their new order; in the old one, with a warning, when the reranker fails."""
     began = time.perf_counter()
-    provider = _provider(res)
-    if provider is None:
+    if not _is_available(res):
         RERANKS.labels("none").inc()
         warning = "rerank_unavailable: no reranker is configured, so the order is the search's."
         return list(ranked), TechniqueUse(0.0, 0, "skipped: no reranker is configured"), (warning,)
     shown = [hit for hit in ranked if hit.key in texts][:CANDIDATES]
-    ask = _by_llm if provider == "llm" else _by_http
     try:
-        relevance = await ask(query, shown, texts, res) if shown else {}
+        relevance = await _ask(query, shown, texts, res) if shown else {}
     except ProviderError as exc:
         RERANKS.labels("failed").inc()
         warning = "rerank_failed: the reranker did not answer, so the order is the search's."
@@ -68,35 +64,20 @@ async def rerank(
     RERANKS.labels("done").inc()
     return (
         fusion.blend(ranked, relevance, WEIGHT),
-        TechniqueUse(elapsed_ms(began), len(relevance), f"by {provider}"),
+        TechniqueUse(elapsed_ms(began), len(relevance), "by llm"),
         (),
     )
 
 
-def _provider(res: Resources) -> str | None:
-    provider = res.settings.search.rerank_provider
-    is_available = res.llm is not None if provider == "llm" else res.reranker is not None
-    return provider if is_available else None
+def _is_available(res: Resources) -> bool:
+    return res.llm is not None and res.settings.search.rerank_provider == "llm"
 
 
-async def _by_http(
+async def _ask(
     query: Query, shown: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
 ) -> dict[Hashable, float]:
-    assert res.reranker is not None
-    try:
-        async with asyncio.timeout(res.context.budget.overall_remaining_s):
-            scores = await res.reranker.relevance(query.text, [texts[hit.key] for hit in shown])
-    except TimeoutError:
-        raise RerankError("The reranker did not answer in the time that was left.") from None
-    return {hit.key: score for hit, score in zip(shown, scores, strict=True) if score is not None}
-
-
-async def _by_llm(
-    query: Query, shown: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
-) -> dict[Hashable, float]:
-    shown = shown[:MAX_FOR_LLM]
     request = prompts.rerank(query.text, [texts[hit.key][:LLM_CHARS] for hit in shown])
-    request = replace(request, deadline_s=min(request.deadline_s, RERANK_TIMEOUT_S))
+    request = replace(request, deadline_s=min(request.deadline_s, TIMEOUT_S))
     reply, _ = await model_calls.complete_as(res, query.scope.workspace_id, request, _Scores)
     relevance: dict[Hashable, float] = {}
     for entry in reply.scores:

@@ -127,7 +127,7 @@ async def test_a_new_workspace_has_no_right_over_the_service(client: AsyncClient
 
 async def test_where_the_service_runs_is_the_operators_to_know(resources: Resources, tenant: Tenant) -> None:
     secret = {"llm_base_url": "http://10.1.2.3:8000/v1", "embedder_base_url": "http://10.1.2.4/v1", "llm_api_key": "k"}
-    more = {"rerank_url": "http://10.1.2.5/rerank", "webhook_networks": ["10.0.0.0/8"], "trusted_proxies": "10.1.2.6"}
+    more = {"webhook_networks": ["10.0.0.0/8"], "trusted_proxies": "10.1.2.6"}
     more |= {"host": "10.1.2.7", "data_dir": "/srv/10.1.2.8"}
     async with workspace(resources, tenant, **secret, **more) as (operator, admin):
         assert "10.1.2.3" in (await operator.get("/v1/config")).text

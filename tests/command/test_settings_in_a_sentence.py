@@ -28,7 +28,6 @@ WRONG = {
     "OPENAI_API_KEY (or EMBEDDER_API_KEY) is not set": {"LOXODON_EMBEDDER_PROVIDER": "openai"},
     "EMBEDDER_MODEL is not set: the provider anthropic": {"EMBEDDER_PROVIDER": "claude", "ANTHROPIC_API_KEY": "a"},
     "EMBEDDER_PROVIDER: there is no provider 'chroma'": {"EMBEDDER_PROVIDER": "chroma"},
-    "LOXODON_RERANK_URL is not set": {"LOXODON_RERANK_PROVIDER": "tei"},
 }
 SERVING = ("run", "api", "worker")
 COMMANDS = (("run",), ("api",), ("worker",), ("migrate",), ("doctor",), ("wait-for-schema",))

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -12,23 +11,18 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.providers.reranker import HttpReranker
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
-from tests.fakes.http_server import HttpRequest, HttpServer, ScriptedAnswer
 from tests.fakes.llm import ScriptedLlm
 from tests.support.application import client_of, serving
 from tests.support.calls import body_of, tuned
 
 USER = {"user_id": "iris"}
 QUESTION = "what does she drink"
+GOOD = {"scores": [{"id": 1, "score": 0}, {"id": 2, "score": 9}, {"id": 3, "score": 1}]}
+USELESS: list[Any] = [None, "no", {"scores": []}, {"scores": [{"id": 9, "score": 9}, {"id": 1, "score": 90}, 3]}]
 NOTES = {"She sails.": 0.9, "She drinks tea.": 0.6, "She reads.": 0.3}
-
-
-def rerank(request: HttpRequest) -> ScriptedAnswer:
-    scores = [{"index": at, "score": 1.0 if "tea" in text else 0.1} for at, text in enumerate(request.json["texts"])]
-    return ScriptedAnswer(body=json.dumps(scores).encode())
 
 
 @pytest.fixture
@@ -42,17 +36,13 @@ async def notes(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
 
 
 @asynccontextmanager
-async def reranking(
-    resources: Resources, tenant: Tenant, url: str, timeout_s: float = 5.0
-) -> AsyncIterator[AsyncClient]:
-    changed = resources.settings.changed(rerank_provider="tei", rerank_url=url)
-    reranker = HttpReranker(url, timeout_s=timeout_s)
+async def reranking(resources: Resources, tenant: Tenant, llm: ScriptedLlm) -> AsyncIterator[AsyncClient]:
+    changed = resources.settings.changed(rerank_provider="llm")
     async with (
-        serving(replace(resources, settings=changed, reranker=reranker)) as app,
+        serving(replace(resources, settings=changed, llm=llm)) as app,
         client_of(app, tenant.key) as client,
     ):
         yield client
-    await reranker.close()
 
 
 async def search(client: AsyncClient, **more: Any) -> dict[str, Any]:
@@ -67,12 +57,10 @@ def memories(found: dict[str, Any]) -> list[str]:
 async def test_a_reranker_moves_hits_and_its_score_can_be_recomputed(
     notes: AsyncClient, resources: Resources, tenant: Tenant
 ) -> None:
-    with HttpServer(rerank) as server:
-        url = f"http://127.0.0.1:{server.port}/rerank"
-        async with reranking(resources, tenant, url) as client:
-            plain = await search(client, rerank=False)
-            found = await search(client, explain=True)
-            first = await search(client, rerank=True, limit=1)
+    async with reranking(resources, tenant, ScriptedLlm(rerank=GOOD)) as client:
+        plain = await search(client, rerank=False)
+        found = await search(client, explain=True)
+        first = await search(client, rerank=True, limit=1)
     assert memories(plain) == ["She sails.", "She drinks tea.", "She reads."]
     assert memories(found) == ["She drinks tea.", "She sails.", "She reads."]
     assert memories(first) == ["She drinks tea."]
@@ -85,44 +73,21 @@ async def test_a_reranker_moves_hits_and_its_score_can_be_recomputed(
     assert "rerank" in found["timings_ms"]
 
 
-@pytest.mark.parametrize(
-    "answer",
-    [ScriptedAnswer(500), ScriptedAnswer(delay_s=30), ScriptedAnswer(body=b"?")],
-    ids=["500", "slow", "no JSON"],
-)
-async def test_the_fused_order_stands_when_it_fails(
-    notes: AsyncClient, resources: Resources, tenant: Tenant, answer: ScriptedAnswer
-) -> None:
-    with HttpServer(lambda _: answer) as server:
-        async with reranking(resources, tenant, f"http://127.0.0.1:{server.port}/", timeout_s=0.2) as client:
-            plain = await search(client, rerank=False)
-            found = await search(client, rerank=True)
-    assert found["results"] == plain["results"]
-    assert found["warnings"][0].startswith("rerank_failed")
-    assert found["metrics"]["techniques"]["rerank"]["note"] == "failed: rerank_error"
-
-
 async def test_without_a_reranker_there_is_a_warning(notes: AsyncClient) -> None:
     found = await search(notes, rerank=True)
     assert memories(found)[0] == "She sails."
     assert found["warnings"][0].startswith("rerank_unavailable")
 
 
-GOOD = {"scores": [{"id": 1, "score": 0}, {"id": 2, "score": 9}, {"id": 3, "score": 1}]}
-USELESS: list[Any] = [None, "no", {"scores": []}, {"scores": [{"id": 9, "score": 9}, {"id": 1, "score": 90}, 3]}]
-
-
-@pytest.mark.parametrize("reply", [GOOD, *USELESS], ids=str)
-async def test_the_language_model_as_a_reranker(
+@pytest.mark.parametrize("reply", USELESS, ids=str)
+async def test_the_order_stands_when_its_scores_cannot_be_read(
     notes: AsyncClient, resources: Resources, tenant: Tenant, reply: Any
 ) -> None:
-    changed = resources.settings.changed(rerank_provider="llm")
     llm = ScriptedLlm(rerank=reply)
-    async with (
-        serving(replace(resources, settings=changed, llm=llm)) as app,
-        client_of(app, tenant.key) as client,
-    ):
+    async with reranking(resources, tenant, llm) as client:
+        plain = await search(client, rerank=False)
         found = await search(client, rerank=True)
-    assert memories(found)[0] == ("She drinks tea." if reply == GOOD else "She sails.")
-    assert bool(found["warnings"]) == (reply != GOOD)
+    assert found["results"] == plain["results"]
+    assert found["warnings"][0].startswith("rerank_failed")
+    assert found["metrics"]["techniques"]["rerank"]["note"] in ("failed: rerank_error", "failed: llm_error")
     assert [each.task for each in llm.requests] == ["rerank"]
