@@ -1,17 +1,14 @@
 """Counters and measurements of a process; docs/metrics.md explains each.
 
-Labels have fixed sets of values: routes, kinds of work, names of functions that send statements, models in the
-settings. Never a workspace, a user or a text. Metrics read from the database are in service/worker/scrape.py.
+Labels have fixed sets of values: routes, kinds of work, models in the settings. Never a workspace, a user or a text.
+Metrics read from the database are in service/worker/scrape.py.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable
 from functools import lru_cache
 
-from prometheus_client import REGISTRY, Counter, Gauge, Histogram, disable_created_metrics
-from prometheus_client.metrics_core import Metric, SummaryMetricFamily
-from prometheus_client.registry import Collector
+from prometheus_client import Counter, Gauge, Histogram, Summary, disable_created_metrics
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each counter, which nobody reads
 
@@ -81,39 +78,7 @@ MODEL_COST = Counter("loxodon_model_cost_total", "What the tokens cost by the pr
 CACHE = Counter("loxodon_cache_lookups_total", "What was looked for in a cache", ["cache", "outcome"])
 
 
-class Timings(Collector):
-    """Count and total time by one label. A dictionary is cheaper than a histogram with its lock and buckets, and a
-    store times a dozen statements."""
-
-    def __init__(self, name: str, documentation: str, label: str) -> None:
-        self._name, self._documentation, self._label = name, documentation, label
-        self._seen: dict[str, list[float]] = {}
-        REGISTRY.register(self)
-
-    def add(self, of: str, seconds: float) -> None:
-        known = self._seen.get(of)
-        if known is None:
-            self._seen[of] = [1, seconds]
-        else:
-            known[0] += 1
-            known[1] += seconds
-
-    def describe(self) -> Iterable[Metric]:
-        return [SummaryMetricFamily(self._name, self._documentation, labels=[self._label])]
-
-    def collect(self) -> Iterable[Metric]:
-        family = SummaryMetricFamily(self._name, self._documentation, labels=[self._label])
-        for label, (count, seconds) in sorted(self._seen.items()):
-            family.add_metric([label], int(count), seconds)
-        return [family]
-
-
-STATEMENTS = Timings(
-    "loxodon_statement_seconds",
-    "Statements as this process waits for them, by the function that sends them",
-    "statement",
-)
-STAGES = Timings("loxodon_stage_seconds", "Stages that a text passes before it is written", "stage")
+STAGES = Summary("loxodon_stage_seconds", "Stages that a text passes before it is written", ["stage"])
 
 
 def request_answered(method: str, route: str, status: int, seconds: float) -> None:

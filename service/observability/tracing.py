@@ -1,4 +1,4 @@
-"""Traces: request, stage, statement, provider. Switched on by OpenTelemetry's own variables (docs/tracing.md).
+"""Traces: request, stage, provider. Switched on by OpenTelemetry's own variables (docs/tracing.md).
 
 Without OTEL_EXPORTER_OTLP_ENDPOINT OpenTelemetry is not imported, and a span costs one check of a variable. Spans have
 names, counts and ids, never text of a memory, parameters or error messages.
@@ -101,7 +101,8 @@ class Traced:
     def __enter__(self) -> Span:
         from opentelemetry import context, trace
 
-        self._span = begin(self._name, self._kind, self._attributes, self._parent)
+        assert _tracer is not None
+        self._span = _tracer.start_span(self._name, self._parent, trace.SpanKind[self._kind], self._attributes)
         self._token = context.attach(trace.set_span_in_context(self._span, self._parent))
         return self._span
 
@@ -111,7 +112,9 @@ class Traced:
         from opentelemetry import context
 
         context.detach(self._token)
-        end(self._span, error)
+        if error is not None:
+            _mark_failed(self._span, error.code if isinstance(error, ServiceError) else type(error).__name__)
+        self._span.end()
 
 
 def span(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING) -> AbstractContextManager[Any]:
@@ -156,27 +159,8 @@ def complete(request_span: Span | None, method: str, route: str, status: int, ab
         _mark_failed(request_span, str(status))
 
 
-def begin(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING, parent: Any = None) -> Span:
-    """A span that is not current, for work without inner spans."""
-    from opentelemetry.trace import SpanKind
-
-    assert _tracer is not None
-    return _tracer.start_span(name, parent, SpanKind[kind], attributes)
-
-
-def begin_statement(name: str) -> Span:
-    """The span of a statement, named after the function that sends it."""
-    return begin(name, "CLIENT", {"db.system.name": "postgresql", "db.query.summary": name})
-
-
-def end(open_span: Span, error: BaseException | None = None) -> None:
-    """Ends a span; records only the class of an error."""
-    if error is not None:
-        _mark_failed(open_span, error.code if isinstance(error, ServiceError) else type(error).__name__)
-    open_span.end()
-
-
 def _mark_failed(failed_span: Span, why: str) -> None:
+    """Marks a span as failed; `why` is at most the class of an error."""
     from opentelemetry.trace import Status, StatusCode
 
     failed_span.set_status(Status(StatusCode.ERROR))

@@ -21,13 +21,9 @@ from sqlalchemy import Dialect, TextClause
 from sqlalchemy.sql.base import Executable
 
 from service.domain import sizes
-from service.observability.measured import Timed
 from service.postgres.engine import Session, driver, is_citus
 
 T = TypeVar("T")
-
-INSERTS = "direct.insert"
-"""The name, among the timed statements, of new rows of several tables that a verb writes at once."""
 
 Parameter = tuple[str, Callable[[Any], Any] | None]
 
@@ -75,15 +71,14 @@ async def page(
     (sizes.PAGE_BYTES). The other rows stay on the server."""
     values_made: list[T] = []
     size = 0
-    with Timed():
-        rows = await session.stream(statement, values, execution_options={"yield_per": PIECE})
-        async for piece in rows.partitions(PIECE):
-            made = list(map(make, piece))
-            values_made += made
-            size += sizes.weight(made)
-            if size - sizes.weight(made[-1]) >= sizes.PAGE_BYTES:  # `cursors.cut` keeps all but the last of these
-                break
-        await rows.close()
+    rows = await session.stream(statement, values, execution_options={"yield_per": PIECE})
+    async for piece in rows.partitions(PIECE):
+        made = list(map(make, piece))
+        values_made += made
+        size += sizes.weight(made)
+        if size - sizes.weight(made[-1]) >= sizes.PAGE_BYTES:  # `cursors.cut` keeps all but the last of these
+            break
+    await rows.close()
     return values_made
 
 
@@ -107,16 +102,14 @@ async def page_of_ids(
 async def many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> None:
     """Runs the statement once for each set of values, in one round trip."""
     arguments = [_prepare(session, statement, value)[1] for value in values]
-    with Timed(otherwise=INSERTS):
-        await (await driver(session)).executemany(compile_statement(statement, session.dialect)[0], arguments)
+    await (await driver(session)).executemany(compile_statement(statement, session.dialect)[0], arguments)
 
 
 async def fetch_many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> list[Any]:
     """The rows that the statement returns for each set of values, in order, in one round trip."""
     arguments = [_prepare(session, statement, value)[1] for value in values]
-    with Timed(otherwise=INSERTS):
-        sql, _ = compile_statement(statement, session.dialect)
-        records = await (await driver(session)).fetchmany(sql, arguments)
+    sql, _ = compile_statement(statement, session.dialect)
+    records = await (await driver(session)).fetchmany(sql, arguments)
     return list(map(_named(tuple(records[0].keys())), records)) if records else []
 
 
@@ -165,8 +158,7 @@ async def insert(session: Session, *groups: NewRows) -> None:
                 for (_, row), names in zip(each, parameters, strict=True)
                 for name, convert in names
             ]
-            with Timed(otherwise=INSERTS):
-                await (await driver(session)).fetch(sql, *arguments)
+            await (await driver(session)).fetch(sql, *arguments)
         else:
             for group in run:
                 await many(session, group.statement, group.rows)
@@ -197,8 +189,7 @@ def _renumber(sql: str, count: int) -> str:
 
 async def _records(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Any]:
     text, arguments = _prepare(session, statement, values)
-    with Timed():
-        records: list[Any] = await (await driver(session)).fetch(text, *arguments)
+    records: list[Any] = await (await driver(session)).fetch(text, *arguments)
     return records
 
 

@@ -28,7 +28,6 @@ from service.domain.access import NO_WALL, Wall
 from service.domain.errors import OutcomeUnknown, StoreUnavailable
 from service.domain.scope import NIL_WORKSPACE
 from service.kit.deadline import NEVER, Deadline
-from service.observability.measured import Timed
 from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
 from service.postgres import citus, plans, roles, times, vectors, walls
 from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translate, translated_errors, unavailable
@@ -45,8 +44,6 @@ _open: ContextVar[int] = ContextVar("open_sessions", default=0)
 inside a transaction, and have the interface of a model."""
 
 WALLED, PLANS = "walled", "plans"
-BEGIN, LOCKED, COMMIT = "begin", "begin.locked", "commit"
-"""The name of these transactions among the timed statements."""
 
 MAX_PREPARED_S = 60
 """Seconds until a prepared statement is prepared and planned again, so that a plan made while a table was empty does
@@ -275,10 +272,9 @@ class Database:
             for left in range(self.pool.size, -1, -1):
                 connection = await self._free_connection()
                 try:
-                    with Timed(LOCKED if locks else BEGIN):
-                        began = time.perf_counter()
-                        for statements in opening:
-                            await (await driver(connection)).execute(statements)
+                    began = time.perf_counter()
+                    for statements in opening:
+                        await (await driver(connection)).execute(statements)
                     if locks:
                         SCOPE_LOCK_WAIT.observe(time.perf_counter() - began)
                     connection.info.update({WALLED: bool(self._wall), PLANS: self._plans})
@@ -355,11 +351,10 @@ async def _commit(session: Session, *, writes: bool, position: RequestPosition |
     """Ends the transaction. `writes`: it may have written, so that a lost connection leaves the outcome unknown.
     `position`: learns how far a standby must have replayed to see the transaction."""
     try:
-        with Timed(COMMIT):
-            raw = await driver(session)
-            await raw.execute("COMMIT")
-            if position is not None:
-                await position.note(raw)
+        raw = await driver(session)
+        await raw.execute("COMMIT")
+        if position is not None:
+            await position.note(raw)
     except Exception as exc:
         if not is_lost(exc, session):
             ours = translate(exc)  # a deferred constraint, or a cancelled statement: nothing was written

@@ -10,12 +10,10 @@ import asyncio
 import time
 
 import sqlalchemy.exc
-from sqlalchemy.ext.asyncio import AsyncEngine
-
-from service.observability.measured import TimedConnection
+from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 
-class PooledConnection(TimedConnection):
+class PooledConnection(AsyncConnection):
     """A connection that goes back to its pool when it is closed."""
 
     __slots__ = ("_pool", "used_at")

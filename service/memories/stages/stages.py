@@ -99,7 +99,7 @@ async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resour
             else:
                 done = list(await asyncio.gather(*(stage(draft, res) for draft in done)))
         took_s = time.perf_counter() - began
-        metrics.STAGES.add(name, took_s)
+        metrics.STAGES.labels(name).observe(took_s)
         spent_ms[name] = took_s * 1000
     return [add_time(draft, spent_ms) for draft in done]
 
