@@ -5,7 +5,7 @@ A list ends where the response is full (sizes.PAGE_BYTES), which may be before i
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -83,27 +83,19 @@ async def page(
 ) -> MemoryList:
     """The memories after a place, in order."""
     rows, workspace_id = asked.rows(res.clock()), asked.scope.workspace_id
-    by_id: Mapping[UUID, LeanMemory]
-    places: Sequence[PageKey]
-    total = None
+    get: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, LeanMemory]]]
     async with res.db.snapshot(workspace_id) as session:
+        source = memories.SOURCE
+        get = partial(memories.get_many if detail == "full" else memories.get_lean, session, workspace_id)
         if asked.state == "deleted":
-            source = deleted.source(asked.scope, asked.channels)
-            places, going = await deleted.page(session, source, rows, order, after=after, limit=limit + 1)
-            gone, _ = cursors.cut(going, limit)
-            by_id, read = {memory.id: memory for memory in gone}, len(gone)
-            total = await deleted.count(session, source, rows) if counted else None
+            source, get = deleted.source(asked.scope, asked.channels), partial(deleted.get_many, session, workspace_id)
         elif asked.as_of is not None:
-            recorded_scope = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
-            places = await recorded.page(session, recorded_scope, order, after=after, limit=limit + 1)
-            of_then = partial(recorded.get_many, session, workspace_id, moment=asked.as_of)
-            by_id, read = await direct.page_of_ids([key.id for key in places[:limit]], of_then)
-            total = await recorded.count(session, recorded_scope) if counted else None
-        else:
-            places = await memories.page(session, rows, order, after=after, limit=limit + 1)
-            wanted = [key.id for key in places[:limit]]
-            by_id, read = await memories.get_items(session, workspace_id, wanted, detail)
-            total = await memories.count(session, rows) if counted else None
+            then = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
+            source, rows = then.recorded, replace(rows, values=then.values, parts=())
+            get = partial(recorded.get_many, session, workspace_id, moment=asked.as_of)
+        places = await memories.page(session, rows, order, after=after, limit=limit + 1, source=source)
+        by_id, read = await direct.page_of_ids([key.id for key in places[:limit]], get)
+        total = await memories.count(session, rows, source=source) if counted else None
     last = places[read - 1] if len(places) > read else None
     return MemoryList([by_id[key.id] for key in places[:read]], last, total)
 

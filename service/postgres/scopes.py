@@ -39,6 +39,7 @@ TYPES: Mapping[str, TypeEngine[Any]] = {
     "since": DateTime(timezone=True),
     "until": DateTime(timezone=True),
     "stored_by": DateTime(timezone=True),
+    "as_of": DateTime(timezone=True),
     "workspace": Uuid(),
 }
 """Types of values that the driver would guess wrong: a bare datetime would be taken without its zone."""

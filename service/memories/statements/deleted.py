@@ -10,19 +10,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from functools import lru_cache
-from typing import Any
+from uuid import UUID
 
-from sqlalchemy import TextClause, bindparam, text
+from sqlalchemy import text
 
 from service.domain.memory import Memory
-from service.domain.query import PageKey, SortOrder
 from service.domain.scope import Scope
 from service.memories.statements import memories
-from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, RowCount
+from service.memories.statements.memories import COLUMNS
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import type_parameters
 
 DELETED = """(
     SELECT r.*, h.recorded_at AS deleted_at, h.before -> 'stat' AS stat, h.before -> 'entity_ids' AS entity_ids
@@ -32,7 +30,8 @@ DELETED = """(
 ) m"""
 
 # Deleted entities no longer have a name.
-PAGE = f"""
+BY_IDS = type_parameters(
+    text(f"""
     SELECT {COLUMNS}, m.deleted_at, coalesce(CAST(m.stat ->> 'relevance' AS float8), 1.0) AS relevance,
            coalesce(CAST(m.stat ->> 'salience' AS float8), m.importance) AS salience,
            coalesce(CAST(m.stat ->> 'access_count' AS int), 0) AS access_count,
@@ -43,12 +42,10 @@ PAGE = f"""
                  WHERE e.workspace_id = :workspace AND e.id IN (
                      SELECT CAST(named.id AS uuid) FROM jsonb_array_elements_text(m.entity_ids) named (id))
                  ORDER BY e.type, e.name) AS entities,
-           CAST('{{{{}}}}' AS uuid[]) AS may_be_outdated_by, CAST(NULL AS uuid[]) AS superseded_by,
-           m."{{sort}}" AS key
-    FROM {{deleted}} WHERE {{rows}}
-    ORDER BY m."{{sort}}" {{direction}}, m.id {{direction}} LIMIT :limit
-"""  # noqa: S608 - our own columns
-COUNT = "SELECT count(*) FROM (SELECT FROM {deleted} WHERE {rows} LIMIT :limit) counted"
+           CAST('{{}}' AS uuid[]) AS may_be_outdated_by, CAST(NULL AS uuid[]) AS superseded_by
+    FROM {DELETED.format(changes="h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))")}
+""")  # noqa: S608 - our own columns
+)
 
 
 def source(scope: Scope, channels: Sequence[str]) -> str:
@@ -57,33 +54,7 @@ def source(scope: Scope, channels: Sequence[str]) -> str:
     return DELETED.format(changes=changes)
 
 
-async def page(
-    session: Session, source: str, rows: Condition, order: SortOrder, *, after: PageKey | None, limit: int
-) -> tuple[list[PageKey], list[Memory]]:
-    """At most `limit` of the memories after `after`, in order, and their places. `rows`: a condition on `m`, including
-    the scope."""
-    where, values = rows.sql, {**rows.values, "limit": limit}
-    if after is not None:
-        where += f' AND (m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
-        values |= {"last_key": after.key, "last_id": after.id}
-    statement = _fill(PAGE, source, where, sort=order.sort, direction="ASC" if order.ascending else "DESC")
-    if after is not None:
-        statement = statement.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort]))
-    deleted = await direct.page(session, statement, values, _with_place)
-    return [place for place, _ in deleted], [memory for _, memory in deleted]
-
-
-def _with_place(row: Any) -> tuple[PageKey, Memory]:
-    return PageKey(row.key, row.id), replace(memories.of_row(row), deleted_at=row.deleted_at)
-
-
-async def count(session: Session, source: str, rows: Condition) -> RowCount:
-    """The number of deleted memories that meet `rows`, counted up to COUNTED."""
-    values = {**rows.values, "limit": COUNTED + 1}
-    counted = int(await session.scalar(_fill(COUNT, source, rows.sql), values) or 0)
-    return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)
-
-
-@lru_cache(maxsize=256)
-def _fill(shape: str, deleted: str, rows: str, **parts: str) -> TextClause:
-    return type_parameters(text(shape.format(deleted=deleted, rows=rows, **parts)))
+async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """The deleted memories among `ids`, as they were."""
+    rows = await direct.fetch(session, BY_IDS, {"workspace": workspace_id, "ids": list(ids)})
+    return {row.id: replace(memories.of_row(row), deleted_at=row.deleted_at) for row in rows}

@@ -383,30 +383,31 @@ ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM {source}"
 
 
 async def page(
-    session: Session, rows: Condition, order: SortOrder, *, after: PageKey | None, limit: int
+    session: Session, rows: Condition, order: SortOrder, *, after: PageKey | None, limit: int, source: str = SOURCE
 ) -> Sequence[PageKey]:
-    """At most `limit` of the rows after `after`, in order. `rows`: a condition on `memory m`."""
+    """At most `limit` of the rows after `after`, in order. `rows`: a condition on `source`, which is a FROM item
+    named `m`."""
     values = {**rows.values, "limit": limit}
     if after is not None:
         behind = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
         rows, values = rows & Condition(behind), values | {"last_key": after.key, "last_id": after.id}
-    rows_read = await direct.fetch(session, page_statement(rows, order, behind=after is not None), values)
+    rows_read = await direct.fetch(session, page_statement(rows, order, source, behind=after is not None), values)
     return [PageKey(row.key, row.id) for row in rows_read]
 
 
-async def count(session: Session, rows: Condition, *, limit: int = COUNTED) -> RowCount:
+async def count(session: Session, rows: Condition, *, limit: int = COUNTED, source: str = SOURCE) -> RowCount:
     """The number of rows: counted up to `limit`, else the planner's estimate."""
-    counted = int(await session.scalar(_fill(COUNT, rows.source(SOURCE)), {**rows.values, "limit": limit + 1}) or 0)
+    counted = int(await session.scalar(_fill(COUNT, rows.source(source)), {**rows.values, "limit": limit + 1}) or 0)
     if counted <= limit:
         return RowCount(counted, is_exact=True)
-    plan: Any = await session.scalar(_fill(ESTIMATE, rows.source(SOURCE)), rows.values)
+    plan: Any = await session.scalar(_fill(ESTIMATE, rows.source(source)), rows.values)
     return RowCount(max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
 
 
-def page_statement(rows: Condition, order: SortOrder, *, behind: bool) -> TextClause:
+def page_statement(rows: Condition, order: SortOrder, source: str = SOURCE, *, behind: bool) -> TextClause:
     """The whole statement; `behind`: the page begins after a row."""
     top = TOP.format(sort=order.sort, direction="ASC" if order.ascending else "DESC")
-    return _page(rows.source(SOURCE, top), top, order.sort, behind)
+    return _page(rows.source(source, top), top, order.sort, behind)
 
 
 @lru_cache(maxsize=256)

@@ -16,13 +16,12 @@ from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import DateTime, TextClause, bindparam, text
+from sqlalchemy import TextClause, bindparam, text
 
 from service.domain.memory import Memory
-from service.domain.query import PageKey, SortOrder
 from service.domain.scope import Scope
 from service.memories.statements import memories, versions
-from service.memories.statements.memories import COLUMNS, COUNTED, SORT_TYPES, RowCount
+from service.memories.statements.memories import COLUMNS
 from service.memories.statements.visibility import ENDED
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
@@ -48,12 +47,6 @@ RECORDED = """(
         WHERE a.workspace_id = :workspace AND a.memory_id = e.memory_id AND a.recorded_at > :as_of
           AND (a.recorded_at, a.seq) < (e.recorded_at, e.seq))
 ) m"""
-
-PAGE = """
-    SELECT m.id, m."{sort}" AS key FROM {recorded} WHERE {rows}
-    ORDER BY m."{sort}" {direction}, m.id {direction} LIMIT :limit
-"""
-COUNT = "SELECT count(*) FROM (SELECT FROM {recorded} WHERE {rows} LIMIT :limit) counted"
 
 MOST_IMPORTANT = """
     SELECT m.id FROM {recorded} WHERE {rows} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :limit
@@ -117,28 +110,6 @@ class RecordedScope:
     def values(self) -> dict[str, Any]:
         in_scope = scopes.matching("m", self.scope, self.channels)
         return {**in_scope.values, **self.rows.values, "as_of": self.moment}
-
-
-async def page(
-    session: Session, scope: RecordedScope, order: SortOrder, *, after: PageKey | None, limit: int
-) -> Sequence[PageKey]:
-    """At most `limit` of the memories of that time after `after`, in order."""
-    rows, values = scope.rows.sql, {**scope.values, "limit": limit}
-    if after is not None:
-        rows += f' AND (m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
-        values |= {"last_key": after.key, "last_id": after.id}
-    direction = "ASC" if order.ascending else "DESC"
-    statement = _fill(PAGE, scope.recorded, rows, sort=order.sort, direction=direction)
-    if after is not None:
-        statement = statement.bindparams(bindparam("last_key", type_=SORT_TYPES[order.sort]))
-    return [PageKey(row.key, row.id) for row in await session.execute(statement, values)]
-
-
-async def count(session: Session, scope: RecordedScope) -> RowCount:
-    """The number of memories of that time, counted up to COUNTED."""
-    values = {**scope.values, "limit": COUNTED + 1}
-    counted = int(await session.scalar(_fill(COUNT, scope.recorded, scope.rows.sql), values) or 0)
-    return RowCount(min(counted, COUNTED), is_exact=counted <= COUNTED)
 
 
 async def most_important(session: Session, scope: RecordedScope, *, limit: int) -> Sequence[UUID]:
@@ -209,5 +180,4 @@ async def texts(
 
 @lru_cache(maxsize=256)
 def _fill(shape: str, recorded: str, rows: str, **parts: Any) -> TextClause:
-    statement = text(shape.format(recorded=recorded, rows=rows, **parts))
-    return type_parameters(statement).bindparams(bindparam("as_of", type_=DateTime(timezone=True)))
+    return type_parameters(text(shape.format(recorded=recorded, rows=rows, **parts)))
