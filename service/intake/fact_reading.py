@@ -74,7 +74,10 @@ async def _read_turns_before(session: Session, conversation: ConversationDraft, 
     """The last turns before the first message: of its conversation, or else of the same user and agent."""
     scope, name = conversation.scope, conversation.external_id
     if conversation.stored is not None:
-        contents = await last_turns.before(session, scope, conversation.stored[0], limit=LAST_TURNS)
+        place = conversation.stored[0]
+        contents = await last_turns.before(
+            session, scope.workspace_id, place.conversation_id, place.index, limit=LAST_TURNS
+        )
     elif name is not None:
         contents = await last_turns.of_conversation(session, scope, name, limit=LAST_TURNS)
     else:

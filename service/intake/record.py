@@ -7,7 +7,7 @@ that came earlier in the same request, is not stored as a second memory: its tur
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from uuid_utils.compat import uuid7
 
@@ -17,10 +17,9 @@ from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.episodes import turns
-from service.episodes.statements import conversations
-from service.episodes.statements.conversations import ConversationTail
+from service.episodes.statements import conversations, last_turns
 from service.episodes.statements.turns import NewTurn, StoredTurn
-from service.language.context import PRECEDING
+from service.language.context import PRECEDING, ContextTurn
 from service.memories import write
 from service.memories.stages.embed import surround
 from service.memories.stages.stages import UNCOMPARED, run_all
@@ -60,18 +59,23 @@ async def record(conversation: ConversationDraft, res: Resources, request: Write
     async def attempt(*, last: bool) -> StoreResult:
         if last:  # other requests keep adding to this conversation: better stored without context than not at all
             return await _write(conversation, drafts, None, res, request)
-        tail = await _tail(conversation, res)
-        return await _write(conversation, await surround(drafts, tail.turns, res), tail.count, res, request)
+        count, before = await _before(conversation, res)
+        return await _write(conversation, await surround(drafts, before, res), count, res, request)
 
     return await until_it_holds(attempt)
 
 
-async def _tail(conversation: ConversationDraft, res: Resources) -> ConversationTail:
-    """The turns before the first new one."""
+async def _before(conversation: ConversationDraft, res: Resources) -> tuple[int, list[ContextTurn]]:
+    """The index of the first new turn, and the turns right before it."""
+    scope = conversation.scope
     if conversation.external_id is None:
-        return ConversationTail(0, ())
-    async with res.db.read(conversation.scope.workspace_id) as session:
-        return await conversations.tail(session, conversation.scope, conversation.external_id, limit=PRECEDING)
+        return 0, []
+    async with res.db.read(scope.workspace_id) as session:
+        found = await conversations.of_scope(session, replace(scope, run_id=conversation.external_id))
+        if found is None:
+            return 0, []
+        turns = await last_turns.before(session, scope.workspace_id, found.id, found.next_index, limit=PRECEDING)
+    return found.next_index, [ContextTurn(turn.text, turn.speaker or turn.role) for turn in turns]
 
 
 async def _write(

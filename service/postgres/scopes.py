@@ -32,14 +32,10 @@ from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.observability.metrics import DATABASE_ERRORS
 
 TYPES: Mapping[str, TypeEngine[Any]] = {
-    "now": DateTime(timezone=True),
-    "window_start": DateTime(timezone=True),
-    "window_end": DateTime(timezone=True),
-    "valid_at": DateTime(timezone=True),
-    "since": DateTime(timezone=True),
-    "until": DateTime(timezone=True),
-    "stored_by": DateTime(timezone=True),
-    "as_of": DateTime(timezone=True),
+    **dict.fromkeys(
+        ("now", "window_start", "window_end", "valid_at", "since", "until", "stored_by", "as_of"),
+        DateTime(timezone=True),
+    ),
     "workspace": Uuid(),
 }
 """Types of values that the driver would guess wrong: a bare datetime would be taken without its zone."""

@@ -1,4 +1,4 @@
-"""Conversations: their rows, the places of new turns in them, and their last turns.
+"""Conversations: their rows and the places of new turns in them.
 
 A conversation is identified by its user, agent and external id, so two users with a run "S1" have two conversations;
 behind a wall of channels, its channel is part of the identity. Turn indexes are assigned under the scope lock. See
@@ -8,7 +8,7 @@ docs/decisions/015-conversation-identity.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import lru_cache
 from types import MappingProxyType
@@ -35,7 +35,6 @@ from service.domain.conversation import Conversation
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.statements.turns import NewTurn, StoredTurn, new_rows
-from service.language.context import ContextTurn
 from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
@@ -203,65 +202,6 @@ async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[Stor
         "last": turns[-1].index,
     }
     await direct.fetch(session, MARK_READ, values)
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationTail:
-    """The number of a conversation's turns, and the last of them, oldest first."""
-
-    count: int
-    turns: tuple[ContextTurn, ...]
-
-
-async def tail(session: Session, scope: Scope, external_id: str, *, limit: int) -> ConversationTail:
-    """The last visible turns of a conversation, which may not exist yet."""
-    conversation = await of_scope(session, replace(scope, run_id=external_id))
-    if conversation is None:
-        return ConversationTail(0, ())
-    turns = await session.execute(
-        select(func.coalesce(TURN.c.shown, TURN.c.content), TURN.c.speaker, TURN.c.role)
-        .where(TURN.c.workspace_id == scope.workspace_id, TURN.c.conversation_id == conversation.id)
-        .where(TURN.c.shown.is_distinct_from(""))
-        .order_by(TURN.c.turn_index.desc())
-        .limit(limit)
-    )
-    last = [ContextTurn(CleanText(text), speaker or role) for text, speaker, role in turns]
-    return ConversationTail(conversation.next_index, tuple(reversed(last)))
-
-
-@dataclass(frozen=True, slots=True)
-class TurnContent:
-    """What was said in a turn, by whom and when."""
-
-    place: StoredTurn
-    role: str
-    speaker: str | None
-    text: CleanText
-    timestamp: datetime
-
-
-async def turn_contents(
-    session: Session, workspace_id: UUID, conversation_id: UUID, first: int, last: int
-) -> tuple[Scope, list[TurnContent]] | None:
-    """The scope (without a run) and the turns with indexes `first` to `last`, in order; None if there are none."""
-    owner = select(CONVERSATION.c.user_id, CONVERSATION.c.agent_id, CONVERSATION.c.channel)
-    query = owner.where(CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id)
-    row = (await session.execute(query)).one_or_none()
-    if row is None:
-        return None
-    said = func.coalesce(TURN.c.shown, TURN.c.content)
-    turns = await session.execute(
-        select(TURN.c.id, TURN.c.turn_index, TURN.c.role, TURN.c.speaker, said, TURN.c.timestamp)
-        .where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
-        .where(TURN.c.shown.is_distinct_from(""))
-        .where(TURN.c.turn_index.between(first, last))
-        .order_by(TURN.c.turn_index)
-    )
-    contents = [
-        TurnContent(StoredTurn(row_id, conversation_id, index), role, speaker, CleanText(text), timestamp)
-        for row_id, index, role, speaker, text, timestamp in turns
-    ]
-    return (Scope(workspace_id, row.user_id, row.agent_id, channel=row.channel), contents) if contents else None
 
 
 # -- rows of conversations ------------------------------------------------------------------------------------------

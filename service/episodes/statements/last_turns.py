@@ -1,57 +1,46 @@
-"""The visible turns right before new messages, which these answer, correct and refer to."""
+"""The visible turns of a conversation before an index, which what follows answers, corrects and refers to."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
+from uuid import UUID
 
 from sqlalchemy import DateTime, String, TextClause, Uuid, bindparam, text
 
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.statements import conversations
-from service.episodes.statements.conversations import TurnContent
 from service.episodes.statements.turns import StoredTurn
 from service.postgres import direct
 from service.postgres.engine import Session
 
 # Uses uq_turn_workspace_id_conversation_id_turn_index.
-BEFORE = text("""
+LAST = """
     SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, coalesce(t.shown, t.content) AS content,
            t.timestamp
     FROM turn t
-    WHERE t.workspace_id = :workspace AND t.conversation_id = :conversation AND t.turn_index < :index
-      AND t.shown IS DISTINCT FROM ''
-    ORDER BY t.turn_index DESC LIMIT :limit
-""").bindparams(bindparam("workspace", type_=Uuid()), bindparam("conversation", type_=Uuid()))
-
-# Uses uq_turn_workspace_id_conversation_id_turn_index.
-OF_CONVERSATION = """
-    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, coalesce(t.shown, t.content) AS content,
-           t.timestamp
-    FROM turn t
-    WHERE t.workspace_id = :workspace_id AND t.conversation_id = (SELECT id {named}) AND t.shown IS DISTINCT FROM ''
+    WHERE t.workspace_id = :workspace_id AND t.conversation_id = {} AND t.shown IS DISTINCT FROM ''
     ORDER BY t.turn_index DESC LIMIT :limit
 """
+BEFORE = text(LAST.format(":conversation AND t.turn_index >= :first AND t.turn_index < :end")).bindparams(
+    bindparam("workspace_id", type_=Uuid()), bindparam("conversation", type_=Uuid())
+)
+OF_CONVERSATION = LAST.format("(SELECT id {named})")
 
 # The last conversation of a user or agent, if it has recent turns. Uses ix_turn_user or ix_turn_agent.
-OF_RECENT_CONVERSATION = text("""
-    WITH newest AS (
-        SELECT t.conversation_id FROM turn t
-        WHERE t.workspace_id = :workspace AND t.user_id IS NOT DISTINCT FROM :user
-          AND t.agent_id IS NOT DISTINCT FROM :agent AND t.channel = :channel
-          AND t.timestamp >= :since AND t.timestamp <= :until
-        ORDER BY t.timestamp DESC, t.id DESC LIMIT 1
-    )
-    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, coalesce(t.shown, t.content) AS content,
-           t.timestamp
-    FROM newest n
-    JOIN turn t ON t.workspace_id = :workspace AND t.conversation_id = n.conversation_id
-        AND t.shown IS DISTINCT FROM ''
-    ORDER BY t.turn_index DESC LIMIT :limit
-""").bindparams(
-    bindparam("workspace", type_=Uuid()),
+OF_RECENT_CONVERSATION = text(
+    LAST.format("""(
+        SELECT n.conversation_id FROM turn n
+        WHERE n.workspace_id = :workspace_id AND n.user_id IS NOT DISTINCT FROM :user
+          AND n.agent_id IS NOT DISTINCT FROM :agent AND n.channel = :channel
+          AND n.timestamp >= :since AND n.timestamp <= :until
+        ORDER BY n.timestamp DESC, n.id DESC LIMIT 1
+    )""")
+).bindparams(
+    bindparam("workspace_id", type_=Uuid()),
     bindparam("user", type_=String()),
     bindparam("agent", type_=String()),
     bindparam("since", type_=DateTime(timezone=True)),
@@ -59,10 +48,23 @@ OF_RECENT_CONVERSATION = text("""
 )
 
 
-async def before(session: Session, scope: Scope, first: StoredTurn, *, limit: int) -> list[TurnContent]:
-    """The turns before a stored one, oldest first."""
-    values = {"conversation": first.conversation_id, "index": first.index, "limit": limit}
-    return await _turns(session, BEFORE, {"workspace": scope.workspace_id, **values})
+@dataclass(frozen=True, slots=True)
+class TurnContent:
+    """What was said in a turn, by whom and when."""
+
+    place: StoredTurn
+    role: str
+    speaker: str | None
+    text: CleanText
+    timestamp: datetime
+
+
+async def before(
+    session: Session, workspace_id: UUID, conversation_id: UUID, end: int, *, first: int = 0, limit: int | None = None
+) -> list[TurnContent]:
+    """The last turns with indexes from `first` to before `end`, oldest first."""
+    values = {"conversation": conversation_id, "first": first, "end": end, "limit": limit}
+    return await _turns(session, BEFORE, {"workspace_id": workspace_id, **values})
 
 
 async def of_conversation(session: Session, scope: Scope, external_id: str, *, limit: int) -> list[TurnContent]:
@@ -78,7 +80,7 @@ async def of_recent_conversation(
     """The last turns of the newest conversation of exactly this user, agent and channel in which something was said
     between the two moments."""
     values = {"user": scope.user_id, "agent": scope.agent_id, "channel": scope.channel, "since": since, "until": until}
-    return await _turns(session, OF_RECENT_CONVERSATION, {"workspace": scope.workspace_id, "limit": limit, **values})
+    return await _turns(session, OF_RECENT_CONVERSATION, {"workspace_id": scope.workspace_id, "limit": limit, **values})
 
 
 async def _turns(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[TurnContent]:

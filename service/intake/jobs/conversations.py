@@ -10,6 +10,7 @@ erased in the meantime leave nothing.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import timedelta
 from functools import partial
 from typing import Any
@@ -25,8 +26,8 @@ from service.domain.memory import StoreResult
 from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
-from service.episodes.statements import conversations, unread
-from service.episodes.statements.conversations import TurnContent
+from service.episodes.statements import conversations, last_turns, unread
+from service.episodes.statements.last_turns import TurnContent
 from service.episodes.statements.unread import UnreadTurns
 from service.intake import deferred
 from service.intake.curate import TurnsGone, curate, without_model
@@ -160,7 +161,9 @@ async def _find_kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnCont
     conversation_id = UUID(str(payload["conversation_id"]))
     first, last = int(str(payload["first"])), int(str(payload["last"]))
     async with res.db.read(job.workspace_id) as session:
-        return await conversations.turn_contents(session, job.workspace_id, conversation_id, first, last)
+        conversation = await conversations.get(session, job.workspace_id, conversation_id)
+        turns = await last_turns.before(session, job.workspace_id, conversation_id, last + 1, first=first)
+    return (replace(conversation.scope, run_id=None), turns) if conversation and turns else None
 
 
 def _ids(curated: StoreResult) -> StoredAnswer:
