@@ -164,14 +164,6 @@ async def _patch(hand: _Hand) -> None:
         await hand.send("patch", "PATCH", f"/memories/{one}", {"content": text}, [word])
 
 
-async def _patch_many(hand: _Hand) -> None:
-    told = [(one, *hand.text()) for _ in range(5) if (one := hand.one("memory"))]
-    items = [{"id": one, "content": text} for one, text, _ in told]
-    if items:
-        words = [word for _, _, word in told]
-        await hand.send("batch update", "POST", "/memories/batch/update", {"items": items}, words)
-
-
 async def _delete_many(hand: _Hand) -> None:
     ids = list({one for _ in range(10) if (one := hand.one("memory"))})
     if ids:
@@ -246,7 +238,6 @@ VERBS: dict[Callable[[_Hand], Awaitable[None]], float] = {
     _batch: 3,
     _turn: 6,
     _patch: 6,
-    _patch_many: 2,
     _delete_many: 1,
     _relate: 3,
     _undo: 2,

@@ -26,7 +26,7 @@ SCHEMAS: dict[str, Any] = DOCUMENT["components"]["schemas"]
 CALLED = re.compile(r'\b_(?:call|pages)\(\s*(?:\w+, )?"(\w+)"')
 """How loxodon/_async.py names an operation."""
 
-READING_POSTS = frozenset({"search_memories", "recall", "get_memories", "memories_exist", "list_entities"})
+READING_POSTS = frozenset({"search_memories", "recall", "get_memories", "list_entities"})
 """They write nothing, so they are repeated without a key."""
 
 WORDS = (

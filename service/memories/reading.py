@@ -125,16 +125,6 @@ async def get_items(
         return await memories.get_items(session, workspace_id, ids, detail, alive_at=res.clock())
 
 
-async def existing(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> set[UUID]:
-    """The ids of the unexpired memories among these."""
-    seen = set[UUID]()
-    async with res.db.read(workspace_id) as session:
-        for at in range(0, len(ids), direct.PIECE):
-            piece = ids[at : at + direct.PIECE]
-            seen |= (await memories.get_lean(session, workspace_id, piece, alive_at=res.clock())).keys()
-    return seen
-
-
 # -- around a memory ---------------------------------------------------------------------------------------------------
 
 

@@ -124,8 +124,6 @@ async def test_by_their_ids(reader: AsyncClient, memories: list[str]) -> None:
         read=lambda page: [*(each["id"] for each in page["results"]), *page["missing"]],
     )
     assert sorted(each for page in pages for each in page) == sorted([*memories, unknown, "no id"])
-    there = await reader.post("/v1/memories/batch/exists", json=body)
-    assert [each["exists"] for each in there.json()["results"]] == [True] * MANY + [False] * 2
 
 
 async def test_history_and_why(client: AsyncClient) -> None:

@@ -235,7 +235,6 @@ async def test_the_texts_of_a_request_count_together(client: AsyncClient) -> Non
         ("/v1/memories", {"messages": said, "user_id": "alice", "dry_run": True}, "messages"),
         ("/v1/memories/batch", {"items": [{"content": part, "user_id": "alice"}] * 3}, "items"),
         ("/v1/memories/batch", {"items": [{"messages": said, "user_id": "alice"}]}, "items"),
-        ("/v1/memories/batch/update", {"items": [{"id": ID, "content": part}] * 3}, "items"),
     ):
         answer = await client.post(path, json=body)
         assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", field)

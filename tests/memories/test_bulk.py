@@ -21,12 +21,6 @@ async def test_get_keeps_the_order_and_names_what_is_missing(client: AsyncClient
     assert found["results"][0] == (await client.get(f"/v1/memories/{ids[2]}")).json()
 
 
-async def test_exists(client: AsyncClient) -> None:
-    memory_id = await store(client, "Drinks tea")
-    found = await client.post("/v1/memories/batch/exists", json={"ids": [NOBODY, memory_id, "x"]})
-    assert [each["exists"] for each in found.json()["results"]] == [False, True, False]
-
-
 async def test_delete(client: AsyncClient) -> None:
     first, second = await store(client, "Drinks tea"), await store(client, "Plays chess")
     await client.delete(f"/v1/memories/{second}")
@@ -46,37 +40,8 @@ async def test_delete(client: AsyncClient) -> None:
     assert again.json() == found
 
 
-async def test_update_each_in_its_own_transaction(client: AsyncClient) -> None:
-    first, second = await store(client, "Drinks tea"), await store(client, "Plays chess")
-    items = [
-        {"id": first, "metadata": {"a": 1}},
-        {"id": NOBODY, "importance": 0.1},
-        {"id": second, "content": "Drinks tea"},
-        {"id": second, "timestamp": "2020-01-01T00:00:00Z"},
-        {"id": second, "tags": ["x"]},
-    ]
-    found = (await client.post("/v1/memories/batch/update", json={"items": items})).json()
-    assert [each["status"] for each in found["results"]] == [200, 404, 409, 400, 200]
-    assert (found["succeeded"], found["failed"]) == (2, 3)
-    assert found["results"][0]["memory"]["metadata"] == {"a": 1}
-    assert [each["error"]["field"] for each in found["results"][1:4]] == ["id", "content", "timestamp"]
-    assert (await client.get(f"/v1/memories/{second}")).json()["tags"] == ["x"]
-
-
-async def test_a_repeated_update_completes_what_is_missing(client: AsyncClient) -> None:
-    first = await store(client, "Drinks tea")
-    headers = {"Idempotency-Key": "k" * 255}
-    body = {"items": [{"id": first, "metadata": {"a": 1}}, {"id": first, "metadata": {"b": 1}}]}
-    once = (await client.post("/v1/memories/batch/update", json=body, headers=headers)).json()
-    again = (await client.post("/v1/memories/batch/update", json=body, headers=headers)).json()
-    assert again == once
-    assert (await client.get(f"/v1/memories/{first}")).json()["version"] == 3
-
-
 async def test_too_many_or_none_are_400(client: AsyncClient) -> None:
-    for path in ("get", "exists", "delete"):
+    for path in ("get", "delete"):
         for ids in ([], [NOBODY] * 1_001):
             answer = await client.post(f"/v1/memories/batch/{path}", json={"ids": ids})
             assert (answer.status_code, answer.json()["field"]) == (400, "ids")
-    answer = await client.post("/v1/memories/batch/update", json={"items": [{"id": NOBODY, "importance": 1}] * 101})
-    assert (answer.status_code, answer.json()["field"]) == (400, "items")

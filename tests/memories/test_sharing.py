@@ -174,8 +174,6 @@ async def test_without_the_right_nothing_shared_is_written_changed_or_deleted(
         assert (answer.status_code, answer.json()["detail"]) == (403, LACKS), (path, answer.text)
     batch = (await agent.post("/v1/memories/batch", json={"items": [{"content": "x y", "shared": True}]})).json()
     assert batch["results"][0]["error"]["detail"] == LACKS
-    patched = await agent.post("/v1/memories/batch/update", json={"items": [{"id": rule, "tags": ["x"]}]})
-    assert patched.json()["results"][0]["error"]["detail"] == LACKS
     after = await tables.contents(tenant.workspace_id)
     assert {name for name in after if after[name] != before[name]} <= {"api_key"}
     assert set(await found(agent, shared=True)) >= {rule}, "reading needs no more than memory:read"

@@ -45,7 +45,6 @@ export interface Sent {
 const READS = new Set([
   "POST /v1/memories/search",
   "POST /v1/memories/batch/get",
-  "POST /v1/memories/batch/exists",
   "POST /v1/recall",
   "POST /v1/entities",
 ]);

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import ClassVar, Self
 
-from pydantic import ConfigDict, Field, JsonValue, model_validator
+from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from service.domain.query import Detail
@@ -14,11 +14,9 @@ from service.http.free_json import JsonObject
 from service.http.reads import DETAIL
 from service.http.schemas import (
     MAX_TTL_S,
-    BatchItemError,
     Id,
     Name,
     NextCursor,
-    OnePage,
     RequestModel,
     ResponseModel,
     Tags,
@@ -37,8 +35,15 @@ NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
 """Fields that a PATCH may set to null."""
 
 
-class PatchFields(RequestModel):
+def _patch_rules(schema: JsonDict) -> None:
+    refuse_null(schema, but=NULLABLE)
+    schema["examples"] = [{"importance": 0.9, "metadata": {"reviewed": True}}]
+
+
+class PatchMemoryRequest(RequestModel):
     """Only the given fields change. `metadata` is merged key by key, null removes a key; `tags` replaces all tags."""
+
+    model_config = ConfigDict(json_schema_extra=_patch_rules)
 
     content: str | None = Field(
         None,
@@ -87,21 +92,6 @@ class PatchFields(RequestModel):
         return self
 
 
-def _input_rules(schema: JsonDict) -> None:
-    refuse_null(schema, but=NULLABLE)
-
-
-def _patch_rules(schema: JsonDict) -> None:
-    _input_rules(schema)
-    schema["examples"] = [{"importance": 0.9, "metadata": {"reviewed": True}}]
-
-
-class PatchMemoryRequest(PatchFields):
-    """Only the given fields change. `metadata` is merged key by key, null removes a key; `tags` replaces all tags."""
-
-    model_config = ConfigDict(json_schema_extra=_patch_rules)
-
-
 class PutMemoryRequest(RequestModel):
     """The new text."""
 
@@ -142,31 +132,6 @@ class GetMemoriesRequest(MemoryIdsRequest):
     detail: Detail = Field("lean", description=DETAIL)
 
 
-class PatchMemoryInput(PatchFields):
-    """One change of a batch. Only the given fields change."""
-
-    model_config = ConfigDict(json_schema_extra=_input_rules)
-
-    id: Name = Field(description="UUID of the memory to change")
-
-
-BATCH_EXAMPLE: dict[str, JsonValue] = {
-    "items": [{"id": "0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c", "tags": ["project:atlas"]}]
-}
-
-
-class PatchMemoriesRequest(RequestModel):
-    """Several changes, each in its own transaction."""
-
-    model_config = ConfigDict(json_schema_extra={"examples": [BATCH_EXAMPLE]})
-
-    items: list[PatchMemoryInput] = Field(
-        min_length=1,
-        max_length=MAX_ITEMS,
-        description="Bodies of PATCH /v1/memories/{id} with the id; 100 at most",
-    )
-
-
 # -- answers ------------------------------------------------------------------------------------------------------
 
 
@@ -195,20 +160,6 @@ class MemoriesByIdResponse(ResponseModel):
     next_cursor: NextCursor = None
 
 
-class MemoryExistsItem(ResponseModel):
-    """Whether a memory with this id exists."""
-
-    id: str = Field(description="As sent")
-    exists: bool = Field(description="Whether the memory exists; archived ones count")
-
-
-class MemoriesExistResponse(ResponseModel):
-    """Which memories exist."""
-
-    results: list[MemoryExistsItem] = Field(description="One per id, in order")
-    next_cursor: OnePage = None
-
-
 class DeletedMemoryItem(ResponseModel):
     """The outcome for one id."""
 
@@ -223,20 +174,3 @@ class DeletedMemoriesResponse(ResponseModel):
 
     results: list[DeletedMemoryItem] = Field(description="One per id, in order")
     deleted: int = Field(description="Number of memories deleted by this request")
-
-
-class PatchedMemoryItem(ResponseModel):
-    """The outcome of one item: the memory or its error."""
-
-    index: int = Field(description="Its index in the request, from 0")
-    status: int = Field(description="The HTTP status of a single request")
-    memory: MemoryResponse | None = Field(default=None, description="The memory as it is now; null when it failed")
-    error: BatchItemError | None = Field(default=None, description="Why it failed; null when it did not")
-
-
-class PatchMemoriesResponse(ResponseModel):
-    """The outcome of each item."""
-
-    results: list[PatchedMemoryItem] = Field(description="One per item, in order")
-    succeeded: int = Field(description="Number of items that were changed or already as requested")
-    failed: int = Field(description="Number of items that failed")

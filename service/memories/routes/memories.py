@@ -30,7 +30,6 @@ from service.memories.reading import ListQuery
 from service.memories.restore import archive, restore
 from service.memories.revise import revise
 from service.memories.routes.change_models import (
-    PatchFields,
     PatchMemoryRequest,
     PromotedMemoryResponse,
     PromoteMemoryRequest,
@@ -262,7 +261,7 @@ async def promote_memory(
     return send(promotion_answer(await promote(caller.workspace_id, parse_id(id), reason, res, context)))
 
 
-def revision(body: PatchFields, caller: Caller, now: datetime) -> Revision:
+def revision(body: PatchMemoryRequest, caller: Caller, now: datetime) -> Revision:
     """The change that a PATCH describes; raises InvalidInput or Forbidden for fields that the service keeps."""
     given = body.model_fields_set
     for name in SYSTEM:
