@@ -82,7 +82,7 @@ class PageReader:
                 continue
             self.copy.cursor = page["next_cursor"]
             if not page["has_more"]:
-                if last and page["held_since"] is None:
+                if last and not found:
                     return
                 await asyncio.sleep(PAUSE_S)
 

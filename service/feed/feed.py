@@ -20,8 +20,7 @@ async def read_on(workspace_id: UUID, after: FeedPlace | None, res: Resources, *
             _check(after, source, res)
         at = FEED_START if after is None else after.at
         entries, end, has_more = await feed.entries(session, workspace_id, at, limit=limit)
-        held = None if has_more else await feed.read_held_since(session, workspace_id)
-    return FeedPage(tuple(entries), FeedPlace(source.source, end, source.now), has_more=has_more, held_since=held)
+    return FeedPage(tuple(entries), FeedPlace(source.source, end, source.now), has_more=has_more)
 
 
 async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:

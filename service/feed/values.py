@@ -76,13 +76,11 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """Changes in order. `end`: the place after them. `held_since`: when the oldest change was written that is held back
-    by a transaction that began before it; None: there is none."""
+    """Changes in order. `end`: the place after them."""
 
     entries: tuple[FeedEntry, ...]
     end: FeedPlace
     has_more: bool
-    held_since: datetime | None = None
 
 
 def kind_of(before: MemoryState | None, after: MemoryState | None) -> ChangeKind | None:

@@ -71,10 +71,5 @@ class EdgeFilter:
         return {"at": self.at, "types": list(self.types) or None}
 
 
-@dataclass(frozen=True, slots=True)
-class EdgePageKey:
-    """The end of a page: strength, other end and id of its last edge."""
-
-    strength: float
-    far: UUID
-    id: UUID
+EdgePlace = tuple[float, UUID, UUID]
+"""The end of a page: strength, other end and id of its last edge."""

@@ -13,7 +13,7 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.lookup import find
 from service.graph.entity import missing
-from service.graph.entity_scope import EdgeFilter, EdgePageKey, EntityScope
+from service.graph.entity_scope import EdgeFilter, EdgePlace, EntityScope
 from service.graph.statements import entities, entity_relations, entity_walks
 from service.postgres import direct
 from service.postgres.engine import Session
@@ -102,7 +102,7 @@ async def relations_of(
     edges: EdgeFilter,
     res: Resources,
     *,
-    after: EdgePageKey | None,
+    after: EdgePlace | None,
     limit: int,
     counts: bool,
 ) -> tuple[list[Entity], list[tuple[ShownRelation, str]]]:

@@ -26,7 +26,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, scopes_transaction, store_answer
 from service.upkeep.optimization_report import began, find_chosen, ids_of
 from service.upkeep.statements import findings
-from service.upkeep.values import Applied, CleanupChange, CleanupFinding, Section
+from service.upkeep.values import CleanupChange, CleanupFinding, Section
 
 CHANGED = "{id} has changed since the report, or is no longer a finding. Nothing was done: read the report again."
 OVER = "{id} is not decided here: {reason}"
@@ -34,12 +34,13 @@ OVER = "{id} is not decided here: {reason}"
 
 async def apply(
     workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources, request: WriteContext, *, dry_run: bool
-) -> Applied:
-    """Applies the changes, or with `dry_run` only checks them. No change may remove what another one keeps or removes.
-    Raises Conflict naming the first that is no longer as reported."""
+) -> UUID | None:
+    """Applies the changes, or with `dry_run` only checks them. Returns a decision with which all of it can be undone;
+    None: nothing can. No change may remove what another one keeps or removes. Raises Conflict naming the first that is
+    no longer as reported."""
     confirmed = await _find_confirmed(workspace_id, changes, res)
     if dry_run:
-        return Applied(tuple(changes))
+        return None
     of_memories = ids_of(change for change in changes if change.section != "orphan_entities")
     async with res.db.read(workspace_id) as session:
         scopes = {memory.scope for memory in (await memories.get_many(session, workspace_id, of_memories)).values()}
@@ -65,9 +66,8 @@ async def apply(
             ruling_id=ruling and str(ruling),
         )
         first = await decisions.first_of_ruling(session, workspace_id, ruling) if ruling else None
-        applied = Applied(tuple(changes), first)
-        await store_answer(session, workspace_id, applied, request)
-    return applied
+        await store_answer(session, workspace_id, first, request)
+    return first
 
 
 async def _find_confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> list[CleanupFinding]:

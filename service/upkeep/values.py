@@ -85,12 +85,3 @@ class SectionReport:
     total: int
     is_exact: bool
     next: WalkPlace | None
-
-
-@dataclass(frozen=True, slots=True)
-class Applied:
-    """The applied changes. `decision_id`: a decision of the ruling, with which all of it can be undone; None if nothing
-    can be undone, or in a dry run."""
-
-    changes: tuple[CleanupChange, ...]
-    decision_id: UUID | None = None

@@ -91,7 +91,6 @@ class ChangesPage(TypedDict):
     results: list[ChangeItem]
     next_cursor: str
     has_more: bool
-    held_since: str | None
 
 
 ClassificationSource: TypeAlias = Literal["explicit", "regex", "llm", "rules", "default"]

@@ -76,9 +76,6 @@ class ChangesPage(ResponseModel):
     results: list[ChangeItem] = Field(description="At most `limit` changes; possibly fewer even if there are more")
     next_cursor: str = Field(description="Pass it as `after` to continue, now or later")
     has_more: bool = Field(description="Whether more changes may already be available")
-    held_since: Time | None = Field(
-        description="Time of the oldest change that is withheld until an earlier transaction ends; null: none"
-    )
 
 
 @router.get(
@@ -152,7 +149,6 @@ def page_of(feed_page: FeedPage) -> ChangesPage:
         results=[change_item(entry, feed_page.end) for entry in page],
         next_cursor=cursor_of(end),
         has_more=feed_page.has_more or last is not None,
-        held_since=feed_page.held_since,
     )
 
 

@@ -87,11 +87,6 @@ NEWEST_ERASED = f"""
      ORDER BY e.position DESC, e.seq DESC LIMIT 1)
 """  # noqa: S608 - our own constants
 
-WAITING = text(f"""
-    SELECT h.recorded_at FROM memory_history h WHERE h.workspace_id = :workspace AND h.position >= {SETTLED}
-    ORDER BY h.position, h.seq LIMIT 1
-""")  # noqa: S608 - our own constant
-
 # Restoring a dump creates a new table, on this server or another.
 SOURCE = text("""
     SELECT to_hex(system_identifier) || '.' || 'memory_history'::regclass::oid AS source, clock_timestamp() AS now,
@@ -140,12 +135,6 @@ async def newest(session: Session, workspace_id: UUID) -> FeedPosition:
     """The position of the last settled entry."""
     row = await direct.first(session, NEWESTS[is_walled(session)], {"workspace": workspace_id})
     return FEED_START if row is None else FeedPosition(row.position, row.seq)
-
-
-async def read_held_since(session: Session, workspace_id: UUID) -> datetime | None:
-    """When the oldest committed but unsettled entry was written."""
-    row = await direct.first(session, WAITING, {"workspace": workspace_id})
-    return None if row is None else row.recorded_at
 
 
 def _position_of(row: Any) -> tuple[FeedPosition, FeedEntry | None]:

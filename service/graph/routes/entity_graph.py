@@ -13,7 +13,7 @@ from service.domain.entity import EntityRelation
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.graph import entity, reading
-from service.graph.entity_scope import EdgeFilter, EdgePageKey, EntityScope
+from service.graph.entity_scope import EdgeFilter, EdgePlace, EntityScope
 from service.graph.reading import ShownRelation
 from service.graph.routes.entities import ScopeVisibleOf, VisibleOf
 from service.graph.routes.entity_models import (
@@ -198,9 +198,8 @@ def _ids(given: list[str]) -> list[UUID]:
         raise entity.missing("ids") from None
 
 
-def _place(text: str) -> EdgePageKey:
+def _place(text: str) -> EdgePlace:
     strength, other_end, edge_id = text.split("|")
-    key = EdgePageKey(float(strength), UUID(other_end), UUID(edge_id))
-    if not math.isfinite(key.strength):
+    if not math.isfinite(float(strength)):
         raise ValueError
-    return key
+    return float(strength), UUID(other_end), UUID(edge_id)

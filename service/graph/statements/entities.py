@@ -331,25 +331,13 @@ NAME_FIT = """
     CASE WHEN {key} = :key THEN 1.0 WHEN starts_with({key}, :key) THEN 0.9
          WHEN position(' ' || :key in {key}) > 0 THEN 0.8 WHEN position(:key in {key}) > 0 THEN 0.6 ELSE 0 END
 """
-FITS = f"""
-    fits AS (
+SEARCH = f"""
+    WITH fits AS (
         SELECT e.id, greatest({NAME_FIT.format(key="e.name_key")}, coalesce(
             (SELECT max({NAME_FIT.format(key="a.alias_key")}) FROM entity_alias a
              WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), 0)) AS fit
         FROM entity e WHERE {{rows}}
-    )
-"""  # noqa: S608 - our own parts
-
-SEARCH_NAMES = f"""
-    WITH {FITS}, chosen AS (
-        SELECT id FROM fits WHERE fit > 0 ORDER BY fit DESC, id LIMIT :limit
-    )
-    SELECT {ROW}, fits.fit, CAST(NULL AS float8) AS cosine
-    FROM chosen JOIN fits USING (id) JOIN entity e ON e.workspace_id = :workspace AND e.id = chosen.id
-"""  # noqa: S608 - our own parts
-
-SEARCH_NAMES_AND_VECTORS = f"""
-    WITH {FITS}, chosen AS (
+    ), chosen AS (
         (SELECT id FROM fits WHERE fit > 0 ORDER BY fit DESC, id LIMIT :limit)
         UNION
         SELECT id FROM (
@@ -372,18 +360,14 @@ async def search(
     generation: int,
     limit: int,
 ) -> list[EntityMatch]:
-    """The `limit` best by name and the `limit` nearest by vector, unordered. Substrings and vectors are compared one by
-    one: a scope has hundreds of entities, seldom thousands."""
+    """The `limit` best by name and the `limit` nearest by vector (None: any), unordered. Substrings and vectors are
+    compared one by one: a scope has hundreds of entities, seldom thousands."""
     rows = seen.rows
     if kind is not None:
         rows &= Condition("e.type = :type", {"type": kind})
-    values: dict[str, Any] = {**rows.values, "key": key(query), "limit": limit}
-    if vector is None:
-        statement = text(SEARCH_NAMES.format(rows=rows.sql))
-    else:
-        statement = text(SEARCH_NAMES_AND_VECTORS.format(rows=rows.sql))
-        statement = statement.bindparams(bindparam("query_vector", type_=Half()))
-        values |= {"query_vector": vector.tolist(), "generation": generation}
+    statement = text(SEARCH.format(rows=rows.sql)).bindparams(bindparam("query_vector", type_=Half()))
+    given = {"query_vector": None if vector is None else vector.tolist(), "generation": generation}
+    values = {**rows.values, **given, "key": key(query), "limit": limit}
     result = await session.execute(statement.columns(properties=JSONB()), values)
     return [
         EntityMatch(entity_of(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in result

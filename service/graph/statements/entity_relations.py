@@ -18,7 +18,7 @@ from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
 from service.domain.entity import EntityRelation
-from service.graph.entity_scope import EdgeFilter, EdgePageKey
+from service.graph.entity_scope import EdgeFilter, EdgePlace
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import type_parameters
@@ -264,19 +264,12 @@ async def page(
     ids: Sequence[UUID],
     edges: EdgeFilter,
     *,
-    after: EdgePageKey | None,
+    after: EdgePlace | None,
     limit: int,
 ) -> list[tuple[EntityRelation, str]]:
     """The edges of these entities, the strongest first, each with its direction as seen from them: "out" or "in"."""
-    values = {
-        **edges.values,
-        "workspace": workspace_id,
-        "ids": list(ids),
-        "after_strength": after.strength if after else None,
-        "after_far": after.far if after else None,
-        "after_id": after.id if after else None,
-        "limit": limit,
-    }
+    place = dict(zip(("after_strength", "after_far", "after_id"), after or (None, None, None), strict=True))
+    values = {**edges.values, **place, "workspace": workspace_id, "ids": list(ids), "limit": limit}
     return await direct.page(session, PAGE, values, lambda row: (relation_of(row), row.direction))
 
 

@@ -19,7 +19,7 @@ from service.search.statements import term_statistics
 from service.working.statements import working
 
 BATCH = 5_000  # rows of one table per transaction: some 50 ms
-INVOCATIONS_KEPT = timedelta(days=365)  # the log of tool calls; the totals of each tool stay
+INVOCATIONS_KEPT = timedelta(days=365)  # the log of tool calls, and so their statistics
 JOB_DAYS = 7  # a finished job is of interest to whoever looks for what went wrong last week
 EMBEDDING_DAYS = 30  # a cached vector only saves time; texts that come again come within days
 PARTITIONS_AHEAD = timedelta(days=7)  # the job runs daily: a week without a worker still finds its partitions

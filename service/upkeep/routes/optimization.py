@@ -20,7 +20,6 @@ from service.upkeep import optimization_report, optimize
 from service.upkeep.values import (
     PAIRS,
     START,
-    Applied,
     CleanupChange,
     CleanupFinding,
     GainUnit,
@@ -167,7 +166,7 @@ async def apply_optimization(
     report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""
     changes = [CleanupChange(one.section, one.id, one.version, one.kept_id, one.kept_version) for one in body.changes]
     _refuse_overlap(changes)
-    shown = partial(answer_applied, dry_run=body.dry_run)
+    shown = partial(_answer_applied, dry_run=body.dry_run, count=len(changes))
     context = write.answered_by(shown)
     return send(shown(await optimize.apply(caller.workspace_id, changes, res, context, dry_run=body.dry_run)))
 
@@ -184,13 +183,9 @@ def _refuse_overlap(changes: list[CleanupChange]) -> None:
             raise InvalidInput(f"{field}: another change removes it; apply that one first.", field=field)
 
 
-def answer_applied(applied: Applied, *, dry_run: bool) -> StoredAnswer:
-    body = ApplyOptimizationResponse(
-        dry_run=dry_run,
-        applied=0 if dry_run else len(applied.changes),
-        decision_id=applied.decision_id,
-    )
-    return answer(200, body)
+def _answer_applied(decision_id: UUID | None, *, dry_run: bool, count: int) -> StoredAnswer:
+    applied = 0 if dry_run else count
+    return answer(200, ApplyOptimizationResponse(dry_run=dry_run, applied=applied, decision_id=decision_id))
 
 
 def _place(text: str) -> WalkPlace:
