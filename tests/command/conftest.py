@@ -71,10 +71,9 @@ VALUES ('$W', '$S', 1, array_fill(0.5, ARRAY[$D])::halfvec($D));
 INSERT INTO term_stat (workspace_id, term, texts, contexts) VALUES ('$W', 0, 2, 0);
 INSERT INTO tool_invocation (workspace_id, tool_name, tool_input, tool_output, success)
 VALUES ('$W', 'oar', 'null', 'null', true), ('$W', 'oar', '"null"', NULL, false);
-UPDATE tool SET usage_count = 3 WHERE workspace_id = '$W';
-INSERT INTO decision (workspace_id, id, source, model, verdict, state, candidates)
-VALUES ('$W', '$J', 'rules', 'r', '{}', 'applied', '[{"a": 1e2}]');
-INSERT INTO review (workspace_id, id, memory_id, changes) VALUES ('$W', '$J', '$M', '{}');
+INSERT INTO decision (workspace_id, id, source, model, verdict, state, event, candidates)
+VALUES ('$W', '$J', 'rules', 'r', '{}', 'applied', 'NONE', '[{"a": 1e2}]');
+INSERT INTO review (workspace_id, id, memory_id, contradicts) VALUES ('$W', '$J', '$M', '{}');
 INSERT INTO audit_log (workspace_id, id, operation, affected_ids) VALUES ('$W', '$J', 'store', ARRAY['$M'::uuid]);
 """
 
