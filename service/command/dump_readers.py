@@ -1,6 +1,6 @@
 """Reads the dumps of other memory services as records of ours. Each reader yields them in the order to send them.
 
-mem0      what get_all answers, as JSON or JSON lines; or its pgvector table: rows as JSON lines, or a plain pg_dump
+mem0      what get_all answers, as JSON or JSON lines; or the rows of its pgvector table as JSON lines
 automem   the folder that backup_automem.py makes, one of its files, or a list of memories as JSON
 
 Files may be compressed with gzip. docs/moving.md says what becomes of which field.
@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import gzip
 import json
-import re
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass, field
@@ -267,19 +266,12 @@ def _document(path: Path) -> Any:
         raise CommandError(f"{path} is not valid JSON: {exc}.") from exc
 
 
-COPY = re.compile(r'^COPY [\w."]+ \((?P<columns>[^)]*)\) FROM stdin;$')
-ESCAPED = re.compile(r"\\(.)", re.DOTALL)
-ESCAPES = {"t": "\t", "n": "\n", "r": "\r", "b": "\b", "f": "\f", "v": "\v"}
-
-
 def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
-    """The objects of a JSON document (a list, or the lists with these names), of JSON lines, or of a plain pg_dump."""
+    """The objects of a JSON document (a list, or the lists with these names), or of JSON lines."""
     if path.is_dir():
         raise CommandError(f"{path} is a folder: name a file.")
     first = next((line for line in _text(path) if line.strip()), "").strip()
-    if first.startswith("--"):
-        yield from _read_copied(path)
-    elif _is_whole(first) and isinstance(json.loads(first), dict) and not set(lists) & json.loads(first).keys():
+    if _is_whole(first) and isinstance(json.loads(first), dict) and not set(lists) & json.loads(first).keys():
         for number, line in enumerate(_text(path), 1):
             if line.strip():
                 try:
@@ -293,23 +285,6 @@ def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
         if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
             raise CommandError(f"{path} holds no list of objects, nor one under {' or '.join(lists)}.")
         yield from document
-
-
-def _read_copied(path: Path) -> Iterator[Fields]:
-    """The rows with a payload in a plain pg_dump, whose data are lines between COPY and a backslash with a dot."""
-    columns: list[str] | None = None
-    for line in _text(path):
-        started = COPY.match(line.rstrip("\n"))
-        if started:
-            columns = [each.strip().strip('"') for each in started["columns"].split(",")]
-            columns = columns if "payload" in columns else None
-        elif line.startswith("\\."):
-            columns = None
-        elif columns is not None:
-            values = (
-                ESCAPED.sub(lambda each: ESCAPES.get(each[1], each[1]), of) for of in line.rstrip("\n").split("\t")
-            )
-            yield dict(zip(columns, values, strict=True))
 
 
 def _is_whole(line: str) -> bool:

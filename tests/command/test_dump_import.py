@@ -20,17 +20,7 @@ from tests.conftest import Tenant
 from tests.support.application import client_of, serving
 
 M = "0b7c8a52-3f6e-4a2b-9d0e-00000000000{}"
-TABLE = r"""--
--- PostgreSQL database dump
---
-COPY public.mem0 (id, vector, payload) FROM stdin;
-{id}	[0.1,0.2]	{"data": "Plays the \\"cello\\"", "user_id": "a", "created_at": "2024-02-01T08:00-08:00", "hue": 1}
-\.
-
-COPY public.other (id, name) FROM stdin;
-7	nothing
-\.
-"""
+ROW = {"data": 'Plays the "cello"', "user_id": "a", "created_at": "2024-02-01T08:00-08:00", "hue": 1}
 
 
 def gave(done: Any) -> dict[str, Any]:
@@ -69,7 +59,7 @@ async def test_dumps_of_other_services(run: Run, tenant: Tenant, resources: Reso
         "records of nobody: say whose they are with --user or --agent": 1,
         "memories without a text": 1,
     }
-    dump = written(tmp_path / "mem0.sql.gz", TABLE.replace("{id}", M.format(4)))
+    dump = written(tmp_path / "mem0.jsonl.gz", json.dumps({"id": M.format(4), "payload": ROW}))
     assert gave(await run("import", dump, "--from", "mem0", "--json"))["stored"] == {"memories": 1}
 
     memories = [
