@@ -14,7 +14,7 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.command import jobs, keys, memories, moving, workspaces
+from service.command import jobs, memories, moving, workspaces
 from service.command.problems import errors_in_a_sentence, settings, warn
 from service.launch import parent_death
 
@@ -181,7 +181,6 @@ def bootstrap_sql(
         print(f"{roles.URL_VARIABLES[role]}=postgresql://{login}:{made[login]}@{passwords}", file=sys.stderr)
 
 
-app.add_typer(keys.app, name="keys")
 app.add_typer(workspaces.app, name="workspaces")
 app.add_typer(jobs.app, name="jobs")
 for command in (memories.add, memories.search, memories.recall, memories.users):

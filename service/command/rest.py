@@ -39,12 +39,6 @@ class Api:
     def post(self, path: str, body: Any = None, params: Mapping[str, Any] | None = None) -> dict[str, Any]:
         return self._call("POST", path, json=body, params=params)
 
-    def patch(self, path: str, body: Any) -> dict[str, Any]:
-        return self._call("PATCH", path, json=body)
-
-    def delete(self, path: str) -> dict[str, Any]:
-        return self._call("DELETE", path)
-
     def send(self, method: str, path: str, body: Any, *, idempotency_key: str | None = None) -> dict[str, Any]:
         """Sends a request, waiting while the server is busy."""
         headers = {"Idempotency-Key": idempotency_key} if idempotency_key else None

@@ -37,11 +37,3 @@ def create(name: Annotated[str, typer.Argument(help="For people.")], as_json: As
     with calling() as rest:
         made = rest.post("/v1/workspaces", {"name": name})
         show_json(made) if as_json else show_fields(made)
-
-
-@app.command()
-def rename(name: Annotated[str, typer.Argument(help="The new name.")], as_json: AsJson = False) -> None:
-    """Rename the key's workspace."""
-    with calling() as rest:
-        changed = rest.patch("/v1/workspaces/current", {"name": name})
-        show_json(changed) if as_json else show_fields(changed)

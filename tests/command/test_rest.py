@@ -17,17 +17,8 @@ from tests.conftest import Tenant
 PAGE = Path(__file__).parents[2] / "docs" / "command.md"
 
 
-async def test_keys_workspaces_and_jobs(run: Run) -> None:
-    made = json.loads((await run("keys", "create", "phone", "--user", "ann", "--json")).stdout)
-    listed = json.loads((await run("keys", "list", "--json")).stdout)
-    assert {(each["name"], each["user_id"]) for each in listed} == {("first key", None), ("phone", "ann")}
-    assert "phone" in (await run("keys", "list")).stdout
-    rotated = json.loads((await run("keys", "rotate", made["id"], "--overlap", "60", "--json")).stdout)
-    assert rotated["api_key"] != made["api_key"]
-    assert json.loads((await run("keys", "revoke", made["id"], "--json")).stdout)["revoked_at"]
-
+async def test_workspaces_and_jobs(run: Run) -> None:
     assert "api key" in (await run("workspaces", "create", "acme")).stdout
-    assert json.loads((await run("workspaces", "rename", "Acme", "--json")).stdout)["name"] == "Acme"
 
     assert "No job waits" in (await run("jobs", "list")).stdout
     queued = json.loads((await run("jobs", "run", "relevance", "--json")).stdout)
@@ -47,10 +38,10 @@ async def test_keys_workspaces_and_jobs(run: Run) -> None:
 async def test_errors_are_sentences(run: Run) -> None:
     for words, env, said in (
         (["jobs", "run", "nothing"], {}, "(invalid_input)"),
-        (["keys", "revoke", "01a206a3-5e2c-70f6-83f7-413baf8bea2e"], {}, "There is no"),
-        (["keys", "list"], {"LOXODON_API_KEY": "lox_wrong"}, "set LOXODON_API_KEY"),
-        (["keys", "list"], {"LOXODON_API_KEY": ""}, "No API key"),
-        (["keys", "list"], {"LOXODON_URL": "http://127.0.0.1:9"}, "No Loxodon answers"),
+        (["jobs", "cancel", "01a206a3-5e2c-70f6-83f7-413baf8bea2e"], {}, "There is no"),
+        (["jobs", "list"], {"LOXODON_API_KEY": "lox_wrong"}, "set LOXODON_API_KEY"),
+        (["jobs", "list"], {"LOXODON_API_KEY": ""}, "No API key"),
+        (["jobs", "list"], {"LOXODON_URL": "http://127.0.0.1:9"}, "No Loxodon answers"),
     ):
         done = await run(*words, **env)
         assert (done.exit_code, said in done.stderr) == (1, True), done.output
@@ -65,7 +56,7 @@ def test_the_page_has_an_example_of_every_command() -> None:
         for name, command in root.commands.items()  # type: ignore[attr-defined]
         for inner in getattr(command, "commands", {"": None})
     ]
-    assert len(names) > 20
+    assert len(names) > 15
     shown = r"(^ *(\w+=\S+ )*loxodon {0}\b)|(`{0}`)"
     missing = [name for name in names if not re.search(shown.format(name), page, re.MULTILINE)]
     assert not missing
