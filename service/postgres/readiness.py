@@ -25,7 +25,7 @@ SERVER = text(
     """
     SELECT split_part(current_setting('server_version'), ' ', 1) AS postgres,
            (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS pgvector,
-           queue_depth() AS queue_depth
+           (SELECT coalesce(sum(jobs), 0)::integer FROM measure_queue() WHERE state = 'due') AS queue_depth
     """
 )
 

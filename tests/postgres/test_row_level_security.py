@@ -167,7 +167,6 @@ CALLERS = {
     "protect": set(),
     "purge_subject": BEHIND_A_WALL,
     "rewrite_turn": BEHIND_A_WALL,
-    "queue_depth": {APP},
     "ids_with_keys": set(),
     "count_scope_rows": set(),
     "find_broken_references": set(),
