@@ -8,18 +8,17 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import select, text
+from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
 from service.domain.job import LONG_MAX_ATTEMPTS, MAX_ATTEMPTS, NOTHING, JobName, Payload, RunReason
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Session
-from service.postgres.tables import JOB_RUN
 
 REGISTER = text("""
     INSERT INTO schedule AS s (name, interval_s)
@@ -125,14 +124,6 @@ async def request(
     max_attempts = LONG_MAX_ATTEMPTS if name == "reembed" else MAX_ATTEMPTS
     await session.execute(REQUEST, {**values, "id": run, "max_attempts": max_attempts, "reason": reason})
     return run
-
-
-async def runs(session: Session, workspace_id: UUID, *, limit: int) -> list[RunRecord]:
-    """The newest runs of a workspace (the nil workspace's are the system's), newest first. Walks pk_job_run."""
-    columns = (JOB_RUN.c[field.name] for field in fields(RunRecord))
-    newest = select(*columns).where(JOB_RUN.c.workspace_id == workspace_id).order_by(JOB_RUN.c.id.desc()).limit(limit)
-    rows = await session.execute(newest)
-    return [RunRecord(*row) for row in rows]
 
 
 # -- upkeep ----------------------------------------------------------------------------------------------------------

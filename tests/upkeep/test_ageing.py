@@ -12,14 +12,14 @@ import pytest
 from sqlalchemy import text
 
 from service.access.statements import keys
-from service.domain.job import Job
+from service.domain.job import Job, JobName
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.version import Revision
 from service.memories import restore, revise
 from service.memories.statements import memories, versions
 from service.postgres.engine import Database
-from service.queue import schedule
+from service.queue import overview
 from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing
 from service.upkeep.statements import fading
@@ -270,9 +270,9 @@ async def test_each_workspace_is_aged_when_it_is_due(
         own = {"job_intervals_min": {"relevance": 15, "forget": 1_440}}
         await keys.change_workspace(session, stranger.workspace_id, name=None, settings=own)
 
-    async def runs(space: UUID, name: str) -> int:
+    async def runs(space: UUID, name: JobName) -> int:
         async with database.read(space) as session:
-            return len([run for run in await schedule.runs(session, space, limit=100) if run.name == name])
+            return len(await overview.runs(session, space, name, limit=100))
 
     async def pass_by(minutes: int) -> None:
         for space in (workspace, stranger.workspace_id):

@@ -12,7 +12,7 @@ from service.domain.errors import InvalidInput
 from service.domain.job import Counts, Job, JobName
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
-from service.queue import schedule
+from service.queue import overview, schedule
 from service.runtime.resources import Resources
 from service.worker.registry import TASKS, Task
 from service.worker.timetable import Timetable
@@ -23,9 +23,9 @@ async def nothing(_job: Job, _res: Resources) -> None:
     return None
 
 
-async def runs(database: Database, name: str) -> list[schedule.RunRecord]:
+async def runs(database: Database, name: JobName) -> list[schedule.RunRecord]:
     async with database.read(NIL_WORKSPACE) as session:
-        return [run for run in await schedule.runs(session, NIL_WORKSPACE, limit=1000) if run.name == name]
+        return await overview.runs(session, NIL_WORKSPACE, name, limit=1000)
 
 
 async def test_one_of_many_workers_starts_a_due_run(worker_database: Database, kind: JobName) -> None:
@@ -108,7 +108,7 @@ async def test_a_request_that_waits_already_is_the_same_run(
         assert await schedule.request(session, workspace, kind) == first
     async with database.begin(stranger.workspace_id) as session:
         assert await schedule.request(session, stranger.workspace_id, kind) != first
-        assert [run.name for run in await schedule.runs(session, stranger.workspace_id, limit=10)] == [kind]
+        assert [run.name for run in await overview.runs(session, stranger.workspace_id, kind, limit=10)] == [kind]
 
 
 async def test_the_schedule_may_be_read_by_the_application(database: Database, worker_database: Database) -> None:
