@@ -55,6 +55,8 @@ with a filter has, which would be parsed each time."""
 
 WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
 
+LOCK_TIMEOUT_MS = 5_000
+
 GIVES_WAY = "SET LOCAL lock_timeout = 250"
 """For background work that locks many rows. Postgres ends one of two transactions that wait for each other after a
 second, which may be the one of a request. Background work gives up sooner, so it never costs a request."""
@@ -94,7 +96,6 @@ class Database:
         engine: AsyncEngine,
         pool: ConnectionPool,
         *,
-        lock_timeout_s: float,
         statement_timeout_s: float,
         planner: Plans = plans.ON_ONE_SERVER,
     ) -> None:
@@ -105,7 +106,7 @@ class Database:
         self._deadline = NEVER
         self._position: RequestPosition | None = None
         self._write = (
-            f"SET LOCAL lock_timeout = {int(lock_timeout_s * 1000)}; "
+            f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}; "
             f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
         )
         self._read = f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
@@ -117,7 +118,6 @@ class Database:
         *,
         pool_size: int,
         pool_timeout_s: float,
-        lock_timeout_s: float = 5.0,
         statement_timeout_s: float = 20.0,
     ) -> Database:
         engine = create_async_engine(
@@ -132,9 +132,7 @@ class Database:
         event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_teach))
         pool = ConnectionPool(engine, size=pool_size, timeout_s=pool_timeout_s)
         planner = plans.ON_CITUS if access.citus else plans.ON_ONE_SERVER
-        return cls(
-            engine, pool, lock_timeout_s=lock_timeout_s, statement_timeout_s=statement_timeout_s, planner=planner
-        )
+        return cls(engine, pool, statement_timeout_s=statement_timeout_s, planner=planner)
 
     def within(
         self, wall: Wall | None, deadline: Deadline = NEVER, position: RequestPosition | None = None

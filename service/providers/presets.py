@@ -9,7 +9,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
-from difflib import get_close_matches
 from enum import StrEnum
 from types import MappingProxyType
 
@@ -238,10 +237,9 @@ def canonical(provider: str) -> str:
 
 def _find_named(name: str, kind: str) -> Preset:
     if name not in PRESETS:
-        meant = get_close_matches(name, [*PRESETS, *ALIASES], n=1)
         raise ValueError(
-            f"{kind}_PROVIDER: there is no provider {name!r}{f', did you mean {meant[0]}' if meant else ''}. Known are "
-            f"{', '.join(PRESETS)}; custom is any other OpenAI-compatible server, at {kind}_BASE_URL"
+            f"{kind}_PROVIDER: there is no provider {name!r}. Known are {', '.join(PRESETS)}; custom is any other "
+            f"OpenAI-compatible server, at {kind}_BASE_URL"
         )
     return PRESETS[name]
 

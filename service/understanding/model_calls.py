@@ -18,9 +18,6 @@ from service.providers.protocols import Llm, LlmReply, LlmRequest
 from service.runtime.resources import Resources
 from service.runtime.statements.caches import AnswerTable
 
-ANSWERS_KEPT_S = 86_400.0
-"""How long the answer to a prompt is reused for an equal one: clients that repeat do so within the day."""
-
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
 
@@ -30,7 +27,7 @@ async def complete(
 ) -> LlmReply:
     """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
     stored for the next equal prompt."""
-    store = AnswerTable(res.db, ANSWERS_KEPT_S, res.clock, res.context.deferred)
+    store = AnswerTable(res.db, res.clock, res.context.deferred)
     llm = CachedLlm(_metered(res, workspace_id), store, workspace_id, usable, res.context.budget)
     return await llm.complete(tune(prompt, res.settings))
 

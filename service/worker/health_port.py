@@ -25,7 +25,6 @@ REQUEST_S = 5.0
 HEAD_BYTES = 16 * 1024
 CONNECTIONS = 100  # beyond this the oldest is closed, so that a probe is always answered
 READY_TIMEOUT_S = 2.0
-ALIVE = ("/livez", "/healthz")
 
 log = logging.getLogger(__name__)
 Answer = tuple[HTTPStatus, str, bytes]
@@ -50,7 +49,7 @@ class HealthPort:
     async def answer(self, method: str, path: str) -> Answer:
         if method not in ("GET", "HEAD"):
             return _sentence(HTTPStatus.METHOD_NOT_ALLOWED, "Only GET is served here.")
-        if path in ALIVE:
+        if path == "/livez":
             return _json(HTTPStatus.OK, {"status": "ok"})
         if path == "/readyz":
             why = await self._why_not_ready()
@@ -63,7 +62,7 @@ class HealthPort:
             if self._scrape is None:
                 return _sentence(HTTPStatus.SERVICE_UNAVAILABLE, self._why)
             return HTTPStatus.OK, CONTENT_TYPE, await self._scrape.text()
-        return _sentence(HTTPStatus.NOT_FOUND, "Served here are /livez, /healthz, /readyz and /metrics.")
+        return _sentence(HTTPStatus.NOT_FOUND, "Served here are /livez, /readyz and /metrics.")
 
     async def _why_not_ready(self) -> str | None:
         if self._res is None:

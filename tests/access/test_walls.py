@@ -238,7 +238,7 @@ async def test_answers_of_a_model_are_kept_for_each_wall_and_erased_for_all(
     prompt = (tenant.workspace_id, "extract", "m", b"x" * 32)
     behind = [NO_WALL, Wall(user_id="a"), Wall(user_id="b"), Wall(user_id="a", channels=("support",))]
     for number, wall in enumerate(behind):
-        table = AnswerTable(resources.db.within(wall), ttl_s=3_600, clock=resources.clock)
+        table = AnswerTable(resources.db.within(wall), clock=resources.clock)
         assert await table.get(*prompt) is None
         await table.put(*prompt, f"answer {number}")
         assert await table.get(*prompt) == f"answer {number}"

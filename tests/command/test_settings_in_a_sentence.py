@@ -16,7 +16,7 @@ from service.command.cli import app
 ROOT = Path(__file__).parents[2]
 
 WRONG = {
-    "LLM_PROVIDER: there is no provider 'anthropc', did you mean anthropic": {"LLM_PROVIDER": "anthropc"},
+    "LLM_PROVIDER: there is no provider 'anthropc'. Known are openai": {"LLM_PROVIDER": "anthropc"},
     "ANTHROPIC_API_KEY (or LLM_API_KEY) is not set": {"LLM_PROVIDER": "claude"},
     "GOOGLE_API_KEY (or LLM_API_KEY) is not set": {"LLM_PROVIDER": "gemini"},
     "LLM_BASE_URL is not set: the provider azure_openai": {"LLM_PROVIDER": "azure"},

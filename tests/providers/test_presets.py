@@ -72,7 +72,7 @@ def test_a_key_without_a_provider_is_openais() -> None:
         ({"base_url": "http://127.0.0.1:9/v1", "keys": {"anthropic": "a"}}, "LLM_MODEL is not set.*LLM_PROVIDER"),
         ({"base_url": "http://127.0.0.1:9/v1", "keys": {"google": "g"}}, "LLM_MODEL is not set.*LLM_PROVIDER"),
         ({"base_url": "localhost:11434/v1", "model": "m"}, "must begin with http"),
-        ({"provider": "anthropc"}, "no provider 'anthropc', did you mean anthropic"),
+        ({"provider": "anthropc"}, "no provider 'anthropc'. Known are openai"),
         ({"provider": "watson"}, "no provider 'watson'. Known are openai, "),
     ],
 )

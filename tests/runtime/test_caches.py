@@ -5,8 +5,9 @@ from uuid import UUID
 
 import numpy as np
 
+from service.domain.moments import system_clock
 from service.postgres.engine import Database
-from service.runtime.statements.caches import AnswerTable, VectorTable
+from service.runtime.statements.caches import ANSWERS_KEPT, AnswerTable, VectorTable
 from tests.conftest import DIMENSION
 
 
@@ -29,7 +30,8 @@ async def test_a_vector_comes_back_as_it_went_in_and_to_its_workspace_only(
 
 async def test_an_answer_is_kept_until_it_expires(database: Database, workspace: UUID) -> None:
     prompt = hashlib.sha256(b"question").digest()
-    await AnswerTable(database, ttl_s=60).put(workspace, "extract", "test:model", prompt, "answer")
-    assert await AnswerTable(database, ttl_s=60).get(workspace, "extract", "test:model", prompt) == "answer"
-    assert await AnswerTable(database, ttl_s=60).get(workspace, "decide", "test:model", prompt) is None
-    assert await AnswerTable(database, ttl_s=0).get(workspace, "extract", "test:model", prompt) is None
+    await AnswerTable(database).put(workspace, "extract", "test:model", prompt, "answer")
+    assert await AnswerTable(database).get(workspace, "extract", "test:model", prompt) == "answer"
+    assert await AnswerTable(database).get(workspace, "decide", "test:model", prompt) is None
+    later = AnswerTable(database, lambda: system_clock() + ANSWERS_KEPT)
+    assert await later.get(workspace, "extract", "test:model", prompt) is None

@@ -38,6 +38,9 @@ STORE_ANSWER = text("""
     SET task = excluded.task, model = excluded.model, answer = excluded.answer, expires_at = excluded.expires_at
 """).bindparams(bindparam("answer", type_=JSONB()))
 
+ANSWERS_KEPT = timedelta(days=1)
+"""How long the answer to a prompt is reused for an equal one: clients that repeat do so within the day."""
+
 VectorKey = tuple[UUID, str, str]
 """Owner, model and digest of the text."""
 
@@ -68,13 +71,10 @@ class AnswerTable:
     """Implements providers.caches.AnswerStore on `llm_cache`."""
 
     db: Database
-    ttl_s: float
     clock: Clock = system_clock
     deferred: DeferredEntries | None = None
 
     async def get(self, owner: UUID, task: str, model: str, prompt_sha256: bytes) -> str | None:
-        if self.ttl_s == 0:
-            return None
         digest = self._own(prompt_sha256)
         entry = None if self.deferred is None else self.deferred.answers.get((owner, digest))
         if entry is not None and (entry["task"], entry["model"]) == (task, model):
@@ -86,11 +86,9 @@ class AnswerTable:
         return row.answer if row is not None and isinstance(row.answer, str) else None
 
     async def put(self, owner: UUID, task: str, model: str, prompt_sha256: bytes, answer: str) -> None:
-        if self.ttl_s == 0:
-            return
         digest = self._own(prompt_sha256)
         row: dict[str, Any] = {"workspace_id": owner, "prompt_sha256": digest, "task": task, "model": model}
-        row |= {"answer": {"text": answer}, "expires_at": self.clock() + timedelta(seconds=self.ttl_s)}
+        row |= {"answer": {"text": answer}, "expires_at": self.clock() + ANSWERS_KEPT}
         if self.deferred is not None:
             self.deferred.answers[owner, digest] = row
             return
