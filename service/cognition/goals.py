@@ -23,6 +23,7 @@ from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.domain.version import Expected
 from service.postgres.engine import Session
+from service.postgres.tables import GOAL, MEMORY
 from service.runtime import deferred_vectors, pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
@@ -46,37 +47,22 @@ class NewGoal:
 
 async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalDetails:
     """The new goal. Raises NotFound naming the parent, blocker or memory that does not exist or belongs to another."""
-    workspace_id, now = new.scope.workspace_id, res.clock()
+    scope, workspace_id, goal_id = new.scope, new.scope.workspace_id, uuid7()
     description = await pii.clean_words(new.description, "description", res)
     vector = await embed_now(workspace_id, description, res)
-    goal = Goal(
-        id=uuid7(),
-        scope=new.scope,
-        description=description,
-        status=GoalStatus.ACTIVE,
-        priority=new.priority,
-        deadline=new.deadline,
-        result=None,
-        parent_id=new.parent_id,
-        blocked_by=tuple(sorted(set(new.blocked_by))),
-        memory_ids=tuple(sorted(set(new.memory_ids))),
-        version=1,
-        created_at=now,
-        updated_at=now,
-        completed_at=None,
-    )
     async with plain_transaction(workspace_id, res, request) as session:
-        parents = [goal.parent_id] if goal.parent_id else []
-        await _check_goals(session, goal, parents, "parent_id")
-        await _check_goals(session, goal, goal.blocked_by, "blocked_by")
-        await _check_memories(session, goal, goal.memory_ids, res)
-        await goals.add(session, goal, vector, generation=res.generation)
+        parents = [new.parent_id] if new.parent_id else []
+        await _check_links(session, scope, parents, "parent_id", res)
+        await _check_links(session, scope, new.blocked_by, "blocked_by", res)
+        await _check_links(session, scope, new.memory_ids, "memory_ids", res)
+        columns = {"description": description, "priority": new.priority, "deadline": new.deadline}
+        await goals.add(session, scope, goal_id, columns, vector, generation=res.generation)
         if vector is None:
             await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.GOALS)
-        await goals.set_edges(session, workspace_id, goal.id, SUBGOAL_OF, parents)
-        await goals.set_edges(session, workspace_id, goal.id, BLOCKED_BY, goal.blocked_by)
-        await goals.set_memories(session, workspace_id, goal.id, goal.memory_ids)
-        return await _record(session, goal, "goal_add", res, request)
+        await goals.set_edges(session, workspace_id, goal_id, SUBGOAL_OF, parents)
+        await goals.set_edges(session, workspace_id, goal_id, BLOCKED_BY, new.blocked_by)
+        await goals.set_memories(session, workspace_id, goal_id, new.memory_ids)
+        return await _record(session, workspace_id, goal_id, "goal_add", res, request)
 
 
 async def revise_goal(
@@ -113,14 +99,14 @@ async def revise_goal(
                 await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.GOALS)
         if "parent_id" in changed:
             parents = [changed["parent_id"]] if changed["parent_id"] else []
-            await _set_edges(session, goal, SUBGOAL_OF, parents, "parent_id")
+            await _set_edges(session, goal, SUBGOAL_OF, parents, "parent_id", res)
         if "blocked_by" in changed:
-            await _set_edges(session, goal, BLOCKED_BY, changed["blocked_by"], "blocked_by")
+            await _set_edges(session, goal, BLOCKED_BY, changed["blocked_by"], "blocked_by", res)
         if "memory_ids" in changed:
-            await _check_memories(session, goal, changed["memory_ids"], res)
+            await _check_links(session, goal.scope, changed["memory_ids"], "memory_ids", res)
             await goals.set_memories(session, workspace_id, goal_id, changed["memory_ids"])
         await goals.change(session, goal, changed, now=res.clock())
-        return await _record(session, goal, "goal_update", res, request, fields=sorted(changed))
+        return await _record(session, workspace_id, goal_id, "goal_update", res, request, fields=sorted(changed))
 
 
 async def close_goal(
@@ -144,7 +130,7 @@ async def close_goal(
             raise Conflict(f"The goal is already {goal.status}.", field="status")
         columns = {"status": status, "result": clean_result, "completed_at": res.clock()}
         await goals.change(session, goal, columns, now=res.clock())
-        return await _record(session, goal, "goal_complete", res, request, status=str(status))
+        return await _record(session, workspace_id, goal_id, "goal_complete", res, request, status=str(status))
 
 
 async def remove_goal(
@@ -193,36 +179,40 @@ async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: E
     return goal
 
 
-async def _set_edges(session: Session, goal: Goal, rel_type: str, targets: Collection[UUID], field: str) -> None:
+async def _set_edges(
+    session: Session, goal: Goal, rel_type: str, targets: Collection[UUID], field: str, res: Resources
+) -> None:
     """Replaces the edges of this type. Raises InvalidInput for the goal itself, NotFound, or Conflict for a cycle."""
     workspace_id = goal.scope.workspace_id
     if goal.id in targets:
         raise InvalidInput(f"{field}: a goal cannot be its own.", field=field)
-    await _check_goals(session, goal, targets, field)
+    await _check_links(session, goal.scope, targets, field, res)
     if await goals.would_close_cycle(session, workspace_id, goal.id, rel_type, targets):
         raise Conflict(f"{field}: that would close a cycle.", field=field)
     await goals.set_edges(session, workspace_id, goal.id, rel_type, targets)
 
 
-async def _check_goals(session: Session, goal: Goal, ids: Collection[UUID], field: str) -> None:
-    scopes = await goals.lock_scopes(session, goal.scope.workspace_id, ids)
-    if any(key not in scopes or not goal.scope.may_link_to(scopes[key]) for key in ids):
-        raise NotFound(f"{field}: there is no goal with this id.", field=field)
-
-
-async def _check_memories(session: Session, goal: Goal, ids: Collection[UUID], res: Resources) -> None:
-    scopes = await goals.lock_memory_scopes(session, goal.scope.workspace_id, ids, now=res.clock())
-    if any(key not in scopes or not goal.scope.may_link_to(scopes[key]) for key in ids):
-        raise NotFound("memory_ids: there is no memory with this id.", field="memory_ids")
+async def _check_links(session: Session, scope: Scope, ids: Collection[UUID], field: str, res: Resources) -> None:
+    """Raises NotFound if a goal or memory with one of the ids does not exist or belongs to another."""
+    table, kind = (MEMORY, "memory") if field == "memory_ids" else (GOAL, "goal")
+    scopes = await goals.lock_scopes(session, table, scope.workspace_id, ids, now=res.clock())
+    if any(key not in scopes or not scope.may_link_to(scopes[key]) for key in ids):
+        raise NotFound(f"{field}: there is no {kind} with this id.", field=field)
 
 
 async def _record(
-    session: Session, goal: Goal, operation: Operation, res: Resources, request: WriteContext, **metadata: Any
+    session: Session,
+    workspace_id: UUID,
+    goal_id: UUID,
+    operation: Operation,
+    res: Resources,
+    request: WriteContext,
+    **metadata: Any,
 ) -> GoalDetails:
     """Adds the change to the audit log; returns the goal as it is now."""
-    now = await goals.get(session, goal.scope.workspace_id, goal.id)
+    now = await goals.get(session, workspace_id, goal_id)
     assert now is not None, "its row was written or locked in this transaction"
-    await append_audit(session, operation, now.scope, [now.id], request, res, kind="goal", **metadata)
+    await append_audit(session, operation, now.scope, [goal_id], request, res, kind="goal", **metadata)
     return await _answer(session, now, request)
 
 

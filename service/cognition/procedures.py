@@ -85,17 +85,9 @@ class NewStrategy:
     once: bool = False
 
 
-@dataclass(frozen=True, slots=True)
-class LearnedStrategy:
-    """A strategy after learning. `is_new`: it was stored; otherwise an equal one was known and was reinforced."""
-
-    strategy: Strategy
-    is_new: bool
-
-
-async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> LearnedStrategy:
-    """Stores a strategy, or reinforces the one that it repeats. Raises NotFound for a conversation that does not exist
-    or belongs to another."""
+async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> tuple[Strategy, bool]:
+    """Stores a strategy, or reinforces the one that it repeats; returns it, and whether it is new. Raises NotFound for
+    a conversation that does not exist or belongs to another."""
     scope, workspace_id = new.scope, new.scope.workspace_id
     strategy = await _strategy(new, res)
     vector = await embed_now(workspace_id, strategy.embedded_text, res)
@@ -106,7 +98,7 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
         if new.once and equal is not None and new.from_conversation_id is not None:
             known = await strategies.get(session, workspace_id, equal)
             if known is not None and await strategies.is_linked(session, workspace_id, equal, new.from_conversation_id):
-                return LearnedStrategy(known, is_new=False)
+                return known, False
         if equal is None:
             await strategies.add(session, strategy, vector, generation=res.generation)
             if vector is None:
@@ -118,8 +110,8 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> Lear
             await strategies.link(session, workspace_id, learned_id, new.from_conversation_id, success=new.success)
         stored = await strategies.get(session, workspace_id, learned_id)
         assert stored is not None, "it was just written, or found under the lock"
-        learned = LearnedStrategy(stored, equal is None)
-        operation: Operation = "strategy_add" if learned.is_new else "strategy_reinforce"
+        learned = stored, equal is None
+        operation: Operation = "strategy_add" if equal is None else "strategy_reinforce"
         await append_audit(session, operation, scope, [learned_id], request, res, kind="procedural")
         await store_answer(session, workspace_id, learned, request)
     return learned

@@ -20,8 +20,8 @@ from service.episodes.statements.turns import get_many
 from service.episodes.turns import missing
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, turns
+from service.memories.forget import parts
 from service.memories.statements import deletion
-from service.memories.statements.deletion import BATCH
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
@@ -97,8 +97,7 @@ async def delete(
         gone = await turns.records(session, workspace_id, ids)
         if with_facts:
             gone = sorted({*gone, *await turns.resting_on(session, workspace_id, ids)})
-        for first in range(0, len(gone), BATCH):
-            part = gone[first : first + BATCH]
+        for part in parts(gone):
             await deletion.delete_memories(session, workspace_id, part, generation=res.generation)
         deleted = DeletedTalk(talk.id, already_deleted=True)
         if exists:

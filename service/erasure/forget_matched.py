@@ -24,8 +24,8 @@ from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, Forg
 from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.memories import write
+from service.memories.forget import parts
 from service.memories.statements import deduplication, deletion, sources, updates
-from service.memories.statements.deletion import BATCH
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
@@ -72,8 +72,8 @@ async def delete(
         target.id for target in plan.memories if target.remaining and await _strike(session, wanted.scope, target, res)
     }
     ids = sorted(target.id for target in plan.memories if target.version and target.id not in struck)
-    for first in range(0, len(ids), BATCH):
-        await deletion.delete_memories(session, workspace_id, ids[first : first + BATCH], generation=res.generation)
+    for part in parts(ids):
+        await deletion.delete_memories(session, workspace_id, part, generation=res.generation)
     alone = [
         WithdrawnSpan(sentence.turn_id, sentence.start, sentence.end, "deleted")
         for sentence in plan.sentences

@@ -6,7 +6,7 @@ above MAX_INLINE_ROWS rows the work is an operation whose job works in batches a
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -62,21 +62,21 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
                 operation_id=await _start_operation(session, workspace_id, SCOPE, details, count)
             )
         else:
-            forgotten = ForgottenScope(
-                await _delete_at_once(session, Extent(extent.scope, extent.channel, newest), res, request)
-            )
+            extent = Extent(extent.scope, extent.channel, newest)
+            ids = await deletion.next_ids(session, extent, after=None, limit=MAX_INLINE_ROWS)
+            forgotten = ForgottenScope(await _delete(session, extent, ids, res, request))
+            await _delete_unnamed_entities(session, extent, res)
         if not shared:
             await activity.delete_conversations(session, extent.scope, extent.channel)
         await store_answer(session, workspace_id, forgotten, request)
     return forgotten
 
 
-async def _delete_at_once(session: Session, extent: Extent, res: Resources, request: WriteContext) -> int:
-    ids = await deletion.next_ids(session, extent, after=None, limit=MAX_INLINE_ROWS)
+async def _delete(session: Session, extent: Extent, ids: Sequence[UUID], res: Resources, request: WriteContext) -> int:
+    """Deletes the memories of the extent with these ids; returns how many."""
     deleted: list[UUID] = []
     for part in parts(ids):
         deleted += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
-    await _delete_unnamed_entities(session, extent, res)
     if deleted:
         await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
     return len(deleted)
@@ -109,11 +109,8 @@ async def forget_next_batch(
     extent = _extent(workspace_id, operation.request)
     async with res.db.begin(workspace_id, writes_shared=extent.scope.is_shared) as session:
         ids = await deletion.next_ids(session, extent, after=after)
-        deleted = await deletion.delete_memories(session, workspace_id, ids, generation=res.generation)
-        if deleted:
-            await _count(session, workspace_id, operation.id, len(deleted))
-            request = WriteContext(f"operation:{operation.id}")
-            await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
+        deleted = await _delete(session, extent, ids, res, WriteContext(f"operation:{operation.id}"))
+        await _count(session, workspace_id, operation.id, deleted)
         if not ids:
             await _delete_unnamed_entities(session, extent, res)
     return ids[-1] if ids else None
@@ -148,8 +145,7 @@ async def _reset_next_batch(
     upto = datetime.fromisoformat(operation.request["upto"])
     async with res.db.begin(workspace_id) as session:
         deleted = await purge.remove_memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)
-        if deleted:
-            await _count(session, workspace_id, operation.id, len(deleted))
+        await _count(session, workspace_id, operation.id, len(deleted))
     return deleted[-1] if deleted else None
 
 
@@ -197,9 +193,4 @@ def _extent(workspace_id: UUID, kept: Mapping[str, Any]) -> Extent:
 
 def _named(extent: Extent) -> dict[str, str | None]:
     scope = extent.scope
-    return {
-        "user_id": scope.user_id,
-        "agent_id": scope.agent_id,
-        "run_id": scope.run_id,
-        "channel": extent.channel,
-    }
+    return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": extent.channel}

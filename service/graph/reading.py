@@ -66,11 +66,11 @@ async def search(
     async with res.db.begin(seen.workspace_id) as session:
         matches = await entities.search(session, seen, query, vector, kind=kind, generation=res.generation, limit=limit)
         hits = []
-        for match in matches:
-            similarity = None if match.cosine is None else res.embedder.query_similarity(match.cosine)
-            score = max(match.fit, similarity or 0.0)
-            if match.fit > 0 or score >= MIN_SIMILARITY:
-                hits.append(EntityHit(match.entity, score, similarity))
+        for entity, fit, cosine in matches:
+            similarity = None if cosine is None else res.embedder.query_similarity(cosine)
+            score = max(fit, similarity or 0.0)
+            if fit > 0 or score >= MIN_SIMILARITY:
+                hits.append(EntityHit(entity, score, similarity))
         hits.sort(key=lambda hit: (-hit.score, -hit.entity.mentions, hit.entity.name))
         if counts:
             await _count(session, seen, [hit.entity.id for hit in hits[:limit]], res)

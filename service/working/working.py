@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import datetime
 from typing import Any
-from uuid import UUID, uuid4
+from uuid import UUID
 
 from service.domain.errors import NotFound, PreconditionFailed, TooLarge
 from service.domain.version import Expected
@@ -42,21 +42,12 @@ async def put(
     the stored version is not the expected one."""
     field = "value" if kind is WorkingKind.ITEM else str(kind)
     _check_size(value, field)
-    clean = await pii.clean_json(value, field, res, key=key)
+    clean = await pii.clean_json(value, field, res, key=key if kind is WorkingKind.ITEM else "")
     async with _lock_session(scope, res) as session:
-        before = await working.find(session, scope, kind, key, now=res.clock())
+        before = await working.use(session, scope, kind, key, now=res.clock())
         _check_version(before, expected)
         entry = await working.put(session, scope, kind, key, clean, limits_of(kind, res, ttl_s))
     return entry, before is None
-
-
-async def push_thought(scope: WorkingScope, thought: str, res: Resources, *, ttl_s: int | None = None) -> WorkingEntry:
-    """Adds a thought. Raises TooLarge or PiiRejected."""
-    _check_size(thought, "thought")
-    clean = await pii.clean_words(thought, "thought", res)
-    async with _lock_session(scope, res) as session:
-        limits = limits_of(WorkingKind.THOUGHT, res, ttl_s)
-        return await working.put(session, scope, WorkingKind.THOUGHT, str(uuid4()), clean, limits)
 
 
 async def add_turn(
@@ -131,7 +122,7 @@ async def remove(
 ) -> None:
     """Deletes an entry. Raises NotFound if there is none with this key, or PreconditionFailed."""
     async with _lock_session(scope, res) as session:
-        entry = await working.find(session, scope, kind, key, now=res.clock())
+        entry = await working.use(session, scope, kind, key, now=res.clock())
         if entry is None:
             raise missing(kind)
         _check_version(entry, expected)

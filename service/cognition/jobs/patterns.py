@@ -116,7 +116,7 @@ async def _learn(
                 once=True,
             )
             try:
-                new += (await learn(wanted, res, context)).is_new
+                new += (await learn(wanted, res, context))[1]
             except (NotFound, InvalidInput):  # just erased, or a name that must not be stored
                 continue
     return new

@@ -6,7 +6,6 @@ from typing import Annotated, Literal
 
 from pydantic import Field, JsonValue
 
-from service.cognition.procedures import LearnedStrategy
 from service.cognition.values import Strategy, StrategyMatch
 from service.http.free_json import Payload
 from service.http.schemas import (
@@ -222,9 +221,9 @@ def strategy_details_response(strategy: Strategy) -> StrategyDetailsResponse:
     return StrategyDetailsResponse.of(strategy, conversations=_uses(strategy))
 
 
-def learn_strategy_response(strategy: LearnedStrategy) -> LearnStrategyResponse:
-    event = "ADD" if strategy.is_new else "REINFORCE"
-    return LearnStrategyResponse.of(strategy.strategy, conversations=_uses(strategy.strategy), event=event)
+def learn_strategy_response(strategy: Strategy, *, is_new: bool) -> LearnStrategyResponse:
+    event = "ADD" if is_new else "REINFORCE"
+    return LearnStrategyResponse.of(strategy, conversations=_uses(strategy), event=event)
 
 
 def strategy_search_hit(match: StrategyMatch) -> StrategySearchHit:

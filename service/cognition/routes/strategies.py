@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from service.cognition import procedures, strategy_ranking
-from service.cognition.procedures import LearnedStrategy, NewStrategy, missing
+from service.cognition.procedures import NewStrategy, missing
 from service.cognition.routes.procedure_models import (
     LearnStrategyRequest,
     LearnStrategyResponse,
@@ -155,8 +155,9 @@ async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: Wri
     return send(answer_count(count))
 
 
-def _answer_learn(strategy: LearnedStrategy) -> StoredAnswer:
-    return answer(201 if strategy.is_new else 200, learn_strategy_response(strategy))
+def _answer_learn(learned: tuple[Strategy, bool]) -> StoredAnswer:
+    strategy, is_new = learned
+    return answer(201 if is_new else 200, learn_strategy_response(strategy, is_new=is_new))
 
 
 def _details(strategy: Strategy) -> StoredAnswer:

@@ -125,20 +125,13 @@ async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:
     return [_goal(row) for row in await session.execute(GOALS.where(*conditions).order_by(*order).limit(limit))]
 
 
-async def add(session: Session, goal: Goal, vector: Vector | None, *, generation: int) -> None:
-    """Inserts a goal and its vector, without edges and memories."""
-    await session.execute(
-        insert(GOAL).values(
-            **records.scope_columns(goal.scope),
-            id=goal.id,
-            description=goal.description,
-            status=str(goal.status),
-            priority=goal.priority,
-            deadline=goal.deadline,
-            updated_at=func.now(),  # equals created_at
-        )
-    )
-    await records.put_vector(session, LATE_VECTORS, goal.scope.workspace_id, goal.id, vector, generation=generation)
+async def add(
+    session: Session, scope: Scope, goal_id: UUID, columns: Mapping[str, Any], vector: Vector | None, *, generation: int
+) -> None:
+    """Inserts an active goal and its vector, without edges and memories."""
+    values = {**records.scope_columns(scope), **columns, "id": goal_id, "status": str(GoalStatus.ACTIVE)}
+    await session.execute(insert(GOAL).values(**values, updated_at=func.now()))  # equals created_at
+    await records.put_vector(session, LATE_VECTORS, scope.workspace_id, goal_id, vector, generation=generation)
 
 
 async def change(session: Session, goal: Goal, values: Mapping[str, Any], *, now: datetime) -> None:
@@ -157,28 +150,18 @@ async def replace_vector(session: Session, goal: Goal, vector: Vector | None, *,
     await records.put_vector(session, LATE_VECTORS, workspace_id, goal.id, vector, generation=generation)
 
 
-async def lock_scopes(session: Session, workspace_id: UUID, ids: Collection[UUID]) -> dict[UUID, Scope]:
-    """The scopes of the existing goals among the ids, locked against deletion until the transaction ends."""
-    return await _lock_scopes(session, GOAL, workspace_id, ids)
-
-
-async def lock_memory_scopes(
-    session: Session, workspace_id: UUID, ids: Collection[UUID], *, now: datetime
+async def lock_scopes(
+    session: Session, table: TableClause, workspace_id: UUID, ids: Collection[UUID], *, now: datetime
 ) -> dict[UUID, Scope]:
-    """The scopes of the existing, unexpired memories among the ids, locked like goals in `lock_scopes`."""
-    expires_at = MEMORY.c.expires_at
-    return await _lock_scopes(session, MEMORY, workspace_id, ids, expires_at.is_(None) | (expires_at > now))
-
-
-async def _lock_scopes(
-    session: Session, table: TableClause, workspace_id: UUID, ids: Collection[UUID], *conditions: Any
-) -> dict[UUID, Scope]:
-    """Locks rows in ascending order of their ids, so that two transactions cannot deadlock."""
+    """The scopes of the existing, unexpired rows of GOAL or MEMORY among the ids, locked against deletion until the
+    transaction ends; in ascending order, so that two transactions cannot deadlock."""
     if not ids:
         return {}
     c = table.c
     columns = c.id, c.workspace_id, c.user_id, c.agent_id, c.run_id, c.channel
-    query = select(*columns).where(c.workspace_id == workspace_id, c.id.in_(ids), *conditions).order_by(c.id)
+    query = select(*columns).where(c.workspace_id == workspace_id, c.id.in_(ids)).order_by(c.id)
+    if table is MEMORY:
+        query = query.where(c.expires_at.is_(None) | (c.expires_at > now))
     rows = await session.execute(query.with_for_update(key_share=True, read=True))
     return {row.id: records.scope_of(row) for row in rows}
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, any_, func, select, text, update
+from sqlalchemy import any_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
 from service.cognition.statements import records
@@ -110,12 +110,7 @@ async def nearest_same_task(
 async def _nearest(
     session: Session, where: Sequence[Any], vector: Vector | None, *, generation: int, limit: int
 ) -> list[tuple[Strategy, float | None]]:
-    columns = STRATEGY.c
     rate = (STRATEGY.c.success_count + 1.0) / (STRATEGY.c.success_count + STRATEGY.c.failure_count + 2.0)
-    query: Select[Any]
-    if vector is None:
-        query = select(*columns).where(*where).order_by(rate.desc(), STRATEGY.c.id).limit(limit)
-        return [(_strategy(row), None) for row in await session.execute(query)]
     cosine = (1 - STRATEGY_VECTOR.c.embedding.cosine_distance(vector)).label("cosine")
     joined = (
         (STRATEGY_VECTOR.c.workspace_id == STRATEGY.c.workspace_id)
@@ -123,7 +118,7 @@ async def _nearest(
         & (STRATEGY_VECTOR.c.generation == generation)
     )
     query = (
-        select(*columns, cosine)
+        select(*STRATEGY.c, cosine)
         .outerjoin(STRATEGY_VECTOR, joined)
         .where(*where)
         .order_by((cosine + 0).desc().nulls_last(), rate.desc(), STRATEGY.c.id)

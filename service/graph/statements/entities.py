@@ -6,7 +6,6 @@ Jobs write the entities that texts name, in entity_links.py.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -317,15 +316,6 @@ def _owner(owner: EntityOwner) -> dict[str, Any]:
 entity_of = direct.reader(Entity, aliases=lambda row: tuple(row.aliases))
 
 
-@dataclass(frozen=True, slots=True)
-class EntityMatch:
-    """An entity with how well its names fit (0..1, 0: not at all) and the cosine of its vector, None without one."""
-
-    entity: Entity
-    fit: float
-    cosine: float | None
-
-
 # How well a name fits the query: equal, at the beginning, at the beginning of a word, anywhere.
 NAME_FIT = """
     CASE WHEN {key} = :key THEN 1.0 WHEN starts_with({key}, :key) THEN 0.9
@@ -359,9 +349,10 @@ async def search(
     kind: str | None,
     generation: int,
     limit: int,
-) -> list[EntityMatch]:
-    """The `limit` best by name and the `limit` nearest by vector (None: any), unordered. Substrings and vectors are
-    compared one by one: a scope has hundreds of entities, seldom thousands."""
+) -> list[tuple[Entity, float, float | None]]:
+    """The `limit` best by name and the `limit` nearest by vector (None: any), unordered, each with how well its names
+    fit (0..1, 0: not at all) and its cosine. Substrings and vectors are compared one by one: a scope has hundreds of
+    entities, seldom thousands."""
     rows = seen.rows
     if kind is not None:
         rows &= Condition("e.type = :type", {"type": kind})
@@ -369,9 +360,7 @@ async def search(
     given = {"query_vector": None if vector is None else vector.tolist(), "generation": generation}
     values = {**rows.values, **given, "key": key(query), "limit": limit}
     result = await session.execute(statement.columns(properties=JSONB()), values)
-    return [
-        EntityMatch(entity_of(row), float(row.fit), None if row.cosine is None else float(row.cosine)) for row in result
-    ]
+    return [(entity_of(row), float(row.fit), row.cosine) for row in result]
 
 
 LATE_VECTORS = DeferredVectors(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
 from typing import Annotated
+from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
 
@@ -184,9 +185,9 @@ async def list_working_turns(
 )
 async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> Response:
     """Above the session's limit the oldest thought is deleted."""
-    return send(
-        answer(201, thought_response(await working.push_thought(scope, body.thought, res, ttl_s=body.ttl_seconds)))
-    )
+    key = str(uuid4())
+    entry, _ = await working.put(scope, WorkingKind.THOUGHT, key, body.thought, res, ttl_s=body.ttl_seconds)
+    return send(answer(201, thought_response(entry)))
 
 
 @router.get("/thoughts", summary="List the newest thoughts", responses=errors.keyed(400))

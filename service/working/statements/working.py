@@ -52,13 +52,6 @@ TRIM = type_parameters(
 """)
 )
 
-FIND = type_parameters(
-    text("""
-    SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
-    WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
-""")
-)
-
 USE = type_parameters(
     text("""
     UPDATE working_item SET last_used_at = :now
@@ -176,14 +169,6 @@ async def _put(
     stored = [_entry(row) for row in await direct.fetch_many(session, PUT, new)]
     await session.execute(TRIM, {**common, "max_entries": limits.max_entries})
     return stored
-
-
-async def find(
-    session: Session, scope: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
-) -> WorkingEntry | None:
-    """The entry; this does not count as a use."""
-    row = (await session.execute(FIND, {**_parameters(scope, now), "kind": str(kind), "key": key})).one_or_none()
-    return _entry(row) if row else None
 
 
 async def use(
