@@ -9,13 +9,10 @@ export const key = {
   forget: () => sessionStorage.removeItem(STORED_KEY),
 };
 
-/** A refused request: the service's sentence, and the id under which its log has the request. */
-class ApiError extends Error {
-  constructor({ status, headers }, problem) {
-    super(problem.detail || `The service answered ${status}.`);
-    this.status = status;
-    this.requestId = headers.get("X-Request-ID");
-  }
+/** The service's sentence about a refused request, with the id under which its log has the request. */
+async function refusal(answer) {
+  const { detail = `The service answered ${answer.status}.` } = await answer.json().catch(() => ({}));
+  return Object.assign(new Error(`${detail} Request ${answer.headers.get("X-Request-ID")}.`), { status: answer.status });
 }
 
 /** The values as a query string, without the empty ones. */
@@ -26,11 +23,10 @@ export function queryString(values) {
 
 let position = ""; // the greatest X-Loxodon-Position: reads then see what was written, also on a standby
 
-/** Sends a request; throws ApiError when it is refused, TypeError when the service cannot be reached. */
+/** Sends a request; throws an error with a `status` when it is refused, TypeError when the service cannot be reached. */
 async function send(method, path, { body, headers, signal } = /** @type {any} */ ({})) {
-  const all = { Authorization: `Bearer ${key.get()}`, ...headers };
+  const all = { Authorization: `Bearer ${key.get()}`, "Content-Type": "application/json", ...headers };
   if (position) all["X-Loxodon-Position"] = position;
-  if (body) all["Content-Type"] = "application/json";
   if (method !== "GET") all["Idempotency-Key"] = crypto.getRandomValues(new Uint32Array(4)).join("-"); // a repeated write changes nothing twice
   for (let tries = 1; ; tries += 1) {
     try {
@@ -38,9 +34,9 @@ async function send(method, path, { body, headers, signal } = /** @type {any} */
       const reached = answer.headers.get("X-Loxodon-Position") ?? "";
       if (reached > position) position = reached;
       if (answer.ok) return answer;
-      if (tries === TRIES || !TEMPORARY.includes(answer.status)) throw new ApiError(answer, await answer.json().catch(() => ({})));
+      if (tries === TRIES || !TEMPORARY.includes(answer.status)) throw await refusal(answer);
     } catch (error) {
-      if (tries === TRIES || signal?.aborted || error instanceof ApiError) throw error;
+      if (tries === TRIES || signal?.aborted || error.status) throw error;
     }
     await new Promise((resolve) => setTimeout(resolve, WAIT_MS * tries));
   }
@@ -52,14 +48,14 @@ export const post = (path, body = {}) => json("POST", path, { body });
 export const patch = (path, body, version) => json("PATCH", path, { body, headers: { "If-Match": `"${version}"` } });
 export const remove = (path) => send("DELETE", path);
 
-/** Reads the change feed as it grows, until `signal` is aborted. EventSource could not send the key. */
-export async function follow(after, onChange, signal) {
-  const answer = await send("GET", "/v1/changes" + queryString({ after }), { headers: { Accept: "text/event-stream" }, signal });
+/** Reads the change feed from its beginning and as it grows, until `signal` is aborted. EventSource could not send the key. */
+export async function follow(onChanges, signal) {
+  const answer = await send("GET", "/v1/changes", { headers: { Accept: "text/event-stream" }, signal });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
     const events = (text + part.value).split("\n\n");
     text = events.pop();
-    for (const [, data] of events.join("\n").matchAll(/^data: ?(.+)$/gm)) onChange(JSON.parse(data));
+    onChanges([...events.join("\n").matchAll(/^data: ?(.+)$/gm)].map(([, data]) => JSON.parse(data)));
   }
 }

@@ -1,13 +1,11 @@
 /** The frame of all views: sign-in, navigation, messages, and which view an address shows. */
 
 import {
-  Loaded, Messages, Page, Question, address, endOf, get, html, key, readAddress, render, scopeOf, useEffect,
+  Form, Message, Page, Question, ScopePicker, address, endOf, get, html, key, readAddress, render, scopeOf, show, useEffect,
   useLayoutEffect, useLoaded, useRef, useState,
 } from "./ui.js";
-import { ScopePicker } from "./widgets/scope.js";
 
 const ICON = import.meta.resolve("./icon.svg");
-const MESSAGE_MS = 8_000;
 
 /** The views of the navigation. An address begins with the name of a view, which is a file in `views`. */
 const VIEWS = ["memories", "ask", "conversations", "timeline", "graph", "reviews", "health", "activity", "keys"];
@@ -17,39 +15,36 @@ const UNSCOPED = ["health", "activity", "keys"]; // do not ask whose memories th
 
 function App() {
   const [at, setAt] = useState(readAddress());
-  const [caller, setCaller] = useState(/** @type {any} */ (undefined));
-  const [messages, setMessages] = useState([]);
+  const [caller, setCaller] = useState(); // null: signed out
+  const [message, setMessage] = useState(null);
   const [question, setQuestion] = useState(null);
+  const [round, setRound] = useState(0); // whatever is shown is loaded again when it changes
   const heading = useRef(null);
+  const reload = () => setRound((now) => now + 1);
 
-  const dismiss = (id) => setMessages((all) => all.filter((each) => each.id !== id));
-  const say = (text, options = {}) => {
-    const id = performance.now();
-    setMessages((all) => [...all.slice(-2), { id, text, ...options }]);
-    if (!options.isError) setTimeout(() => dismiss(id), MESSAGE_MS);
-  };
-  const signOut = (reason = "") => {
+  const signOut = (reason = null) => {
     key.forget();
     setCaller(null);
-    setMessages([]);
-    if (reason) say(reason, { isError: true });
-  };
-  const signIn = () => (key.get() ? get("/v1/whoami").then(setCaller, (error) => signOut(error.message)) : setCaller(null));
-  /** Does `work`, then says the sentence with an undo if there is one, or why it was refused; returns whether it succeeded. */
-  const act = async (work, sentence = "", undo = undefined) => {
-    try {
-      if (await work() === false) return false;
-      if (sentence) say(sentence, { undo: undo && (() => act(undo, "Undone.")) });
-      return true;
-    } catch (error) {
-      if (error.status === 401) signOut(error.message);
-      else say(error.message + (error.requestId ? ` Request ${error.requestId}.` : ""), { isError: true });
-      return false;
-    }
+    setMessage(reason);
   };
   const ask = (asked) => new Promise((resolve) => {
     setQuestion({ ...asked, done: (isYes) => { setQuestion(null); resolve(isYes); } });
   });
+  /** Does `work` if `question` is answered, loads what is shown again, and says the sentence; or says why it was refused. Returns whether it succeeded. */
+  const act = async (work, sentence = "", { question: asked, undo } = /** @type {any} */ ({})) => {
+    const { href } = location;
+    try {
+      if (asked && !await ask(await asked)) return false;
+      await work();
+      if (sentence) setMessage({ text: sentence, undo: undo && (() => act(undo, "Undone.")) });
+      if (location.href === href) reload();
+      return true;
+    } catch (error) {
+      (error.status === 401 ? signOut : setMessage)({ text: error.message, isError: true });
+      return false;
+    }
+  };
+  const signIn = () => act(async () => setCaller(key.get() ? await get("/v1/whoami") : null));
 
   useLayoutEffect(() => {
     addEventListener("hashchange", () => (takeKey() ? location.reload() : setAt(readAddress())));
@@ -62,37 +57,46 @@ function App() {
     heading.current?.focus();
   }, [at.path, caller]);
 
-  if (caller === undefined) return null;
-  const foot = html`<${Messages} messages=${messages} dismiss=${dismiss} />${question && html`<${Question} ...${question} />`}`;
-  if (!caller) return html`<main class="sign-in"><h1><img src=${ICON} alt="" width="40" height="40" /> Loxodon</h1><${View} name="sign_in" onKey=${signIn} /></main>${foot}`;
+  const foot = html`<div class="messages" role="status">${message && html`<${Message} ...${message} dismiss=${() => setMessage(null)} />`}</div>
+    ${question && html`<${Question} ...${question} />`}`;
+  if (caller === undefined) return foot;
+  if (!caller) return html`<main class="sign-in"><h1><img src=${ICON} alt="" width="40" height="40" /> Loxodon</h1><${SignIn} signIn=${signIn} /></main>${foot}`;
 
-  const isScoped = !UNSCOPED.includes(name), right = RIGHTS[name] || "memory:read";
-  const may = (wanted) => caller.rights.includes(wanted);
+  const may = (right) => caller.rights.includes(right);
   const scope = scopeOf({ ...scopeOf(caller.defaults), ...at.query, ...scopeOf(caller) });
   const link = (to, query) => address(to, { ...scope, as_of: at.query.as_of, ...query });
   const go = (to, query) => { location.hash = link(to, query); };
-  const page = {
-    ...at, id, caller, may, scope, as_of: endOf(at.query.as_of), ask, act, link, go,
-    change: (query) => go(at.path, { ...at.query, ...query }),
-  };
+  const change = (query) => go(at.path, { ...at.query, ...query });
+  const page = { ...at, id, caller, may, scope, as_of: endOf(at.query.as_of), valid_at: at.query.valid_at && `${at.query.valid_at}T12:00:00Z`, round, reload, ask, act, link, go, change };
+  const isScoped = !UNSCOPED.includes(name);
   const isNamed = !isScoped || scope.user_id || scope.agent_id || scope.run_id;
   return html`<${Page.Provider} value=${page}>
-    <header><a class="brand" href=${link("/memories")}><img src=${ICON} alt="" width="28" height="28" /> Loxodon</a>
-      <nav aria-label="Views">${VIEWS.filter((each) => may(RIGHTS[each] || "memory:read")).map((each) => html`
-        <a href=${link(`/${each}`)} aria-current=${[name, DETAILS[name]].includes(each) && "page"}>${titled(each)}</a>`)}</nav>
+    <header><b class="brand"><img src=${ICON} alt="" width="28" height="28" /> Loxodon</b>
+      <nav aria-label="Views">${VIEWS.filter((view) => may(RIGHTS[view] || "memory:read")).map((view) => html`
+        <a href=${link(`/${view}`)} aria-current=${[name, DETAILS[name]].includes(view) && "page"}>${titled(view)}</a>`)}</nav>
       <button class="quiet" onClick=${() => signOut()}>Sign out</button></header>
     <main><div class="title"><h1 tabindex="-1" ref=${heading}>${titled(name)}</h1>${isScoped && html`<${ScopePicker} />`}</div>
-      ${!may(right) ? html`<p class="box">This key lacks the right ${right}.</p>`
-        : isNamed ? html`<${View} key=${at.path} name=${name} />`
-          : html`<p class="box">Name a user, an agent or a run above, to see or to store memories.</p>`}</main>${foot}<//>`;
+      ${isNamed ? html`<${View} key=${at.path} name=${name} ...${page} />`
+        : html`<p class="box">Name a user, an agent or a run above, to see or to store memories.</p>`}</main>${foot}<//>`;
 }
 
 const titled = (name) => name[0].toUpperCase() + name.slice(1);
 
-/** A view, whose file is loaded when it is first shown. */
-function View({ name, ...properties }) {
-  const loaded = useLoaded(() => import(`./views/${name}.js`));
-  return html`<${Loaded} of=${loaded}>${(file) => html`<${file.default} ...${properties} />`}<//>`;
+/** A view, which receives the page. Its file is loaded when it is first shown. */
+function View({ name, ...page }) {
+  const file = useLoaded(() => import(`./views/${name}.js`));
+  return show(file, ({ default: Shown }) => html`<${Shown} ...${page} />`);
+}
+
+function SignIn({ signIn }) {
+  const fields = [{ name: "given", title: "API key or token", type: "password", required: true, wide: true }];
+  const send = ({ given }) => {
+    key.set(given);
+    signIn();
+  };
+  return html`<p>See what your agents remember, why they believe it, and what they believed before.</p>
+    <${Form} fields=${fields} action="Sign in" onSend=${send} />
+    <p class="hint">The key stays in this tab. <code>make run</code> prints an address that signs you in.</p>`;
 }
 
 /** Takes the key out of an address that ends in `#key=lox_…`, and that address out of the history. */

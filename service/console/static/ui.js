@@ -9,3 +9,4 @@ export * from "./widgets/fields.js";
 export * from "./widgets/lists.js";
 export * from "./widgets/memory.js";
 export * from "./widgets/actions.js";
+export * from "./widgets/scope.js";

@@ -98,6 +98,14 @@ def test_filters_are_part_of_the_address(open_page: Open) -> None:
     expect(page.get_by_role("link", name="Rex needs his vaccination")).to_be_visible()
 
 
+def test_nothing_found_in_the_past_leads_to_today(open_page: Open) -> None:
+    page = open_page("/memories?user_id=alice&as_of=2020-01-01&text=vaccination")
+    expect(page.get_by_role("group", name="Categories")).to_be_empty()
+    page.get_by_role("link", name="Show all that is known of alice today").click()
+    expect(page.get_by_role("link", name="Rex needs his vaccination")).to_be_visible()
+    assert "as_of" not in page.url
+
+
 def test_what_the_preview_shows_is_what_goes(call: ApiCaller, open_page: Open) -> None:
     kept, gone = call.store("Gina sings in a choir", "gina"), call.store("Gina banks with Heron Savings", "gina")
     page = open_page(f"/memory/{gone}?user_id=gina")

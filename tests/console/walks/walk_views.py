@@ -45,6 +45,8 @@ def test_the_timeline_marks_what_may_be_outdated(open_page: Open) -> None:
     expect(line.locator("i.doubtful")).to_be_visible()
     page.get_by_label("As known on").press("ArrowLeft")
     expect(page.get_by_text("Nothing was known then.")).to_be_visible()
+    page.get_by_role("button", name="Back to today").click()
+    expect(line).to_be_visible()
 
 
 def test_a_node_leads_to_the_memories_that_name_it(call: ApiCaller, open_page: Open) -> None:

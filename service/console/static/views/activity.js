@@ -1,14 +1,13 @@
 /** What goes on: changes as they happen, jobs, use of the language model, the audit log. */
 
 import {
-  Facts, Loaded, Table, follow, get, html, moment, percent, plural, post, scopeOf, shorten, spaced, useEffect, useLoaded,
+  Facts, Table, cards, follow, get, html, moment, percent, plural, post, scopeOf, shorten, show, spaced, useEffect, useLoaded,
   usePage, usePages, useState,
 } from "../ui.js";
 
 const SHOWN = 40, REFRESH_MS = 5_000;
 
-export default function Activity() {
-  const { may } = usePage();
+export default function Activity({ may }) {
   return html`<div class="columns"><${Feed} /><div>${may("memory:admin") && html`<${Jobs} /><${Budget} />`}${may("audit:read") && html`<${Audit} />`}</div></div>`;
 }
 
@@ -16,20 +15,15 @@ function Feed() {
   const { act, link } = usePage();
   const [changes, setChanges] = useState([]);
   useEffect(() => {
-    const controller = new AbortController(), { signal } = controller;
+    const controller = new AbortController();
     const add = (some) => setChanges((before) => [...some.reverse(), ...before].slice(0, SHOWN));
-    const read = async (after) => {
-      const page = await get("/v1/changes", { limit: 1_000, after });
-      add(page.results);
-      await (page.has_more ? read(page.next_cursor) : follow(page.next_cursor, (change) => add([change]), signal));
-    };
-    act(() => read("").catch((error) => { if (!signal.aborted) throw error; }));
+    act(() => follow(add, controller.signal).catch((error) => { if (!controller.signal.aborted) throw error; }));
     return () => controller.abort();
   }, []);
   return html`<section><h2>Changes, live</h2>${changes.length === 0 && html`<p class="hint">No changes yet.</p>`}
-    <ol class="cards">${changes.map((each) => html`<li key=${each.id}><span class="chip">${each.event.replace("memory.", "")}</span>
+    ${cards(changes, (each) => html`<span class="chip">${each.event.replace("memory.", "")}</span>
       ${" "}<a dir="auto" href=${link(`/memory/${each.memory_id}`, scopeOf(each))}>${shorten(each.memory?.memory || each.memory_id, 140)}</a>
-      ${" "}<span class="hint">${each.user_id} ${moment(each.changed_at)}</span></li>`)}</ol></section>`;
+      ${" "}<span class="hint">${each.user_id} ${moment(each.changed_at)}</span>`)}</section>`;
 }
 
 function Jobs() {
@@ -39,7 +33,7 @@ function Jobs() {
     const timer = setInterval(list.reload, REFRESH_MS);
     return () => clearInterval(timer);
   }, []);
-  const retry = () => act(async () => { await post("/v1/jobs/retry?state=dead"); list.reload(); }, "Queued again.");
+  const retry = () => act(() => post("/v1/jobs/retry?state=dead"), "Queued again.");
   return html`<section><h2>Jobs</h2><${Table} of=${list} label="Jobs" empty="No job waits, runs or has failed." columns=${{
       Job: (job) => spaced(job.name),
       State: (job) => html`<span title=${job.reason}>${job.state}, attempt ${job.attempts} of ${job.max_attempts}</span>`,
@@ -50,9 +44,9 @@ function Jobs() {
 
 function Budget() {
   const loaded = useLoaded(() => get("/v1/stats"));
-  return html`<section><h2>Language model today</h2><${Loaded} of=${loaded}>${({ model_budget: used }) => (used
+  return html`<section><h2>Language model today</h2>${show(loaded, ({ model_budget: used }) => (used
     ? html`<${Facts} facts=${{ calls: used.calls, tokens: used.prompt_tokens + used.completion_tokens, budget: used.state }} />`
-    : html`<p class="hint">None is used: rules read the messages.</p>`)}<//></section>`;
+    : html`<p class="hint">None is used: rules read the messages.</p>`))}</section>`;
 }
 
 const Audit = () => html`<section><h2>Audit log</h2><${Table} of=${usePages("/v1/audit", { limit: SHOWN })} label="Audit log" empty="Nothing is recorded." columns=${{

@@ -1,9 +1,8 @@
 /** The conversations of a scope. */
 
-import { Table, html, moment, usePage, usePages } from "../ui.js";
+import { Table, html, moment, usePages } from "../ui.js";
 
-export default function Conversations() {
-  const { scope, link } = usePage();
+export default function Conversations({ scope, link }) {
   const empty = html`<p>No conversations yet. They appear when an agent stores <code>messages</code> instead of <code>content</code>.</p>`;
   return html`<${Table} of=${usePages("/v1/conversations", { ...scope, limit: 100 })} label="Conversations" empty=${empty} columns=${{
     Conversation: (each) => html`<a href=${link(`/conversation/${each.id}`)}>${each.title || each.external_id}</a>`,

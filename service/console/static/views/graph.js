@@ -1,43 +1,43 @@
 /** People, places and things around one of them, two relations far. */
 
-import { Fields, Loaded, MemoryLink, VALID_AT, get, html, post, spaced, useEffect, useLoaded, usePage, useState } from "../ui.js";
+import { Fields, MemoryLink, VALID_AT, cards, get, html, post, show, spaced, useLoaded } from "../ui.js";
 import { layOut } from "./layout.js";
 
 const MOST_NODES = 150, SIZE = 1000;
 
-export default function Graph() {
-  const { scope: { run_id, ...owner }, query: { entity, type, valid_at } } = usePage();
+export default function Graph({ scope: { run_id, ...owner }, query: { entity, type }, valid_at, change }) {
   const listed = useLoaded(async () => (await post("/v1/entities", { ...owner, limit: 200 })).results.sort((one, other) => other.mentions - one.mentions), [owner]);
   const centre = entity || listed.value?.[0]?.id;
-  const asked = { ...owner, ids: centre, depth: 2, limit: MOST_NODES, types: type, valid_at: valid_at && `${valid_at}T12:00:00Z` };
-  const graph = useLoaded(async () => centre && get("/v1/entities/graph", asked), [asked]);
+  const asked = { ...owner, ids: centre, depth: 2, limit: MOST_NODES, types: type, valid_at };
+  const graph = useLoaded(async () => {
+    if (!centre) return undefined;
+    const { nodes, relations, truncated } = await get("/v1/entities/graph", asked);
+    const edges = relations.map((each) => [each.source_id, each.target_id]);
+    return { nodes, relations, truncated, centre, places: await layOut({ ids: nodes.map((each) => each.id), edges, centre, size: SIZE }) };
+  }, [asked]);
   const types = [...new Set([type, ...(graph.value?.relations || []).map((each) => each.type)])].filter(Boolean).sort();
-  return html`<${Loaded} of=${listed} empty="No people, places or projects are known yet. They are read from memories within seconds.">${(entities) => html`
-    <${Fields} fields=${[
-      { name: "entity", title: "Around", options: entities.map((each) => [each.id, `${each.name} (${each.mentions})`]), start: centre },
-      { name: "type", title: "Relation", options: [["", "Any"], ...types.map((each) => [each, spaced(each)])] }, VALID_AT]} />
-    <${Loaded} of=${graph}>${(found) => html`<${Drawing} ...${found} centre=${centre} />`}<//>`}<//>`;
+  const fields = (entities) => [
+    { name: "entity", title: "Around", options: entities.map((each) => [each.id, `${each.name} (${each.mentions})`]), start: centre },
+    { name: "type", title: "Relation", options: [["", "Any"], ...types.map((each) => [each, spaced(each)])] }, VALID_AT,
+  ];
+  return show(listed, (entities) => html`<${Fields} fields=${fields(entities)} />
+    ${show(graph, (found) => html`<${Drawing} ...${found} onChoose=${(id) => change({ entity: id })} />`)}`,
+  "No people, places or projects are known yet. They are read from memories within seconds.");
 }
 
-function Drawing({ nodes, relations, truncated, centre }) {
-  const { change } = usePage();
-  const [places, setPlaces] = useState(/** @type {any} */ ({}));
-  const [chosen, setChosen] = useState(centre);
-  useEffect(() => layOut({ ids: nodes.map((each) => each.id), edges: relations.map((each) => [each.source_id, each.target_id]), centre, size: SIZE }, setPlaces), [nodes]);
-  const node = nodes.find((each) => each.id === chosen) || nodes[0];
-  const line = (each) => {
-    const [x1, y1] = places[each.source_id], [x2, y2] = places[each.target_id];
-    return html`<line x1=${x1} y1=${y1} x2=${x2} y2=${y2} class=${each.t_invalid && "ended"}><title>${each.source} ${each.label} ${each.target}</title></line>`;
+function Drawing({ nodes, relations, truncated, places, centre, onChoose }) {
+  const node = nodes.find((each) => each.id === centre);
+  const line = ({ source_id, target_id, ...each }) => {
+    const from = places[source_id], to = places[target_id];
+    return html`<line x1=${from.x} y1=${from.y} x2=${to.x} y2=${to.y} class=${each.t_invalid && "ended"}><title>${each.source} ${each.label} ${each.target}</title></line>`;
   };
-  const circle = (each) => html`<g key=${each.id} transform=${`translate(${places[each.id].join(" ")})`} role="button" tabindex="0" aria-label=${each.name}
-      aria-pressed=${each === node} onClick=${() => setChosen(each.id)} onKeyDown=${(event) => event.key === "Enter" && setChosen(each.id)}>
-    <circle r=${10 + Math.min(20, 3 * Math.sqrt(each.mentions))} /><text y="-22">${each.name}</text></g>`;
-  const isDrawn = nodes.every((each) => places[each.id]);
+  const circle = ({ id, name, mentions }) => html`<g key=${id} transform=${`translate(${places[id].x} ${places[id].y})`} role="button" tabindex="0" aria-label=${name}
+      aria-pressed=${id === centre} onClick=${() => onChoose(id)} onKeyDown=${(event) => event.key === "Enter" && onChoose(id)}>
+    <circle r=${10 + Math.min(20, 3 * Math.sqrt(mentions))} /><text y="-22">${name}</text></g>`;
   return html`<div class="columns"><svg viewBox=${`0 0 ${SIZE} ${SIZE}`} role="group" aria-label="Entities and their relations">
-      ${isDrawn && [...relations.map(line), ...nodes.map(circle)]}</svg>
+      ${relations.map(line)}${nodes.map(circle)}</svg>
     <section>${truncated && html`<p class="box">Only the ${MOST_NODES} nearest are shown.</p>`}
-      <${About} key=${node.id} node=${node} relations=${relations.filter((each) => [each.source_id, each.target_id].includes(node.id))} />
-      ${node.id !== centre && html`<button onClick=${() => change({ entity: node.id })}>Put it in the centre</button>`}</section></div>`;
+      <${About} node=${node} relations=${relations.filter((each) => [each.source_id, each.target_id].includes(centre))} /></section></div>`;
 }
 
 /** The relations of an entity, and the memories that state them. */
@@ -46,6 +46,5 @@ function About({ node, relations }) {
   const loaded = useLoaded(async () => (ids.length ? (await post("/v1/memories/batch/get", { ids })).results : []), ids);
   return html`<h2>${node.name}</h2><p class="hint">${node.type}, mentioned ${node.mentions} times</p>
     <ul>${relations.map((each) => html`<li>${each.source} <i>${spaced(each.label)}</i> ${each.target}</li>`)}</ul>
-    <${Loaded} of=${loaded} empty="No memory states a relation of it.">${(found) => html`<h2>Memories that say so</h2>
-      <ul class="cards">${found.map((each) => html`<li><${MemoryLink} memory=${each} /></li>`)}</ul>`}<//>`;
+    <h2>Memories that say so</h2>${show(loaded, (found) => cards(found, (each) => html`<${MemoryLink} memory=${each} />`), "No memory states a relation of it.")}`;
 }

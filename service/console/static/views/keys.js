@@ -1,6 +1,6 @@
 /** API keys: listed, made, rotated and revoked. */
 
-import { Form, Table, day, html, listOf, post, remove, usePage, usePages } from "../ui.js";
+import { Form, Table, day, get, html, listOf, post, remove, useLoaded } from "../ui.js";
 
 const FIELDS = [
   { name: "name", title: "Name", required: true }, { name: "user_id", title: "Only user" }, { name: "agent_id", title: "Only agent" },
@@ -8,23 +8,19 @@ const FIELDS = [
 ];
 const USUAL = ["memory:read", "memory:write"];
 
-export default function Keys() {
-  const { caller, act, ask } = usePage();
-  const list = usePages("/v1/api-keys", {});
-  const show = ({ api_key }) => ask({ title: "The new secret", body: html`<p>Copy it now; it is not shown again.</p><p><code>${api_key}</code></p>
-    <button type="button" onClick=${() => act(() => navigator.clipboard.writeText(api_key), "Copied.")}>Copy</button>` });
+export default function Keys({ caller, act, ask }) {
+  const list = useLoaded(async () => (await get("/v1/api-keys")).results);
+  const show = ({ api_key }) => void ask({ title: "The new secret", body: html`Copy it now; it is not shown again.<p><code>${api_key}</code></p>` });
   const make = ({ expires, channels, right, ...values }, data) => act(async () => {
-    const expires_at = expires && `${expires}T00:00:00Z`, confined = listOf(channels);
-    show(await post("/v1/api-keys", { ...values, expires_at, rights: data.getAll("right"), channels: confined.length ? confined : undefined }));
-    list.reload();
+    const expires_at = expires && `${expires}T00:00:00Z`, confined = channels && listOf(channels);
+    show(await post("/v1/api-keys", { ...values, expires_at, rights: data.getAll("right"), channels: confined }));
   });
-  const confirm = (action, word, body, work) => act(async () => {
-    if (!await ask({ title: `${action}?`, action: action.split(" ")[0], word, body: html`<p>${body}</p>` })) return;
-    await work();
-    list.reload();
+  const rotate = ({ id, name }) => act(async () => show(await post(`/v1/api-keys/${id}/rotate`)), "", {
+    question: { title: `Rotate ${name}?`, action: "Rotate", body: "It gets a new secret; the old one is refused." },
   });
-  const rotate = ({ id, name }) => confirm(`Rotate ${name}`, "", "It gets a new secret; the old one is refused.", async () => show(await post(`/v1/api-keys/${id}/rotate`)));
-  const revoke = ({ id, name }) => confirm(`Revoke ${name}`, name, "Whoever uses it is refused. This cannot be undone.", () => remove(`/v1/api-keys/${id}`));
+  const revoke = ({ id, name }) => act(() => remove(`/v1/api-keys/${id}`), "Revoked.", {
+    question: { title: `Revoke ${name}?`, action: "Revoke", word: name, body: "Whoever uses it is refused. This cannot be undone." },
+  });
   return html`<${Table} of=${list} label="Keys" columns=${{
       Key: (each) => html`${each.name} <code>…${each.hint}</code>`,
       Confined: (each) => [each.user_id, each.agent_id, each.run_id, ...(each.channels || [])].filter(Boolean).join(", ") || "nothing",

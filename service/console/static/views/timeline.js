@@ -1,24 +1,23 @@
 /** What was true when: a bar for each memory, from when it began to hold until it ended, by subject. */
 
-import { Loaded, MemoryLink, More, day, html, stateOf, usePage, usePages } from "../ui.js";
+import { MemoryLink, More, day, html, show, stateOf, usePages } from "../ui.js";
 
-export default function Timeline() {
-  const { scope, as_of } = usePage();
+export default function Timeline({ scope, as_of }) {
   const list = usePages("/v1/memories", { ...scope, limit: 200, sort: "timestamp", order: "asc", include_archived: true, as_of });
-  return html`<p class="chips"><span class="chip current">holds</span> <span class="chip doubtful">may be outdated</span> <span class="chip ended">ended</span></p>
-    <${Loaded} of=${list} empty=${`Nothing was known ${as_of ? "then" : "yet"}.`}>${(rows) => html`<${Bars} rows=${rows} /><${More} of=${list} />`}<//>`;
+  return html`<p><span class="chip current">holds</span> <span class="chip doubtful">may be outdated</span> <span class="chip ended">ended</span></p>
+    ${show(list, (rows) => html`${drawBars(rows)}<${More} of=${list} />`, `Nothing was known ${as_of ? "then" : "yet"}.`)}`;
 }
 
-function Bars({ rows }) {
-  const bars = rows.map((memory) => {
-    const begin = Date.parse(memory.t_valid || memory.timestamp), end = memory.t_invalid ? Date.parse(memory.t_invalid) : Date.now();
-    return { memory, begin, end: Math.max(begin, end), period: `${day(begin)} – ${memory.t_invalid ? day(end) : "now"}` };
-  });
-  const first = Math.min(...bars.map((each) => each.begin)), last = Math.max(...bars.map((each) => each.end));
-  const share = (from, to) => (to - from) / (last - first || 1);
-  const bar = ({ memory, begin, end, period }) => html`<li key=${memory.id}><${MemoryLink} memory=${memory} most=${120} />
-    <div class="bar" role="img" aria-label=${period}><i style=${{ flexGrow: share(first, begin) }} /><i class=${stateOf(memory) || "current"} style=${{ flexGrow: Math.max(share(begin, end), 0.01) }} />
-      <i style=${{ flexGrow: share(end, last) }} /></div><span class="hint">${period}</span></li>`;
-  const subjects = Map.groupBy(bars, ({ memory }) => memory.categories[0] || "other");
+function drawBars(rows) {
+  const now = Date.now(), beginOf = (memory) => Date.parse(memory.t_valid || memory.timestamp);
+  const endOf = (memory) => Math.max(beginOf(memory), memory.t_invalid ? Date.parse(memory.t_invalid) : now);
+  const first = Math.min(...rows.map(beginOf)), length = Math.max(...rows.map(endOf)) - first || 1;
+  const bar = (memory) => {
+    const begin = (beginOf(memory) - first) / length, end = (endOf(memory) - first) / length;
+    const period = `${day(beginOf(memory))} – ${memory.t_invalid ? day(endOf(memory)) : "now"}`;
+    return html`<li key=${memory.id}><${MemoryLink} memory=${memory} most=${120} /><div class="bar" role="img" aria-label=${period}><i style=${{ flexGrow: begin }} />
+      <i class=${stateOf(memory) || "current"} style=${{ flexGrow: Math.max(end - begin, 0.01) }} /><i style=${{ flexGrow: 1 - end }} /></div><span class="hint">${period}</span></li>`;
+  };
+  const subjects = Map.groupBy(rows, ({ categories }) => categories[0] || "other");
   return [...subjects].sort().map(([subject, some]) => html`<h2>${subject}</h2><ol class="timeline">${some.map(bar)}</ol>`);
 }

@@ -7,31 +7,20 @@ export function Question({ title, action = "", body, word = "", done }) {
   const dialog = useRef(null);
   const [typed, setTyped] = useState("");
   useEffect(() => dialog.current.showModal(), []);
-  const send = (event) => {
-    event.preventDefault();
-    done(true);
-  };
-  return html`<dialog ref=${dialog} onClose=${() => done(false)} aria-labelledby="question"><form onSubmit=${send}>
+  return html`<dialog ref=${dialog} onClose=${() => done(dialog.current.returnValue === action)} aria-labelledby="question"><form method="dialog">
     <h2 id="question">${title}</h2>${body}
     ${word && html`<label>Type ${word} to confirm <input value=${typed} onInput=${(event) => setTyped(event.target.value)} /></label>`}
-    <p class="actions end"><button type="button" onClick=${() => done(false)}>${action ? "Cancel" : "Close"}</button>
-      ${action && html`<button class="danger" disabled=${typed !== word}>${action}</button>`}</p></form></dialog>`;
+    <p class="actions end"><button type="button" onClick=${() => dialog.current.close("")}>${action ? "Cancel" : "Close"}</button>
+      ${action && html`<button class="danger" value=${action} disabled=${typed !== word}>${action}</button>`}</p></form></dialog>`;
 }
 
-/** Short messages at the foot of the page, which screen readers read aloud. */
-export function Messages({ messages, dismiss }) {
-  const run = ({ id, undo }) => () => { dismiss(id); undo(); };
-  return html`<div class="messages" role="status">${messages.map((each) => html`<div key=${each.id} class=${each.isError && "error"}>
-    <span>${each.text}</span>${each.undo && html`<button onClick=${run(each)}>Undo</button>`}
-    <button aria-label="Dismiss" onClick=${() => dismiss(each.id)}>×</button></div>`)}</div>`;
-}
+/** A short message at the foot of the page, which screen readers read aloud. */
+export const Message = ({ text, undo, isError, dismiss }) => html`<div class=${`box ${isError ? "error" : ""}`}><span>${text}</span>
+  ${undo && html`<button onClick=${() => { dismiss(); undo(); }}>Undo</button>`}<button aria-label="Dismiss" onClick=${dismiss}>×</button></div>`;
 
-/** `children` as a function of what was loaded, once it is there; `empty` is what to say of an empty list. */
-export function Loaded({ of, empty = "", children }) {
-  if (of.error) {
-    return html`<div class="box error" role="alert"><p>${of.error.message}</p><p class="hint">Request ${of.error.requestId}</p>
-      <button onClick=${of.reload}>Try again</button></div>`;
-  }
-  if (of.value === undefined) return html`<p class="hint" aria-busy="true">Loading …</p>`;
-  return empty && of.value.length === 0 ? html`<div class="box">${empty}</div>` : children(of.value);
+/** What `render` makes of a loaded value, once it is there; `empty` is what to say of an empty list. */
+export function show({ value, error, reload }, render, empty = "") {
+  if (error) return html`<div class="box" role="alert"><p>${error.message}</p><button onClick=${reload}>Try again</button></div>`;
+  if (value === undefined) return html`<p class="hint" aria-busy="true">Loading …</p>`;
+  return empty && value.length === 0 ? html`<div class="box">${empty}</div>` : render(value);
 }

@@ -23,22 +23,24 @@ export function MemoryLink({ memory, most = 300 }) {
 }
 
 /** Type, state, categories, and tags that lead to the memories that have them. */
-export function Chips({ memory, most = 300 }) {
+export function Chips({ memory }) {
   const { link } = usePage();
-  const { type, categories, tags } = memory;
-  return html`<span class="chips"><span class="chip type">${type}</span><${State} memory=${memory} />
-    ${categories.slice(0, 3).map((name) => html`<span class="chip">${name}</span>`)}
-    ${tags.slice(0, most).map((tag) => html`<a class="chip" href=${link("/memories", { tag })}>#${shorten(tag, 40)}</a>`)}
-    ${tags.length > most && html`<span class="chip">+${tags.length - most}</span>`}</span>`;
+  return html`<span class="chip type">${memory.type}</span><${State} memory=${memory} />
+    ${memory.categories.map((name) => html`<span class="chip">${name}</span>`)}
+    ${memory.tags.map((tag) => html`<a class="chip" href=${link("/memories", { tag })}>#${shorten(tag, 40)}</a>`)}`;
+}
+
+/** How many items two lists have in common from their beginning. */
+function common(one, other) {
+  let length = 0;
+  while (length < Math.min(one.length, other.length) && one[length] === other[length]) length += 1;
+  return length;
 }
 
 /** Two texts as one: the words that they share at both ends, and between these the old and the new ones. */
 export function Diff({ old, fresh }) {
-  const before = (old || "").split(/(\s+)/), after = (fresh || "").split(/(\s+)/);
-  const most = Math.min(before.length, after.length);
-  let head = 0, tail = 0;
-  while (head < most && before[head] === after[head]) head += 1;
-  while (tail < most - head && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
+  const [before, after] = [old, fresh].map((text) => (text || "").split(/(\s+)/));
+  const head = common(before, after), tail = common(before.slice(head).reverse(), after.slice(head).reverse());
   const part = (words) => words.slice(head, words.length - tail).join("");
   return html`<p class="diff" dir="auto">${after.slice(0, head).join("")}<del>${part(before)}</del> <ins>${part(after)}</ins>${after.slice(after.length - tail).join("")}</p>`;
 }
