@@ -86,16 +86,11 @@ def moment(given: object, field: str) -> datetime:
         raise InvalidInput(f"{field}: {fault}.", field=field) from None
 
 
-def not_offered(sentence: str) -> HTTPException:
-    """501, for a call without an equivalent in this service."""
-    return HTTPException(501, sentence)
-
-
 def refuse_other(path: str, sentences: Mapping[str, str]) -> NoReturn:
     """Raises 501 with the message for a known call that is not offered, by the beginning of its path, else 404."""
     for begin, sentence in sentences.items():
         if path == begin or path.startswith(f"{begin}/"):
-            raise not_offered(sentence)
+            raise HTTPException(501, sentence)
     raise HTTPException(404)
 
 

@@ -81,6 +81,7 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     ordered = _sort_hits(list(recalled.hits.values()), sort)[offset:][:limit]
     results = [recalled.items[hit.memory.id] for hit in ordered]
     asks = bool(query or queries)
+    pool = len(recalled.hits) if asks else None
     fills = asks and bool(given["tags"]) and len(results) < limit and automem_words.flag(asked.get("scope_fallback"))
     if fills:
         outside = {"tags": [], "exclude_tags": [*given["exclude_tags"], *given["tags"]]}
@@ -104,7 +105,7 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
         "tag_mode": given["tag_mode"],
         "tag_match": given["tag_match"],
         **_echo(given, recalled.window, queries, offset),
-        **({"tag_scope": _tag_scope(len(recalled.hits) if asks else None)} if given["tags"] else {}),
+        **({"tag_scope": {"filtered": True, "pool_size_hint": pool, "gated_low_evidence": 0}} if given["tags"] else {}),
         **({"scope_fallback": True} if fills else {}),
         **({"expansion": _expansion(shown, expansion, asked)} if _expands(asked) else {}),
         "warnings": list(dict.fromkeys(recalled.warnings)),
@@ -139,11 +140,6 @@ async def _list(
     page = await read_numbered_page(request, body, caller, res, order, skip=0, limit=limit, may_cut=True)
     recalled.add([Hit(memory, memory.importance.value, None) for memory in page.memories], "trending", {})
     recalled.window, _ = await narrowing.window(body, res)
-
-
-def _tag_scope(hits: int | None) -> dict[str, Any]:
-    """The number of memories that the tags select."""
-    return {"filtered": True, "pool_size_hint": hits, "gated_low_evidence": 0}
 
 
 OF_A_SEARCH: Final = frozenset({"prefer_tags", "min_score", "validity"})

@@ -73,7 +73,9 @@ async def search(
                 hits.append(EntityHit(entity, score, similarity))
         hits.sort(key=lambda hit: (-hit.score, -hit.entity.mentions, hit.entity.name))
         if counts:
-            await _count(session, seen, [hit.entity.id for hit in hits[:limit]], res)
+            await entities.count_read(
+                session, seen.workspace_id, [hit.entity.id for hit in hits[:limit]], now=res.clock()
+            )
     return hits[:limit], warnings
 
 
@@ -117,7 +119,7 @@ async def relations_of(
         directions = {edge.id: direction for edge, direction in page}
         shown = await _show_relations(session, workspace_id, [edge for edge, _ in page])
         if counts:
-            await _count(session, seen, ids, res)
+            await entities.count_read(session, seen.workspace_id, ids, now=res.clock())
     return named, [(relation, directions[relation.relation.id]) for relation in shown]
 
 
@@ -152,7 +154,7 @@ async def graph(
             session, workspace_id, walk.relations, {each.id: each.name for each in by_id.values()}
         )
         if counts:
-            await _count(session, seen, starts, res)
+            await entities.count_read(session, seen.workspace_id, starts, now=res.clock())
     nodes = [(entity, by_id[entity.entity_id]) for entity in walk.reached if entity.entity_id in by_id]
     return EntityGraph(nodes, relations, walk.truncated or count < len(walk.reached))
 
@@ -193,10 +195,6 @@ async def _show_relations(
         ShownRelation(relation, names[relation.source_id], names[relation.target_id], evidence.get(relation.id, []))
         for relation in edges
     ]
-
-
-async def _count(session: Session, seen: EntityScope, ids: list[UUID], res: Resources) -> None:
-    await entities.count_read(session, seen.workspace_id, ids, now=res.clock())
 
 
 async def _by_id(session: Session, seen: EntityScope, name: str) -> list[Entity]:
