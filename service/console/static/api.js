@@ -1,13 +1,9 @@
 /** A client of the public REST API: one place for the key, errors and retries. */
 
-const STORED_KEY = "loxodon.key"; // in this tab's sessionStorage; no cookie, so there is nothing to forge
 const TRIES = 3, WAIT_MS = 400, TEMPORARY = [429, 502, 503, 504];
 
-export const key = {
-  get: () => sessionStorage.getItem(STORED_KEY),
-  set: (value) => sessionStorage.setItem(STORED_KEY, value),
-  forget: () => sessionStorage.removeItem(STORED_KEY),
-};
+/** Where this tab's sessionStorage has the key. There is no cookie, so there is nothing to forge. */
+export const KEY = "loxodon.key";
 
 /** The service's sentence about a refused request, with the id under which its log has the request. */
 async function refusal(answer) {
@@ -25,7 +21,7 @@ let position = ""; // the greatest X-Loxodon-Position: reads then see what was w
 
 /** Sends a request; throws an error with a `status` when it is refused, TypeError when the service cannot be reached. */
 async function send(method, path, { body, headers, signal } = /** @type {any} */ ({})) {
-  const all = { Authorization: `Bearer ${key.get()}`, "Content-Type": "application/json", ...headers };
+  const all = { Authorization: `Bearer ${sessionStorage.getItem(KEY)}`, "Content-Type": "application/json", ...headers };
   if (position) all["X-Loxodon-Position"] = position;
   if (method !== "GET") all["Idempotency-Key"] = crypto.getRandomValues(new Uint32Array(4)).join("-"); // a repeated write changes nothing twice
   for (let tries = 1; ; tries += 1) {

@@ -1,7 +1,7 @@
 /** The frame of all views: sign-in, navigation, messages, and which view an address shows. */
 
 import {
-  Form, Message, Page, Question, ScopePicker, address, endOf, get, html, key, readAddress, render, scopeOf, show, useEffect,
+  Form, KEY, Message, Page, Question, ScopePicker, address, endOf, get, html, readAddress, render, scopeOf, show, useEffect,
   useLayoutEffect, useLoaded, useRef, useState,
 } from "./ui.js";
 
@@ -23,7 +23,7 @@ function App() {
   const reload = () => setRound((now) => now + 1);
 
   const signOut = (reason = null) => {
-    key.forget();
+    sessionStorage.clear();
     setCaller(null);
     setMessage(reason);
   };
@@ -44,7 +44,7 @@ function App() {
       return false;
     }
   };
-  const signIn = () => act(async () => setCaller(key.get() ? await get("/v1/whoami") : null));
+  const signIn = () => act(async () => setCaller(sessionStorage.getItem(KEY) ? await get("/v1/whoami") : null));
 
   useLayoutEffect(() => {
     addEventListener("hashchange", () => (takeKey() ? location.reload() : setAt(readAddress())));
@@ -91,7 +91,7 @@ function View({ name, ...page }) {
 function SignIn({ signIn }) {
   const fields = [{ name: "given", title: "API key or token", type: "password", required: true, wide: true }];
   const send = ({ given }) => {
-    key.set(given);
+    sessionStorage.setItem(KEY, given);
     signIn();
   };
   return html`<p>See what your agents remember, why they believe it, and what they believed before.</p>
@@ -102,7 +102,7 @@ function SignIn({ signIn }) {
 /** Takes the key out of an address that ends in `#key=lox_…`, and that address out of the history. */
 function takeKey() {
   const given = location.hash.startsWith("#key=") && decodeURIComponent(location.hash.slice(5));
-  if (given) key.set(given);
+  if (given) sessionStorage.setItem(KEY, given);
   if (given || !location.hash) history.replaceState(null, "", location.pathname + address("/memories"));
   return given;
 }

@@ -45,7 +45,7 @@ function Jobs() {
 function Budget() {
   const loaded = useLoaded(() => get("/v1/stats"));
   return html`<section><h2>Language model today</h2>${show(loaded, ({ model_budget: used }) => (used
-    ? html`<${Facts} facts=${{ calls: used.calls, tokens: used.prompt_tokens + used.completion_tokens, budget: used.state }} />`
+    ? html`<${Facts} facts=${{ calls: String(used.calls), tokens: String(used.prompt_tokens + used.completion_tokens), budget: used.state }} />`
     : html`<p class="hint">None is used: rules read the messages.</p>`))}</section>`;
 }
 

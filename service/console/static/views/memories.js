@@ -1,7 +1,7 @@
 /** The memories of a scope: filtered, sorted, added, edited, forgotten and restored. */
 
 import {
-  Actions, Chips, Facts, Fields, Form, MemoryLink, VirtualList, curl, day, get, html, plural, post, shorten, show, spaced,
+  Actions, Chips, Facts, Fields, Form, MemoryLink, VirtualList, curl, day, get, html, plural, post, shorten, show,
   useChosen, useEnding, useLoaded, usePage, usePages, useState,
 } from "../ui.js";
 
@@ -60,5 +60,5 @@ function Add() {
     ${outcome && html`<details class="box"><summary><b>${outcome.event}</b> ${outcome.decision?.reason}
         ${outcome.pii.redactions.map((each) => ` Redacted: ${plural(each.count, each.label)}.`)}</summary>
       ${outcome.old_memory && html`<p>It replaced: <del>${outcome.old_memory}</del></p>`}
-      <${Facts} facts=${Object.fromEntries(Object.entries(outcome.timings_ms).map(([stage, ms]) => [spaced(stage), `${ms} ms`]))} /></details>`}`;
+      <${Facts} facts=${Object.fromEntries(Object.entries(outcome.timings_ms).map(([stage, ms]) => [stage, `${ms} ms`]))} /></details>`}`;
 }

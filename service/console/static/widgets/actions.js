@@ -1,6 +1,6 @@
 /** What can be done with memories: edit, pin, archive, restore, forget, purge. */
 
-import { Facts, Form, html, listOf, moment, patch, post, spaced, usePage, useRef, useState } from "../ui.js";
+import { Facts, Form, html, listOf, moment, patch, post, usePage, useRef, useState } from "../ui.js";
 
 const PINNED = 1, USUAL = 0.6;
 
@@ -64,5 +64,5 @@ const Preview = ({ memories, turns, outlook }) => html`<ul>${memories.map((each)
 
 /** What a purge counted. */
 const Receipt = ({ counts, note, purged_at, subject_sha256 }) => html`
-  <${Facts} facts=${Object.fromEntries(Object.entries(counts).map(([name, number]) => [spaced(name), number || ""]))} />
+  <${Facts} facts=${counts} />
   <p class="hint">${note} ${moment(purged_at)}, subject <code>${subject_sha256.slice(0, 16)}…</code></p>`;

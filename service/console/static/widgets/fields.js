@@ -27,7 +27,7 @@ function Field({ title, options, rows, days, known, wide, value, onChange, ...re
 /** Fields whose values are parameters of the address, so that every state of a view is a link. */
 export function Fields({ fields, values, children }) {
   const { query, change } = usePage();
-  return html`<div class="fields">${fields.map(({ start = "", ...field }) => html`<${Field} key=${field.name} ...${field}
+  return html`<div class="fields">${fields.map(({ start = "", ...field }) => html`<${Field} ...${field}
     value=${(values || query)[field.name] || start} onChange=${(value) => change({ [field.name]: value })} />`)}${children}</div>`;
 }
 
@@ -42,7 +42,7 @@ export function Form({ fields, action, onSend, onCancel, label, children }) {
     if (await onSend(values, data)) form.current?.reset();
   };
   return html`<form ref=${form} class="fields" aria-label=${label || action} onSubmit=${send} onKeyDown=${(event) => event.key === "Escape" && onCancel?.()}>
-    ${fields.map((field) => html`<${Field} key=${field.name} ...${field} />`)}${children}
+    ${fields.map((field) => html`<${Field} ...${field} />`)}${children}
     <button class="primary">${action}</button>${onCancel && html`<button type="button" onClick=${onCancel}>Cancel</button>`}</form>`;
 }
 

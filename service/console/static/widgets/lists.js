@@ -1,6 +1,6 @@
 /** Tables, facts, choosing several, and a list that draws only the rows in sight. */
 
-import { html, show, useEffect, useState } from "../ui.js";
+import { html, show, spaced, useEffect, useState } from "../ui.js";
 
 /** The rows of `of` as a table; `columns` has for each title a function from a row to its cell. */
 export const Table = ({ of, label, columns, empty }) => show(of, (rows) => html`<div class="scroll" tabindex="0" role="region" aria-label=${label}><table>
@@ -12,9 +12,9 @@ export const cards = (rows, render) => html`<ol class="cards">${rows.map((row) =
 
 export const More = ({ of }) => of.cursor && html`<button onClick=${of.more}>Show more</button>`;
 
-/** Values by their names; those without a value are left out. */
-export const Facts = ({ facts }) => html`<dl>${Object.entries(facts).filter(([, value]) => value || value === 0).map(([name, value]) => html`
-  <div><dt>${name}</dt><dd dir="auto">${value}</dd></div>`)}</dl>`;
+/** Values by their names; those that are empty or 0 are left out. */
+export const Facts = ({ facts }) => html`<dl>${Object.entries(facts).filter(([, value]) => value).map(([name, value]) => html`
+  <div><dt>${spaced(name)}</dt><dd dir="auto">${value}</dd></div>`)}</dl>`;
 
 /** The chosen ones of the rows, and `box(row, label)` to choose one. */
 export function useChosen(rows = []) {
