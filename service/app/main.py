@@ -119,7 +119,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.tokens = TokenSigner(resources.db, endpoints.secret(settings.server.token_secret))
             app.state.streams = OpenStreams()
             app.state.mcp_positions = {}
-            app.state.budgets = RequestBudgets()
+            app.state.budgets = RequestBudgets(settings.server.key_requests_per_s)
             app.state.keys = KeyRing(resources.db, failed_per_min=FAILED_KEYS_PER_MIN)
             app.state.probe = health.Probe(resources.db)
             app.state.scrape = Scrape(resources)

@@ -1,4 +1,4 @@
-"""Token buckets of this process: requests of keys and workspaces, and wrong keys."""
+"""Token buckets of this process: requests of keys, and wrong keys."""
 
 from __future__ import annotations
 
@@ -7,13 +7,11 @@ import time
 from collections import OrderedDict
 from collections.abc import Callable, Hashable
 from ipaddress import IPv6Address, ip_address
+from uuid import UUID
 
 from starlette.types import Scope
 
-from service.domain.access import Caller
 from service.domain.errors import RateLimited
-from service.domain.model_budget import lower
-from service.kit.settings import GRANTED, Settings
 
 REMEMBERED = 10_000
 
@@ -49,30 +47,20 @@ class Buckets:
 
 
 class RequestBudgets:
-    """Limits the requests of keys and workspaces in this process."""
+    """Limits the requests of each key in this process to `per_s` a second; 0 is no limit."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
-        self._buckets = Buckets(clock)
+    def __init__(self, per_s: float) -> None:
+        self._per_s = per_s
+        self._buckets = Buckets()
 
-    def spend(self, caller: Caller, settings: Settings) -> None:
-        """Counts a request. Raises RateLimited if a budget is used up, and then counts for none. `settings`: of the
-        service."""
-        per_s = {"key": _of_key(caller, settings), "workspace": settings.server.workspace_requests_per_s}
-        owners = {"key": caller.key_id, "workspace": caller.workspace_id}
-        in_force = [(whose, rate, max(1, int(rate * BURST_S))) for whose, rate in per_s.items() if rate > 0]
-        for whose, rate, burst in in_force:
-            if (wait_s := self._buckets.wait_s(owners[whose], per_s=rate, burst=burst)) > 0:
-                detail = f"The budget of the {whose} is used up: {rate:g} requests a second, {burst} at once."
-                raise RateLimited(detail, retry_after_s=math.ceil(wait_s))
-        for whose, rate, burst in in_force:
-            self._buckets.take(owners[whose], per_s=rate, burst=burst)
-
-
-def _of_key(caller: Caller, settings: Settings) -> float:
-    """Requests a second of the key; 0 is no limit. A workspace may set a lower one for its keys."""
-    own, name = caller.settings, "key_requests_per_s"
-    granted = own.get(GRANTED) or {}
-    return lower(own.get(name), granted.get(name, settings.server.key_requests_per_s)) or 0.0
+    def spend(self, key_id: UUID) -> None:
+        """Counts a request. Raises RateLimited if the budget is used up."""
+        if not self._per_s:
+            return
+        burst = max(1, int(self._per_s * BURST_S))
+        if (wait_s := self._buckets.take(key_id, per_s=self._per_s, burst=burst)) > 0:
+            detail = f"The budget of the key is used up: {self._per_s:g} requests a second, {burst} at once."
+            raise RateLimited(detail, retry_after_s=math.ceil(wait_s))
 
 
 class FailedAttempts:

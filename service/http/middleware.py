@@ -130,7 +130,7 @@ class RequestMiddleware:
         announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
         self._limits.check(announced)
         size = self._limits.max_bytes if announced is None else announced
-        request.app.state.budgets.spend(caller, request.app.state.resources.settings)
+        request.app.state.budgets.spend(caller.key_id)
         with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""
             answer.body_unread = answer.body_unread and announced == 0

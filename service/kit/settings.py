@@ -68,13 +68,13 @@ OTHERS = frozenset(
 PER_WORKSPACE = frozenset(
     {
         "ageing", "audit_level", "classifier_use_llm", "contradiction_policy", "custom_prompts", "dedup_exact",
-        "dedup_near", "graph_enabled", "include_shared", "job_intervals_min", "key_requests_per_s",
+        "dedup_near", "graph_enabled", "include_shared", "job_intervals_min",
         "memory_retention_days", "model_budget", "promoting", "recall_relation_limit", "reinforce",
         "search_techniques", "timezone", "working_ttl_s",
     }
 )  # fmt: skip
 
-LIMITS = frozenset({"key_requests_per_s", "memory_retention_days", "model_budget"})
+LIMITS = frozenset({"memory_retention_days", "model_budget"})
 """Limits: the lower one applies, the service's or the workspace's."""
 
 GRANTED = "granted"
@@ -179,7 +179,6 @@ class ServerSettings(_Group):
     token_secret: SecretStr | None = Field(default=None, min_length=32)  # signs tokens; None: one kept in the database
     auth_allow_query: bool = False  # ?api_key=...: proxies and browsers keep URLs, and so the key
     key_requests_per_s: float = Field(default=0.0, ge=0)  # of each key, in each process; 0: no limit
-    workspace_requests_per_s: float = Field(default=0.0, ge=0)  # of all its keys together, likewise
     request_deadline_s: float = Field(default=24.0, gt=0, le=600)  # then 503 if nothing was written; clients wait 25 s
     trusted_proxies: str = "127.0.0.1"  # addresses whose X-Forwarded-For is believed, between commas; * is all
     webhook_networks: Networks = ()  # private ones that webhooks may reach, over http too, between commas
@@ -372,8 +371,9 @@ class Settings(BaseModel):
         """The settings of a workspace. Overrides outside PER_WORKSPACE are ignored."""
         service = self._overridden(overrides.get(GRANTED) or {})
         own = service._overridden(overrides)
-        lowest = {name: lower(own.value(name), service.value(name)) for name in LIMITS - {"model_budget"}}
-        return own.changed(**lowest, model_budget=own.llm.budget.within(service.llm.budget))
+        retention_days = lower(own.memories.retention_days, service.memories.retention_days)
+        budget = own.llm.budget.within(service.llm.budget)
+        return own.changed(memory_retention_days=retention_days, model_budget=budget)
 
     def _overridden(self, overrides: Mapping[str, Any]) -> Self:
         return self.changed(**{name: value for name, value in overrides.items() if name in PER_WORKSPACE})

@@ -1,4 +1,4 @@
-"""Figures of the whole service from the database: queue, tables, locks; no row of a tenant.
+"""Figures of the whole service from the database: queue and tables; no row of a tenant.
 
 Sizes are those of the last VACUUM or ANALYZE (pg_class): counting rows would take longer the more there are.
 """
@@ -32,7 +32,6 @@ TABLES = text("""
     GROUP BY 1
 """)
 
-LOCKS = text("SELECT count(*) FROM pg_locks WHERE NOT granted")
 UPKEEP = text("SELECT kind, what, items FROM measure_upkeep()")
 
 
@@ -67,8 +66,3 @@ async def queue(session: Session) -> Sequence[QueueState]:
 
 async def tables(session: Session) -> Sequence[TableEstimate]:
     return [TableEstimate(*row) for row in await session.execute(TABLES)]
-
-
-async def waiting_locks(session: Session) -> int:
-    """Locks that some transaction of this server waits for."""
-    return int(await session.scalar(LOCKS) or 0)

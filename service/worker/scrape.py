@@ -51,7 +51,6 @@ CONSOLIDATION_LAG = Gauge(
 TABLE_ROWS = Gauge("loxodon_table_rows", "Rows of a table, as of its last VACUUM or ANALYZE", ["table"])
 TABLE_BYTES = Gauge("loxodon_table_bytes", "The same in bytes, with indexes and TOAST", ["table"])
 WORKING_BYTES = Gauge("loxodon_working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
-LOCKS_WAITING = Gauge("loxodon_locks_waiting", "Locks that transactions of the database server wait for")
 
 
 class Scrape:
@@ -97,7 +96,6 @@ class Scrape:
             QUEUE_JOBS.labels(state.kind, state.state).set(state.jobs)
             if state.state == "due":
                 QUEUE_AGE.labels(state.kind).set(state.oldest_s)
-        LOCKS_WAITING.set(await vitals.waiting_locks(session))
         WORKING_BYTES.set(await working.size_bytes(session))
         if self._clock() >= self._tables_until:
             for table in await vitals.tables(session):

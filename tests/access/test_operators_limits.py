@@ -11,7 +11,6 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.http import buckets
 from service.kit.settings import LIMITS, PER_WORKSPACE
 from service.memories import forget
 from service.postgres.engine import Database
@@ -79,15 +78,6 @@ async def test_an_operator_raises_a_limit_and_an_admin_lowers_it_again(resources
         assert (await budget(admin))["hard_tokens"] == 400_000, "what an admin writes there is left out"
         await set_own(operator)
         assert (await budget(admin))["hard_tokens"] == 200_000
-
-
-async def test_a_key_keeps_the_pace_of_the_service(
-    resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(buckets, "BURST_S", 60.0)
-    async with workspace(resources, tenant, key_requests_per_s=0.05) as (_, admin):
-        await set_own(admin, key_requests_per_s=1_000)
-        assert [(await admin.get("/v1/whoami")).status_code for _ in range(4)] == [200, 200, 429, 429]
 
 
 async def test_a_workspace_keeps_no_longer_than_the_service(

@@ -78,8 +78,8 @@ async def update_workspace(
     body: UpdateWorkspaceRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> WorkspaceResponse:
     """`settings` replaces the workspace's own settings; other processes pick them up within seconds. A limit
-    (`model_budget`, `memory_retention_days`, `key_requests_per_s`) can only be lowered below the
-    service's, except by a key with the right `operator`; such limits are shown as `granted`."""
+    (`model_budget`, `memory_retention_days`) can only be lowered below the service's, except by a key with the right
+    `operator`; such limits are shown as `granted`."""
     settings = None
     if body.settings is not None:
         settings = {name: value for name, value in body.settings.items() if name != GRANTED}
