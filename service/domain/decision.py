@@ -35,7 +35,6 @@ class Reason(StrEnum):
     SAME_TEXT = "A known memory has this very text."
     SAME_WORDS = "A known memory says this in the same words."
     KNOWN = "A known memory says this and more."
-    SAYS_MORE = "It says what a known memory says, and more."
     NEW_VALUE = "It gives a newer value of something that has one value at a time."
     CHANGE = "It tells a change that ends what a known memory says."
     OPPOSITE = "It says the opposite of a known memory."

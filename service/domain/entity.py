@@ -12,9 +12,6 @@ from uuid import UUID
 RULES, LLM, CALLER = "rules", "llm", "caller"
 """The origin of an entity or relation. Those that a caller stored stay even if no memory mentions them."""
 
-TYPES = ("person", "organization", "location", "project", "tool", "technology", "product", "concept", "event")
-"""The usual types, lower-case singular; any other word is accepted too."""
-
 PLURALS: Mapping[str, str] = {
     "people": "person",
     "persons": "person",

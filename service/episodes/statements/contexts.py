@@ -14,7 +14,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import attrgetter
-from typing import TypeAlias
 from uuid import UUID
 
 import numpy as np
@@ -24,6 +23,7 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import bindparam, text
 
 from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
+from service.domain.conversation import TurnPlace
 from service.domain.job import NewJob
 from service.domain.text import CleanText
 from service.language import context, lexemes
@@ -35,9 +35,6 @@ from service.queue import queue
 
 PAYLOAD = {"context": True}
 """Payload of a job `embed` that makes a context, not the vector of a text."""
-
-TurnPlace: TypeAlias = tuple[UUID, int]
-"""A conversation and the index of a turn in it."""
 
 PLACES = text("""
     SELECT conversation_id, turn_index FROM memory

@@ -12,7 +12,7 @@ most of the cost of an enrichment. When that fails, the loop runs each by itself
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from uuid import UUID
 
 from service.domain import sizes
@@ -26,7 +26,7 @@ from service.graph.statements.entity_relations import ExtractedRelation
 from service.language import entities, relations, summary
 from service.language.relation_labels import normalise
 from service.memories.statements import enrichment
-from service.memories.statements.enrichment import Enriched, MemoryToEnrich
+from service.memories.statements.enrichment import MemoryToEnrich
 from service.postgres.engine import Session, use_custom_plans
 from service.redaction import detection
 from service.runtime.resources import Resources
@@ -37,7 +37,7 @@ MAX_SIMILAR = 5
 BEFORE_WINDOW_S = 3_600.0
 """How long before another a memory may be to be connected to it by OCCURRED_BEFORE."""
 KNOWN_LIMIT = 2_000  # names of one user that are recognised in lower case; the oldest, because they recur
-LLM_CONFIDENCE, RULES_CONFIDENCE = 0.85, 0.9
+CONFIDENCE = {LLM: 0.85, RULES: 0.9}
 MAX_BATCH = 20
 """Memories in one transaction, at most: their rows stay locked for some 20 ms."""
 SPEAKERS = frozenset({"user", "the user", "assistant", "i", "me", "we", "you"})
@@ -59,8 +59,7 @@ class EnrichmentInput:
 
     job: Job
     subject: MemoryToEnrich
-    graph: bool
-    similar: Mapping[UUID, float]
+    similar: Mapping[UUID, float] = field(default_factory=dict)
 
     @property
     def owner(self) -> EntityOwner:
@@ -69,16 +68,19 @@ class EnrichmentInput:
 
 @dataclass(frozen=True, slots=True)
 class Extraction:
-    """What the rules or a model found in a memory (`by`), and how sure that is (0..1)."""
+    """What the rules or a model found in a memory (`by`)."""
 
     read: EnrichmentInput
     by: str
-    confidence: float
     found: Findings
 
     @property
+    def subject(self) -> MemoryToEnrich:
+        return self.read.subject
+
+    @property
     def name(self) -> tuple[UUID, str]:
-        return self.read.subject.id, self.by
+        return self.subject.id, self.by
 
 
 async def run(job: Job, res: Resources) -> None:
@@ -112,25 +114,14 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
             async with res.db.begin(workspace_id) as session:
                 await enrichment.count_attempt(session, workspace_id, memory_id, job.attempts)
     async with res.db.read(workspace_id, generic_plans=True) as session:
-        inputs = await _read(session, workspace_id, jobs, res)
+        graph = res.settings.jobs.graph_enabled
+        subjects = await enrichment.inputs(session, workspace_id, list(jobs), window_s=BEFORE_WINDOW_S, graph=graph)
+        inputs = [EnrichmentInput(job, subjects[each]) for each, job in jobs.items() if each in subjects]
         owners = list(dict.fromkeys(enrichment_input.owner for enrichment_input in inputs))
         known = await entity_links.read_known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
         inputs = await _with_similar(session, inputs, res)
     if inputs:
         await _write(workspace_id, await res.rules.run(extract, inputs, known), res)
-
-
-async def _read(
-    session: Session, workspace_id: UUID, jobs: Mapping[UUID, Job], res: Resources
-) -> list[EnrichmentInput]:
-    settings = res.settings
-    subjects = await enrichment.inputs(session, workspace_id, list(jobs), window_s=BEFORE_WINDOW_S)
-    read = []
-    for memory_id, job in jobs.items():
-        if (subject := subjects.get(memory_id)) is not None:
-            graph = settings.jobs.graph_enabled if subject.graph_enabled is None else subject.graph_enabled
-            read.append(EnrichmentInput(job, subject, graph, {}))
-    return read
 
 
 def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[str, NamedEntity]]) -> list[Extraction]:
@@ -143,8 +134,8 @@ def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[s
         for entity in (*model.named, *rules.named):
             names.setdefault(key(entity.name), entity)
         if model.named or read.subject.version > 1:  # else no model has read it or an earlier text
-            extractions.append(Extraction(read, LLM, LLM_CONFIDENCE, model))
-        extractions.append(Extraction(read, RULES, RULES_CONFIDENCE, rules))
+            extractions.append(Extraction(read, LLM, model))
+        extractions.append(Extraction(read, RULES, rules))
     return extractions
 
 
@@ -155,7 +146,7 @@ async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res:
     for read in reads:
         neighbours: Sequence[tuple[UUID, float]] = ()
         given = read.job.payload.get("neighbours")
-        if not read.graph:
+        if not read.subject.graph:
             pass
         elif isinstance(given, list) and read.job.payload.get("hash") == read.subject.hash:
             neighbours = [(UUID(each), similarity) for each, similarity in given]
@@ -167,7 +158,7 @@ async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res:
         close = sorted(
             (neighbour for neighbour in neighbours if neighbour[1] >= SIMILAR_FROM), key=lambda each: -each[1]
         )
-        inputs.append(EnrichmentInput(read.job, read.subject, read.graph, dict(close[:MAX_SIMILAR])))
+        inputs.append(replace(read, similar=dict(close[:MAX_SIMILAR])))
     return inputs
 
 
@@ -186,24 +177,12 @@ async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> l
 
 async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Resources) -> None:
     rules = [extraction for extraction in extractions if extraction.by == RULES]
-    drawn = {extraction.read.subject.id: _associations(extraction.read, res) for extraction in rules}
+    drawn = {extraction.subject.id: _associations(extraction.read, res) for extraction in rules}
     ends = {end for each in drawn.values() for edge in each for end in (edge.source_id, edge.target_id)}
-    results = [
-        Enriched(
-            extraction.read.subject.id,
-            extraction.read.subject.hash,
-            extraction.found.summary,
-            extraction.read.job.attempts,
-        )
-        for extraction in rules
-    ]
+    results = {each.subject: (each.found.summary, each.read.job.attempts) for each in rules}
     async with res.db.begin(workspace_id, generic_plans=True, gives_way=True) as session:
         hashes = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
-        kept = [
-            extraction
-            for extraction in extractions
-            if hashes.get(extraction.read.subject.id) == extraction.read.subject.hash
-        ]
+        kept = [each for each in extractions if hashes.get(each.subject.id) == each.subject.hash]
         if not kept:
             return
         ids = await _write_entities(session, workspace_id, kept)
@@ -215,9 +194,7 @@ async def _write_entities(
     session: Session, workspace_id: UUID, extractions: Sequence[Extraction]
 ) -> dict[tuple[UUID, str], UUID]:
     mentions = [
-        EntityMention(
-            extraction.read.subject.id, extraction.read.owner, named, extraction.by, extraction.read.subject.timestamp
-        )
+        EntityMention(extraction.subject.id, extraction.read.owner, named, extraction.by, extraction.subject.timestamp)
         for extraction in extractions
         for named in extraction.found.named
     ]
@@ -236,14 +213,14 @@ async def _write_relations(
 ) -> None:
     """Relations between entities that the texts state. Both ends are linked to the memory already, and locked before an
     edge between them is touched."""
-    stated = [each for each in extractions if each.read.graph and (each.found.related or each.read.subject.version > 1)]
+    stated = [each for each in extractions if each.subject.graph and (each.found.related or each.subject.version > 1)]
     if not stated:
         return
     relations = {one: None for extraction in stated for one in _relations_of(extraction, ids)}
     ends = sorted({end for one in relations for end in (one.source_id, one.target_id)})
     existing = await entity_relations.lock_ends(session, workspace_id, ends) if ends else {}
     kept = [one for one in relations if one.source_id in existing and one.target_id in existing]
-    former = {extraction.read.subject.id for extraction in stated if extraction.read.subject.version > 1}
+    former = {extraction.subject.id for extraction in stated if extraction.subject.version > 1}
     if former:  # what an earlier text stated may be removed with it
         await entity_relations.lock_evidenced(session, workspace_id, sorted(former))
     now = res.clock()
@@ -256,14 +233,14 @@ async def _write_relations(
 
 def _relations_of(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) -> list[ExtractedRelation]:
     """Each relation once, under the label it has first."""
-    memory_id = extraction.read.subject.id
+    memory_id = extraction.subject.id
     relations: dict[tuple[UUID, str, UUID], ExtractedRelation] = {}
     for relation in extraction.found.related:
         source, target = ids.get((memory_id, key(relation.source))), ids.get((memory_id, key(relation.target)))
         kind = normalise(relation.relation)
         if source and target and source != target and kind:
             one = ExtractedRelation(
-                memory_id, source, kind, relation.relation, target, extraction.by, extraction.confidence
+                memory_id, source, kind, relation.relation, target, extraction.by, CONFIDENCE[extraction.by]
             )
             relations.setdefault((source, kind, target), one)
     return list(relations.values())
@@ -276,9 +253,7 @@ async def _write_associations(
     drawn: Mapping[UUID, Sequence[Relation]],
     existing: set[UUID],
 ) -> None:
-    subjects = [
-        extraction.read.subject for extraction in extractions if extraction.by == RULES and extraction.read.graph
-    ]
+    subjects = [extraction.subject for extraction in extractions if extraction.by == RULES and extraction.subject.graph]
     touched = [subject.id for subject in subjects if drawn[subject.id] or subject.version > 1]
     kept = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= existing]
     if touched:
@@ -288,9 +263,9 @@ async def _write_associations(
 def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
     """SIMILAR_TO each of `similar`, as strong as the similarity, and one OCCURRED_BEFORE from the preceding memory,
     stronger the closer it is in time."""
-    if not read.graph:
-        return []
     subject = read.subject
+    if not subject.graph:
+        return []
     associations = [
         Relation(subject.id, RelationType.SIMILAR_TO, similar_id, round(similarity, 4))
         for similar_id, similarity in read.similar.items()

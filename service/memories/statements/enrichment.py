@@ -34,8 +34,8 @@ class PrecedingMemory:
 
 @dataclass(frozen=True, slots=True)
 class MemoryToEnrich:
-    """What jobs read from a memory. `is_turn`: the text is a message as it was said. `graph_enabled`: the setting of
-    the workspace, if it has one."""
+    """What jobs read from a memory. `is_turn`: the text is a message as it was said. `graph`: whether relations and
+    associations are drawn."""
 
     id: UUID
     text: CleanText
@@ -48,14 +48,14 @@ class MemoryToEnrich:
     version: int = 1
     is_turn: bool = False
     before: PrecedingMemory | None = None
-    graph_enabled: bool | None = None
+    graph: bool = True
 
 
 INPUTS = text("""
     SELECT m.id, m.content, m.hash, m.user_id, m.channel, m."timestamp", m.agent_id, m.run_id, m.version,
            m.role IS NOT NULL AS is_turn,
-           (SELECT CAST(w.settings ->> 'graph_enabled' AS boolean) FROM workspace w
-            WHERE w.workspace_id = :workspace) AS graph_enabled
+           coalesce((SELECT CAST(w.settings ->> 'graph_enabled' AS boolean) FROM workspace w
+                     WHERE w.workspace_id = :workspace), :graph) AS graph
     FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 """)
 
@@ -147,11 +147,12 @@ COUNT_ATTEMPT = text("""
 
 
 async def inputs(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, window_s: float
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, window_s: float, graph: bool
 ) -> dict[UUID, MemoryToEnrich]:
-    """The existing memories among `ids`, each with the one before it, at most `window_s` seconds earlier."""
-    rows = await direct.fetch(session, INPUTS, {"workspace": workspace_id, "ids": list(ids)})
-    before = await _before(session, workspace_id, rows, window_s) if window_s > 0 else {}
+    """The existing memories among `ids`, each with the one before it, at most `window_s` seconds earlier. `graph`:
+    whether relations are drawn where the workspace has no setting."""
+    rows = await direct.fetch(session, INPUTS, {"workspace": workspace_id, "ids": list(ids), "graph": graph})
+    before = await _before(session, workspace_id, rows, window_s)
     return {
         row.id: MemoryToEnrich(
             id=row.id,
@@ -165,7 +166,7 @@ async def inputs(
             version=row.version,
             is_turn=row.is_turn,
             before=before.get(row.id),
-            graph_enabled=row.graph_enabled,
+            graph=row.graph,
         )
         for row in rows
     }
@@ -235,29 +236,24 @@ async def store_vectors(
     return len(rows.all())
 
 
-@dataclass(frozen=True, slots=True)
-class Enriched:
-    """What enrichment found for the text with this `hash`. `attempts` includes the present one."""
-
-    id: UUID
-    hash: str
-    summary: str | None
-    attempts: int
-
-
 async def enrich(
-    session: Session, workspace_id: UUID, enriched: Sequence[Enriched], *, ends: Collection[UUID], now: datetime
+    session: Session,
+    workspace_id: UUID,
+    enriched: Mapping[MemoryToEnrich, tuple[str | None, int]],
+    *,
+    ends: Collection[UUID],
+    now: datetime,
 ) -> dict[UUID, str]:
-    """Locks the memories and the `ends` they will be linked to, and stores summaries where the text has not changed;
-    returns the hashes of all that exist."""
+    """Locks the memories and the `ends` they will be linked to, and stores the summary and the number of attempts of
+    each where the text has not changed; returns the hashes of all that exist."""
     ordered = sorted(enriched, key=lambda each: each.id)
     values = {
         "workspace": workspace_id,
         "held": list({*ends, *(each.id for each in enriched)}),
         "ids": [each.id for each in ordered],
         "hashes": [each.hash for each in ordered],
-        "summaries": [each.summary for each in ordered],
-        "attempts": [each.attempts for each in ordered],
+        "summaries": [enriched[each][0] for each in ordered],
+        "attempts": [enriched[each][1] for each in ordered],
         "now": now,
     }
     return {row.id: row.hash for row in await direct.fetch(session, ENRICH, values)}
