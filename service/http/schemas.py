@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime, timedelta
+from datetime import UTC, datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
@@ -267,9 +267,6 @@ class ScopeDeletionResponse(ResponseModel):
 # -- fields of memory requests ----------------------------------------------------------------------------------------
 
 TypeName = Literal["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"]
-MAX_TTL_S = 3_155_760_000
-"""A hundred years."""
-
 
 RESERVED_METADATA = frozenset(
     {
@@ -309,10 +306,8 @@ class ReadScopeFields(ScopeFields):
     scope_match: ScopeMatch = Field("all", description=SCOPE_MATCH)
 
 
-def expiry(ttl_s: int | None, expires_at: datetime | None, now: datetime) -> datetime | None:
+def expiry(expires_at: datetime | None, now: datetime) -> datetime | None:
     """When a memory expires, None for never; raises InvalidInput for a moment in the past."""
-    if ttl_s is not None:
-        return now + timedelta(seconds=ttl_s)
     if expires_at is not None and expires_at <= now:
         raise InvalidInput("expires_at: must not be in the past.", field="expires_at")
     return expires_at

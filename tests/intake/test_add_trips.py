@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import replace
+from datetime import timedelta
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
@@ -70,7 +71,9 @@ async def test_what_several_facts_of_one_message_leave(resources: Resources, ten
 
 async def test_a_fact_whose_twin_expired(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
     async with with_scripted_model(resources, tenant, MIND) as scripted:
-        first = (await scripted.client.post("/v1/memories", json=said("I like blue", ttl_s=60))).json()["results"]
+        until = (clock() + timedelta(seconds=60)).isoformat()
+        body = said("I like blue", expires_at=until)
+        first = (await scripted.client.post("/v1/memories", json=body)).json()["results"]
         clock.forward(minutes=2)
         again = (await scripted.client.post("/v1/memories", json=said("I like blue again"))).json()["results"]
         assert [each["event"] for each in (*first, *again)] == ["ADD", "ADD"]

@@ -245,5 +245,6 @@ async def test_a_scope_that_is_given_must_be_its_own(client: AsyncClient) -> Non
 
 async def test_expiry_can_be_set_and_cleared(client: AsyncClient, clock: SetClock) -> None:
     memory_id = await store(client, "Drinks tea")
-    assert (await patch(client, memory_id, ttl_s=60))["expires_at"] == (clock() + timedelta(seconds=60)).isoformat()
+    until = (clock() + timedelta(seconds=60)).isoformat()
+    assert (await patch(client, memory_id, expires_at=until))["expires_at"] == until
     assert (await patch(client, memory_id, expires_at=None))["expires_at"] is None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Awaitable, Callable
 from dataclasses import replace
+from datetime import timedelta
 
 import pytest
 from httpx2 import AsyncClient, Response
@@ -208,7 +209,7 @@ async def test_when_its_time_is_over_it_waits_no_more(
         await tell(client, "I have moved to Porto")
         [settled] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
         assert (await client.post(f"/v1/reviews/{settled['id']}/reject")).status_code == 200
-        await tell(client, "I have moved to Porto again", ttl_s=60)
+        await tell(client, "I have moved to Porto again", expires_at=(clock() + timedelta(seconds=60)).isoformat())
         assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
         clock.forward(minutes=2)
         await forget.remove_outlived(replace(resources, db=worker_database))

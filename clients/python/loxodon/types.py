@@ -894,7 +894,6 @@ class PatchMemoryRequest(TypedDict):
     metadata: NotRequired[dict[str, Any] | None]
     t_valid: NotRequired[Moment | None]
     t_invalid: NotRequired[Moment | None]
-    ttl_s: NotRequired[int]
     expires_at: NotRequired[Moment | None]
     timestamp: NotRequired[Moment]
     updated_at: NotRequired[Moment]
@@ -1341,7 +1340,6 @@ class StoreRequest(TypedDict):
     updated_at: NotRequired[Moment | None]
     last_accessed: NotRequired[Moment | None]
     allow_system_fields: NotRequired[bool]
-    ttl_s: NotRequired[int | None]
     expires_at: NotRequired[Moment | None]
     embedding: NotRequired[list[float] | None]
     content: NotRequired[str | None]
@@ -2221,8 +2219,6 @@ class PatchMemoryOptions(TypedDict, total=False):
     """Valid from this moment on; null: no start"""
     t_invalid: Moment | None
     """Valid until this moment; null: no end"""
-    ttl_s: int
-    """Seconds from now until it expires; instead of expires_at"""
     expires_at: Moment | None
     """When it expires; null: never"""
     timestamp: Moment
@@ -2496,8 +2492,6 @@ class StoreConversationLaterOptions(TypedDict, total=False):
     """Only with allow_system_fields and content"""
     allow_system_fields: bool
     """For importing memories; needs the right memory:admin; default false"""
-    ttl_s: int | None
-    """Seconds until it expires; instead of expires_at"""
     expires_at: Moment | None
     """When it expires; default: never"""
     embedding: list[float] | None
@@ -2572,8 +2566,6 @@ class StoreMemoryOptions(TypedDict, total=False):
     """Only with allow_system_fields and content"""
     allow_system_fields: bool
     """For importing memories; needs the right memory:admin; default false"""
-    ttl_s: int | None
-    """Seconds until it expires; instead of expires_at"""
     expires_at: Moment | None
     """When it expires; default: never"""
     embedding: list[float] | None

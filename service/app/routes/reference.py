@@ -156,7 +156,7 @@ GUIDANCE = (
     ("A pattern that was found", [0.7, 0.9], "Say where it holds and where it does not."),
     ("A preference or habit of a person", [0.6, 0.8], "Name the person; one preference per memory."),
     ("A fact about a person, project or appointment", [0.5, 0.8], "With absolute dates, names and figures."),
-    ("Circumstances that may matter later", [0.3, 0.5], "Set ttl_s or expires_at if they will pass."),
+    ("Circumstances that may matter later", [0.3, 0.5], "Set expires_at if they will pass."),
     ("A trivial edit", None, "A typo, whitespace or a rename says nothing later."),
     ("What is documented elsewhere", None, "It goes out of date here; store where to find it."),
     ("Temporary file content or debug output", None, "It is long, soon outdated, and hides what matters."),

@@ -236,7 +236,7 @@ def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerF
         timezone=body.timezone or res.settings.memories.timezone,
         t_valid=body.t_valid,
         t_invalid=body.t_invalid,
-        expires_at=expiry(body.ttl_s, body.expires_at, now),
+        expires_at=expiry(body.expires_at, now),
         embedding=embedding_vector(body.embedding, res.embedder.dimension),
         session_id=body.session_id,
         updated_at=body.updated_at,

@@ -16,7 +16,6 @@ from service.domain.sizes import MAX_ITEMS, MAX_MESSAGES, MAX_TEXT
 from service.http.free_json import JsonObject
 from service.http.narrowing import FilterTree
 from service.http.schemas import (
-    MAX_TTL_S,
     BatchItemError,
     Id,
     ListInDocument,
@@ -137,7 +136,6 @@ class MemoryFields(ScopeFields):
     updated_at: Time | None = Field(None, description="Only with allow_system_fields and content")
     last_accessed: Time | None = Field(None, description="Only with allow_system_fields and content")
     allow_system_fields: bool = Field(False, description="For importing memories; needs the right memory:admin")
-    ttl_s: int | None = Field(None, ge=1, le=MAX_TTL_S, description="Seconds until it expires; instead of expires_at")
     expires_at: Time | None = Field(None, description="When it expires; default: never")
     embedding: Vector | None = Field(
         None, description="Your own vector, of the service's dimension; default: computed from the text"
@@ -149,8 +147,6 @@ class MemoryFields(ScopeFields):
             raise ValueError("importance: give importance or importance_level, not both")
         if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
             raise ValueError("t_valid: must lie before t_invalid")
-        if self.ttl_s is not None and self.expires_at is not None:
-            raise ValueError("ttl_s: give ttl_s or expires_at, not both")
         return self
 
 

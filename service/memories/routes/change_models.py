@@ -13,7 +13,6 @@ from service.domain.text import is_blank
 from service.http.free_json import JsonObject
 from service.http.reads import DETAIL
 from service.http.schemas import (
-    MAX_TTL_S,
     Id,
     Name,
     NextCursor,
@@ -69,9 +68,6 @@ class PatchMemoryRequest(RequestModel):
     )
     t_valid: Time | None = Field(None, description="Valid from this moment on; null: no start")
     t_invalid: Time | None = Field(None, description="Valid until this moment; null: no end")
-    ttl_s: int | None = Field(
-        None, ge=1, le=MAX_TTL_S, description="Seconds from now until it expires; instead of expires_at"
-    )
     expires_at: Time | None = Field(None, description="When it expires; null: never")
     timestamp: Time | None = Field(None, description="Only with allow_system_fields")
     updated_at: Time | None = Field(None, description="Only with allow_system_fields")
@@ -82,9 +78,8 @@ class PatchMemoryRequest(RequestModel):
     @model_validator(mode="after")
     def _consistent(self) -> Self:
         check_null(self, but=NULLABLE)
-        for field, alternative in (("importance", "importance_level"), ("ttl_s", "expires_at")):
-            if {field, alternative} <= self.model_fields_set:
-                raise ValueError(f"{field}: give {field} or {alternative}, not both")
+        if {"importance", "importance_level"} <= self.model_fields_set:
+            raise ValueError("importance: give importance or importance_level, not both")
         if self.content is not None and is_blank(self.content):
             raise ValueError("content: must not be blank")
         if self.reserves_names:

@@ -270,8 +270,8 @@ def revision(body: PatchMemoryRequest, caller: Caller, now: datetime) -> Revisio
     if body.allow_system_fields and not caller.may(Right.SYSTEM):
         raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
     moments: dict[Moment, datetime | None] = {name: getattr(body, name) for name in MOMENTS if name in given}
-    if {"ttl_s", "expires_at"} & given:
-        moments["expires_at"] = expiry(body.ttl_s, body.expires_at, now)
+    if "expires_at" in given:
+        moments["expires_at"] = expiry(body.expires_at, now)
     level, value = body.importance_level, body.importance
     return Revision(
         text=body.content,

@@ -90,7 +90,7 @@ async def test_without_an_embedder_entities_are_found_by_name(client: AsyncClien
 
 
 NOTHING = dict.fromkeys(("turns", "facts", "entities", "strategies", "recency"), 0)
-BATCH = {"items": [{"content": "x", "ttl_s": 5, "expires_at": "2030-01-01", **ALICE}]}
+BATCH = {"items": [{"content": "x", "importance": 0.5, "importance_level": 5, **ALICE}]}
 BOTH = {"start": "2026-02-01", "end": "2026-01-01"}
 
 
@@ -106,7 +106,7 @@ BOTH = {"start": "2026-02-01", "end": "2026-01-01"}
         ("POST", "/v1/memories", {"content": "x", "importance": 0.5, "importance_level": 5}, "importance"),
         ("POST", "/v1/memories", {"content": "x", "t_valid": "2026-02-01", "t_invalid": "2026-01-01"}, "t_valid"),
         ("POST", "/v1/conversations", {"external_id": "a", "run_id": "b"}, "external_id"),
-        ("POST", "/v1/memories/batch", BATCH, "items[0].ttl_s"),
+        ("POST", "/v1/memories/batch", BATCH, "items[0].importance"),
     ],
 )
 async def test_a_check_of_several_fields_names_one(
