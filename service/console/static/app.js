@@ -30,7 +30,7 @@ function App() {
   const ask = (asked) => new Promise((resolve) => {
     setQuestion({ ...asked, done: (isYes) => { setQuestion(null); resolve(isYes); } });
   });
-  /** Does `work` if `question` is answered, loads what is shown again, and says the sentence; or says why it was refused. Returns whether it succeeded. */
+  /** Does `work` once `question` is answered, and loads what is shown again; says the sentence, or why it was refused. Returns whether it was done. */
   const act = async (work, sentence = "", { question: asked, undo } = /** @type {any} */ ({})) => {
     const { href } = location;
     try {
@@ -44,11 +44,14 @@ function App() {
       return false;
     }
   };
-  const signIn = () => act(async () => setCaller(sessionStorage.getItem(KEY) ? await get("/v1/whoami") : null));
 
   useLayoutEffect(() => {
-    addEventListener("hashchange", () => (takeKey() ? location.reload() : setAt(readAddress())));
-    signIn();
+    addEventListener("hashchange", () => {
+      if (takeKey()) location.reload();
+      setAt(readAddress());
+      setMessage(null);
+    });
+    act(async () => setCaller(sessionStorage.getItem(KEY) ? await get("/v1/whoami") : null));
   }, []);
   const [, given, id] = at.path.split("/");
   const name = VIEWS.includes(given) || DETAILS[given] ? given : VIEWS[0];
@@ -60,14 +63,15 @@ function App() {
   const foot = html`<div class="messages" role="status">${message && html`<${Message} ...${message} dismiss=${() => setMessage(null)} />`}</div>
     ${question && html`<${Question} ...${question} />`}`;
   if (caller === undefined) return foot;
-  if (!caller) return html`<main class="sign-in"><h1><img src=${ICON} alt="" width="40" height="40" /> Loxodon</h1><${SignIn} signIn=${signIn} /></main>${foot}`;
+  if (!caller) return html`<main class="sign-in"><h1><img src=${ICON} alt="" width="40" height="40" /> Loxodon</h1><${SignIn} /></main>${foot}`;
 
   const may = (right) => caller.rights.includes(right);
   const scope = scopeOf({ ...scopeOf(caller.defaults), ...at.query, ...scopeOf(caller) });
   const link = (to, query) => address(to, { ...scope, as_of: at.query.as_of, ...query });
   const go = (to, query) => { location.hash = link(to, query); };
   const change = (query) => go(at.path, { ...at.query, ...query });
-  const page = { ...at, id, caller, may, scope, as_of: endOf(at.query.as_of), valid_at: at.query.valid_at && `${at.query.valid_at}T12:00:00Z`, round, reload, ask, act, link, go, change };
+  const as_of = endOf(at.query.as_of), valid_at = at.query.valid_at && `${at.query.valid_at}T12:00:00Z`;
+  const page = { ...at, id, caller, may, scope, as_of, valid_at, round, reload, ask, act, link, go, change };
   const isScoped = !UNSCOPED.includes(name);
   const isNamed = !isScoped || scope.user_id || scope.agent_id || scope.run_id;
   return html`<${Page.Provider} value=${page}>
@@ -88,16 +92,11 @@ function View({ name, ...page }) {
   return show(file, ({ default: Shown }) => html`<${Shown} ...${page} />`);
 }
 
-function SignIn({ signIn }) {
-  const fields = [{ name: "given", title: "API key or token", type: "password", required: true, wide: true }];
-  const send = ({ given }) => {
-    sessionStorage.setItem(KEY, given);
-    signIn();
-  };
-  return html`<p>See what your agents remember, why they believe it, and what they believed before.</p>
-    <${Form} fields=${fields} action="Sign in" onSend=${send} />
-    <p class="hint">The key stays in this tab. <code>make run</code> prints an address that signs you in.</p>`;
-}
+/** Asks for a key, and opens the address that signs in with it. */
+const SignIn = () => html`<p>See what your agents remember, why they believe it, and what they believed before.</p>
+  <${Form} fields=${[{ name: "given", title: "API key or token", type: "password", required: true, wide: true }]} action="Sign in"
+    onSend=${({ given }) => { location.hash = `key=${encodeURIComponent(given)}`; }} />
+  <p class="hint">The key stays in this tab. <code>make run</code> prints an address that signs you in.</p>`;
 
 /** Takes the key out of an address that ends in `#key=lox_…`, and that address out of the history. */
 function takeKey() {

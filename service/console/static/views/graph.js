@@ -40,7 +40,6 @@ function Drawing({ nodes, relations, truncated, places, centre, onChoose }) {
       <${About} node=${node} relations=${relations.filter((each) => [each.source_id, each.target_id].includes(centre))} /></section></div>`;
 }
 
-/** The relations of an entity, and the memories that state them. */
 function About({ node, relations }) {
   const ids = [...new Set(relations.flatMap((each) => each.memory_ids))].slice(0, 50);
   const loaded = useLoaded(async () => (ids.length ? (await post("/v1/memories/batch/get", { ids })).results : []), ids);

@@ -31,7 +31,6 @@ export default function Memory({ id, scope, as_of, link }) {
         <span class="chip">${spaced(other.relation.type)}</span> <${MemoryLink} memory=${other} />`)}`}`)}`;
 }
 
-/** The sentences that it was read from, and each decision about it. */
 function Why({ sources, decisions }) {
   const { id, as_of, may, act, go, link } = usePage();
   const undo = (decision) => act(async () => {

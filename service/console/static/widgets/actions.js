@@ -62,7 +62,6 @@ const PURGE = { title: "Purge this?", action: "Purge", word: "purge", outlook: "
 const Preview = ({ memories, turns, outlook }) => html`<ul>${memories.map((each) => html`<li dir="auto"><del>${each.memory}</del></li>`)}
   ${turns.map((each) => html`<li dir="auto"><del>${each.text}</del> <span class="hint">said in a conversation</span></li>`)}</ul><p>${outlook}</p>`;
 
-/** What a purge counted. */
 const Receipt = ({ counts, note, purged_at, subject_sha256 }) => html`
   <${Facts} facts=${counts} />
   <p class="hint">${note} ${moment(purged_at)}, subject <code>${subject_sha256.slice(0, 16)}…</code></p>`;

@@ -19,5 +19,5 @@ export function ScopePicker() {
   const fields = Object.keys(NAMES).map((title, at) => (
     { name: SCOPE[at], title, known: known[at] || [], disabled: Boolean(caller[SCOPE[at]]), placeholder: "any", size: 8, onFocus: () => setUsed(true) }));
   return html`<${Fields} values=${{ ...query, ...scope }} fields=${[...fields, AS_OF]}>
-    ${query.as_of && html`<button onClick=${() => change({ as_of: "" })}>Back to today</button>`}<//>`;
+    <button disabled=${!query.as_of} onClick=${() => change({ as_of: "" })}>Back to today</button><//>`;
 }
