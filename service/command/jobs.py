@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-from datetime import datetime, timedelta
 from typing import Annotated, Any
 
 import typer
 
-from service.command.output import AsJson, progress, show_fields, show_json, show_table
+from service.command.output import AsJson, show_fields, show_json, show_table
 from service.command.problems import calling
 
 app = typer.Typer(help="What the worker does, and what waits for it.", no_args_is_help=True)
 
 COLUMNS = ("id", "name", "state", "attempts", "age_s", "progress", "reason")
-POLL_S = 1.0
 
 Id = Annotated[str, typer.Argument(help="The job's id, as `loxodon jobs list` shows it.")]
 Name = Annotated[str, typer.Argument(help="What the job does, such as relevance or reembed.")]
@@ -85,40 +83,10 @@ def cancel(id: Id, system: OfSystem = False, as_json: AsJson = False) -> None:
     _steer(f"{id}/cancel", {"system": system}, as_json)
 
 
-@app.command("progress")
-def watch(name: Name, system: OfSystem = False, as_json: AsJson = False) -> None:
-    """Follow a long job until none of its name runs or is due; with --json a line for each look."""
-    import json
-    import time
-
-    with calling() as rest, progress(name) as advance:
-        while True:
-            job = rest.get(f"/v1/jobs/{name}", {"system": system})
-            states = {each["state"]: each["jobs"] for each in job["states"]}
-            done, wanted = job["progress"], {"name": name, "system": system, "state": ["queued", "running", "failed"]}
-            if as_json:
-                print(json.dumps({"states": states, "progress": done}), flush=True)
-            elif done:
-                advance(", ".join(f"{count} {state}" for state, count in states.items()), done["done"], done["total"])
-            if not any(map(_is_open, rest.pages("/v1/jobs", wanted, limit=1_000))):
-                break
-            time.sleep(POLL_S)
-        if not as_json:
-            print(f"No {name} job runs or is due." + (f" {states['dead']} dead." if states.get("dead") else ""))
-        if states.get("dead"):
-            raise typer.Exit(1)
-
-
 def _steer(path: str, params: dict[str, Any], as_json: bool) -> None:
     with calling() as rest:
         job = rest.post(f"/v1/jobs/{path}", params=params)
         show_json(job) if as_json else show_fields({**job, "progress": _far(job.get("progress"))})
-
-
-def _is_open(job: dict[str, Any]) -> bool:
-    """Whether a job runs or could: one that is queued for later follows a job that is done."""
-    now = datetime.fromisoformat(job["created_at"]) + timedelta(seconds=job["age_s"])
-    return job["state"] != "queued" or datetime.fromisoformat(job["due_at"]) <= now + timedelta(seconds=POLL_S)
 
 
 def _far(done: dict[str, Any] | None) -> str | None:

@@ -6,13 +6,10 @@ import json
 import re
 from pathlib import Path
 
-from sqlalchemy import text
 from typer.main import get_command
 
 from service.command import cli
-from service.postgres.engine import Database
 from tests.command.conftest import Run
-from tests.conftest import Tenant
 
 PAGE = Path(__file__).parents[2] / "docs" / "command.md"
 
@@ -31,8 +28,7 @@ async def test_workspaces_and_jobs(run: Run) -> None:
     assert json.loads((await run("jobs", "retry", "--dead", "--name", "relevance", "--json")).stdout) == {"retried": 0}
     assert (await run("jobs", "retry")).exit_code == 2
     assert (await run("jobs", "retry", queued["id"], "--dead")).exit_code == 2
-    ended = await run("jobs", "progress", "relevance", "--json")
-    assert (ended.exit_code, json.loads(ended.stdout)["progress"]) == (0, None)
+    assert "add --system" in (await run("jobs", "show", "decay")).stdout
 
 
 async def test_errors_are_sentences(run: Run) -> None:
@@ -79,14 +75,3 @@ async def test_looking_around(run: Run) -> None:
     assert "Nothing was found." in (await run("search", "tea", "--user", "nobody")).stdout
     nobody = await run("list")
     assert (nobody.exit_code, "user_id" in nobody.stderr) == (1, True)
-
-
-async def test_progress_ends_while_a_job_waits_for_later(run: Run, tenant: Tenant, database: Database) -> None:
-    queued = json.loads((await run("jobs", "run", "relevance", "--json")).stdout)
-    async with database.begin(tenant.workspace_id) as session:
-        await session.execute(
-            text("UPDATE job SET run_after = now() + interval '10 minutes' WHERE id = :id"), {"id": queued["id"]}
-        )
-    ended = await run("jobs", "progress", "relevance")
-    assert (ended.exit_code, ended.stdout) == (0, "No relevance job runs or is due.\n")
-    assert "add --system" in (await run("jobs", "show", "decay")).stdout

@@ -78,7 +78,6 @@ DAMAGE: Mapping[str, str] = {
     "memory-deleted-visible": "UPDATE memory_history SET event = 'DELETE' WHERE memory_id = '$M'",
     "memory-stat": "UPDATE memory_stat SET salience = 1.2 WHERE memory_id = '$M'",
     "memory-hash": "UPDATE memory SET content = 'Rows a raft.' WHERE id = '$M'",
-    "memory-twice": "DROP INDEX uq_memory_dedup; UPDATE memory SET dedup_key = 'same' WHERE workspace_id = '$W'",
     "memory-vector": "DELETE FROM memory_vector WHERE memory_id = '$M'",
     "memory-vector-outdated": "UPDATE memory SET embedding_status = 'queued' WHERE id = '$M'",
     "memory-vector-job": "UPDATE memory SET embedding_status = 'queued' WHERE id = '$M'",
@@ -87,8 +86,6 @@ DAMAGE: Mapping[str, str] = {
     "version-current": "UPDATE memory SET version_of = '$N' WHERE id = '$M'; "
     "UPDATE memory SET version_of = '$M' WHERE id = '$N'",
     "version-hidden": "UPDATE memory SET version_of = '$N' WHERE id = '$M'",
-    "validity": "ALTER TABLE memory DROP CONSTRAINT ck_memory_validity; "
-    "UPDATE memory SET t_valid = now(), t_invalid = now() WHERE id = '$M'",
     "superseded": 'INSERT INTO withdrawn_span (workspace_id, id, turn_id, start, "end", reason, memory_id, '
     "replaced_by) VALUES ('$W', '$J', '$T', 0, 1, 'superseded', '$M', '$J')",
     "conversation-turn-count": "UPDATE conversation SET turn_count = 0 WHERE id = '$C'",
@@ -107,8 +104,6 @@ DAMAGE: Mapping[str, str] = {
     "operation-answer": "UPDATE operation SET state = 'failed', finished_at = now() WHERE id = '$P'",
     "idempotency-answer": "UPDATE idempotency SET body = NULL WHERE workspace_id = '$W'",
     "idempotency-memory": "UPDATE idempotency SET body = jsonb_set(body, '{results,0,id}', '\"$J\"')",
-    "references": "SET session_replication_role = replica; UPDATE memory_stat SET workspace_id = '$O' "
-    "WHERE memory_id = '$M'; SET session_replication_role = origin",
     "other-workspace": "UPDATE job SET workspace_id = '$O', memory_id = '$M' WHERE id = '$J'",
     "workspace": "DELETE FROM workspace WHERE workspace_id = '$W'",
     "constraint-valid": "ALTER TABLE memory ADD CONSTRAINT ck_new CHECK (id IS NOT NULL) NOT VALID",
@@ -190,27 +185,6 @@ async def test_facts_are_read_up_to_a_turn_that_is_there(
     await connection.execute(names.put_into(WHOLE))
     await connection.execute(names.put_into(f"UPDATE conversation SET consolidated_turns = {read} WHERE id = '$C'"))
     assert await broken(connection) == (set() if is_whole else {"conversation-read"})
-
-
-@pytest.mark.parametrize(
-    ("damage", "constraint"),
-    [
-        ("UPDATE memory_stat SET workspace_id = '$O' WHERE memory_id = '$M'", "fk_memory_stat_memory $M"),
-        (
-            "INSERT INTO working_item (workspace_id, session_id, kind, key, conversation_id, turn_id, value, "
-            "last_used_at, expires_at) VALUES ('$W', '$C', 'turn', 'x', 'chat', '$J', '{}', now(), now())",
-            "fk_working_item_turn $J",
-        ),
-        ("DELETE FROM entity WHERE id = '$F'", "fk_entity_edge_target $F"),
-    ],
-)
-async def test_a_broken_reference_is_named(connection: asyncpg.Connection[Any], damage: str, constraint: str) -> None:
-    names = Names()
-    await connection.execute(names.put_into(WHOLE))
-    damage = f"SET session_replication_role = replica; {damage}; SET session_replication_role = origin"
-    await connection.execute(names.put_into(damage))
-    rows = await connection.fetch("SELECT id FROM find_broken_references()")
-    assert [row["id"] for row in rows if row["id"].startswith(names.put_into(constraint))]
 
 
 def run(url: str, *arguments: str) -> subprocess.CompletedProcess[str]:

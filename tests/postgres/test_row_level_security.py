@@ -169,7 +169,6 @@ CALLERS = {
     "rewrite_turn": BEHIND_A_WALL,
     "ids_with_keys": set(),
     "count_scope_rows": set(),
-    "find_broken_references": set(),
     "schema_revision": {APP},
     "sweep_working": {WORKER},
     "tag_ids": BEHIND_A_WALL,

@@ -3,7 +3,8 @@
 -- Each check is one SELECT after a line `-- check: name | what must hold`. It returns the rows that break the rule, as
 -- `workspace_id` (NULL: the whole database) and `id`. All run in one read-only REPEATABLE READ transaction as
 -- loxodon_owner, which sees all rows. History and logs are dropped month by month, and finished jobs after a day at the
--- earliest, so checks that need them cover only younger rows. docs/doctor.md
+-- earliest, so checks that need them cover only younger rows. What a constraint or a unique index enforces is checked by
+-- whether that is valid. docs/doctor.md
 
 
 -- ---------------------------------------------------------------------------------------------------------------
@@ -70,13 +71,6 @@ WHERE s.memory_id IS NULL
 -- check: memory-hash | the hash of a memory is that of its text
 SELECT workspace_id, id::text AS id FROM memory WHERE hash <> md5(content);
 
--- check: memory-twice | no two live memories of one scope have the same text if duplicates are refused
-SELECT workspace_id, min(id::text) AS id
-FROM memory
-WHERE dedup_key IS NOT NULL AND NOT archived
-GROUP BY workspace_id, user_id, agent_id, run_id, channel, dedup_key
-HAVING count(*) > 1;
-
 -- check: memory-vector | a memory that is embedded has its vector of the active generation
 SELECT m.workspace_id, m.id::text AS id
 FROM memory m
@@ -120,15 +114,6 @@ WHERE m.version_of IS NOT NULL
 SELECT workspace_id, id::text AS id
 FROM memory
 WHERE version_of IS NOT NULL AND (NOT archived OR t_invalid IS NULL OR dedup_key IS NOT NULL);
-
--- check: validity | every period of validity begins before it ends
-SELECT workspace_id, id::text AS id FROM memory WHERE t_valid >= t_invalid
-UNION ALL
-SELECT workspace_id, source_id || ' ' || rel_type || ' ' || target_id FROM memory_edge WHERE t_valid >= t_invalid
-UNION ALL
-SELECT workspace_id, id::text FROM entity_edge WHERE t_valid >= t_invalid
-UNION ALL
-SELECT workspace_id, memory_id::text FROM memory_history WHERE recorded_to < recorded_at;
 
 -- Purged memories leave no trace, so workspaces with a purge are skipped.
 -- check: superseded | the successor of a superseded memory exists, or was deleted
@@ -260,11 +245,8 @@ WHERE NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = i.workspace_id AND
 
 
 -- ---------------------------------------------------------------------------------------------------------------
--- Workspaces and references
+-- Workspaces
 -- ---------------------------------------------------------------------------------------------------------------
-
--- check: references | what a row refers to by a foreign key exists in the same workspace
-SELECT workspace_id, id FROM find_broken_references();
 
 -- These may outlive the rows they name, so they are not foreign keys; but they never name a row of another workspace. A
 -- workspace may be a copy of another one, with the same ids (docs/moving.md).
