@@ -44,7 +44,6 @@ PROBES = frozenset(
 OPEN = frozenset(
     {
         "/",
-        "/README.md",
         "/livez",
         "/readyz",
         "/health",

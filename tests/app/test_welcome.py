@@ -22,8 +22,8 @@ async def test_it_answers_a_program_and_a_person_without_a_key(app: FastAPI) -> 
     async with client_of(app, None) as anybody:
         plain = await anybody.get("/")
         found = plain.json()
-        assert (found["docs"], found["openapi"], found["readme"]) == ("/docs", "/openapi.json", "/README.md")
-        for name in ("docs", "openapi", "health", "readme"):
+        assert (found["docs"], found["openapi"]) == ("/docs", "/openapi.json")
+        for name in ("docs", "openapi", "health"):
             assert (await anybody.get(found[name])).status_code == 200
         page = await anybody.get("/", headers={"Accept": "text/html,application/xhtml+xml,*/*;q=0.8"})
         assert page.headers["content-type"].startswith("text/html")

@@ -8,9 +8,7 @@ import html
 import json
 
 from fastapi import FastAPI, Request
-from fastapi.responses import HTMLResponse, PlainTextResponse, Response
-
-from service.kit import shipped
+from fastapi.responses import HTMLResponse, Response
 
 CONSOLE = {"/console": ("console", "see and change what is remembered, in the browser")}
 DOCUMENTED = {
@@ -18,7 +16,6 @@ DOCUMENTED = {
     "/openapi.json": ("openapi", "for generating clients"),
 }
 ALWAYS = {"/readyz": ("health", "whether the service serves")}
-README = "/README.md"
 FIRST = {"method": "POST", "path": "/v1/memories", "body": {"content": "Prefers tea over coffee", "user_id": "alice"}}
 KEY, URL = "lox_...", "http://127.0.0.1:8080"
 LINES = f"""\
@@ -55,10 +52,6 @@ POLICY = (
 def install(app: FastAPI, *, documented: bool, has_console: bool) -> None:
     """`documented`, `has_console`: whether this service has /docs and /console."""
     places = {**(CONSOLE if has_console else {}), **(DOCUMENTED if documented else {}), **ALWAYS}
-    if documented and (file := shipped.PACKAGE.with_name("README.md")).is_file():
-        readme = file.read_text()
-        places[README] = ("readme", "first steps; the pages that it names are in the folder docs of the repository")
-        app.get(README, include_in_schema=False)(lambda: PlainTextResponse(readme))
     names = {name: place for place, (name, _) in places.items()}
     plain = json.dumps({"name": "Loxodon", **names, "authorization": "Bearer <API key>", "first_request": FIRST})
     page = _page(places)
