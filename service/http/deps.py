@@ -38,16 +38,11 @@ QUERY = APIKeyQuery(name="api_key", auto_error=False, scheme_name="query", descr
 REMEMBERED_S = 5.0
 """How long a key is cached, and so how long a revoked key keeps working in other processes."""
 
-UNKNOWN_S = 3.0
-"""How long an unknown key is rejected without a query, and so the delay for a key that was tried before another process
-created it."""
-
 REMEMBERED_KEYS = 1_000
-REMEMBERED_UNKNOWN = 10_000
 
 
 class KeyRing:
-    """Caches API keys by hash, unknown ones too, and limits wrong keys by address."""
+    """Caches API keys by hash, and limits wrong keys by address."""
 
     def __init__(
         self, database: Database, *, failed_per_min: int = 0, clock: Callable[[], float] = time.monotonic
@@ -55,7 +50,6 @@ class KeyRing:
         self._database = database
         self._clock = clock
         self._seen: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
-        self._unknown: OrderedDict[str, float] = OrderedDict()
         self._failures = FailedAttempts(failed_per_min, clock)
 
     async def caller(self, secret: str, address: str = "") -> Caller | None:
@@ -79,28 +73,17 @@ class KeyRing:
         until, known = self._seen.get(name, (0.0, None))
         if known is not None and self._clock() < until:
             return known
-        if self._clock() < self._unknown.get(name, 0.0):
-            return None
         looked_up = await find()
-        self._remember(name, looked_up)
+        self._seen.pop(name, None)
+        if looked_up is not None:
+            self._seen[name] = (self._clock() + REMEMBERED_S, looked_up)
+            if len(self._seen) > REMEMBERED_KEYS:
+                self._seen.popitem(last=False)
         return looked_up
-
-    def _remember(self, digest: str, known: Caller | None) -> None:
-        self._seen.pop(digest, None)
-        self._unknown.pop(digest, None)
-        if known is not None:
-            self._seen[digest] = (self._clock() + REMEMBERED_S, known)
-        else:
-            self._unknown[digest] = self._clock() + UNKNOWN_S
-        if len(self._seen) > REMEMBERED_KEYS:
-            self._seen.popitem(last=False)
-        if len(self._unknown) > REMEMBERED_UNKNOWN:
-            self._unknown.popitem(last=False)
 
     def forget(self) -> None:
         """Empties the cache after a change of keys or workspace settings in this process."""
         self._seen.clear()
-        self._unknown.clear()
 
 
 async def authenticate(request: Request) -> Caller:

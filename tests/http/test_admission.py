@@ -8,7 +8,6 @@ from collections.abc import AsyncIterator
 from contextlib import closing
 from dataclasses import replace
 from http.client import HTTPConnection
-from typing import Any
 
 import pytest
 from fastapi import FastAPI
@@ -18,7 +17,7 @@ from service.access.statements import keys
 from service.app import main
 from service.domain.errors import RateLimited
 from service.http import middleware, request_body
-from service.http.deps import UNKNOWN_S, KeyRing
+from service.http.deps import KeyRing
 from service.launch import http_protocol
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
@@ -206,32 +205,13 @@ async def test_slow_and_large_heads_are_given_up(address: tuple[str, int], monke
 # -- unknown keys ------------------------------------------------------------------------------------------------------
 
 
-async def test_an_unknown_key_is_looked_up_once(database: Database, monkeypatch: pytest.MonkeyPatch) -> None:
-    looked_up, usual, clock = [], keys.find, Ticks()
-
-    async def find(database: Database, secret: str) -> Any:
-        looked_up.append(secret)
-        return await usual(database, secret)
-
-    monkeypatch.setattr(keys, "find", find)
-    ring, secret = KeyRing(database, clock=clock), keys.new_secret()
-    for _ in range(5):
-        assert await ring.caller(secret) is None
-    assert len(looked_up) == 1
+async def test_a_key_that_was_tried_before_it_was_made_works_at_once(database: Database) -> None:
+    ring, secret = KeyRing(database), keys.new_secret()
+    assert await ring.caller(secret) is None
     issued = await keys.create_workspace(database, "late", rights=keys.EVERY_RIGHT, secret=secret)
-    assert await ring.caller(secret) is None, "made by another process"
-    clock.now += UNKNOWN_S
     found = await ring.caller(secret)
     assert found is not None
     assert found.workspace_id == issued.workspace_id
-
-
-async def test_a_key_tried_before_works_at_once_in_the_process_that_made_it(database: Database) -> None:
-    ring, secret = KeyRing(database), keys.new_secret()
-    assert await ring.caller(secret) is None
-    await keys.create_workspace(database, "now", rights=keys.EVERY_RIGHT, secret=secret)
-    ring.forget()
-    assert await ring.caller(secret) is not None
 
 
 async def test_an_address_with_many_wrong_keys_is_told_to_wait(database: Database, tenant: Tenant) -> None:
