@@ -30,13 +30,14 @@ function App() {
   const ask = (asked) => new Promise((resolve) => {
     setQuestion({ ...asked, done: (isYes) => { setQuestion(null); resolve(isYes); } });
   });
-  /** Does `work` once `question` is answered, and loads what is shown again; says the sentence, or why it was refused. Returns whether it was done. */
+  const say = (text, undo = undefined) => setMessage({ text, undo });
+  /** Does `work` once `question` is answered, and loads what is shown again unless it returns false; says the sentence, or why it was refused. */
   const act = async (work, sentence = "", { question: asked, undo } = /** @type {any} */ ({})) => {
     const { href } = location;
     try {
       if (asked && !await ask(await asked)) return false;
-      await work();
-      if (sentence) setMessage({ text: sentence, undo: undo && (() => act(undo, "Undone.")) });
+      if (await work() === false) return false;
+      if (sentence) say(sentence, undo && (() => act(undo, "Undone.")));
       if (location.href === href) reload();
       return true;
     } catch (error) {
@@ -71,7 +72,7 @@ function App() {
   const go = (to, query) => { location.hash = link(to, query); };
   const change = (query) => go(at.path, { ...at.query, ...query });
   const as_of = endOf(at.query.as_of), valid_at = at.query.valid_at && `${at.query.valid_at}T12:00:00Z`;
-  const page = { ...at, id, caller, may, scope, as_of, valid_at, round, reload, ask, act, link, go, change };
+  const page = { ...at, id, caller, may, scope, as_of, valid_at, round, reload, ask, say, act, link, go, change };
   const isScoped = !UNSCOPED.includes(name);
   const isNamed = !isScoped || scope.user_id || scope.agent_id || scope.run_id;
   return html`<${Page.Provider} value=${page}>
@@ -92,7 +93,6 @@ function View({ name, ...page }) {
   return show(file, ({ default: Shown }) => html`<${Shown} ...${page} />`);
 }
 
-/** Asks for a key, and opens the address that signs in with it. */
 const SignIn = () => html`<p>See what your agents remember, why they believe it, and what they believed before.</p>
   <${Form} fields=${[{ name: "given", title: "API key or token", type: "password", required: true, wide: true }]} action="Sign in"
     onSend=${({ given }) => { location.hash = `key=${encodeURIComponent(given)}`; }} />

@@ -18,7 +18,7 @@ export const scopeOf = (query) => Object.fromEntries(SCOPE.filter((name) => quer
 
 /**
  * `{path, id, query, scope, as_of, valid_at, caller}`, and what a view can do: `may(right)`, `link(path, query)` an address in this scope,
- * `go(path)`, `change(query)` of the address, `ask(question)` a dialog, `act(work, sentence, {question, undo})`, `reload()`. See App.
+ * `go(path)`, `change(query)` of the address, `ask(question)` a dialog, `say(text)`, `act(work, sentence, {question, undo})`, `reload()`. See App.
  */
 export const Page = createContext({});
 export const usePage = () => useContext(Page);

@@ -23,7 +23,12 @@ def test_the_parts_of_a_score_add_up(open_page: Open) -> None:
             parts = [part * factor for part in parts]
         assert sum(parts) == pytest.approx(score, rel=1e-6)
     expect(page.get_by_label("Block that recall returns")).to_contain_text("Lisbon")
+    sent: list[str] = []
+    page.on("request", lambda request: sent.append(request.url))
     page.get_by_role("button", name="Python").first.click()
+    expect(page.get_by_role("status")).to_contain_text("Copied as Python.")
+    page.wait_for_timeout(200)
+    assert not sent, "to ask again would count as being served"
     assert page.evaluate("navigator.clipboard.readText()").startswith("import httpx")
     page.get_by_text("Limits, weights and dates").click()
     page.get_by_label("Hits").fill("3")

@@ -17,7 +17,10 @@ function Feed() {
   useEffect(() => {
     const controller = new AbortController();
     const add = (some) => setChanges((before) => [...some.reverse(), ...before].slice(0, SHOWN));
-    act(() => follow(add, controller.signal).catch((error) => { if (!controller.signal.aborted) throw error; }));
+    act(() => follow(add, controller.signal).catch((error) => {
+      if (!controller.signal.aborted) throw error;
+      return false;
+    }));
     return () => controller.abort();
   }, []);
   return html`<section><h2>Changes, live</h2>${changes.length === 0 && html`<p class="hint">No changes yet.</p>`}

@@ -41,7 +41,12 @@ function Score({ score, explain }) {
 }
 
 function Copy({ path, body }) {
-  const { act } = usePage();
+  const { act, say } = usePage();
+  const copy = (name, text) => act(async () => {
+    await navigator.clipboard.writeText(text);
+    say(`Copied as ${name}.`);
+    return false;
+  });
   const url = location.origin + path, text = JSON.stringify(JSON.stringify(body)); // these two lines are Python and TypeScript
   const headers = `{"Authorization": "Bearer " + key, "Content-Type": "application/json"}`;
   const texts = {
@@ -50,5 +55,5 @@ function Copy({ path, body }) {
     TypeScript: `console.log(await (await fetch("${url}", { method: "POST", headers: ${headers}, body: ${text} })).json());`,
   };
   return html`<p class="actions hint">Copy as ${Object.entries(texts).map(([name, each]) => html`
-    <button class="quiet" onClick=${() => act(() => navigator.clipboard.writeText(each), `Copied as ${name}.`)}>${name}</button>`)}</p>`;
+    <button class="quiet" onClick=${() => copy(name, each)}>${name}</button>`)}</p>`;
 }

@@ -28,6 +28,6 @@ export default function Keys({ caller, act, ask }) {
       Actions: (each) => (each.revoked_at ? html`<span class="chip ended">revoked</span>` : html`<span class="actions">
         <button onClick=${() => rotate(each)}>Rotate</button><button class="danger" onClick=${() => revoke(each)}>Revoke</button></span>`),
     }} />
-    <h2>Make a key</h2><${Form} label="Make a key" fields=${FIELDS} action="Make" onSend=${make}><fieldset class="wide"><legend>Rights</legend>${caller.rights.map((right) => html`
+    <h2>Make a key</h2><${Form} fields=${FIELDS} action="Make" onSend=${make}><fieldset class="wide"><legend>Rights</legend>${caller.rights.map((right) => html`
       <label><input type="checkbox" name="right" value=${right} defaultChecked=${USUAL.includes(right)} /> ${right}</label>`)}</fieldset><//>`;
 }

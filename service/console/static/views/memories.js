@@ -41,7 +41,7 @@ export default function Memories({ query, scope, as_of, may, change, link }) {
     <p role="group" aria-label="Categories">${(categories.value?.results || []).slice(0, 16).map((each) => html`
       <button class="chip" aria-pressed=${each.category === category} onClick=${() => change({ category: each.category === category ? "" : each.category })}>
         ${each.category} ${each.count}</button>`)}</p>
-    <div class="actions"><b aria-live="polite">${list.total !== undefined && plural(list.total, "memory", "memories")}</b>
+    <div class="actions"><b aria-live="polite">${list.value && plural(list.total, "memory", "memories")}</b>
       ${chosen.length > 0 && html`${all("Archive", end.archive)} ${all("Forget", end.forget)}`}</div>
     ${show(list, (rows) => html`<${VirtualList} label="List of memories" rows=${rows} total=${list.total}
       height=${innerWidth < 760 ? 124 : 66} render=${row} onEnd=${list.more} />`, nothing)}`;
@@ -56,7 +56,7 @@ function Add() {
     setOutcome({ ...results[0], timings_ms });
   });
   const fields = [{ name: "content", title: "Add a memory", placeholder: "She prefers tea over coffee", required: true, wide: true }];
-  return html`<${Form} label="Add a memory" action="Remember" onSend=${add} fields=${fields} />
+  return html`<${Form} action="Remember" onSend=${add} fields=${fields} />
     ${outcome && html`<details class="box"><summary><b>${outcome.event}</b> ${outcome.decision?.reason}
         ${outcome.pii.redactions.map((each) => ` Redacted: ${plural(each.count, each.label)}.`)}</summary>
       ${outcome.old_memory && html`<p>It replaced: <del>${outcome.old_memory}</del></p>`}

@@ -20,10 +20,10 @@ export function Actions({ memory, isWhole = false }) {
     if (await change({ content, tags: listOf(tags) }, "Saved. The earlier text stays in the history.")) stop();
   };
   const pin = () => change({ importance: isPinned ? USUAL : PINNED }, isPinned ? "Unpinned." : "Pinned: of the highest importance.");
-  const button = (name, right, run, look = isWhole ? "" : "quiet") => may(right) && html`<button class=${look} onClick=${run}>${name}</button>`;
+  const button = (name, right, run, look = "") => may(right) && html`<button class=${look} onClick=${run}>${name}</button>`;
   if (as_of || memory.version_of) return null;
   if (isEditing) {
-    return html`<${Form} label="Edit" action="Save" onSend=${save} onCancel=${stop} fields=${[
+    return html`<${Form} action="Save" onSend=${save} onCancel=${stop} fields=${[
       { name: "content", title: "Text of the memory", rows: 3, wide: true, required: true, defaultValue: memory.memory },
       { name: "tags", title: "Tags, separated by commas", wide: true, defaultValue: memory.tags.join(", ") },
     ]} />`;

@@ -32,7 +32,7 @@ export function Fields({ fields, values, children }) {
 }
 
 /** A form: `onSend` receives the values by name; the fields are emptied when it returns true. With `onCancel`, Escape leaves it. */
-export function Form({ fields, action, onSend, onCancel, label, children }) {
+export function Form({ fields, action, onSend, onCancel, children }) {
   const form = useRef(null);
   useEffect(() => onCancel && form.current.elements[0].focus(), []);
   const send = async (event) => {
@@ -41,10 +41,9 @@ export function Form({ fields, action, onSend, onCancel, label, children }) {
     const values = Object.fromEntries([...data].map(([name, value]) => [name, String(value).trim() || undefined]));
     if (await onSend(values, data)) form.current?.reset();
   };
-  return html`<form ref=${form} class="fields" aria-label=${label || action} onSubmit=${send} onKeyDown=${(event) => event.key === "Escape" && onCancel?.()}>
+  return html`<form ref=${form} class="fields" aria-label=${action} onSubmit=${send} onKeyDown=${(event) => event.key === "Escape" && onCancel?.()}>
     ${fields.map((field) => html`<${Field} ...${field} />`)}${children}
     <button class="primary">${action}</button>${onCancel && html`<button type="button" onClick=${onCancel}>Cancel</button>`}</form>`;
 }
 
-/** The day for which a view shows what was true. */
 export const VALID_AT = { name: "valid_at", title: "What held on", days: [-365, 365] };

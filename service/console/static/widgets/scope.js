@@ -7,7 +7,7 @@ const AS_OF = { name: "as_of", title: "As known on", days: [-365, 0] };
 
 export function ScopePicker() {
   const { caller, query, scope, change } = usePage();
-  const isNamed = Boolean(scope.user_id || scope.agent_id || scope.run_id);
+  const isNamed = scope.user_id || scope.agent_id || scope.run_id;
   const [isUsed, setUsed] = useState(false);
   const isAsked = isUsed || !isNamed; // nothing is suggested before somebody looks for it
   const names = (path) => get(`${path}&limit=500`).then(({ results }) => results.map((each) => each.id || each.channel), () => []);
@@ -17,7 +17,7 @@ export function ScopePicker() {
     if (first && !isNamed) change({ user_id: first });
   }, [first, isNamed]);
   const fields = Object.keys(NAMES).map((title, at) => (
-    { name: SCOPE[at], title, known: known[at] || [], disabled: Boolean(caller[SCOPE[at]]), placeholder: "any", size: 8, onFocus: () => setUsed(true) }));
+    { name: SCOPE[at], title, known: known[at] || [], disabled: caller[SCOPE[at]], placeholder: "any", size: 8, onFocus: () => setUsed(true) }));
   return html`<${Fields} values=${{ ...query, ...scope }} fields=${[...fields, AS_OF]}>
     <button disabled=${!query.as_of} onClick=${() => change({ as_of: "" })}>Back to today</button><//>`;
 }
