@@ -24,9 +24,8 @@ from service.erasure.routes import forget, forgetting, talk_deletion
 from service.feed.routes import changes, webhooks
 from service.feed.routes.change_stream import OpenStreams
 from service.graph.routes import entities, entity_graph
-from service.http import answer_headers, errors, writes
+from service.http import answer_headers, buckets, errors, writes
 from service.http.admission import Admission
-from service.http.buckets import RequestBudgets
 from service.http.deps import KeyRing
 from service.http.middleware import RequestMiddleware
 from service.intake.routes import operations, store
@@ -119,7 +118,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.tokens = TokenSigner(resources.db, endpoints.secret(settings.server.token_secret))
             app.state.streams = OpenStreams()
             app.state.mcp_positions = {}
-            app.state.budgets = RequestBudgets(settings.server.key_requests_per_s)
+            app.state.budgets = buckets.of_keys(settings.server.key_requests_per_s)
             app.state.keys = KeyRing(resources.db, failed_per_min=FAILED_KEYS_PER_MIN)
             app.state.probe = health.Probe(resources.db)
             app.state.scrape = Scrape(resources)

@@ -20,65 +20,43 @@ BURST_S = 10.0
 
 
 class Buckets:
-    """Tokens left, by owner."""
+    """Tokens left, by owner: `burst` at first, then `per_s` more a second. 0 is no limit."""
 
-    def __init__(self, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, per_s: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
+        self.per_s, self.burst = per_s, burst
         self._clock = clock
         self._left: OrderedDict[Hashable, tuple[float, float]] = OrderedDict()
 
-    def take(self, owner: Hashable, *, per_s: float, burst: int) -> float:
+    def take(self, owner: Hashable) -> float:
         """Takes a token; returns 0, or the seconds until one is available."""
-        left = self._now_left(owner, per_s, burst)
-        taken = left >= 1
-        self._left[owner] = (left - 1 if taken else left, self._clock())
+        if (wait_s := self.wait_s(owner)) > 0 or not self.per_s:
+            return wait_s
+        self._left[owner] = (self._now_left(owner) - 1, self._clock())
         self._left.move_to_end(owner)
         if len(self._left) > REMEMBERED:
             self._left.popitem(last=False)
-        return 0.0 if taken else (1 - left) / per_s
+        return 0.0
 
-    def wait_s(self, owner: Hashable, *, per_s: float, burst: int) -> float:
+    def wait_s(self, owner: Hashable) -> float:
         """Seconds until a token is available, without taking it."""
-        return max(0.0, (1 - self._now_left(owner, per_s, burst)) / per_s)
+        return max(0.0, (1 - self._now_left(owner)) / self.per_s) if self.per_s else 0.0
 
-    def _now_left(self, owner: Hashable, per_s: float, burst: int) -> float:
+    def _now_left(self, owner: Hashable) -> float:
         now = self._clock()
-        left, at = self._left.get(owner, (float(burst), now))
-        return min(float(burst), left + (now - at) * per_s)
+        left, at = self._left.get(owner, (float(self.burst), now))
+        return min(float(self.burst), left + (now - at) * self.per_s)
 
 
-class RequestBudgets:
-    """Limits the requests of each key in this process to `per_s` a second; 0 is no limit."""
-
-    def __init__(self, per_s: float) -> None:
-        self._per_s = per_s
-        self._buckets = Buckets()
-
-    def spend(self, key_id: UUID) -> None:
-        """Counts a request. Raises RateLimited if the budget is used up."""
-        if not self._per_s:
-            return
-        burst = max(1, int(self._per_s * BURST_S))
-        if (wait_s := self._buckets.take(key_id, per_s=self._per_s, burst=burst)) > 0:
-            detail = f"The budget of the key is used up: {self._per_s:g} requests a second, {burst} at once."
-            raise RateLimited(detail, retry_after_s=math.ceil(wait_s))
+def of_keys(per_s: float) -> Buckets:
+    """The budgets of keys, each of `per_s` requests a second."""
+    return Buckets(per_s, max(1, int(per_s * BURST_S)))
 
 
-class FailedAttempts:
-    """Limits wrong keys by address to `per_min` a minute; 0 is no limit."""
-
-    def __init__(self, per_min: int, clock: Callable[[], float] = time.monotonic) -> None:
-        self._per_min = per_min
-        self._buckets = Buckets(clock)
-
-    def wait_s(self, address: str) -> float:
-        """Seconds until the address may try another key."""
-        if not self._per_min:
-            return 0.0
-        return self._buckets.wait_s(address, per_s=self._per_min / 60, burst=self._per_min)
-
-    def failed(self, address: str) -> None:
-        if self._per_min:
-            self._buckets.take(address, per_s=self._per_min / 60, burst=self._per_min)
+def spend(budgets: Buckets, key_id: UUID) -> None:
+    """Counts a request of the key. Raises RateLimited if its budget is used up."""
+    if (wait_s := budgets.take(key_id)) > 0:
+        detail = f"The budget of the key is used up: {budgets.per_s:g} requests a second, {budgets.burst} at once."
+        raise RateLimited(detail, retry_after_s=math.ceil(wait_s))
 
 
 def address_of(scope: Scope) -> str:

@@ -23,7 +23,7 @@ from service.domain.errors import Forbidden, InvalidInput, PiiRejected, RateLimi
 from service.domain.scope import Scope, ScopeMatch
 from service.domain.sizes import MAX_NAME
 from service.http import replica_reads
-from service.http.buckets import FailedAttempts, address_of
+from service.http.buckets import Buckets, address_of
 from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
 from service.postgres.engine import Database
 from service.postgres.replicas import Source
@@ -50,7 +50,7 @@ class KeyRing:
         self._database = database
         self._clock = clock
         self._seen: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
-        self._failures = FailedAttempts(failed_per_min, clock)
+        self._failures = Buckets(failed_per_min / 60, failed_per_min, clock)
 
     async def caller(self, secret: str, address: str = "") -> Caller | None:
         """The caller, None for an unknown key. Raises RateLimited for an address that sent too many of them, unless the
@@ -60,7 +60,7 @@ class KeyRing:
             raise RateLimited("Too many wrong keys came from this address.", retry_after_s=wait_s)
         cached = await self._look_up(digest, partial(keys.find, self._database, secret))
         if cached is None:
-            self._failures.failed(address)
+            self._failures.take(address)
         return cached
 
     async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:

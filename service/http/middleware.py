@@ -23,6 +23,7 @@ from service.domain.errors import InvalidInput, ServiceError
 from service.domain.sizes import MAX_BODY_BYTES
 from service.http import deps, errors, json_body, paths, replica_reads
 from service.http.admission import Admission
+from service.http.buckets import spend
 from service.http.errors import AUTOMEM
 from service.http.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
 from service.kit import deadline
@@ -129,7 +130,7 @@ class RequestMiddleware:
         announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
         self._limits.check(announced)
         size = self._limits.max_bytes if announced is None else announced
-        request.app.state.budgets.spend(caller.key_id)
+        spend(request.app.state.budgets, caller.key_id)
         with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""
             answer.body_unread = answer.body_unread and announced == 0

@@ -19,20 +19,20 @@ class Seconds:
 
 def test_a_burst_and_then_the_rate() -> None:
     clock, key = Seconds(), uuid4()
-    buckets = Buckets(clock)
-    assert [buckets.take(key, per_s=2, burst=3) for _ in range(4)] == [0, 0, 0, pytest.approx(0.5)]
+    buckets = Buckets(2, 3, clock)
+    assert [buckets.take(key) for _ in range(4)] == [0, 0, 0, pytest.approx(0.5)]
     clock.now = 0.25
-    assert buckets.take(key, per_s=2, burst=3) == pytest.approx(0.25)
+    assert buckets.take(key) == pytest.approx(0.25)
     clock.now = 0.5
-    assert [buckets.take(key, per_s=2, burst=3) for _ in range(2)] == [0, pytest.approx(0.5)]
+    assert [buckets.take(key) for _ in range(2)] == [0, pytest.approx(0.5)]
     clock.now = 1_000.0
-    assert [buckets.take(key, per_s=2, burst=3) for _ in range(4)][2:] == [0, pytest.approx(0.5)]
+    assert [buckets.take(key) for _ in range(4)][2:] == [0, pytest.approx(0.5)]
 
 
 def test_keys_do_not_share() -> None:
-    buckets, one = Buckets(Seconds()), uuid4()
-    assert buckets.take(one, per_s=1, burst=1) == 0
-    assert buckets.take(one, per_s=1, burst=1) > 0
+    buckets, one = Buckets(1, 1, Seconds()), uuid4()
+    assert buckets.take(one) == 0
+    assert buckets.take(one) > 0
     for _ in range(REMEMBERED):
-        assert buckets.take(uuid4(), per_s=1, burst=1) == 0
-    assert buckets.take(one, per_s=1, burst=1) == 0  # forgotten meanwhile
+        assert buckets.take(uuid4()) == 0
+    assert buckets.take(one) == 0  # forgotten meanwhile
