@@ -241,7 +241,7 @@ def _descend(
 
 def fit(given: Sequence[LabelledSentence], vectors: Mapping[str, Numbers]) -> RequestWeights:
     known = vocabulary(given)
-    padded = [request_head.tokens(each.text, request_head.spans(each.text), known) for each in given]
+    padded = [request_head.tokens(each.text, request_head.find_spans(each.text), known) for each in given]
     labels, weights = [each.asks for each in given], [each.weight for each in given]
     asks, asks_bias = fit_words(
         rows([request_head.of_sentence(each) for each in padded], labels, weights), request_head.ASKS_SIZE
@@ -262,7 +262,7 @@ def _fit_heads(given: Sequence[LabelledSentence], padded: Sequence[Sequence[Toke
     for each, row in zip(given, padded, strict=True):
         if not each.asks:
             continue
-        for at, (start, end) in enumerate(request_head.spans(each.text)):
+        for at, (start, end) in enumerate(request_head.find_spans(each.text)):
             tokens.append(request_head.of_token(row, at))
             weights.append(each.weight)
             for sort in OBJECTS:
@@ -279,10 +279,10 @@ def vocabulary(given: Sequence[LabelledSentence]) -> dict[str, str]:
     for each in given:
         if each.ordinary:
             continue
-        spans = request_head.spans(each.text)
-        for word in {request_head.plain(each.text[a:b]) for a, b in spans}:
+        spans = request_head.find_spans(each.text)
+        for word in {request_head.normalise(each.text[a:b]) for a, b in spans}:
             frames[word].add(each.frame)
-        for word in {request_head.plain(each.text[a:b]) for a, b in spans if not each.start <= a < each.end}:
+        for word in {request_head.normalise(each.text[a:b]) for a, b in spans if not each.start <= a < each.end}:
             times[word, each.frame] += 1
     classes = {
         word: name

@@ -95,13 +95,13 @@ def _times(text: str) -> object:
 
 def _matched(text: str) -> object:
     texts = [ForgetText(1, text), ForgetText(2, USUAL)]
-    query = forget_query.parse("everything about my sister Anna", forget_matching.names_of(texts))
+    query = forget_query.parse("everything about my sister Anna", forget_matching.find_names(texts))
     return forget_matching.match(query, texts)
 
 
 def _forgotten(text: str) -> object:
-    found = forget_requests.likely(text, forget_requests.possible(text))
-    return forget_requests.masked(text, [(each.start, each.end) for each in found])
+    found = forget_requests.choose_likely(text, forget_requests.find_possible(text))
+    return forget_requests.blank_out(text, [(each.start, each.end) for each in found])
 
 
 def _compared(text: str) -> object:
@@ -116,9 +116,9 @@ def _withdrawn(text: str) -> object:
     middle = text[len(text) // 4 : len(text) // 2]
     spans = sentences.split(text)[::2]
     return (
-        withdrawal.located(middle, text),
+        withdrawal.locate(middle, text),
         withdrawal.still_said(middle, text),
-        withdrawal.hide(text, withdrawal.without(spans, spans[::3])),
+        withdrawal.hide(text, withdrawal.subtract(spans, spans[::3])),
     )
 
 

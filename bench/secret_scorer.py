@@ -20,7 +20,7 @@ from typing import Any
 import numpy as np
 
 from service.redaction.detection import addresses, folding, names, scorer
-from service.redaction.detection.findings import blanked, settle
+from service.redaction.detection.findings import blank, settle
 
 ROOT = Path(__file__).parents[1]
 TEXTS = Path(__file__).with_suffix(".txt")
@@ -101,11 +101,11 @@ def rows_of(written: list[Text], chance: random.Random) -> Iterator[Weighed]:
 
 
 def _rows(text: Text) -> Iterator[Weighed]:
-    plain, places = folding.folded(text.text)
+    plain, places = folding.fold(text.text)
     if places is not None:
         return
-    plain = blanked(plain, settle(plain, addresses.find(plain)))
-    low = names.lowered(plain)
+    plain = blank(plain, settle(plain, addresses.find(plain)))
+    low = names.lower(plain)
     words = scorer.words_of(low)
     for start, end in scorer.candidates(plain, low):
         overlapping = [span for span in text.secrets if span[0] < end and start < span[1]]
@@ -245,8 +245,8 @@ def measure(weights: np.ndarray[Any, Any], texts: list[Text]) -> str:
 
 
 def _scores(weights: np.ndarray[Any, Any], text: str) -> Iterator[tuple[tuple[int, int], float]]:
-    text = blanked(text, settle(text, addresses.find(text)))
-    low = names.lowered(text)
+    text = blank(text, settle(text, addresses.find(text)))
+    low = names.lower(text)
     words = scorer.words_of(low)
     for span in scorer.candidates(text, low):
         yield span, weights[list(scorer.features(text, words, *span))].sum()

@@ -122,7 +122,7 @@ async def indexed(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
         began = datetime.fromisoformat(part["datetime"]).replace(tzinfo=UTC) if "datetime" in part else None
         for at, turn in enumerate(said):
             before = said[:at] if began else []
-            near = context.embedded(turn, before[-context.PRECEDING :]) if began else turn.text
+            near = context.embedded_text(turn, before[-context.PRECEDING :]) if began else turn.text
             vectors = await embedder.embed(OWNER, [turn.text, near])
             moment = began + timedelta(seconds=at) if began else NOW
             dated = temporal.may_have_time(turn.text) and bool(temporal.find(turn.text, moment, UTC_ZONE))
@@ -134,7 +134,7 @@ async def indexed(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
                 at=moment,
                 dated=dated,
                 text_terms=weights(turn.text),
-                context_terms=weights(context.lexical(turn, before)),
+                context_terms=weights(context.lexical_text(turn, before)),
                 vector=vectors[0],
                 context_vector=vectors[-1],
             )

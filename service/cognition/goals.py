@@ -154,7 +154,7 @@ async def read_goal(workspace_id: UUID, goal_id: UUID, res: Resources) -> GoalDe
     async with res.db.snapshot(workspace_id) as session:
         goal = await goals.get(session, workspace_id, goal_id)
         if goal is None:
-            raise missing()
+            raise goal_not_found()
         return await goals.details(session, workspace_id, goal)
 
 
@@ -166,14 +166,14 @@ async def list_goals(
         return await goals.page(session, scope, status, after=after, limit=limit)
 
 
-def missing() -> NotFound:
+def goal_not_found() -> NotFound:
     return NotFound("There is no goal with this id.", field="id")
 
 
 async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: Expected | None = None) -> Goal:
     goal = await goals.lock(session, workspace_id, goal_id)
     if goal is None:
-        raise missing()
+        raise goal_not_found()
     if expected is not None and not expected.meets(goal.version):
         raise PreconditionFailed("The goal has changed since: read it again.", field="If-Match")
     return goal

@@ -169,7 +169,7 @@ async def reinforce(
     """Adds one use; returns the strategy. Raises NotFound."""
     async with plain_transaction(workspace_id, res, request) as session:
         if not await strategies.reinforce(session, workspace_id, strategy_id, success=success, at=res.clock()):
-            raise missing()
+            raise strategy_not_found()
         stored = await strategies.get(session, workspace_id, strategy_id)
         assert stored is not None, "its row is locked"
         if conversation_id is not None:
@@ -191,7 +191,7 @@ async def remove(
     async with plain_transaction(workspace_id, res, request) as session:
         strategy = await strategies.get(session, workspace_id, strategy_id)
         if strategy is None:
-            raise missing()
+            raise strategy_not_found()
         if expected is not None and not expected.meets(strategy.version):
             raise PreconditionFailed("The strategy has changed since: read it again.", field="If-Match")
         await strategies.remove(session, workspace_id, strategy_id)
@@ -206,7 +206,7 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given
     async with res.db.read(workspace_id) as session:
         conversation = await conversations.get(session, workspace_id, conversation_id)
     if conversation is None or not given.may_link_to(conversation.scope):
-        raise turns.missing("conversation_id")
+        raise turns.conversation_not_found("conversation_id")
     own = conversation.scope
     return Scope(
         workspace_id,
@@ -225,7 +225,7 @@ async def read_strategy(workspace_id: UUID, strategy_id: UUID, res: Resources) -
     async with res.db.read(workspace_id) as session:
         strategy = await strategies.get(session, workspace_id, strategy_id)
     if strategy is None:
-        raise missing()
+        raise strategy_not_found()
     return strategy
 
 
@@ -257,7 +257,7 @@ async def tool_stats(scope: Scope, wanted: InvocationFilter, res: Resources) -> 
         return await invocations.stats(session, scope, wanted)
 
 
-def missing() -> NotFound:
+def strategy_not_found() -> NotFound:
     return NotFound("There is no strategy with this id.", field="id")
 
 
@@ -266,4 +266,4 @@ async def _check_conversation(session: Session, scope: Scope, conversation_id: U
         return
     conversation = await conversations.get(session, scope.workspace_id, conversation_id)
     if conversation is None or not scope.may_link_to(conversation.scope):
-        raise turns.missing(field)
+        raise turns.conversation_not_found(field)

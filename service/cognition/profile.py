@@ -29,7 +29,7 @@ async def read(workspace_id: UUID, user_id: str, res: Resources) -> Profile:
     async with res.db.read(workspace_id) as session:
         profile = await profiles.find(session, workspace_id, user_id)
     if profile is None:
-        raise missing()
+        raise profile_not_found()
     return profile
 
 
@@ -57,5 +57,5 @@ async def replace(
     return outcome
 
 
-def missing() -> NotFound:
+def profile_not_found() -> NotFound:
     return NotFound("There is no profile of this user.", field="user_id")

@@ -29,7 +29,7 @@ SESSION_SETTINGS = {
 async def connected(url: str) -> AsyncIterator[Any]:
     """A connection to a database whose schema this version knows. Raises StoreUnavailable or SchemaMismatch, and
     CommandError for failures: the database stops, the disk is full."""
-    with rights.usable(url):
+    with rights.require_usable(url):
         connection = await asyncpg.connect(postgres_url.libpq(url), server_settings=SESSION_SETTINGS)
     try:
         await readiness.demand_revision(connection)

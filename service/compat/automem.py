@@ -43,7 +43,7 @@ from service.http.errors import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchOf, UnkeyedOf, WriteOf, name_answer, of_item, send
+from service.http.writes import BatchWrite, KeyedWrite, UnkeyedWrite, name_answer, of_item, send
 from service.intake.routes.store import store_memories
 from service.intake.routes.store_drafts import prepare
 from service.intake.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
@@ -59,7 +59,7 @@ from service.memories.routes.memories import revision
 from service.memories.routes.relations import CreateRelationRequest
 from service.memories.statements import memories
 from service.runtime.resources import Resources
-from service.runtime.transactions import missing, refuse_repeated
+from service.runtime.transactions import memory_not_found, refuse_repeated
 
 router = APIRouter(prefix=AUTOMEM, route_class=AdapterRoute, include_in_schema=False)
 
@@ -97,7 +97,7 @@ async def health(request: Request) -> Response:
 
 
 @router.post("/memory")
-async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
+async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write: BatchWrite) -> Response:
     """201, also for a repetition within a minute, which gets the first answer again if that memory is unchanged."""
     began, sent = time.perf_counter(), await object_of(request)
     given, warnings = automem_words.store_body(sent, res.embedder.dimension)
@@ -162,7 +162,7 @@ async def _are_there(caller: Caller, done: StoreBatchResponse, res: Resources) -
 
 
 @router.post("/memory/batch")
-async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
+async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write: BatchWrite) -> Response:
     """Nothing is stored if one of them cannot be."""
     began, sent = time.perf_counter(), await object_of(request)
     given = objects_in(sent, "memories", MOST_AT_ONCE)
@@ -240,7 +240,7 @@ def _tags(request: Request) -> list[str]:
 
 
 @router.delete("/memory/by-tag")
-async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, write: WriteOf) -> Response:
+async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, write: KeyedWrite) -> Response:
     """Deletes memories with one of the tags. The answer is stored with the last of them."""
     only(request, "tags", "api_key")
     wanted, count, last = _tags(request), 0, False
@@ -270,7 +270,7 @@ async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadO
 
 
 @router.patch("/memory/{id}")
-async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Response:
+async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Response:
     """A new text is found at once; metadata is merged key by key."""
     memory = await one(caller, id, res)
     change = revision(
@@ -288,11 +288,11 @@ def _answer_update(memory: Memory) -> StoredAnswer:
 
 
 @router.delete("/memory/{id}")
-async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, write: WriteOf) -> Response:
+async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, write: KeyedWrite) -> Response:
     memory = await one(caller, id, res)
     gone = await forget(caller.workspace_id, memory.id, res, write.answered_by(_answer_delete))
     if gone.already_deleted:
-        raise missing()
+        raise memory_not_found()
     return send(_answer_delete(gone))
 
 
@@ -307,7 +307,7 @@ OF_A_RELATION: Final = frozenset({"memory1_id", "memory2_id", "type", "strength"
 
 
 @router.post("/associate")
-async def associate_memories(request: Request, caller: Writer, res: ResourcesOf, write: BatchOf) -> Response:
+async def associate_memories(request: Request, caller: Writer, res: ResourcesOf, write: BatchWrite) -> Response:
     """Creates one relation, or several under `associations`: 207 if some could not be created."""
     sent = await object_of(request)
     if "associations" not in sent:
@@ -348,7 +348,7 @@ async def _associate(sent: Mapping[str, Any], caller: Caller, res: Resources, wr
         CreateRelationRequest, {"target_id": target, "type": kind, "strength": strength, "properties": properties}
     )
     if len(await read(caller, [source, target], res)) < 2:
-        raise missing()
+        raise memory_not_found()
     asked = Relation(source, RelationType(kind), target, checked.strength, checked.properties)
 
     def answer(put: tuple[Relation, bool]) -> StoredAnswer:
@@ -390,7 +390,7 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
 
 
 @router.post("/consolidate")
-async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> dict[str, Any]:
+async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: UnkeyedWrite) -> dict[str, Any]:
     """Queues the corresponding jobs of this service; with dry_run it only names them."""
     sent = await object_of(request) if getattr(request.state, "json", None) else {}
     mode, dry_run = str(sent.get("mode") or "full").lower(), sent.get("dry_run", True)

@@ -17,7 +17,7 @@ from service.http.narrowing import NarrowingFields
 from service.http.query_parameters import body_of
 from service.memories.statements import memories
 from service.runtime.resources import Resources
-from service.runtime.transactions import missing
+from service.runtime.transactions import memory_not_found
 
 ONE_STORE: Final = "automem"
 """The user who owns everything stored with a key that has no owner."""
@@ -53,7 +53,7 @@ def uuid_of(given: str, field: str = "id") -> UUID:
 async def one(caller: Caller, id: str, res: Resources) -> Memory:
     wanted = uuid_of(id)
     if (memory := (await read(caller, [wanted], res)).get(wanted)) is None:
-        raise missing()
+        raise memory_not_found()
     return memory
 
 

@@ -49,7 +49,7 @@ from service.http.preconditions import uuid_of
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchOf, WriteOf, of_item, send
+from service.http.writes import BatchWrite, KeyedWrite, of_item, send
 from service.intake.deferred import KIND, accept
 from service.intake.record import ConversationDraft
 from service.intake.routes.store_drafts import prepare
@@ -62,7 +62,7 @@ from service.memories.routes.memories import revision
 from service.memories.statements import history, memories
 from service.queue import operations
 from service.runtime.resources import Resources
-from service.runtime.transactions import missing, parse_id, refuse_repeated
+from service.runtime.transactions import memory_not_found, parse_id, refuse_repeated
 from service.search.routes.search import run_search
 from service.search.routes.search_models import SearchRequest
 from service.tenants.routes.scopes import ScopeItem, list_scopes
@@ -85,7 +85,7 @@ async def ping(caller: CallerOf) -> dict[str, Any]:
 
 @router.post("/v1/memories")
 @router.post("/v3/memories/add")
-async def add(request: Request, caller: Writer, res: ResourcesOf, write: WriteOf) -> Any:
+async def add(request: Request, caller: Writer, res: ResourcesOf, write: KeyedWrite) -> Any:
     """With a language model the facts are read later unless async_mode is false: the answer is PENDING, and the event
     shows when they are stored. Without one the facts are in the answer: SUCCEEDED."""
     sent = await object_of(request)
@@ -220,7 +220,7 @@ async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used
     async with res.db.read(caller.workspace_id) as session:
         memory = await memories.get(session, caller.workspace_id, parse_id(id), alive_at=res.clock())
     if memory is None:
-        raise missing()
+        raise memory_not_found()
     note("get", memory.scope, [memory])
     used([memory])
     return mem0_words.memory_item(memory)
@@ -235,7 +235,7 @@ async def get_history(id: str, request: Request, caller: Reader, res: ResourcesO
     async with res.db.read(caller.workspace_id) as session:
         entries = await history.of_memory(session, caller.workspace_id, parse_id(id), skip=before, limit=size + 1)
     if not entries and not before:
-        raise missing()
+        raise memory_not_found()
     page, more = cursors.cut(entries, size)
     if more and (len(page) < size or "page_size" not in asked):
         detail = f"page_size: the first {len(page)} changes fill an answer; ask for fewer at once."
@@ -253,7 +253,7 @@ class ForeignPatch(PatchMemoryRequest):
 
 
 @router.put("/v1/memories/{id}")
-async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Any:
+async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Any:
     """A new text is found at once; metadata is merged key by key."""
     change = _revision(await object_of(request), caller, res)
     changed = await revise(caller.workspace_id, parse_id(id), change, res, write.answered_by(_memory_answer))
@@ -270,7 +270,7 @@ def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revisi
 
 
 @router.put("/v1/batch")
-async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchOf) -> dict[str, Any]:
+async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchWrite) -> dict[str, Any]:
     """Updates one after the other; if none succeeds, the answer is the first error."""
     items = mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)
     failed: list[tuple[str, ServiceError]] = []
@@ -290,7 +290,7 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, writ
 
 
 @router.post("/v1/feedback")
-async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: WriteOf) -> Any:
+async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Any:
     """Stored with the memory, shown, and can be filtered by; it does not change the ranking."""
     sent = await object_of(request)
     said = sent.get("feedback")
@@ -311,7 +311,7 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: W
 
 
 @router.delete("/v1/memories/{id}")
-async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
+async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, write: KeyedWrite) -> Any:
     only(request, "org_id", "project_id", "delete_linked", "source", "api_key")
     if request.query_params.get("delete_linked", "false").lower() == "true":
         detail = (
@@ -321,7 +321,7 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, w
         raise InvalidInput(detail, field="delete_linked")
     gone = await forget(caller.workspace_id, parse_id(id), res, write.answered_by(_answer_delete))
     if gone.already_deleted:
-        raise missing()
+        raise memory_not_found()
     return send(_answer_delete(gone))
 
 
@@ -330,7 +330,7 @@ def _answer_delete(_: ForgottenMemory) -> StoredAnswer:
 
 
 @router.delete("/v1/memories")
-async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
+async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: KeyedWrite) -> Any:
     """Needs at least one user, agent or run: never deletes everybody's memories."""
     only(request, *mem0_words.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
     named = {
@@ -365,7 +365,7 @@ async def _forgotten(
 
 
 @router.delete("/v1/batch")
-async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf) -> Any:
+async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: KeyedWrite) -> Any:
     """All in one transaction; unknown ids do not prevent the others."""
     ids = [parse_id(each["memory_id"]) for each in mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)]
 
@@ -414,7 +414,7 @@ async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[s
 @router.delete("/v1/entities/{type}/{name:path}")
 @router.delete("/v2/entities/{type}/{name:path}")
 async def delete_entity(
-    type: str, name: str, request: Request, caller: Deleter, res: ResourcesOf, write: WriteOf
+    type: str, name: str, request: Request, caller: Deleter, res: ResourcesOf, write: KeyedWrite
 ) -> Any:
     only(request, "org_id", "project_id", "source", "api_key")
     if type not in ("user", "agent", "run"):

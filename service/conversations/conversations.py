@@ -18,7 +18,7 @@ from service.domain.scope import Scope
 from service.domain.sizes import check_merged
 from service.domain.version import Expected
 from service.episodes.statements import conversations
-from service.episodes.turns import missing
+from service.episodes.turns import conversation_not_found
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
@@ -75,7 +75,7 @@ async def change(
     async with write_transaction(scope, res, request) as session:
         old = await conversations.lock(session, workspace_id, conversation.id)
         if old is None:
-            raise missing()
+            raise conversation_not_found()
         if expected is not None and not expected.meets(old.version):
             raise PreconditionFailed("The conversation has changed since: read it again.", field="If-Match")
         values = _columns(old, clean, now)

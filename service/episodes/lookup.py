@@ -7,7 +7,7 @@ from service.domain.errors import InvalidInput
 from service.domain.filters import uuid_or_none
 from service.domain.scope import Scope
 from service.episodes.statements import conversations
-from service.episodes.turns import missing
+from service.episodes.turns import conversation_not_found
 from service.postgres.engine import Session
 
 
@@ -27,7 +27,7 @@ async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -
             f"{field}: several conversations have this name; say whose with user_id or agent_id.", field="user_id"
         )
     if not named or not _is_owned(named[0], owner):
-        raise missing(field)
+        raise conversation_not_found(field)
     return named[0]
 
 

@@ -86,7 +86,7 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
     async with write_transaction(conversation.scope, res, request) as session:
         locked = await conversations.lock(session, workspace_id, conversation.id)
         if locked is None:
-            raise missing()
+            raise conversation_not_found()
         repeated = await _find_repeated(session, locked, new, given)
         turn = repeated or await _insert(session, locked, new, given.index, res, request)
         outcome = TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings)
@@ -172,5 +172,5 @@ async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resource
             made += await turns.store_vectors(session, workspace_id, by_id, generation=res.generation)
 
 
-def missing(field: str = "id") -> NotFound:
+def conversation_not_found(field: str = "id") -> NotFound:
     return NotFound("There is no conversation with this id.", field=field)

@@ -93,7 +93,7 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
 
 async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetWish]:
     """The requests in a message, by the words and the vectors of its sentences."""
-    found = await res.rules.run_if_long(len(text), forget_requests.possible, text)
+    found = await res.rules.run_if_long(len(text), forget_requests.find_possible, text)
     said = [CleanText(text[each.start : each.end]) for each in found[:MOST_COMPARED]]
     try:
         vectors = await res.embedder.embed(scope.workspace_id, said) if said else []
@@ -103,7 +103,7 @@ async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetW
         known = place < len(vectors)
         more = request_head.of_vector(vectors[place], res.embedder.model) if known else request_head.NO_VECTOR
         found[place] = replace(wish, odds=wish.odds + more)
-    return forget_requests.likely(text, found)
+    return forget_requests.choose_likely(text, found)
 
 
 def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
@@ -114,7 +114,7 @@ def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) 
         for place, start, end in each.spans:
             spans.setdefault(place, []).append((start, end))
     return [
-        replace(one, text=CleanText(forget_requests.masked(one.text, spans[place])), stands_alone=True)
+        replace(one, text=CleanText(forget_requests.blank_out(one.text, spans[place])), stands_alone=True)
         if place in spans
         else one
         for place, one in enumerate(said)

@@ -17,7 +17,7 @@ from service.domain.version import Expected
 from service.episodes.lookup import find
 from service.episodes.statements import contexts, conversations
 from service.episodes.statements.turns import get_many
-from service.episodes.turns import missing
+from service.episodes.turns import conversation_not_found
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, turns
 from service.memories.forget import parts
@@ -75,7 +75,7 @@ async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
             try:
                 conversation_id = UUID(wanted)
             except ValueError:
-                raise missing() from None
+                raise conversation_not_found() from None
             logged = await turns.find_logged(session, owner.workspace_id, conversation_id)
             if logged is None or logged.conversation_id != conversation_id or not _is_owned(logged.scope, owner):
                 raise

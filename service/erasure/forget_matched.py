@@ -148,7 +148,7 @@ async def _cut_out(
         spans.setdefault(sentence.turn_id, []).append((sentence.start, sentence.end))
     kept = set()
     for turn_id, turn in (await targets.turns_by_id(session, workspace_id, turn_ids)).items():
-        removed = withdrawal.without(spans.get(turn_id, []), [])
+        removed = withdrawal.subtract(spans.get(turn_id, []), [])
         if withdrawal.hide(turn.text, removed):
             kept.add(turn_id)
             if removed:

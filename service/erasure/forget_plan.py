@@ -156,7 +156,7 @@ async def last_said(wanted: ForgetScope, request: Draft, res: Resources) -> Forg
 
 def _match(asked: str, texts: ForgetTexts) -> tuple[ForgetQuery, Matches[Key], Matches[Key]]:
     memories, turns = texts.joined(texts.memories), texts.joined(texts.turns)
-    parsed = forget_query.parse(asked, forget_matching.names_of([*memories, *turns]))
+    parsed = forget_query.parse(asked, forget_matching.find_names([*memories, *turns]))
     return parsed, forget_matching.match(parsed, memories), forget_matching.match(parsed, turns)
 
 
@@ -274,7 +274,7 @@ def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> Fo
         reason = chosen.reasons[key]
         if isinstance(key, tuple):
             text = texts.memories[key]
-            left = forget_matching.remaining(text.text, places) if text.version and text.version_of is None else ""
+            left = forget_matching.cut_parts(text.text, places) if text.version and text.version_of is None else ""
             known = meant.get(text.id)
             if known is None or (known.remaining and not left):
                 meant[text.id] = ForgetTarget(text.id, text.text, reason, text.version, left)
@@ -318,7 +318,7 @@ async def _with_sources(session: Session, wanted: ForgetScope, plan: ForgetPlan)
     kept = await withdrawn.read_kept(session, workspace_id, list(turns), besides=ids)
     for memory_span in spans:
         turn = turns[memory_span.turn_id]
-        for start, end in withdrawal.without([memory_span.span], kept.get(memory_span.turn_id, [])):
+        for start, end in withdrawal.subtract([memory_span.span], kept.get(memory_span.turn_id, [])):
             where = (turn.id, turn.conversation_id, turn.turn_index, start, end)
             reason = f"memory {memory_span.memory_id} rests on it"
             if not any(one[0] == turn.id and one[1] <= start and end <= one[2] for one in said):

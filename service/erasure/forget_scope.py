@@ -78,7 +78,7 @@ async def _delete(session: Session, extent: Extent, ids: Sequence[UUID], res: Re
     for part in parts(ids):
         deleted += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
     if deleted:
-        await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_named(extent))
+        await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_to_columns(extent))
     return len(deleted)
 
 
@@ -191,6 +191,6 @@ def _extent(workspace_id: UUID, kept: Mapping[str, Any]) -> Extent:
     return Extent(Scope(workspace_id, *kept["scope"]), kept["channel"], datetime.fromisoformat(kept["upto"]))
 
 
-def _named(extent: Extent) -> dict[str, str | None]:
+def _to_columns(extent: Extent) -> dict[str, str | None]:
     scope = extent.scope
     return {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": extent.channel}

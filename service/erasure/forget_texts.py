@@ -40,7 +40,7 @@ class ForgetTexts:
     def by_assistant(self, key: Key) -> bool:
         """Whether an assistant said it."""
         if isinstance(key, tuple):
-            return forget_matching.speaker(self.memories[key].text) == ASSISTANT
+            return forget_matching.speaker_of(self.memories[key].text) == ASSISTANT
         return self.turns[key].role in ASSISTANT_ROLES
 
     def joined(self, keys: Iterable[Key]) -> list[ForgetText[Key]]:
@@ -85,7 +85,7 @@ async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> 
     hidden = await _hidden(
         session, wanted.scope.workspace_id, [one.id for one in turns.values() if one.shown is not None]
     )
-    parts: dict[Key, list[Part]] = {key: forget_matching.parts(memory.text) for key, memory in memories.items()}
+    parts: dict[Key, list[Part]] = {key: forget_matching.split_parts(memory.text) for key, memory in memories.items()}
     parts |= {key: _split_shown(turn, hidden.get(key, [])) for key, turn in turns.items()}
     return ForgetTexts(
         memories, turns, parts, {(turn.conversation_id, turn.turn_index): turn.id for turn in turns.values()}
@@ -102,7 +102,7 @@ def _split_shown(turn: SpokenText, hidden: Sequence[Span]) -> list[Part]:
     return [
         Part(left, right, turn.text[left:right])
         for start, end in sentences.split(turn.text)
-        for left, right in withdrawal.without([(start, end)], hidden)
+        for left, right in withdrawal.subtract([(start, end)], hidden)
     ]
 
 
@@ -151,13 +151,13 @@ def spread(chosen: ChosenParts, texts: ForgetTexts, named: ForgetQuery | None = 
         _chase_names(named, chosen, texts)
     while True:
         gone = [texts.parts[key][place] for key, places in chosen.parts.items() for place in places]
-        said = {forget_matching.plain(part.text) for part in gone if not part.is_context}
+        said = {forget_matching.normalise(part.text) for part in gone if not part.is_context}
         added = False
         for key, parts in texts.parts.items():
             found = {
                 place
                 for place, part in enumerate(parts)
-                for text in [forget_matching.plain(part.text)]
+                for text in [forget_matching.normalise(part.text)]
                 if (text in said if not part.is_context else any(len(each) >= BRIEF and each in text for each in said))
             }
             if texts.by_assistant(key):

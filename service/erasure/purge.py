@@ -22,7 +22,7 @@ from service.erasure.statements import purge
 from service.postgres.engine import Session
 from service.queue import queue, schedule
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, missing, store_answer, write_transaction
+from service.runtime.transactions import append_audit, memory_not_found, store_answer, write_transaction
 
 PROMISE = (
     "Unreachable from now on. Out of the data files once VACUUM has passed: {vacuum}. In the write-ahead log and in "
@@ -70,11 +70,11 @@ async def purge_memory(
     async with res.db.read(workspace_id) as session:
         owner = await purge.owner_of(session, workspace_id, memory_id)
     if owner is None:
-        raise missing()
+        raise memory_not_found()
     async with write_transaction(owner[0], res, request) as session:
         now = await purge.owner_of(session, workspace_id, memory_id)
         if now is None:
-            raise missing()
+            raise memory_not_found()
         if now[1] is not None:
             check_version(now[1], expected)
         conversations = await contexts.conversations_of(session, workspace_id, memory_id)

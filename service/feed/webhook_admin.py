@@ -96,7 +96,7 @@ async def list_deliveries(
         return await webhooks.deliveries(session, workspace_id, webhook_id, state=state, before=before, limit=limit)
 
 
-def missing() -> NotFound:
+def webhook_not_found() -> NotFound:
     return NotFound("There is no webhook with this id.", field="id")
 
 
@@ -112,7 +112,7 @@ def _check(given: Mapping[str, Any], res: Resources) -> dict[str, Any]:
 async def _get(session: Session, workspace_id: UUID, webhook_id: UUID) -> Webhook:
     webhook = await webhooks.get(session, workspace_id, webhook_id)
     if webhook is None:
-        raise missing()
+        raise webhook_not_found()
     return webhook
 
 

@@ -24,7 +24,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, store_answer
 
 
-def missing(field: str = "id") -> NotFound:
+def entity_not_found(field: str = "id") -> NotFound:
     return NotFound("There is no entity with this id." if field == "id" else f"{field}: no such entity.", field=field)
 
 
@@ -120,7 +120,7 @@ async def remove(
         versions = await entities.lock(session, workspace_id, [entity_id])
         stored = await entities.get(session, seen, entity_id)
         if entity_id not in versions or stored is None:
-            raise missing()
+            raise entity_not_found()
         if expected is not None and not expected.meets(versions[entity_id]):
             raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
         await entities.remove(session, workspace_id, [entity_id])
@@ -147,7 +147,7 @@ async def relate(
         ends = await entity_relations.lock_ends(session, workspace_id, [clean.source_id, clean.target_id])
         for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
             if end not in ends:
-                raise missing(field)
+                raise entity_not_found(field)
         users = {end.user_id for end in ends.values() if end.user_id is not None}
         if len(users) > 1:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
@@ -168,7 +168,7 @@ async def unrelate(
     async with plain_transaction(workspace_id, res, request) as session:
         ends = await entity_relations.lock_ends(session, workspace_id, [source_id, target_id])
         if source_id not in ends:
-            raise missing("source_id")
+            raise entity_not_found("source_id")
         removed = await entity_relations.remove(session, workspace_id, source_id, target_id, kind)
         if removed:
             scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
@@ -187,7 +187,7 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
     async with res.db.read(workspace_id) as session:
         known = await entities.get_many(session, everything, [absorbed, survivor])
     if survivor not in known:  # without its user there is no lock to wait for
-        raise missing("source_id" if absorbed not in known else "target_id")
+        raise entity_not_found("source_id" if absorbed not in known else "target_id")
     async with plain_transaction(workspace_id, res, request) as session:
         await merges.lock_merges(session, workspace_id, known[survivor].user_id)
         await merges.lock_memories(session, workspace_id, absorbed)
@@ -195,7 +195,7 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
         both = await entities.get_many(session, everything, [absorbed, survivor])
         for field, each in (("source_id", absorbed), ("target_id", survivor)):
             if each not in both:
-                raise missing(field)
+                raise entity_not_found(field)
         if both[absorbed].user_id != both[survivor].user_id:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
         await merges.merge(session, workspace_id, absorbed, survivor, now=res.clock())

@@ -12,7 +12,7 @@ from service.domain.errors import EmbeddingError, NotFound
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.lookup import find
-from service.graph.entity import missing
+from service.graph.entity import entity_not_found
 from service.graph.entity_scope import EdgeFilter, EdgePlace, EntityScope
 from service.graph.statements import entities, entity_relations, entity_walks
 from service.postgres import direct
@@ -84,7 +84,7 @@ async def read(seen: EntityScope, ids: Collection[UUID], res: Resources, *, fiel
     async with res.db.read(seen.workspace_id) as session:
         by_id = await entities.get_many(session, seen, ids)
     if set(ids) - by_id.keys():
-        raise missing(field)
+        raise entity_not_found(field)
     return by_id
 
 
@@ -146,7 +146,7 @@ async def graph(
     workspace_id = seen.workspace_id
     async with res.db.begin(workspace_id) as session:
         if set(starts) - (await entities.get_many(session, seen, starts)).keys():
-            raise missing("ids")
+            raise entity_not_found("ids")
         walk = await entity_walks.neighbourhood(session, workspace_id, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
         by_id, count = await direct.page_of_ids([entity.entity_id for entity in walk.reached], get_many)

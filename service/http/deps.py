@@ -125,10 +125,10 @@ async def caller(request: Request) -> Caller:
     query parameters and PiiRejected for a secret in X-Session-Id."""
     refuse_unknown_parameters(request)
     session_of(request)
-    return identified(request)
+    return identify(request)
 
 
-def identified(request: Request) -> Caller:
+def identify(request: Request) -> Caller:
     """The caller, as authenticated by the middleware."""
     known: Caller = request.state.caller
     return known
@@ -209,7 +209,7 @@ async def resources(request: Request) -> Resources:
     """The resources within the wall of the caller, with the settings of its workspace."""
     known: Resources | None = getattr(request.state, "resources", None)
     if known is None:
-        caller, base = identified(request), request.app.state.resources.latest()
+        caller, base = identify(request), request.app.state.resources.latest()
         position = replica_reads.position_of(request.scope)
         context = Context(caller.wall, deadline=request.state.deadline, position=position)
         known = request.state.resources = base.of_workspace(dict(caller.settings)).within(context)

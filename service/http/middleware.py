@@ -92,7 +92,7 @@ class RequestMiddleware:
         scope.setdefault("state", {})["request_id"] = _request_id(scope)
         answer = _Answer(scope, send, body_unread=may_be_long(scope))
         metrics.HTTP_RUNNING.inc()
-        with tracing.request(scope["method"], scope["headers"]) as span, _logged(scope):
+        with tracing.request(scope["method"], scope["headers"]) as span, _log_request(scope):
             try:
                 await self._enter(scope, receive, answer)
             except Exception as exc:  # the server would log its message, which may contain a user's text
@@ -216,7 +216,7 @@ def _request_id(scope: Scope) -> str:
 
 
 @contextmanager
-def _logged(scope: Scope) -> Iterator[None]:
+def _log_request(scope: Scope) -> Iterator[None]:
     """Binds request, key, workspace and trace to each log line within the block."""
     state = scope["state"]
     about = {"request_id": state["request_id"], "trace_id": tracing.trace_id(scope["headers"])}

@@ -100,13 +100,13 @@ def _check_filled(value: str) -> str:
     return value
 
 
-def _addressable(value: str) -> str:
+def _check_addressable(value: str) -> str:
     if value in (".", ".."):
         raise ValueError("must not be . or .., which HTTP clients resolve as path segments")
     return value
 
 
-def _indexable(value: str) -> str:
+def _check_indexable(value: str) -> str:
     if len(value.encode()) > sizes.MAX_NAME_BYTES:
         raise ValueError(f"must not be longer than {sizes.MAX_NAME_BYTES} bytes in UTF-8")
     return value
@@ -150,8 +150,8 @@ Name = Annotated[
     str,
     Field(min_length=1, max_length=sizes.MAX_NAME, json_schema_extra=VISIBLE),
     AfterValidator(_check_filled),
-    AfterValidator(_addressable),
-    AfterValidator(_indexable),
+    AfterValidator(_check_addressable),
+    AfterValidator(_check_indexable),
     Secretless,
 ]
 Title = Annotated[

@@ -1,6 +1,6 @@
 """Idempotent writes: done once per Idempotency-Key, however often they are sent.
 
-A write route reads from top to bottom: parse, verb, answer. `WriteOf` answers a repetition before any work is done;
+A write route reads from top to bottom: parse, verb, answer. `KeyedWrite` answers a repetition before any work is done;
 two requests at the same time meet in the database, where the key is the first insert of the write transaction and the
 answer is stored with the data (docs/decisions/007-idempotency.md). Either way `Replay` is raised, and `answer_replay`
 sends the first answer again.
@@ -22,7 +22,7 @@ from pydantic import AfterValidator, BaseModel
 from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput
 from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
-from service.http.deps import header_text, identified, resources, session_of
+from service.http.deps import header_text, identify, resources, session_of
 from service.http.replica_reads import position_of
 from service.http.schemas import DeletedCountResponse, Secretless
 from service.runtime.transactions import refuse_repeated
@@ -43,31 +43,31 @@ KeyHeader = Annotated[
 
 
 async def _read_context(request: Request) -> WriteContext:
-    caller = identified(request)
+    caller = identify(request)
     may_share = caller.may(Right.SHARE)
     return WriteContext(request.state.request_id, caller.key_id, session_id=session_of(request), may_share=may_share)
 
 
-UnkeyedOf = Annotated[WriteContext, Depends(_read_context)]
+UnkeyedWrite = Annotated[WriteContext, Depends(_read_context)]
 """For a write whose answer is not kept, because it holds a secret or because repeating it does no harm."""
 
 
 async def _add_key(
     request: Request, unkeyed: Annotated[WriteContext, Depends(_read_context)], given: KeyHeader = None
 ) -> WriteContext:
-    return unkeyed if given is None else replace(unkeyed, idempotency=await _key(request, given, identified(request)))
+    return unkeyed if given is None else replace(unkeyed, idempotency=await _key(request, given, identify(request)))
 
 
 async def _refuse_repeated(request: Request, context: Annotated[WriteContext, Depends(_add_key)]) -> WriteContext:
-    caller, res = identified(request), await resources(request)
+    caller, res = identify(request), await resources(request)
     await refuse_repeated(context, caller.workspace_id, res)
     return context
 
 
-WriteOf = Annotated[WriteContext, Depends(_refuse_repeated)]
+KeyedWrite = Annotated[WriteContext, Depends(_refuse_repeated)]
 """For a route that is one write. It comes after the caller's rights in the signature: they are checked first."""
 
-BatchOf = Annotated[WriteContext, Depends(_add_key)]
+BatchWrite = Annotated[WriteContext, Depends(_add_key)]
 """For a batch: each of its items is a write with a key of its own, see `of_item`."""
 
 

@@ -57,11 +57,11 @@ async def progress(workspace_id: UUID, operation_id: UUID, res: Resources) -> Op
     async with res.db.read(workspace_id) as session:
         operation = await operations.get(session, workspace_id, operation_id)
     if operation is None:
-        raise missing()
+        raise operation_not_found()
     return operation
 
 
-def missing() -> NotFound:
+def operation_not_found() -> NotFound:
     return NotFound("There is no operation with this id.", field="id")
 
 

@@ -129,7 +129,7 @@ async def cancel(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext
     return job
 
 
-def missing() -> NotFound:
+def job_not_found() -> NotFound:
     return NotFound("There is no job with this id.", field="id")
 
 
@@ -150,7 +150,7 @@ async def _steer(
         changed = await act(session, of.workspace_id, job_id)
         job = await overview.get(session, of.workspace_id, job_id)
         if job is None:
-            raise missing()
+            raise job_not_found()
         if changed:
             await _audit(session, operation, [job_id], of, res, request)
     return changed, job

@@ -37,13 +37,13 @@ class ContextTurn:
     speaker: str | None = None
 
 
-def lexical(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
+def lexical_text(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
     """Returns the text of `context_terms` and `context_bm25`; `before`: the turns before it, oldest first."""
     near = [end_of(context_turn.text) for context_turn in _nearest(before)]
     return CleanText("\n".join([*near, turn.text]))
 
 
-def embedded(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
+def embedded_text(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
     """Returns the text of the vector of kind context: what the turn just before asks, then the turn itself.
 
     The speaker's name makes "I" somebody. More of the turn before blurs the vector, and so do more turns; the turn

@@ -154,13 +154,13 @@ def _turn(text: str) -> str | None:
     if (match := _DEFINED.match(text)) and not (inverted and _VERBAL.match(inverted["rest"])):
         return f"{match['what']} {match['be'].casefold()}"
     if match := inverted:
-        return f"{match['subject']} {_spoken(match['aux'])} {match['rest']}"
+        return f"{match['subject']} {_say_auxiliary(match['aux'])} {match['rest']}"
     if match := _WHICH.match(text):
-        return f"{match['subject']} {_spoken(match['aux'])} {match['rest'] or ''} {match['thing']}"
+        return f"{match['subject']} {_say_auxiliary(match['aux'])} {match['rest'] or ''} {match['thing']}"
     if match := _SUBJECT.match(text):
         return match["rest"] if _PRONOUN.match(match["rest"]) else f"somebody {match['rest']}"
     return None
 
 
-def _spoken(auxiliary: str) -> str:
+def _say_auxiliary(auxiliary: str) -> str:
     return "" if auxiliary.casefold() in _SILENT else auxiliary.casefold()

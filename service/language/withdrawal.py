@@ -16,7 +16,7 @@ _WORD: Final = re.compile(r"\w+")
 _SPEAKER: Final = re.compile(r"^[^:\n]{1,60}: ")
 
 
-def located(quote: str, text: str) -> Span:
+def locate(quote: str, text: str) -> Span:
     """The span of a quote in a text, with or without the speaker in front of it, in any case; the whole text if it is
     not found."""
     for part in (quote, _SPEAKER.sub("", quote)):
@@ -32,7 +32,7 @@ def still_said(old: str, new: str) -> bool:
     return not before or f" {before} " in f" {after} "
 
 
-def without(spans: Iterable[Span], kept: Iterable[Span]) -> list[Span]:
+def subtract(spans: Iterable[Span], kept: Iterable[Span]) -> list[Span]:
     """The union of `spans` less the union of `kept`, in order."""
     left: list[Span] = []
     holes, at = _unite(kept), 0

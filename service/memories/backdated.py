@@ -58,7 +58,7 @@ async def keep(
 ) -> UUID:
     """Keeps the draft as an earlier version of `target`; returns the id of the version, which may be an existing one.
     `previous`: another memory, which is valid until the draft begins. Raises Gone."""
-    line = await versions.line(session, draft.scope.workspace_id, target)
+    line = await versions.read_line(session, draft.scope.workspace_id, target)
     ids = {target, *(version.id for version in line), *([previous.id] if previous else [])}
     if await history.lock(session, draft.scope.workspace_id, ids) != ids:
         raise write.Gone("A memory that it is about is gone.")
@@ -134,7 +134,7 @@ async def _set(edit: BackdatedEdit, version: Version, values: Mapping[str, Any])
         raise write.Gone("A version of the memory is gone.")
     await updates.set_columns(edit.session, workspace_id, version.id, values, now=res.clock())
     text, why, ruling_id = version.text, edit.evidence, edit.ruling_id
-    await write.record(edit.session, edit.scope, version.id, text, text, was, evidence=why, ruling_id=ruling_id)
+    await write.append_change(edit.session, edit.scope, version.id, text, text, was, evidence=why, ruling_id=ruling_id)
 
 
 async def _add(edit: BackdatedEdit, draft: Draft, position: Place, target: UUID) -> UUID:
@@ -185,6 +185,6 @@ async def _end(edit: BackdatedEdit, memory_id: UUID, at: datetime, by: UUID) -> 
     """Ends another memory, which was valid until the statement began."""
     session, scope, evidence, res = edit.session, edit.scope, edit.evidence, edit.res
     if res.settings.memories.contradiction_policy == "supersede":
-        await write.supersede(session, scope, memory_id, by, evidence, res, at=at, ruling_id=edit.ruling_id)
+        await write.end_validity(session, scope, memory_id, by, evidence, res, at=at, ruling_id=edit.ruling_id)
     else:
         await write.retire(session, scope, memory_id, evidence, res, at=at, ruling_id=edit.ruling_id)

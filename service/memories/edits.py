@@ -78,7 +78,7 @@ async def carry_out(
     nothing was written since the neighbours were read under the lock. A row that is merely added joins the `batch`; any
     other edit reads, so the batch is written first.
     """
-    decision = _decided(draft)
+    decision = _decision_of(draft)
     policy = policy_of(draft, decision.edits, res.settings) if turn else "in_place"
     several = len(decision.edits) > 1 or policy == "supersede"
     only_edit = first and not several
@@ -99,7 +99,7 @@ async def carry_out(
     return outcomes if turn else outcomes[:1]
 
 
-def _decided(draft: Draft) -> Decision:
+def _decision_of(draft: Draft) -> Decision:
     assert draft.decision is not None, "nothing was decided about it"
     return draft.decision
 
@@ -109,10 +109,10 @@ async def _by_policy(policy: Policy, context: EditContext, draft: Draft, edits: 
         return await prefer_old(context, draft, edits)
     ready = [(edit, replace(draft, merged=edit.merged)) for edit in edits]
     if policy == "flag_review":
-        return await flag(context, ready)
+        return await store_flagged(context, ready)
     if policy == "supersede":
-        return await supersede(context, ready)
-    return [await in_place(context, merged, edit) for edit, merged in ready]
+        return await store_and_supersede(context, ready)
+    return [await change_in_place(context, merged, edit) for edit, merged in ready]
 
 
 def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
@@ -128,7 +128,7 @@ def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy
     return wanted
 
 
-async def in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
+async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Carries out one edit on the memory it is about: an update keeps the id, a delete archives. An update without a
     known memory does nothing."""
     session, res, target = context.session, context.res, edit.target
@@ -166,11 +166,11 @@ async def _keep(context: EditContext, draft: Draft, edit: Edit, target: Neighbou
     if edit.renewed:
         await versions.note_repetition(session, workspace_id, target.id, draft.timestamp)
     if context.turn is None and kept_as is None:
-        draft = _with_unused_fields(draft, target.id)
+        draft = _warn_of_unused_fields(draft, target.id)
     return replace(_outcome(context, draft, Action.NONE, edit, text=target.text), kept_as=kept_as)
 
 
-def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
+def _warn_of_unused_fields(draft: Draft, target: UUID) -> Draft:
     """The draft of a duplicate, with a warning about the fields that the existing memory does not take over."""
     sent = (
         ("id", draft.given.id not in (None, target)),
@@ -187,7 +187,7 @@ def _with_unused_fields(draft: Draft, target: UUID) -> Draft:
     return replace(draft, warnings=(*draft.warnings, warning))
 
 
-async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
+async def store_and_supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
     """Stores the text as a new memory. The memories that it contradicts stay, end now, and are linked to it."""
     outcomes, retired = [], []
     for edit, draft in ready:
@@ -196,7 +196,7 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
         if edit.action is Action.DELETE:
             continue
         if edit.action is Action.NONE:
-            outcomes.append(await in_place(context, draft, edit))
+            outcomes.append(await change_in_place(context, draft, edit))
             continue
         new = draft
         if draft.given.t_valid is None and any(each.start and draft.start > each.start for each, _ in retired):
@@ -210,7 +210,7 @@ async def supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome
             continue
         session, res, ruling_id = context.session, context.res, context.ruling_id
         at, why = draft.start, draft.evidence
-        await write.supersede(session, draft.scope, target.id, by, why, res, at=at, ruling_id=ruling_id)
+        await write.end_validity(session, draft.scope, target.id, by, why, res, at=at, ruling_id=ruling_id)
         outcomes.append(
             _outcome(context, draft, Action.DELETE, Edit(Action.DELETE, target), text=None, old=target.text)
         )
@@ -232,24 +232,24 @@ async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) 
     return outcomes
 
 
-async def flag(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
+async def store_flagged(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
     """Stores the contradicting text hidden until a person accepts it; the memory it contradicts stays as it is."""
     retired = [edit.target.id for edit, _ in ready if edit.action is Action.DELETE and edit.target]
     outcomes = []
     for edit, draft in ready:
         if edit.action is Action.NONE:
-            outcomes.append(await in_place(context, draft, edit))
+            outcomes.append(await change_in_place(context, draft, edit))
         if edit.action not in (Action.ADD, Action.UPDATE):
             continue
         contradicts, retired = [*([edit.target.id] if edit.target else []), *retired], []
         if contradicts:
-            outcomes.append(await _flag(context, draft, edit, contradicts))
+            outcomes.append(await _store_flagged(context, draft, edit, contradicts))
         else:
-            outcomes.append(await in_place(context, draft, edit))
+            outcomes.append(await change_in_place(context, draft, edit))
     return outcomes
 
 
-async def _flag(context: EditContext, draft: Draft, edit: Edit, contradicts: Sequence[UUID]) -> Outcome:
+async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contradicts: Sequence[UUID]) -> Outcome:
     new = replace(draft, warnings=(*draft.warnings, FLAGGED))
     pending = await reviews.find_flagged(context.session, draft.scope, draft.final_hash)
     if pending is not None:
@@ -274,7 +274,7 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
         return None
     await write.keep_evidence(context.session, draft.scope, equal.id, draft.evidence)
     if context.turn is None:
-        draft = _with_unused_fields(draft, equal.id)
+        draft = _warn_of_unused_fields(draft, equal.id)
     return _outcome(context, draft, Action.NONE, Edit(Action.NONE, equal), text=equal.text)
 
 

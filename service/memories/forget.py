@@ -19,7 +19,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import (
     append_audit,
     check_share_of,
-    missing,
+    memory_not_found,
     plain_transaction,
     store_answer,
     write_transaction,
@@ -58,7 +58,7 @@ async def forget(
 async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> ForgottenMemory:
     async with plain_transaction(workspace_id, res, request) as session:
         if not await deletion.find_deleted(session, workspace_id, [memory_id]):
-            raise missing()
+            raise memory_not_found()
         forgotten = ForgottenMemory(memory_id, already_deleted=True)
         await store_answer(session, workspace_id, forgotten, request)
     return forgotten

@@ -31,7 +31,7 @@ from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import Promotion
-from service.runtime.transactions import append_audit, missing, store_answer, write_transaction
+from service.runtime.transactions import append_audit, memory_not_found, store_answer, write_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,7 +56,7 @@ async def promote(
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
-        raise missing()
+        raise memory_not_found()
     if memory.scope.channel == GLOBAL_CHANNEL:
         raise Conflict("The memory is already in _global.", field="id")
     async with write_transaction(memory.scope, res, request) as session:
@@ -71,7 +71,7 @@ async def promote(
 async def promote_if_worthy(
     workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
 ) -> PromotedMemory | None:
-    """Promotes a memory if it still meets all conditions of the scheduled job (promotable.worthy), and returns the
+    """Promotes a memory if it still meets all conditions of the scheduled job (promotable.list_worthy), and returns the
     copy; else None."""
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
@@ -80,7 +80,7 @@ async def promote_if_worthy(
     async with write_transaction(memory.scope, res, request) as session:
         await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
         rules = res.settings.jobs.promoting
-        if not await promotable.worthy(session, workspace_id, rules, now=res.clock(), batch=1, only=memory_id):
+        if not await promotable.list_worthy(session, workspace_id, rules, now=res.clock(), batch=1, only=memory_id):
             return None
         original = await memories.get(session, workspace_id, memory_id)
         assert original is not None, "it is locked"
@@ -108,7 +108,7 @@ async def _lock(session: Session, workspace_id: UUID, memory_id: UUID, res: Reso
     ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
     original = await memories.get(session, workspace_id, memory_id)
     if not ends or original is None:
-        raise missing()
+        raise memory_not_found()
     return original
 
 

@@ -37,7 +37,7 @@ from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
 from service.runtime.resources import Resources
-from service.runtime.transactions import missing
+from service.runtime.transactions import memory_not_found
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ async def get(
     async with res.db.read(workspace_id, generic_plans=True) if by_key else res.db.snapshot(workspace_id) as session:
         memory = await recorded.get(session, workspace_id, memory_id, valid_at=valid_at, as_of=as_of, now=res.clock())
     if memory is None:
-        raise missing()
+        raise memory_not_found()
     return memory
 
 
@@ -240,7 +240,7 @@ async def relations(
 async def _alive(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
     memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
-        raise missing()
+        raise memory_not_found()
     return memory
 
 
@@ -256,7 +256,7 @@ async def changes(
         entries = await history.of_memory(session, workspace_id, memory_id, skip=skip[0], limit=limit)
         if not entries:
             await _refuse_unknown(session, workspace_id, memory_id)
-        line = (await versions.line(session, workspace_id, memory_id, texts=False))[skip[1] :][:limit]
+        line = (await versions.read_line(session, workspace_id, memory_id, texts=False))[skip[1] :][:limit]
         said, _ = await memories.get_items(session, workspace_id, [version.id for version in line], "lean")
     return entries, [replace(version, text=said[version.id].text) for version in line if version.id in said]
 
@@ -298,4 +298,4 @@ async def origin(
 
 async def _refuse_unknown(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
     if await history.last(session, workspace_id, memory_id) is None:
-        raise missing()
+        raise memory_not_found()

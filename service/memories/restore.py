@@ -20,7 +20,7 @@ from service.postgres.engine import Session
 from service.postgres.tables import MEMORY_STAT
 from service.queue import queue
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, missing, store_answer, write_transaction
+from service.runtime.transactions import append_audit, memory_not_found, store_answer, write_transaction
 
 
 async def find(session: Session, workspace_id: UUID, memory_id: UUID) -> Memory | DeletedMemory | None:
@@ -36,7 +36,7 @@ async def archive(
     async with res.db.read(workspace_id) as session:
         known = await memories.get(session, workspace_id, memory_id)
     if known is None:
-        raise missing()
+        raise memory_not_found()
     async with write_transaction(known.scope, res, request) as session:
         memory = await _alive(session, workspace_id, memory_id, res)
         check_version(memory.version, expected)
@@ -55,7 +55,7 @@ async def restore(
     async with res.db.read(workspace_id) as session:
         known = await find(session, workspace_id, memory_id)
     if known is None:
-        raise missing()
+        raise memory_not_found()
     async with write_transaction(known.scope, res, request) as session:
         deleted = await undo.find_deleted(session, workspace_id, memory_id)
         for each in deleted:
@@ -100,7 +100,7 @@ async def _activate(session: Session, archived: Memory, res: Resources) -> None:
     # as fresh as a new one; else the next forgetting run would archive it again
     fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
     await updates.set_stat(session, workspace_id, memory_id, fresh)
-    await write.record(session, archived.scope, memory_id, archived.text, archived.text, was)
+    await write.append_change(session, archived.scope, memory_id, archived.text, archived.text, was)
     await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
 
 
@@ -109,6 +109,6 @@ async def _alive(session: Session, workspace_id: UUID, memory_id: UUID, res: Res
     await history.lock(session, workspace_id, [memory_id])
     memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
-        raise missing()
+        raise memory_not_found()
     refuse_past(memory)
     return memory

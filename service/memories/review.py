@@ -80,17 +80,17 @@ async def resolve(
         review = await reviews.get(session, workspace_id, review_id)
         waiting = await memories.get(session, workspace_id, review.memory_id) if review else None
         if review is None:
-            raise missing()
+            raise review_not_found()
         if review.state == wanted:
             return (await with_memories(session, workspace_id, [review]))[0]
     if review.state != "pending":
         raise Conflict(f"This review was already {review.state}.", field="id")
     if waiting is None:
-        raise missing()
+        raise review_not_found()
     async with write_transaction(waiting.scope, res, request) as session:
         now = await reviews.get(session, workspace_id, review_id, lock=True)
         if now is None:
-            raise missing()
+            raise review_not_found()
         if now.state not in ("pending", wanted):
             raise Conflict(f"This review was already {now.state}.", field="id")
         if now.state == "pending":
@@ -102,7 +102,7 @@ async def resolve(
     return answer
 
 
-def missing() -> NotFound:
+def review_not_found() -> NotFound:
     return NotFound("There is no review with this id.", field="id")
 
 
@@ -130,4 +130,4 @@ async def _accept(session: Session, waiting: Memory, review: Review, res: Resour
     assert was is not None, "it is locked"
     await memories.release_expired(session, workspace_id, [waiting.hash], now=now)
     await updates.set_columns(session, workspace_id, waiting.id, {"archived": False, "review_status": None}, now=now)
-    await write.record(session, scope, waiting.id, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    await write.append_change(session, scope, waiting.id, text, text, was, evidence=evidence, ruling_id=ruling_id)

@@ -27,7 +27,7 @@ from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check_share, missing, store_answer, write_transaction
+from service.runtime.transactions import append_audit, check_share, memory_not_found, store_answer, write_transaction
 
 
 async def revise(
@@ -44,7 +44,7 @@ async def revise(
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
-        raise missing()
+        raise memory_not_found()
     check_share(memory.scope, request)  # before anything is embedded
     refuse_past(memory)
     draft = await _prepare(memory, revision, res)
@@ -52,14 +52,14 @@ async def revise(
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
         old = await memories.get(session, workspace_id, memory_id, alive_at=res.clock()) if was else None
         if was is None or old is None:
-            raise missing()
+            raise memory_not_found()
         check_version(old.version, expected)
         values = changes(old, revision, draft)
         revised = old
         if values or "last_accessed" in revision.moments:
             await _write(session, old, revision, draft, values, res)
             text = values.get("content", old.text)
-            entry = await write.record(session, old.scope, memory_id, old.text, text, was)
+            entry = await write.append_change(session, old.scope, memory_id, old.text, text, was)
             await write.withdraw_text(session, old, text, entry)
             await append_audit(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
             revised = await memories.get(session, workspace_id, memory_id) or old

@@ -47,13 +47,13 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
         decision = await decisions.get(session, workspace_id, decision_id)
         together = await decisions.of_ruling(session, workspace_id, decision) if decision else []
     if decision is None:
-        raise missing()
+        raise decision_not_found()
     scopes = {decision.scope, *(stored_decision.scope for stored_decision in together)}
     async with scopes_transaction(workspace_id, scopes, res, request, owner=decision.scope) as session:
         await undo.lock(session, workspace_id, decision_id, decision.ruling_id)
         group = await decisions.of_ruling(session, workspace_id, decision)
         if not group:
-            raise missing()  # purged in the meantime
+            raise decision_not_found()  # purged in the meantime
         ours = [
             stored_decision
             for stored_decision in group
@@ -71,7 +71,7 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
     return answer
 
 
-def missing() -> NotFound:
+def decision_not_found() -> NotFound:
     return NotFound("There is no decision with this id.", field="id")
 
 

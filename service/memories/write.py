@@ -124,7 +124,9 @@ async def update(
     fades_from = {"base_confidence": new.fact_confidence, "confidence": None, "confirmed_at": new.draft.timestamp}
     await updates.set_stat(session, workspace_id, target, fades_from)
     text, why = new.text, new.draft.evidence
-    await record(session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id)
+    await append_change(
+        session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id
+    )
     await withdraw_text(session, old, new.text, change_id)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, workspace_id, jobs_of(new, target))
@@ -148,7 +150,7 @@ async def strike(
         await keep_past(session, workspace_id, target, change_id, at, res)
     await updates.set_columns(session, workspace_id, target, updates.text_columns(struck.text), now=res.clock())
     await updates.replace_vector(session, scope, target, None, kind="text", generation=res.generation)
-    await record(session, scope, target, old.text, struck.text, was, evidence=evidence, entry=change_id)
+    await append_change(session, scope, target, old.text, struck.text, was, evidence=evidence, entry=change_id)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, workspace_id, follow_up(target, embed=True))
     return True
@@ -187,7 +189,7 @@ async def prolong(session: Session, scope: Scope, target: UUID, until: datetime 
     was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     if was is not None:
         await updates.set_columns(session, workspace_id, target, {"expires_at": until}, now=res.clock())
-        await record(session, scope, target, was.before["content"], was.before["content"], was)
+        await append_change(session, scope, target, was.before["content"], was.before["content"], was)
 
 
 async def retire(
@@ -208,7 +210,7 @@ async def retire(
     await keep_past(session, scope.workspace_id, target, change_id, at, res)
     await updates.archive(session, scope.workspace_id, target, now=res.clock())
     text, why, deleted = str(was.before["content"]), evidence, Action.DELETE
-    await record(
+    await append_change(
         session, scope, target, text, None, was, action=deleted, evidence=why, ruling_id=ruling_id, entry=change_id
     )
     await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", change_id))
@@ -229,11 +231,11 @@ async def archive(
         return False
     await updates.archive(session, scope.workspace_id, target, now=res.clock())
     text = str(was.before["content"])
-    await record(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    await append_change(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
     return True
 
 
-async def supersede(
+async def end_validity(
     session: Session,
     scope: Scope,
     target: UUID,
@@ -252,7 +254,7 @@ async def supersede(
     was = await _snapshot(session, scope.workspace_id, target, res)
     now, text = res.clock(), str(was.before["content"])
     await updates.end_validity(session, scope.workspace_id, target, at=at, now=now)
-    entry = await record(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    entry = await append_change(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
     await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", entry, by))
     await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
 
@@ -288,7 +290,7 @@ async def keep_evidence(session: Session, scope: Scope, memory_id: UUID | None, 
         await decisions.append(session, scope.workspace_id, [unchanged])
 
 
-async def record(
+async def append_change(
     session: Session,
     scope: Scope,
     memory_id: UUID,

@@ -45,7 +45,7 @@ class DriverRow(Protocol):
 async def fetch(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Any]:
     """All rows, each a DriverRow; none for a statement that returns nothing."""
     records = await _records(session, statement, values)
-    return list(map(_named(tuple(records[0].keys())), records)) if records else []
+    return list(map(_name_columns(tuple(records[0].keys())), records)) if records else []
 
 
 async def columns(session: Session, statement: TextClause, values: Mapping[str, Any]) -> dict[str, tuple[Any, ...]]:
@@ -110,7 +110,7 @@ async def fetch_many(session: Session, statement: TextClause, values: Sequence[M
     arguments = [_prepare(session, statement, value)[1] for value in values]
     sql, _ = compile_statement(statement, session.dialect)
     records = await (await driver(session)).fetchmany(sql, arguments)
-    return list(map(_named(tuple(records[0].keys())), records)) if records else []
+    return list(map(_name_columns(tuple(records[0].keys())), records)) if records else []
 
 
 JOINED_ROWS = 2
@@ -194,7 +194,7 @@ async def _records(session: Session, statement: TextClause, values: Mapping[str,
 
 
 @lru_cache(maxsize=512)
-def _named(names: tuple[str, ...]) -> Callable[[Any], DriverRow]:
+def _name_columns(names: tuple[str, ...]) -> Callable[[Any], DriverRow]:
     """Makes a DriverRow of the driver's record: looking a column up by its name in that costs five times as much."""
     kind: Any = namedtuple  # for mypy, which wants the names written out
     make: Callable[[Any], DriverRow] = kind("Row", names, rename=True)._make

@@ -75,7 +75,7 @@ async def examine(url: str, *, examples: int) -> list[CheckResult]:
     """What each check found, with at most `examples` rows of each. `url`: of a login that may become the owner of the
     schema, on a primary or a standby. Raises StoreUnavailable for another login or no database, SchemaMismatch for a
     schema of another version."""
-    with rights.usable(url):
+    with rights.require_usable(url):
         connection = await asyncpg.connect(postgres_url.libpq(url), server_settings=SESSION_SETTINGS)
     try:
         await _become_owner(connection)

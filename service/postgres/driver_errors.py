@@ -70,7 +70,7 @@ def translated_errors(session: AsyncConnection | None = None, *, walled: bool = 
         raise ours from error
 
 
-def violated(error: asyncpg.PostgresError) -> str:
+def violated_constraint(error: asyncpg.PostgresError) -> str:
     """The name of the constraint, to which Citus adds the number of the shard."""
     return re.sub(r"_\d{6,}$", "", error.constraint_name or "")
 
@@ -80,8 +80,8 @@ def translate(error: Exception, session: AsyncConnection | None = None, *, walle
     if isinstance(error, sqlalchemy.exc.TimeoutError):
         return unavailable("pool_busy")
     cause = _cause(error)
-    if isinstance(cause, asyncpg.UniqueViolationError) and violated(cause) in CLASHES:
-        return CLASHES[violated(cause)]()
+    if isinstance(cause, asyncpg.UniqueViolationError) and violated_constraint(cause) in CLASHES:
+        return CLASHES[violated_constraint(cause)]()
     if isinstance(cause, asyncpg.InsufficientPrivilegeError) and walled:
         return Forbidden("This is outside the part of the workspace that this key can access.")
     state = getattr(cause, "sqlstate", None) or ""

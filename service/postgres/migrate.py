@@ -89,7 +89,7 @@ async def run_as_owner(url: str, work: Callable[[Connection], None]) -> None:
     """Does the work as the owner of the schema, alone, and commits."""
     engine = create_async_engine(url, poolclass=NullPool)
     try:
-        with rights.usable(url):
+        with rights.require_usable(url):
             async with engine.connect() as connection:
                 await connection.run_sync(_become_owner)
                 await connection.run_sync(work)

@@ -148,7 +148,7 @@ async def find_access(url: str, *, wanted_role: str, pooled: bool) -> Access:
     arguments = {"timeout": 10} | (connect_arguments(access) if pooled else {})
     engine = create_async_engine(url, connect_args=arguments, poolclass=NullPool)
     try:
-        with translated_errors(), usable(url):
+        with translated_errors(), require_usable(url):
             async with engine.connect() as session:
                 await _check(session, wanted_role)
                 return replace(access, citus=bool(await session.scalar(IS_CITUS)))
@@ -210,7 +210,7 @@ REFUSALS = (
 
 
 @contextmanager
-def usable(url: str) -> Iterator[None]:
+def require_usable(url: str) -> Iterator[None]:
     """Within the block a database that is away or refuses the login is a StoreUnavailable that names the URL without
     its password."""
     try:

@@ -60,7 +60,7 @@ class Condition:
     @property
     def each(self) -> tuple[Condition, ...]:
         """The parts as conditions; itself where it has none."""
-        return tuple(Condition(part, _used(part, self.values)) for part in self.parts) or (self,)
+        return tuple(Condition(part, _keep_used(part, self.values)) for part in self.parts) or (self,)
 
     def source(self, table: str, top: str = "") -> str:
         """The text after FROM for the rows that meet it; further conditions may follow with AND. `table`: its name and
@@ -78,7 +78,7 @@ class Condition:
         return type_parameters(text(self.sql)).bindparams(**self.values)
 
 
-def _used(sql: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
+def _keep_used(sql: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in values.items() if f":{name}" in sql}
 
 

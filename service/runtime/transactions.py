@@ -141,7 +141,7 @@ async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUI
         check_share(Scope(workspace_id), request)
 
 
-def missing() -> NotFound:
+def memory_not_found() -> NotFound:
     return NotFound("There is no memory with this id.", field="id")
 
 
@@ -150,4 +150,4 @@ def parse_id(text: str) -> UUID:
     try:
         return UUID(text)
     except ValueError:
-        raise missing() from None
+        raise memory_not_found() from None

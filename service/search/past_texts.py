@@ -83,7 +83,7 @@ async def read(session: Session, scope: RecordedScope, plan: SearchPlan, res: Re
     """The memories of that time that meet the conditions."""
     vector = HalfVector(plan.vector) if plan.vector is not None else None
     limit = MAX_TEXTS + 1
-    rows = await recorded.texts(session, scope, vector, plan.tags, generation=res.generation, limit=limit)
+    rows = await recorded.list_texts(session, scope, vector, plan.tags, generation=res.generation, limit=limit)
     kept = rows[:MAX_TEXTS]
     weights = await res.rules.run(_weights, [CleanText(row.content) for row in kept])
     return PastTexts(kept, weights, is_cut=len(rows) > len(kept))

@@ -131,14 +131,14 @@ async def mint(
     return token, expires_at
 
 
-def missing() -> NotFound:
+def key_not_found() -> NotFound:
     return NotFound("There is no key with this id.", field="id")
 
 
 async def _get(session: Session, caller: Caller, key_id: UUID) -> KeyInfo:
     key = await keys.get(session, caller.workspace_id, key_id)
     if key is None:
-        raise missing()
+        raise key_not_found()
     return key
 
 

@@ -77,11 +77,11 @@ def _find_list(value: object) -> list[Any] | None:
 
 def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None:
     if isinstance(value, str):
-        return Fact(CleanText(value.strip()), CERTAINTY["implied"]) if _usable(value) else None
+        return Fact(CleanText(value.strip()), CERTAINTY["implied"]) if _is_usable(value) else None
     if not isinstance(value, dict):
         return None
     text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), "")
-    if not _usable(text):
+    if not _is_usable(text):
         return None
     label, level, place = (
         str(value.get("certainty")).lower(),
@@ -133,7 +133,7 @@ def _moment(value: Any, zone: ZoneInfo) -> datetime | None:
         return None
 
 
-def _usable(text: str) -> bool:
+def _is_usable(text: str) -> bool:
     return len(text.strip()) <= MAX_FACT_CHARS and any(char.isalnum() for char in text)
 
 

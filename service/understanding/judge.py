@@ -99,7 +99,7 @@ def contradicts(statement: Statement, memory: Neighbour) -> bool:
 
 def is_later(memory: Neighbour, statement: Statement) -> bool:
     """Whether the memory was said, or began to hold, after the statement; False where that is not known."""
-    return _dated(statement, memory) and _last_known(memory) > _began(statement)
+    return _is_dated(statement, memory) and _last_known(memory) > _began(statement)
 
 
 def _relate(statement: Statement, memory: Neighbour) -> Related | None:
@@ -110,7 +110,7 @@ def _relate(statement: Statement, memory: Neighbour) -> Related | None:
     return Related(memory, link, later) if link is not None else None
 
 
-def _dated(statement: Statement, memory: Neighbour) -> bool:
+def _is_dated(statement: Statement, memory: Neighbour) -> bool:
     return (statement.t_valid or statement.said_at) is not None and (memory.t_valid or memory.timestamp) is not None
 
 
@@ -132,7 +132,7 @@ def _holds_from(memory: Neighbour) -> datetime:
 def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit, ...], list[Reason]]:
     same = next((each for each in related if each.link.kind is LinkKind.SAME), None)
     if same is not None:
-        renewed = not same.later and _dated(statement, same.memory) and _began(statement) > _holds_from(same.memory)
+        renewed = not same.later and _is_dated(statement, same.memory) and _began(statement) > _holds_from(same.memory)
         ended = _find_ended(statement, [each for each in related if each is not same])
         return (Edit(Action.NONE, same.memory, renewed=renewed), *_archive(ended)), [same.link.reason]
     ends = [each for each in related if each.link.kind is LinkKind.ENDS and each.link.text is None]

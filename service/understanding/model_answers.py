@@ -35,7 +35,7 @@ def check(
     operations = tuple(edit for edit in read if edit is not None)
     if not operations:
         return _reject(statement, shown, evidence, "it names no memory that was shown")
-    if not all(_grounded(edit, fact) for edit in operations):
+    if not all(_is_grounded(edit, fact) for edit in operations):
         return _reject(statement, shown, evidence, "it writes what neither the fact nor the memory says")
     if any(_overwrites(edit, fact) for edit in operations):
         return _reject(statement, shown, evidence, "it puts the fact in the place of a memory about something else")
@@ -77,7 +77,7 @@ def _in_time(edits: tuple[Edit, ...], statement: Statement) -> tuple[Edit, ...]:
     return edits if later is None else (Edit(Action.NONE, later, earlier=True),)
 
 
-def _grounded(operation: Edit, fact: CleanText) -> bool:
+def _is_grounded(operation: Edit, fact: CleanText) -> bool:
     """Whether a written text says what the fact and the memory that it replaces say, and nothing else."""
     text, target = operation.text, operation.target
     return text is None or text == fact or checks.is_borne_out(text, fact, target.text if target else "")

@@ -28,11 +28,11 @@ async def complete(
     """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
     stored for the next equal prompt."""
     store = AnswerTable(res.db, res.clock, res.context.deferred)
-    llm = CachedLlm(_metered(res, workspace_id), store, workspace_id, usable, res.context.budget)
+    llm = CachedLlm(_limit_by_day(res, workspace_id), store, workspace_id, usable, res.context.budget)
     return await llm.complete(tune(prompt, res.settings))
 
 
-def _metered(res: Resources, workspace_id: UUID) -> Llm:
+def _limit_by_day(res: Resources, workspace_id: UUID) -> Llm:
     from service.understanding.model_days import DayLimitedLlm  # it imports this module
 
     assert res.llm is not None
@@ -59,7 +59,7 @@ def tune(prompt: LlmRequest, settings: Settings) -> LlmRequest:
 
 async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmRequest) -> LlmReply:
     """Completes a prompt without the cache, as it will hardly be sent again."""
-    return await _metered(res, workspace_id).complete(tune(prompt, res.settings))
+    return await _limit_by_day(res, workspace_id).complete(tune(prompt, res.settings))
 
 
 async def complete_read(

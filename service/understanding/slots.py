@@ -85,13 +85,13 @@ def fillings(sentence: str, speaker: str | None) -> Sequence[Filled]:
         match = pattern.match(bare)
         if match is None:
             continue
-        filled = _filled(name, match, speaker, sentence)
+        filled = _fill(name, match, speaker, sentence)
         if filled is not None:
             found.append(filled)
     return found
 
 
-def _filled(name: str, match: re.Match[str], speaker: str | None, sentence: str) -> Filled | None:
+def _fill(name: str, match: re.Match[str], speaker: str | None, sentence: str) -> Filled | None:
     groups = match.groupdict()
     value = match["value"].strip().rstrip(".")
     subject = (groups.get("subject") or "my").casefold()

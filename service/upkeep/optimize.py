@@ -153,5 +153,7 @@ async def _join(
     if goes.timestamp > stays.timestamp:
         await versions.note_repetition(session, workspace_id, stays.id, goes.timestamp)
     await sources.copy(session, workspace_id, goes.id, stays.id)
-    await write.record(session, stays.scope, stays.id, stays.text, stays.text, was, evidence=evidence, ruling_id=ruling)
+    await write.append_change(
+        session, stays.scope, stays.id, stays.text, stays.text, was, evidence=evidence, ruling_id=ruling
+    )
     await write.archive(session, goes.scope, goes.id, res, evidence=evidence, ruling_id=ruling)

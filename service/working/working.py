@@ -95,7 +95,7 @@ async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources)
         entry = await working.use(session, scope, kind, key, now=res.clock())
     metrics.count_look_up("working_memory", hits=int(entry is not None), misses=int(entry is None))
     if entry is None:
-        raise missing(kind)
+        raise entry_not_found(kind)
     return entry
 
 
@@ -124,7 +124,7 @@ async def remove(
     async with _lock_session(scope, res) as session:
         entry = await working.use(session, scope, kind, key, now=res.clock())
         if entry is None:
-            raise missing(kind)
+            raise entry_not_found(kind)
         _check_version(entry, expected)
         await working.remove(session, scope, kind, key)
 
@@ -139,7 +139,7 @@ def limits_of(kind: WorkingKind, res: Resources, ttl_s: int | None = None) -> Wo
     return WorkingLimits(res.clock(), ttl_s if ttl_s is not None else res.settings.memories.working_ttl_s, max_entries)
 
 
-def missing(kind: WorkingKind) -> NotFound:
+def entry_not_found(kind: WorkingKind) -> NotFound:
     field = "key" if kind is WorkingKind.ITEM else "conversation_id"
     return NotFound(f"This session has no such {kind}.", field=field)
 

@@ -21,13 +21,13 @@ ANSWER = turn("Twice a week.", "Bram")
 
 def test_lexical_context_is_two_turns_and_the_own_text() -> None:
     before = [OLDEST, OLDER, ASKED]
-    assert context.lexical(ANSWER, before) == "The pool opens at seven.\nHow often do you swim?\nTwice a week."
+    assert context.lexical_text(ANSWER, before) == "The pool opens at seven.\nHow often do you swim?\nTwice a week."
 
 
 def test_a_first_turn_has_only_itself() -> None:
-    assert context.lexical(ANSWER, []) == "Twice a week."
-    assert context.embedded(ANSWER, []) == "Bram: Twice a week."
-    assert context.embedded(turn("Twice a week."), []) == "Twice a week."
+    assert context.lexical_text(ANSWER, []) == "Twice a week."
+    assert context.embedded_text(ANSWER, []) == "Bram: Twice a week."
+    assert context.embedded_text(turn("Twice a week."), []) == "Twice a week."
 
 
 @pytest.mark.parametrize(
@@ -40,19 +40,19 @@ def test_a_first_turn_has_only_itself() -> None:
     ],
 )
 def test_the_embedded_context_is_what_was_asked_and_the_turn(before: str, read: str) -> None:
-    assert context.embedded(ANSWER, [OLDER, turn(before, "Ines")]) == f"{read}\nBram: Twice a week."
+    assert context.embedded_text(ANSWER, [OLDER, turn(before, "Ines")]) == f"{read}\nBram: Twice a week."
 
 
 def test_of_a_long_neighbour_the_end_is_read() -> None:
     long = turn("filler " * 400 + "Which colour do you want?", "assistant")
-    for text in (context.lexical(ANSWER, [long]), context.embedded(ANSWER, [long])):
+    for text in (context.lexical_text(ANSWER, [long]), context.embedded_text(ANSWER, [long])):
         assert "Which colour do you want?" in text
         assert len(text) < context.MAX_NEIGHBOUR_CHARS + 60
 
 
 def test_an_erased_turn_touches_itself_and_those_that_read_it() -> None:
     turns = [turn(f"word{number}") for number in range(6)]
-    holders = [at for at in range(6) if "word2" in context.lexical(turns[at], turns[:at])]
+    holders = [at for at in range(6) if "word2" in context.lexical_text(turns[at], turns[:at])]
     assert holders == list(range(2, 2 + context.PRECEDING + 1))
 
 

@@ -36,7 +36,7 @@ CASES: list[tuple[str, list[str], list[str]]] = [
 @pytest.mark.parametrize(("query", "meant", "others"), CASES)
 def test_what_is_meant(query: str, meant: list[str], others: list[str]) -> None:
     texts = [ForgetText(text, text) for text in [*meant, *others]]
-    parsed = forget_query.parse(query, forget_matching.names_of(texts))
+    parsed = forget_query.parse(query, forget_matching.find_names(texts))
     assert list(forget_matching.match(parsed, texts).meant) == meant
 
 

@@ -57,14 +57,14 @@ Vergiss nicht, dass ich eine Katze habe.
 
 
 def find(said: str) -> list[ForgetWish]:
-    return forget_requests.likely(said, forget_requests.possible(said))
+    return forget_requests.choose_likely(said, forget_requests.find_possible(said))
 
 
 @pytest.mark.parametrize(("said", "query", "sort"), ASKS)
 def test_a_request(said: str, query: str, sort: str) -> None:
     [wish] = find(said)
     assert (wish.query, wish.sort, wish.is_sure) == (query, sort, True)
-    left = forget_requests.masked(said, [(wish.start, wish.end)])
+    left = forget_requests.blank_out(said, [(wish.start, wish.end)])
     assert len(left) == len(said)
     assert not query or query not in left
 

@@ -39,18 +39,18 @@ OTHERS = [
 
 @pytest.mark.parametrize(("one", "other"), SAME)
 def test_forms_of_one_identifier(one: str, other: str) -> None:
-    [first], [second] = identifiers.words(one), identifiers.words(other)
-    assert identifiers.same(first, second)
+    [first], [second] = identifiers.split_words(one), identifiers.split_words(other)
+    assert identifiers.are_same(first, second)
 
 
 @pytest.mark.parametrize(("one", "other"), OTHERS)
 def test_another_identifier(one: str, other: str) -> None:
-    [first], [second] = identifiers.words(one), identifiers.words(other)
-    assert not identifiers.same(first, second)
+    [first], [second] = identifiers.split_words(one), identifiers.split_words(other)
+    assert not identifiers.are_same(first, second)
 
 
 def test_every_word_knows_its_place() -> None:
     text = "Lotte's ID is 'ab1', phone (202) 555-0147 [REDACTED:EMAIL]: ok?"
-    found = identifiers.words(text)
+    found = identifiers.split_words(text)
     assert all(text[each.start : each.end] == each.raw for each in found)
     assert [each.kind for each in found] == ["word", "word", "word", "code", "word", "phone", "masked", "word"]

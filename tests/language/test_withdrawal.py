@@ -17,13 +17,13 @@ def test_the_rest_of_the_text_reads_on() -> None:
 
 
 def test_a_kept_span_is_not_withdrawn() -> None:
-    assert withdrawal.without([(0, 10), (5, 20)], [(8, 12)]) == [(0, 8), (12, 20)]
-    assert withdrawal.without([(0, 10)], [(0, 10)]) == []
+    assert withdrawal.subtract([(0, 10), (5, 20)], [(8, 12)]) == [(0, 8), (12, 20)]
+    assert withdrawal.subtract([(0, 10)], [(0, 10)]) == []
 
 
 def test_a_quote_is_found_with_its_speaker_or_not() -> None:
-    assert withdrawal.located("Ann: I live in Lisbon.", TEXT) == (7, 24)
-    assert withdrawal.located("Somewhere else", TEXT) == (0, len(TEXT))
+    assert withdrawal.locate("Ann: I live in Lisbon.", TEXT) == (7, 24)
+    assert withdrawal.locate("Somewhere else", TEXT) == (0, len(TEXT))
 
 
 def test_what_only_adds_still_says_it() -> None:
@@ -34,7 +34,7 @@ def test_what_only_adds_still_says_it() -> None:
 @given(st.text(max_size=40), st.lists(st.tuples(st.integers(0, 40), st.integers(0, 40)), max_size=4))
 def test_moved_spans_fit_the_text_that_is_left(text: str, pairs: list[tuple[int, int]]) -> None:
     spans = [(min(pair), min(max(pair), len(text))) for pair in pairs if min(pair) < min(max(pair), len(text))]
-    removed = withdrawal.without(spans, [])
+    removed = withdrawal.subtract(spans, [])
     left = withdrawal.cut(text, removed)
     for start in range(len(text)):
         moved = withdrawal.move((start, start + 1), removed)

@@ -96,7 +96,7 @@ class OneHome:
             " WHERE NOT archived AND dedup_key IS NOT NULL AND t_invalid IS NULL"
         )
         async with self.res.db.read(self.verbs.workspace_id) as session:
-            line = await versions.line(session, self.verbs.workspace_id, row.id)
+            line = await versions.read_line(session, self.verbs.workspace_id, row.id)
         return tuple(row)[1:], [(each.text, each.said_at, each.t_valid, each.t_invalid) for each in line]
 
     async def forget(self) -> None:

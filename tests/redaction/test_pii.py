@@ -32,7 +32,7 @@ def test_the_whole_corpus_at_once() -> None:
 
 def test_lower_case_keeps_every_place() -> None:
     text = "\u0130stanbul PASSWORD"
-    assert len(names.lowered(text)) == len(text)
+    assert len(names.lower(text)) == len(text)
 
 
 def test_only_the_span_is_replaced_and_counted() -> None:

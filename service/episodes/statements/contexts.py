@@ -187,7 +187,7 @@ async def texts_of(session: Session, workspace_id: UUID, ids: Sequence[UUID]) ->
         lines = list(group)
         turn = ContextTurn(CleanText(lines[0].content), lines[0].speaker)
         before = [ContextTurn(CleanText(line.before), line.before_by) for line in lines if line.before is not None]
-        texts[memory_id] = ContextTexts(context.lexical(turn, before), context.embedded(turn, before))
+        texts[memory_id] = ContextTexts(context.lexical_text(turn, before), context.embedded_text(turn, before))
     return texts
 
 

@@ -188,7 +188,7 @@ def hidden_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -
     """The hidden spans of a turn. A sentence that was itself withdrawn, rather than with a memory, is always hidden."""
     resting = [(span.start, span.end) for span in spans if span.memory_id is not None]
     alone = [(span.start, span.end) for span in spans if span.memory_id is None]
-    return withdrawal.without([*withdrawal.without(resting, kept), *alone], [])
+    return withdrawal.subtract([*withdrawal.subtract(resting, kept), *alone], [])
 
 
 async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID], *, rewritten: bool = False) -> None:
@@ -231,6 +231,6 @@ def place(row: direct.DriverRow, old_text: str | None = None) -> withdrawal.Span
     """The span of a turn that a memory came from, in a row of SOURCES; if none is stored, the place of its text."""
     length = len(row.content)
     if row.start is None or row.end is None:
-        return withdrawal.located(row.memory if old_text is None else old_text, row.content)
+        return withdrawal.locate(row.memory if old_text is None else old_text, row.content)
     start = min(row.start, length)
     return start, max(start, min(row.end, length))

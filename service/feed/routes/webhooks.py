@@ -27,7 +27,7 @@ from service.http.schemas import (
     example,
     refuse_null,
 )
-from service.http.writes import UnkeyedOf
+from service.http.writes import UnkeyedWrite
 
 router = APIRouter(prefix="/v1/webhooks", tags=["changes"], route_class=JsonRoute)
 
@@ -151,55 +151,57 @@ class DeliveriesPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.post("", summary="Create a webhook", status_code=201, responses=errors.keyed(400, 409))
+@router.post("", summary="Create a webhook", status_code=201, responses=errors.document_keyed(400, 409))
 async def create_webhook(
-    body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
+    body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedWrite
 ) -> CreateWebhookResponse:
     """It receives the changes of the whole workspace from now on. Only this response shows the secret."""
     made = await webhook_admin.create(caller.workspace_id, dict(body), res, write)
     return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
 
 
-@router.get("", summary="List the webhooks of the workspace", responses=errors.keyed())
+@router.get("", summary="List the webhooks of the workspace", responses=errors.document_keyed())
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """The webhooks are returned without their secrets."""
     webhooks = await webhook_admin.list_all(caller.workspace_id, res)
     return WebhooksResponse(results=[WebhookItem.describing(webhook) for webhook in webhooks])
 
 
-@router.get("/{id}", summary="Get a webhook", responses=errors.keyed(404))
+@router.get("/{id}", summary="Get a webhook", responses=errors.document_keyed(404))
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """The webhook is returned without its secret; `disabled_reason` says why the service disabled it."""
-    wanted = uuid_of(id, webhook_admin.missing)
+    wanted = uuid_of(id, webhook_admin.webhook_not_found)
     return WebhookItem.describing(await webhook_admin.read(caller.workspace_id, wanted, res))
 
 
-@router.patch("/{id}", summary="Change a webhook, or enable it again", responses=errors.keyed(400, 404))
+@router.patch("/{id}", summary="Change a webhook, or enable it again", responses=errors.document_keyed(400, 404))
 async def update_webhook(
-    id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
+    id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedWrite
 ) -> WebhookItem:
     """A new `url` and `enabled: true` reset the failures and retry dead deliveries. Changes that occur while it is
     disabled are sent once it is enabled."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
-    webhook = await webhook_admin.change(caller.workspace_id, uuid_of(id, webhook_admin.missing), given, res, write)
+    webhook = await webhook_admin.change(
+        caller.workspace_id, uuid_of(id, webhook_admin.webhook_not_found), given, res, write
+    )
     return WebhookItem.describing(webhook)
 
 
-@router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.keyed(404))
-async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedOf) -> None:
+@router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.document_keyed(404))
+async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedWrite) -> None:
     """Also deletes its deliveries; waiting ones are not sent."""
-    await webhook_admin.remove(caller.workspace_id, uuid_of(id, webhook_admin.missing), res, write)
+    await webhook_admin.remove(caller.workspace_id, uuid_of(id, webhook_admin.webhook_not_found), res, write)
 
 
-@router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.keyed(404))
+@router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.document_keyed(404))
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and returns the result. Disabled webhooks can be
     tested too."""
-    answer = await webhook_admin.test(caller.workspace_id, uuid_of(id, webhook_admin.missing), res)
+    answer = await webhook_admin.test(caller.workspace_id, uuid_of(id, webhook_admin.webhook_not_found), res)
     return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
 
 
-@router.get("/{id}/deliveries", summary="List the deliveries of a webhook", responses=errors.keyed(400, 404))
+@router.get("/{id}/deliveries", summary="List the deliveries of a webhook", responses=errors.document_keyed(400, 404))
 async def list_webhook_deliveries(
     id: str,
     caller: Admin,
@@ -210,7 +212,7 @@ async def list_webhook_deliveries(
 ) -> DeliveriesPage:
     """Newest first; kept for 7 days after they finish. Dead ones are retried when the webhook is enabled again."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)
-    wanted = uuid_of(id, webhook_admin.missing)
+    wanted = uuid_of(id, webhook_admin.webhook_not_found)
     deliveries = await webhook_admin.list_deliveries(
         caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1
     )

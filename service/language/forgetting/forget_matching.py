@@ -53,7 +53,7 @@ class ForgetText(Generic[Key]):
 
     @cached_property
     def words(self) -> list[Word]:
-        return identifiers.words(self.text)
+        return identifiers.split_words(self.text)
 
     @cached_property
     def letters(self) -> frozenset[str]:
@@ -75,7 +75,7 @@ class Matches(Generic[Key]):
 
     def has_form(self, text: str) -> bool:
         """Whether a text has one of the identifiers or names that were looked for."""
-        return _has(ForgetText(None, text), *self.forms) is not None
+        return _find_reason(ForgetText(None, text), *self.forms) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,14 +102,14 @@ BRIEF: Final = 3
 """Words of a reply that means nothing without the quotation in front of it."""
 
 
-def speaker(text: str) -> str:
+def speaker_of(text: str) -> str:
     """The speaker in front of a kept text; empty if it names none."""
     taken_up = _TAKES_UP.match(text, 0, MOST_CONTEXT)
     found = _SPEAKER.match(text, taken_up.end() if taken_up else 0)
     return found[0][:-2] if found else ""
 
 
-def parts(text: str) -> list[Part]:
+def split_parts(text: str) -> list[Part]:
     """The parts of a kept text: the quotation in front, if any, and its own sentences, without the speaker's name."""
     taken_up = _TAKES_UP.match(text, 0, MOST_CONTEXT)
     own = taken_up.end() if taken_up else 0
@@ -119,9 +119,9 @@ def parts(text: str) -> list[Part]:
     return found + [Part(own + a, own + b, text[own + a : own + b]) for a, b in sentences.split(text[own:])]
 
 
-def remaining(text: str, gone: Container[int]) -> str:
+def cut_parts(text: str, gone: Container[int]) -> str:
     """The text without the given parts; empty if only context would be left."""
-    found = parts(text)
+    found = split_parts(text)
     if all(place in gone for place, part in enumerate(found) if not part.is_context):
         return ""
     for place, part in reversed(list(enumerate(found))):
@@ -155,7 +155,7 @@ def with_dependents(found: Sequence[Part], chosen: set[int]) -> set[int]:
     return chosen
 
 
-def plain(text: str) -> str:
+def normalise(text: str) -> str:
     """A sentence without added dates, case and punctuation, to compare it with other copies of it."""
     return re.sub(r"\W+", " ", _ADDED.sub("", text)).casefold().strip()
 
@@ -170,7 +170,7 @@ SHORT, STEM = 4, 6
 """The least letters of a word worth comparing, and those that two words of one family share."""
 
 
-def names_of(texts: Iterable[ForgetText[Any]]) -> Callable[[str], bool]:
+def find_names(texts: Iterable[ForgetText[Any]]) -> Callable[[str], bool]:
     """Whether a word (its key) is a name in these texts: written with a capital everywhere."""
     capital: Counter[str] = Counter()
     small: Counter[str] = Counter()
@@ -192,7 +192,7 @@ def _match_forms(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matche
     labelled, names = list(query.identifiers), [] if query.identifiers else list(query.names)
     found: dict[Key, str] = {}
     for _ in range(ALIAS_ROUNDS):
-        found = {each.key: reason for each in texts if (reason := _has(each, labelled, names)) is not None}
+        found = {each.key: reason for each in texts if (reason := _find_reason(each, labelled, names)) is not None}
         more = [form for form in _other_forms(found, texts) if form not in names and form not in labelled]
         names += [form for form in more if isinstance(form, tuple)]
         labelled += [form for form in more if isinstance(form, Labelled)]
@@ -203,7 +203,7 @@ def _match_forms(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matche
         return replace(_match_masked(query, texts, found), forms=forms)
     if query.identifiers or query.everything or not query.terms:
         return Matches(found, _near(query, texts, found), forms)
-    meant = _narrowed(query.terms, query.letters, [each for each in texts if each.key in found], found)
+    meant = _narrow(query.terms, query.letters, [each for each in texts if each.key in found], found)
     return Matches(
         meant, {**{key: why for key, why in found.items() if key not in meant}, **_near(query, texts, found)}, forms
     )
@@ -220,7 +220,7 @@ def _match_masked(query: ForgetQuery, texts: Sequence[ForgetText[Key]], found: d
     return Matches(meant, {**near, **_near(query, texts, found)})
 
 
-def _narrowed(
+def _narrow(
     terms: frozenset[str], letters: frozenset[str], texts: Sequence[ForgetText[Key]], found: dict[Key, str]
 ) -> dict[Key, str]:
     """The texts with the most of the query's other words, and at least one, among those that have its name."""
@@ -229,7 +229,7 @@ def _narrowed(
     return {key: found[key] for key, share in shares.items() if share == best > 0}
 
 
-def _has(text: ForgetText[Key], labelled: Sequence[Labelled], names: Sequence[Name]) -> str | None:
+def _find_reason(text: ForgetText[Key], labelled: Sequence[Labelled], names: Sequence[Name]) -> str | None:
     """The reason why a text is meant, None when it is not."""
     for wanted in labelled:
         for at, word in enumerate(text.words):
@@ -244,7 +244,7 @@ def _has(text: ForgetText[Key], labelled: Sequence[Labelled], names: Sequence[Na
 
 def _is_the_same(wanted: Labelled, words: Sequence[Word], at: int) -> bool:
     word, one = words[at], wanted.word
-    if not identifiers.same(one, word):
+    if not identifiers.are_same(one, word):
         return False
     if one.kind == "handle" and word.kind != "handle":
         return word.kind == "word" and not is_common(word.key) and (not word.is_capital or one.is_capital or at == 0)
@@ -309,7 +309,7 @@ def _other_forms(found: Iterable[Key], texts: Sequence[ForgetText[Key]]) -> list
 
 def _form(part: str, *, last: bool = False) -> list[Form]:
     """The identifier or name at the near end of a part of a statement."""
-    words = identifiers.words(part)
+    words = identifiers.split_words(part)
     strong = [
         word for word in words if word.kind in ("email", "handle", "phone", "code") and not identifiers.is_weak(word)
     ]

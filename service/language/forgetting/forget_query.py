@@ -66,7 +66,7 @@ class ForgetQuery:
 
 def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> ForgetQuery:
     """The query taken apart. `is_name`: whether a word (its key) that is written small here is a name elsewhere."""
-    found = identifiers.words(text)
+    found = identifiers.split_words(text)
     phrases = list(_phrases(text, found, is_name))
     wanted = _identifiers(found, named=bool(phrases))
     subject, joined = _subject(text, phrases, asks_for_all=bool(_ALL.search(text)))
@@ -90,7 +90,7 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
 
 def names_in(text: str) -> list[Name]:
     """The names that a text writes with capitals (or in a script without), in order."""
-    return [name for name, _, _ in _phrases(text, identifiers.words(text), lambda _: False)]
+    return [name for name, _, _ in _phrases(text, identifiers.split_words(text), lambda _: False)]
 
 
 def _identifiers(found: Sequence[Word], *, named: bool) -> tuple[Labelled, ...]:
@@ -126,15 +126,15 @@ def _phrases(text: str, found: Sequence[Word], is_name: Callable[[str], bool]) -
         if word is not None and not numbered:  # "locker 12" has no name
             kind = _name_part(word, first=at == 0, is_name=is_name, shouted=shouted)
         broken = bool(run) and word is not None and not _goes_on(text, run[-1][0], word)
-        if run and (kind is None or broken or _possessive(run[-1][0])):
-            yield from _made(run)
+        if run and (kind is None or broken or _is_possessive(run[-1][0])):
+            yield from _build_name(run)
             run = []
         if word is not None and kind is not None:
             run.append((word, kind))
-    yield from _made(run)
+    yield from _build_name(run)
 
 
-def _made(run: Sequence[tuple[Word, bool]]) -> Iterator[Phrase]:
+def _build_name(run: Sequence[tuple[Word, bool]]) -> Iterator[Phrase]:
     if any(sure for _, sure in run):
         yield tuple(word.key for word, _ in run), run[0][0].start, run[-1][0].end
 
@@ -162,7 +162,7 @@ def _has_no_case(raw: str) -> bool:
     return not raw.isascii() and raw.upper() == raw.lower() and any(map(str.isalpha, raw))
 
 
-def _possessive(word: Word) -> bool:
+def _is_possessive(word: Word) -> bool:
     return word.raw.translate({0x2019: "'"}).endswith(("'s", "s'"))
 
 
@@ -185,7 +185,7 @@ def _subject(text: str, phrases: Sequence[Phrase], *, asks_for_all: bool) -> tup
 def _stands_before(word: Word, subject: Sequence[Phrase], text: str) -> bool:
     """Whether a word before a name only describes it: "client Zoe Marchetti"."""
     return any(
-        word.end <= start and not text[word.end : start].strip() and not _possessive(word) for _, start, _ in subject
+        word.end <= start and not text[word.end : start].strip() and not _is_possessive(word) for _, start, _ in subject
     )
 
 

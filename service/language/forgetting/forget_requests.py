@@ -52,7 +52,7 @@ class ForgetWish:
         return self.odds >= (SURE if self.query else SURE_WITHOUT_OBJECT)
 
 
-def possible(text: str) -> list[ForgetWish]:
+def find_possible(text: str) -> list[ForgetWish]:
     """The sentences of a message that may ask to forget, by their words."""
     return [
         ForgetWish(start, end, odds, query, sort)
@@ -63,7 +63,7 @@ def possible(text: str) -> list[ForgetWish]:
     ]
 
 
-def likely(text: str, found: Sequence[ForgetWish]) -> list[ForgetWish]:
+def choose_likely(text: str, found: Sequence[ForgetWish]) -> list[ForgetWish]:
     """The requests among them, in order. A sentence that names no object takes that of the one before it: "I don't like
     that my address is stored. Get rid of it.", "Wipe my address. I don't want it to come up." """
     wishes: list[ForgetWish] = []
@@ -79,7 +79,7 @@ def likely(text: str, found: Sequence[ForgetWish]) -> list[ForgetWish]:
     return wishes
 
 
-def masked(text: str, spans: list[tuple[int, int]]) -> str:
+def blank_out(text: str, spans: list[tuple[int, int]]) -> str:
     """The text with the spans blanked out: requests, which are not facts, and what they refer to."""
     for start, end in spans:
         text = text[:start] + " " * (end - start) + text[end:]

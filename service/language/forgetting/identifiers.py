@@ -69,26 +69,26 @@ class Word:
         return self.raw[:1].isupper()
 
 
-def folded(text: str) -> str:
+def fold(text: str) -> str:
     """The text without case, accents and kinds of quotation marks."""
     flat = unicodedata.normalize("NFKD", text.translate(_QUOTES).casefold())
     return "".join(char for char in flat if not unicodedata.combining(char) or char > "\u036f").translate(_LETTERS)
 
 
-def words(text: str) -> list[Word]:
+def split_words(text: str) -> list[Word]:
     """The words and identifiers of the text, in order."""
     found: list[Word] = []
     at = 0
     for span, kind in _spans_of_several_words(text):
-        found += _simple(text, at, span[0])
+        found += _split_pieces(text, at, span[0])
         raw = text[span[0] : span[1]]
-        key = {"masked": raw, "email": _spelt(raw)}.get(kind) or _digits(raw)
+        key = {"masked": raw, "email": _join_spelt(raw)}.get(kind) or _digits(raw)
         found.append(Word(raw, key, kind, *span))
         at = span[1]
-    return found + _simple(text, at, len(text))
+    return found + _split_pieces(text, at, len(text))
 
 
-def same(one: Word, other: Word) -> bool:
+def are_same(one: Word, other: Word) -> bool:
     """Whether two words are the same identifier (or the same word)."""
     if one.key == other.key:
         return True
@@ -101,7 +101,7 @@ def same(one: Word, other: Word) -> bool:
 
 def is_weak(word: Word) -> bool:
     """Whether a word with digits is a time or an amount, and not an identifier."""
-    return bool(_WEAK.fullmatch(folded(word.raw)))
+    return bool(_WEAK.fullmatch(fold(word.raw)))
 
 
 def _spans_of_several_words(text: str) -> Iterator[tuple[tuple[int, int], Kind]]:
@@ -129,11 +129,11 @@ def _is_phone(written: str) -> bool:
     return written.startswith("+") or "(" in written or groups >= 3 or plain is not None
 
 
-def _simple(text: str, first: int, last: int) -> list[Word]:
+def _split_pieces(text: str, first: int, last: int) -> list[Word]:
     found = []
     for piece in _PIECE.finditer(text, first, last):
         for start, end in _cut(text, piece.start(), piece.end()):
-            left, right = _stripped(text, start, end)
+            left, right = _strip(text, start, end)
             if left < right:
                 raw = text[left:right]
                 key, kind = _read(raw)
@@ -143,7 +143,7 @@ def _simple(text: str, first: int, last: int) -> list[Word]:
 
 def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
     """A piece between blanks in parts: "id:17" and "Bob/Robert" are two words each."""
-    start, end = _stripped(text, start, end)
+    start, end = _strip(text, start, end)
     piece = text[start:end]
     labelled = _LABELLED.fullmatch(piece)
     if labelled is not None and "://" not in piece and not _MAC.fullmatch(piece.casefold()):
@@ -159,7 +159,7 @@ def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
     return [(start, end)]
 
 
-def _stripped(text: str, start: int, end: int) -> tuple[int, int]:
+def _strip(text: str, start: int, end: int) -> tuple[int, int]:
     while start < end and text[start].translate(_QUOTES) in _OUTER and not _opens_quoted_address(text, start, end):
         start += 1
     while start < end and text[end - 1].translate(_QUOTES) in _OUTER:
@@ -172,7 +172,7 @@ def _opens_quoted_address(text: str, start: int, end: int) -> bool:
 
 
 def _read(raw: str) -> tuple[str, Kind]:
-    key = _POSSESSIVE.sub("", folded(raw)).replace('"', "").removeprefix("mailto:")
+    key = _POSSESSIVE.sub("", fold(raw)).replace('"', "").removeprefix("mailto:")
     if "@" in key.strip("@"):
         return key, "email"
     if key.startswith("@"):
@@ -194,10 +194,10 @@ def _read(raw: str) -> tuple[str, Kind]:
     return key, "word"
 
 
-def _spelt(written: str) -> str:
+def _join_spelt(written: str) -> str:
     """An address with its signs: "mia (at) mail (dot) test"."""
     signs = {"at": "@", "dot": "."}
-    return re.sub(r"\s", "", _SPELT_SIGN.sub(lambda found: signs[found[1].casefold()], folded(written)))
+    return re.sub(r"\s", "", _SPELT_SIGN.sub(lambda found: signs[found[1].casefold()], fold(written)))
 
 
 def _digits(written: str) -> str:

@@ -78,7 +78,7 @@ def load(path: Path = WEIGHTS) -> RequestWeights:
 def read(text: str, least: float) -> tuple[float, str, Sort]:
     """The log odds that a sentence asks to forget, by its words, and from `least` on its object with its sort; if the
     model finds none, what lies between the words it does not know, else "" and "said"."""
-    found = spans(text)
+    found = find_spans(text)
     padded = tokens(text, found, _fitted.known)
     odds = float(_fitted.asks[of_sentence(padded)].sum()) + _fitted.bias[0]
     if odds < least or not found:
@@ -101,12 +101,12 @@ def of_vector(vector: NDArray[np.float32], embedder: str) -> float:
     return float(vector @ _fitted.vector) + _fitted.bias[-1] if embedder == _fitted.embedder else NO_VECTOR
 
 
-def spans(text: str) -> list[tuple[int, int]]:
+def find_spans(text: str) -> list[tuple[int, int]]:
     """The words, numbers and signs of a sentence."""
     return [each.span() for each in _TOKEN.finditer(text)]
 
 
-def plain(text: str) -> str:
+def normalise(text: str) -> str:
     """A word as features know it, if they do."""
     return "0" if text.isdigit() else text.casefold().replace("\u2019", "'")
 
@@ -115,7 +115,7 @@ def tokens(text: str, found: Sequence[tuple[int, int]], known: Mapping[str, str]
     """The tokens of a sentence, with empty ones around them."""
     row = [("", "")] * PAD
     for start, end in found:
-        word = plain(text[start:end])
+        word = normalise(text[start:end])
         if (kind := known.get(word)) is not None:
             row.append((word, kind or word))
         else:

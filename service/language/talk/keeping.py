@@ -87,7 +87,7 @@ MIN_SHARED = 2
 """The least number of words that an assistant's report shares with the kept part of the talk."""
 
 
-def tells(passage: str, *, answers_something: bool) -> bool:
+def is_worth_keeping(passage: str, *, answers_something: bool) -> bool:
     """Whether a passage of a person is kept. `answers_something`: it refers to what was said before it."""
     if is_about_the_memory(passage):
         return False
@@ -109,8 +109,8 @@ def _only_thanks(sentence: str) -> bool:
 
 def _states(sentence: str) -> bool:
     if _TO_REMEMBER.match(sentence):
-        return len(content(sentence)) > 1
-    if not content(sentence) or _only_thanks(sentence) or is_question(sentence):
+        return len(content_words(sentence)) > 1
+    if not content_words(sentence) or _only_thanks(sentence) or is_question(sentence):
         return False
     return not _TASK.match(sentence) or _STANDING.search(sentence) is not None
 
@@ -125,7 +125,7 @@ def is_question(sentence: str) -> bool:
     return answers.is_question(sentence) or _ASKS.match(sentence) is not None
 
 
-def reports(passage: str, kept: Set[str]) -> bool:
+def is_report(passage: str, kept: Set[str]) -> bool:
     """Whether an assistant says what it did or will do, or gives a name or figure of something that was talked about.
     `kept`: the content words of the kept part of the talk; names and figures among them are not new."""
     if len(passage) > MAX_REPORT_CHARS or _ADVICE.search(passage):
@@ -135,15 +135,15 @@ def reports(passage: str, kept: Set[str]) -> bool:
     if _OWN_ACT.search(passage):
         return True
     new_names = {word.casefold() for word in _NAMED.findall(passage)} - kept
-    return bool(new_names) and len(content(passage) & kept) >= MIN_SHARED
+    return bool(new_names) and len(content_words(passage) & kept) >= MIN_SHARED
 
 
-def content(text: str) -> frozenset[str]:
+def content_words(text: str) -> frozenset[str]:
     """The words that carry a topic, in lower case."""
     words = (word.casefold().replace("\u2019", "'") for word in _WORD.findall(text))
     return frozenset(word for word in words if word not in _EMPTY)
 
 
-def confidence(passage: str) -> float:
+def rate_confidence(passage: str) -> float:
     """The confidence in a text, 0..1, lower for words of doubt."""
     return UNCERTAIN if _DOUBT.search(passage) else CERTAIN

@@ -78,12 +78,12 @@ class Antecedent:
         if place and (answers.names_nobody(text) or answers.replies(text)):
             earlier = before[place - 1]
             left, right = answers.find_referent(earlier.text)
-            text = f"{_told(earlier, earlier.text[left:right])} {_told(said, text)}"
+            text = f"{_attribute(earlier, earlier.text[left:right])} {_attribute(said, text)}"
             return cls(said, start, end, text)
-        return cls(said, start, end, _told(said, text))
+        return cls(said, start, end, _attribute(said, text))
 
 
-def _told(said: Said, text: str) -> str:
+def _attribute(said: Said, text: str) -> str:
     verb = "asked" if answers.is_question(text) else "said"
     return f"{said.utterance.speaker} {verb}: {' '.join(text.split())}"
 
@@ -101,7 +101,7 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
     for at, each in enumerate(turns):
         quote = _quote(turns[max(0, at - OWN_PARTS) : at], each, kept, zone, new=each.place >= len(before))
         if quote is not None:
-            kept |= keeping.content(quote.text)
+            kept |= keeping.content_words(quote.text)
             if each.place >= len(before):
                 quotes.append(_count_places(quote, len(before)))
     return quotes
@@ -120,11 +120,11 @@ def _parts(place: int, said: Utterance) -> Iterator[Said]:
 def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *, new: bool) -> Quote | None:
     if each.utterance.by_assistant:
         context = None
-        if not keeping.reports(each.text, kept):
+        if not keeping.is_report(each.text, kept):
             return None
     else:
         context = None if each.utterance.stands_alone else _find_antecedent(before, each)
-        if not keeping.tells(each.text, answers_something=context is not None):
+        if not keeping.is_worth_keeping(each.text, answers_something=context is not None):
             return None
     own = date_expressions(each.text, each.utterance.said_at, zone) if new else each.text
     own = f"{each.passage.heading} {own}" if each.passage.heading else own
@@ -135,7 +135,7 @@ def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *
         begin = context.said.passage.start
         also = ((context.said.place, begin + context.start, begin + context.end),)
     start, end = each.passage.start, each.passage.end
-    confidence, correction = keeping.confidence(each.text), answers.corrects(each.text)
+    confidence, correction = keeping.rate_confidence(each.text), answers.corrects(each.text)
     return Quote(text, each.place, start, end, each.utterance.speaker, confidence, correction, also)
 
 
@@ -157,12 +157,12 @@ def _find_antecedent(before: Sequence[Said], each: Said) -> Antecedent | None:
     if answers.names_nobody(each.text):
         if other and near:
             return Antecedent.of(before, last)
-        named = next((one for one in _own(before, each) if text_values.names(f"x {one.text}")), None)
+        named = next((one for one in _own_statements(before, each) if text_values.names(f"x {one.text}")), None)
         return Antecedent.of(before, named) if named is not None else None
     return None
 
 
-def _own(before: Sequence[Said], each: Said) -> list[Said]:
+def _own_statements(before: Sequence[Said], each: Said) -> list[Said]:
     """The last statements of the same speaker, the latest first."""
     own = [one for one in before if one.utterance.speaker == each.utterance.speaker]
     return [one for one in reversed(own) if each.place - one.place <= OWN_TURNS and not answers.is_question(one.text)]
@@ -171,12 +171,12 @@ def _own(before: Sequence[Said], each: Said) -> list[Said]:
 def _find_corrected(before: Sequence[Said], each: Said) -> Antecedent | None:
     """The last sentence that has one value of the kind that the correction gives, without that value."""
     given = text_values.find(each.text) or text_values.names(each.text)
-    for one in (*before[-1:], *_own(before, each)):
+    for one in (*before[-1:], *_own_statements(before, each)):
         for start, end in sentences.split(one.text):
             wrong = text_values.find_replacement(given, one.text[start:end])
             if wrong is not None:
                 text = f"{one.text[start : start + wrong.start]}\u2026{one.text[start + wrong.end : end]}"
-                return Antecedent(one, start, end, _told(one, text))
+                return Antecedent(one, start, end, _attribute(one, text))
     return None
 
 

@@ -59,7 +59,7 @@ def _time(at: TimeMatch, hour: int, minute: int, *, meridiem: bool, weak: bool =
     return TimePiece(at.start, at.end, "time", unit="minute", clock=(hour % 24, minute), meridiem=meridiem, weak=weak)
 
 
-def _halved(at: TimeMatch, hour: int, half: str, minute: int = 0) -> TimePiece | None:
+def _read_meridiem(at: TimeMatch, hour: int, half: str, minute: int = 0) -> TimePiece | None:
     """ "3pm", "3:30 p.m.", "six pm", "at 9a"."""
     if hour > 23 or (len(half) == 1 and not at.follows(_AT)):
         return None
@@ -93,7 +93,7 @@ def _past(at: TimeMatch, minutes: str, side: str, hour: int) -> TimePiece:
     return _time(at, hour, minute, meridiem=False)
 
 
-def _named(at: TimeMatch, name: str) -> TimePiece:
+def _read_name(at: TimeMatch, name: str) -> TimePiece:
     return _time(at, 0 if name == "midnight" else 12, 0, meridiem=True, weak=name == "midnight")
 
 
@@ -126,10 +126,10 @@ RULES = (
         _this_part,
     ),
     Rule(r"(?P<minutes>half|quarter|five|ten|twenty|twenty-five) (?P<side>past|to) <hour>\b", _past),
-    Rule(r"(?<![\d:.,$€£#])<hour>(?:[:.]<minute>(?::\d\d)?)?\s?(?P<half>[ap]\.?m\b\.?|[ap]\b)", _halved),
+    Rule(r"(?<![\d:.,$€£#])<hour>(?:[:.]<minute>(?::\d\d)?)?\s?(?P<half>[ap]\.?m\b\.?|[ap]\b)", _read_meridiem),
     Rule(r"(?<![\d:.,$€£#])<digits>(?P<mark>[:.])<minute>(?::\d\d)?\b(?![:.]\d|%|\s*percent)", _digits),
     Rule(r"<hour>\s*o['\u2019]?clock\b", _oclock),
-    Rule(r"(?P<name>noon|midday|midnight)\b", _named),
+    Rule(r"(?P<name>noon|midday|midnight)\b", _read_name),
     Rule(r"(?:in the |at )?<part>(?!s)", _part),
     Rule(r"<digits>\b(?![\d:/%]|[.,]\d|-[a-z]|\s*(?:st|nd|rd|th|percent|dollars)\b)", _bare),
 )

@@ -80,7 +80,7 @@ def find(
     mentions: list[Mention] = []
     for start, end in islice(sentences.with_time(text), MAX_SENTENCES):
         raw, low = text[start:end], _lower(text[start:end])
-        scene = TimeContext(low, raw, reference.astimezone(UTC), zone, _guided(low, leaning(low)), asked)
+        scene = TimeContext(low, raw, reference.astimezone(UTC), zone, _lean_by_cues(low, leaning(low)), asked)
         mentions += [mention for piece in _expressions(scene) if (mention := _mention(scene, piece, text, start))]
     return tuple(mentions)
 
@@ -133,7 +133,7 @@ def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
     return None
 
 
-def _guided(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]:
+def _lean_by_cues(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]:
     """ "since" looks back ("since my operation in"); "until", "by", "due" look ahead unless a verb says otherwise."""
 
     @cache

@@ -47,9 +47,9 @@ def apply(scene: TimeContext, piece: TimePiece, day: datetime | None) -> TimePie
     if piece.kind in ("duration", "set"):
         return None if piece.weak else piece
     if piece.kind == "time":
-        return _undated(scene, piece, day)
+        return _place_undated(scene, piece, day)
     piece = _part_of(scene, _nth_of(scene, _week_of(scene, piece)))
-    return None if piece.weak else _related(scene, piece)
+    return None if piece.weak else _relate(scene, piece)
 
 
 def _front(scene: TimeContext, piece: TimePiece, pattern: re.Pattern[str]) -> re.Match[str] | None:
@@ -100,7 +100,7 @@ def _part_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
     return replace(piece, start=start, kind="range", begins=begins, ends=ends, unit="part-of", weak=False)
 
 
-def _related(scene: TimeContext, piece: TimePiece) -> TimePiece:
+def _relate(scene: TimeContext, piece: TimePiece) -> TimePiece:
     front = _front(scene, piece, _RELATION)
     relation, start = (front.lastgroup, piece.start - len(front[0])) if front else (None, piece.start)
     onwards = _ONWARDS.match(scene.text, piece.end)
@@ -128,7 +128,7 @@ def _starts(scene: TimeContext, piece: TimePiece) -> bool:
     return piece.begins > scene.now and scene.lean(piece.start) is not Lean.PAST and piece.kind != "datetime"
 
 
-def _undated(scene: TimeContext, piece: TimePiece, day: datetime | None) -> TimePiece | None:
+def _place_undated(scene: TimeContext, piece: TimePiece, day: datetime | None) -> TimePiece | None:
     """ "at 3pm" without a day next to it: that of the sentence, today, or the nearest that the tense calls for. A bare
     "at 3" is a time of day at the end of its clause, with a day or a plan around it."""
     lean = scene.lean(piece.start)
@@ -141,10 +141,10 @@ def _undated(scene: TimeContext, piece: TimePiece, day: datetime | None) -> Time
     hour, minute = clock.sharp(scene, piece, None)
     if day:
         moment = day.replace(hour=hour, minute=minute)
-        return _related(scene, replace(piece, kind="datetime", begins=moment, ends=moment))
+        return _relate(scene, replace(piece, kind="datetime", begins=moment, ends=moment))
     moment = scene.today.replace(hour=hour, minute=minute)
     if lean is Lean.FUTURE and moment < scene.now:
         moment += DAY
     elif lean is Lean.PAST and moment > scene.now:
         moment -= DAY
-    return _related(scene, replace(piece, begins=moment, ends=moment))
+    return _relate(scene, replace(piece, begins=moment, ends=moment))

@@ -98,7 +98,7 @@ def _part_of_period(at: TimeMatch, edge: str, unit: str) -> TimePiece:
     return at.span(begins, border, unit) if edge == "earlier" else at.span(border, ends, unit)
 
 
-def _counted(at: TimeMatch, which: int, count: float, unit: str) -> TimePiece | None:
+def _count_from_now(at: TimeMatch, which: int, count: float, unit: str) -> TimePiece | None:
     """ "the last three weeks", "2 upcoming months"; not "13 last minute"."""
     return _run(at, which, count, unit) if which and count >= 1 and unit != "weekend" else None
 
@@ -310,8 +310,8 @@ RULES = (
         rf"(?P<edge>later|earlier|(?:the )?rest of) (?:in )?(?:this |the )?(?P<unit>today|day|{_PERIOD})\b",
         _part_of_period,
     ),
-    Rule(r"(?:the )?<which> <count>\s*<unit>", _counted),
-    Rule(r"(?:the )?<count> <which> <unit>(?<=s)", _counted),
+    Rule(r"(?:the )?<which> <count>\s*<unit>", _count_from_now),
+    Rule(r"(?:the )?<count> <which> <unit>(?<=s)", _count_from_now),
     Rule(r"(?:the )?<which> <unit>", _period),
     Rule(
         rf"{_DURATION}(?P<half> and a half)? (?P<way>ago|back|earlier|later|hence|from now|from today)\b"

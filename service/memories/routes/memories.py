@@ -22,7 +22,7 @@ from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import NarrowingParameters, body_of
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import Time, expiry
-from service.http.writes import WriteOf, answer, etag, send
+from service.http.writes import KeyedWrite, answer, etag, send
 from service.language import tags
 from service.memories import reading
 from service.memories.promote import PromotedMemory, promote
@@ -47,13 +47,16 @@ from service.memories.routes.memory_models import (
     memory_response,
     version_item,
 )
-from service.runtime.transactions import missing, parse_id
+from service.runtime.transactions import memory_not_found, parse_id
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 
 @router.get(
-    "", summary="List the memories of a scope, newest first", response_model=MemoryPage, responses=errors.keyed(400)
+    "",
+    summary="List the memories of a scope, newest first",
+    response_model=MemoryPage,
+    responses=errors.document_keyed(400),
 )
 async def list_memories(
     request: Request,
@@ -118,7 +121,7 @@ def _refuse_moments(body: narrowing.NarrowingFields) -> None:
     "/{id}",
     summary="Read one memory",
     response_model=MemoryResponse,
-    responses=errors.keyed(404),
+    responses=errors.document_keyed(404),
     dependencies=IN_SCOPE,
 )
 async def get_memory(
@@ -141,7 +144,7 @@ async def get_memory(
     narrowing.refuse_future(as_of, res.clock())
     memory = await reading.get(caller.workspace_id, wanted, res, valid_at=valid_at, as_of=as_of)
     if not memory.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
-        raise missing()
+        raise memory_not_found()
     note("get", memory.scope, [memory])
     if counts and as_of is None:
         used([memory])
@@ -151,7 +154,7 @@ async def get_memory(
 @router.get(
     "/{id}/history",
     summary="List the changes and versions of a memory",
-    responses=errors.keyed(400, 404),
+    responses=errors.document_keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_memory_history(
@@ -173,7 +176,7 @@ async def get_memory_history(
     )
 
 
-CHANGED = errors.keyed(400, 404, 409, 412, 413, 422)
+CHANGED = errors.document_keyed(400, 404, 409, 412, 413, 422)
 SYSTEM: tuple[Moment, ...] = ("timestamp", "updated_at", "last_accessed")
 MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
 
@@ -186,7 +189,7 @@ async def patch_memory(
     body: PatchMemoryRequest,
     caller: Changer,
     res: ResourcesOf,
-    write: WriteOf,
+    write: KeyedWrite,
     expected: ExpectedOf,
 ) -> Response:
     """Fields that are not given stay. A new `content` is redacted and found by its words at once; its vector follows
@@ -205,7 +208,7 @@ async def patch_memory(
     dependencies=IN_SCOPE,
 )
 async def put_memory(
-    id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf
+    id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
 ) -> Response:
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.content, embed_now=True)
@@ -218,10 +221,12 @@ async def put_memory(
     "/{id}/archive",
     summary="Archive a memory",
     response_model=MemoryResponse,
-    responses=errors.keyed(404, 409, 412),
+    responses=errors.document_keyed(404, 409, 412),
     dependencies=IN_SCOPE,
 )
-async def archive_memory(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def archive_memory(
+    id: str, caller: Changer, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
+) -> Response:
     """Searches and lists leave it out until it is restored. A memory that is archived stays as it is."""
     memory = await archive(caller.workspace_id, parse_id(id), res, write.answered_by(memory_answer), expected=expected)
     return send(memory_answer(memory))
@@ -231,10 +236,12 @@ async def archive_memory(id: str, caller: Changer, res: ResourcesOf, write: Writ
     "/{id}/restore",
     summary="Restore an archived or deleted memory",
     response_model=MemoryResponse,
-    responses=errors.keyed(404, 409, 412),
+    responses=errors.document_keyed(404, 409, 412),
     dependencies=DELETED_TOO,
 )
-async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: WriteOf, expected: ExpectedOf) -> Response:
+async def restore_memory(
+    id: str, caller: Changer, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
+) -> Response:
     """An active memory stays as it is. A deleted one comes back as it was, with its id, its past versions and its
     relations to what still exists; 404 if it was purged or has expired."""
     memory = await restore(caller.workspace_id, parse_id(id), res, write.answered_by(memory_answer), expected=expected)
@@ -248,12 +255,12 @@ async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: Writ
     response_model=PromotedMemoryResponse,
     responses={
         200: {"model": PromotedMemoryResponse, "description": "It was already promoted"},
-        **errors.keyed(400, 404, 409, 422),
+        **errors.document_keyed(400, 404, 409, 422),
     },
     dependencies=IN_SCOPE,
 )
 async def promote_memory(
-    id: str, caller: Changer, res: ResourcesOf, write: WriteOf, body: PromoteMemoryRequest | None = None
+    id: str, caller: Changer, res: ResourcesOf, write: KeyedWrite, body: PromoteMemoryRequest | None = None
 ) -> Response:
     """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. Repeating the request changes
     nothing."""

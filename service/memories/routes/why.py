@@ -49,7 +49,10 @@ class ExplainMemoryResponse(ResponseModel):
 
 
 @router.get(
-    "/why", summary="Get the origin and history of a memory", responses=errors.keyed(400, 404), dependencies=IN_SCOPE
+    "/why",
+    summary="Get the origin and history of a memory",
+    responses=errors.document_keyed(400, 404),
+    dependencies=IN_SCOPE,
 )
 async def explain_memory(
     id: str,

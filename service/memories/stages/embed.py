@@ -11,7 +11,7 @@ import numpy as np
 from service.domain.draft import Draft, EmbeddingStatus, TurnContext
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText, content_hash
-from service.language.context import ContextTurn, embedded, lexical
+from service.language.context import ContextTurn, embedded_text, lexical_text
 from service.providers.protocols import Vector
 from service.providers.windows import unit
 from service.runtime.resources import Resources
@@ -81,8 +81,8 @@ async def surround(drafts: Sequence[Draft], before: Sequence[ContextTurn], res: 
     """
     turns = [*before, *(turn_of(draft) for draft in drafts)]
     places = range(len(before), len(turns))
-    texts = [lexical(turns[place], turns[:place]) for place in places]
-    vectors = await _context_vectors(drafts, [embedded(turns[place], turns[:place]) for place in places], res)
+    texts = [lexical_text(turns[place], turns[:place]) for place in places]
+    vectors = await _context_vectors(drafts, [embedded_text(turns[place], turns[:place]) for place in places], res)
     return [
         replace(draft, context=TurnContext(text, vector))
         for draft, text, vector in zip(drafts, texts, vectors, strict=True)

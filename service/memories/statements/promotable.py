@@ -92,7 +92,7 @@ NOTE_PROMOTED = text("""
 """)
 
 
-async def worthy(
+async def list_worthy(
     session: Session,
     workspace_id: UUID,
     rules: Promoting,

@@ -142,7 +142,7 @@ async def get(
     then."""
     ids = [memory_id]
     if valid_at is not None:
-        ids = [version.id for version in await versions.line(session, workspace_id, memory_id, texts=False)]
+        ids = [version.id for version in await versions.read_line(session, workspace_id, memory_id, texts=False)]
         if not ids and as_of is not None:
             ids = [memory_id, *await versions.ever_of(session, workspace_id, [memory_id])]
     if as_of is not None:
@@ -152,7 +152,7 @@ async def get(
         by_id = await memories.get_many(session, workspace_id, ids, alive_at=now)
     if valid_at is None:
         return by_id.get(memory_id)
-    held = [each for each in by_id.values() if _held(each, valid_at)]
+    held = [each for each in by_id.values() if _is_valid(each, valid_at)]
     return max(held, key=lambda each: (each.t_valid is not None, each.t_valid, each.timestamp), default=None)
 
 
@@ -160,14 +160,14 @@ def _is_alive(memory: Memory, moment: datetime) -> bool:
     return memory.expires_at is None or memory.expires_at > moment
 
 
-def _held(memory: Memory, moment: datetime) -> bool:
+def _is_valid(memory: Memory, moment: datetime) -> bool:
     if memory.archived and memory.version_of is None:
         return False
     begun = memory.t_valid is None or memory.t_valid <= moment
     return begun and (memory.t_invalid is None or memory.t_invalid > moment)
 
 
-async def texts(
+async def list_texts(
     session: Session, scope: RecordedScope, vector: Any, tags: Sequence[str], *, generation: int, limit: int
 ) -> Sequence[Any]:
     """The columns that ranking needs, of at most `limit` memories, newest first."""

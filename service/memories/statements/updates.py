@@ -30,7 +30,7 @@ from service.language import lexemes, tags
 from service.memories.statements import memories
 from service.postgres import direct
 from service.postgres.direct import NewRows
-from service.postgres.driver_errors import violated
+from service.postgres.driver_errors import violated_constraint
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, MEMORY_STAT, MEMORY_VECTOR, TERM_DIMENSIONS
 
@@ -243,6 +243,6 @@ def unite_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
 def conflict(error: IntegrityError) -> Exception:
     """The Conflict for a broken constraint; an unknown constraint is a bug and raised as it is."""
     cause = getattr(error.orig, "__cause__", None)
-    if isinstance(cause, asyncpg.UniqueViolationError) and violated(cause) == "uq_memory_dedup":
+    if isinstance(cause, asyncpg.UniqueViolationError) and violated_constraint(cause) == "uq_memory_dedup":
         return Conflict("Another memory of this scope has exactly this text.", field="content")
     return error

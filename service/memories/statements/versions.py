@@ -129,7 +129,7 @@ EVER = text("""
 """)
 
 
-async def line(session: Session, workspace_id: UUID, memory_id: UUID, *, texts: bool = True) -> list[Version]:
+async def read_line(session: Session, workspace_id: UUID, memory_id: UUID, *, texts: bool = True) -> list[Version]:
     """The memory and its earlier versions, ordered by the beginning of their validity. `texts`: with their texts."""
     rows = await direct.fetch(session, LINE, {"workspace": workspace_id, "id": memory_id, "texts": texts})
     versions = (

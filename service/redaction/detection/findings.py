@@ -47,12 +47,12 @@ def placeholder(label: str) -> str:
     return f"[REDACTED:{label}]"
 
 
-def blanked(text: str, found: Iterable[Finding]) -> str:
+def blank(text: str, found: Iterable[Finding]) -> str:
     """The text with zero bytes for the findings, at its old length: a phone number may be adjacent to a card number."""
-    return replaced(text, found, lambda item: "\0" * (item.end - item.start))
+    return replace(text, found, lambda item: "\0" * (item.end - item.start))
 
 
-def replaced(text: str, found: Iterable[Finding], by: Callable[[Finding], str]) -> str:
+def replace(text: str, found: Iterable[Finding], by: Callable[[Finding], str]) -> str:
     """The text with something else in the place of each finding."""
     pieces, position = [], 0
     for item in found:
@@ -72,7 +72,7 @@ def settle(text: str, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     if "[REDACTED:" not in text:
         return tuple(merged)
     placeholders = [match.span() for match in PLACEHOLDER.finditer(text)]
-    return tuple(_without(text, merged, placeholders))
+    return tuple(_cut_placeholders(text, merged, placeholders))
 
 
 def _unite(left: Finding, right: Finding) -> Finding:
@@ -80,7 +80,7 @@ def _unite(left: Finding, right: Finding) -> Finding:
     return Finding(left.start, max(left.end, right.end), label)
 
 
-def _without(text: str, findings: list[Finding], placeholders: list[tuple[int, int]]) -> Iterator[Finding]:
+def _cut_placeholders(text: str, findings: list[Finding], placeholders: list[tuple[int, int]]) -> Iterator[Finding]:
     """The parts of findings outside the placeholders that hold a letter or digit; both lists ascend."""
     first = 0
     for found in findings:

@@ -43,7 +43,7 @@ def _plain(char: str) -> str:
     return "-" if kind == "Pd" and char not in _LONG else _CONFUSABLE.get(char, char)
 
 
-def folded(text: str) -> tuple[str, list[int] | None]:
+def fold(text: str) -> tuple[str, list[int] | None]:
     """The folded text, and the place of each of its characters in `text`; None if all places are equal."""
     if text.isascii():
         return text, None
@@ -55,7 +55,7 @@ def folded(text: str) -> tuple[str, list[int] | None]:
     return plain, [place for place, char in enumerate(text) if forms.get(char, char)]
 
 
-def unfolded(text: str, found: Iterable[Finding], places: list[int] | None) -> tuple[Finding, ...]:
+def unfold(text: str, found: Iterable[Finding], places: list[int] | None) -> tuple[Finding, ...]:
     """The findings at their places in the original text, including marks on their last character."""
     if places is None:
         return tuple(found)

@@ -12,7 +12,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from enum import IntEnum
 
-from service.redaction.detection.folding import folded
+from service.redaction.detection.folding import fold
 
 
 class Strength(IntEnum):
@@ -40,7 +40,7 @@ _DECLINED = (
     "wachtwoord|has\u0142|l\u00f6senord|adgangskode|kodeord|passord|salasan|parol|hesl|jelsz|\u043f\u0430\u0440\u043e\u043b|"
     "\u015fifre|lozin[ck]|gesl[oa]|slapta\u017eod|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc"
 )
-PASSWORD_WORD = folded(
+PASSWORD_WORD = fold(
     r"(?:pass(?:word| ?phrase|code)s?|secret word|passwd|passw(?:ort|\u00f6rter)|kennwort|pwd|pre-?shared[ _-]?key"
     rf"|(?:wi-?fi|wpa2?|wlan|network)(?:['\u2019]s)?[ _-]?(?:key|schl\u00fcssel)|{_FOREIGN}|{_CJK}"
     rf"|(?<![^\W_])(?:{_DECLINED})\w{{0,4}})"
@@ -54,7 +54,7 @@ _STEM = re.compile(
     "|(?P<WEAK>keys?|licen[cs]e|authorization|auth|login)"
 )
 _STEMS = tuple(
-    folded(stem)[0]
+    fold(stem)[0]
     for stem in (
         "pass", "pwd", "pw", "key", "token", "secret", "cred", "auth", "bearer", "kennwort", "contrase", "senha",
         "login", "mot de", "mots de", "clave", "psk", "mdp", "jeton",
@@ -115,7 +115,7 @@ def are_in(low: str) -> bool:
     return any(stem in low for stem in _STEMS)
 
 
-def lowered(text: str) -> str:
+def lower(text: str) -> str:
     """The text in lower case with every character at its place (a dotted capital I would become two)."""
     low = text.lower()
     return low if len(low) == len(text) else "".join(char.lower()[:1] for char in text)
@@ -123,7 +123,7 @@ def lowered(text: str) -> str:
 
 def of_key(key: str) -> Strength | None:
     """The strongest credential word that ends the name of a field, or None."""
-    found = [name.strength for name in find(key, lowered(key)) if not key[name.end :].strip("\"' :=")]
+    found = [name.strength for name in find(key, lower(key)) if not key[name.end :].strip("\"' :=")]
     return max(found, default=None)
 
 

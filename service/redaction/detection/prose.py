@@ -172,11 +172,11 @@ def find(text: str, low: str) -> Iterator[Finding]:
     """Passwords named before the word is said."""
     if names.are_in(low) or "pin" in low:
         for match in _BEFORE.finditer(low):
-            yield from _given(text, match, plain=not (match["old"] or match["oldq"]))
-        yield from _reversed(text, low)
+            yield from _find_given(text, match, plain=not (match["old"] or match["oldq"]))
+        yield from _find_before(text, low)
 
 
-def _given(text: str, match: re.Match[str], *, plain: bool) -> Iterator[Finding]:
+def _find_given(text: str, match: re.Match[str], *, plain: bool) -> Iterator[Finding]:
     """The value, if it looks like one or, with `plain`, is a word that is unusual there."""
     group = next(name for name, value in match.groupdict().items() if value)
     quoted = group.endswith("q")
@@ -195,7 +195,7 @@ def _given(text: str, match: re.Match[str], *, plain: bool) -> Iterator[Finding]
         yield Finding(start, start + len(value), PASSWORD)
 
 
-def _reversed(text: str, low: str) -> Iterator[Finding]:
+def _find_before(text: str, low: str) -> Iterator[Finding]:
     for match in _AFTER_VALUE.finditer(low):
         begin = max(0, match.start() - 66)
         before = text[begin : match.start()]

@@ -31,7 +31,7 @@ from service.redaction.detection import (
     secret_contexts,
     tokens,
 )
-from service.redaction.detection.findings import PASSWORD, Finding, blanked, placeholder, replaced, settle
+from service.redaction.detection.findings import PASSWORD, Finding, blank, placeholder, replace, settle
 from service.redaction.detection.value_shapes import stands_for_something
 
 # Lower-case words contain no secret, and nearly all keys are such words.
@@ -52,8 +52,8 @@ class Redacted:
 def find(text: str) -> tuple[Finding, ...]:
     """Spans that must not be stored, ascending, without overlap; placeholders are never part of one. Look-alikes count
     as the characters they look like."""
-    plain, places = folding.folded(text)
-    return folding.unfolded(text, _find(plain), places)
+    plain, places = folding.fold(text)
+    return folding.unfold(text, _find(plain), places)
 
 
 def _find(text: str) -> tuple[Finding, ...]:
@@ -62,9 +62,9 @@ def _find(text: str) -> tuple[Finding, ...]:
     if any(map(str.isdigit, text)):
         numbers = settle(text, [*cards.find(text), *accounts.find(text)])
         found += numbers
-        found += phones.find(blanked(text, numbers))
+        found += phones.find(blank(text, numbers))
     known = settle(text, found)
-    return settle(text, [*known, *scorer.find(blanked(text, known))])
+    return settle(text, [*known, *scorer.find(blank(text, known))])
 
 
 def redact(text: str) -> Redacted:
@@ -80,7 +80,7 @@ def redact_json(value: object) -> tuple[object, tuple[Redaction, ...]]:
     value is lost.
     """
     counts: Counter[str] = Counter()
-    return _walk(value, counts, ""), _listed(counts)
+    return _walk(value, counts, ""), _count_by_label(counts)
 
 
 def _redact(text: str, *, bare: bool, context: str = "") -> Redacted:
@@ -88,7 +88,7 @@ def _redact(text: str, *, bare: bool, context: str = "") -> Redacted:
     text = _cut(text, context, counts)
     if announcements.is_unbounded(text, bare=bare):
         raise PiiRejected("The text announces a credential that cannot be cut out; send it without.")
-    return Redacted(CleanText(text), _listed(counts))
+    return Redacted(CleanText(text), _count_by_label(counts))
 
 
 def _cut(text: str, context: str, counts: Counter[str]) -> str:
@@ -98,7 +98,7 @@ def _cut(text: str, context: str, counts: Counter[str]) -> str:
         if not found:
             break
         counts.update(item.label for item in found)
-        text = replaced(text, found, lambda item: placeholder(item.label))
+        text = replace(text, found, lambda item: placeholder(item.label))
     return text
 
 
@@ -109,7 +109,7 @@ def _after(offset: int, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
     )
 
 
-def _listed(counts: Counter[str]) -> tuple[Redaction, ...]:
+def _count_by_label(counts: Counter[str]) -> tuple[Redaction, ...]:
     return tuple(Redaction(label, counts[label]) for label in sorted(counts))
 
 
@@ -165,7 +165,7 @@ def holds_secret(name: str) -> bool:
     if _PLAIN.fullmatch(name):
         return False
     try:
-        return _looked_through(name)
+        return _check_name(name)
     except _SecretFoundError:
         return True
 
@@ -175,8 +175,8 @@ class _SecretFoundError(Exception):
 
 
 @lru_cache(maxsize=4_096)
-def _looked_through(name: str) -> bool:
-    plain, _ = folding.folded(name)
+def _check_name(name: str) -> bool:
+    plain, _ = folding.fold(name)
     found = any(True for find in (blocks.find, tokens.find_telling, cards.find) for _ in find(plain))
     if found or any(each.label == PASSWORD for each in (*secret_contexts.find(plain), *codes.find(plain))):
         raise _SecretFoundError

@@ -92,7 +92,7 @@ Words = list[tuple[int, int, str]]
 
 def find(text: str) -> Iterator[Finding]:
     """Tokens that are probably secrets. What was found by other means is blanked beforehand."""
-    low = names.lowered(text)
+    low = names.lower(text)
     spans = list(candidates(text, low))
     words = words_of(low) if spans else []
     for start, end in spans:

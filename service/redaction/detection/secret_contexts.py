@@ -133,18 +133,18 @@ class _Place:
 
 def find(text: str) -> Iterator[Finding]:
     """Values of credential words, before or after them."""
-    low = names.lowered(text)
+    low = names.lower(text)
     done = 0
     for name in names.find(text, low):
         if name.start < done:
             continue
-        for found in _announced(text, name):
+        for found in _find_announced(text, name):
             done = max(done, found.end)
             yield found
     yield from prose.find(text, low)
 
 
-def _announced(text: str, name: Name) -> Iterator[Finding]:
+def _find_announced(text: str, name: Name) -> Iterator[Finding]:
     separator = _SEPARATOR.match(text, name.end)
     if separator is None:
         return
@@ -173,10 +173,10 @@ def _announced(text: str, name: Name) -> Iterator[Finding]:
     if name.strength is Strength.PASSWORD:
         end = _password_end(text, name, place, value)
         if end is not None:
-            yield Finding(value.start, _grown(text, value, end), PASSWORD)
+            yield Finding(value.start, _grow(text, value, end), PASSWORD)
     elif _is_key(text, name, place, value):
         label = PASSWORD if names_a_secret(value.body) and "-" in value.body else API_KEY  # my-secret-password-9
-        yield Finding(value.start, _grown(text, value, value.end), label)
+        yield Finding(value.start, _grow(text, value, value.end), label)
 
 
 def _is_foreign(name: Name, separator: re.Match[str]) -> bool:
@@ -208,7 +208,7 @@ def _value(text: str, start: int, name: Name, sign: str | None) -> _Value | None
     return _Value(start, start + len(body), body, quoted=False) if body else None
 
 
-def _grown(text: str, value: _Value, end: int) -> int:
+def _grow(text: str, value: _Value, end: int) -> int:
     """The end of an accepted value, only whose beginning was judged."""
     most = 200 if value.quoted else 80
     if end - value.start < most or end != value.end:

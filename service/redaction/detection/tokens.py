@@ -45,7 +45,7 @@ _MIN_BITS = 2.6
 
 def find(text: str) -> Iterator[Finding]:
     """Keys that vendors have made recognisable, AWS secrets near their key id, and signatures of addresses."""
-    for found in _shaped(text, _TOKEN):
+    for found in _find_shaped(text, _TOKEN):
         yield found
         yield from _aws_secrets(text, found)
     if "sig=" in text:
@@ -55,10 +55,10 @@ def find(text: str) -> Iterator[Finding]:
 
 def find_telling(name: str) -> Iterator[Finding]:
     """Finds only keys with a unique prefix or shape."""
-    yield from _shaped(name, _TELLING)
+    yield from _find_shaped(name, _TELLING)
 
 
-def _shaped(text: str, pattern: re.Pattern[str]) -> Iterator[Finding]:
+def _find_shaped(text: str, pattern: re.Pattern[str]) -> Iterator[Finding]:
     for run in _RUN.finditer(text):
         for each in (pattern, _GLUED):
             for match in each.finditer(text, run.start(), run.end()):

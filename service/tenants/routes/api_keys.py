@@ -14,7 +14,7 @@ from service.http import errors
 from service.http.deps import Admin, CallerOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
-from service.http.writes import UnkeyedOf
+from service.http.writes import UnkeyedWrite
 from service.tenants import keys
 from service.tenants.routes.api_key_models import (
     ApiKeyItem,
@@ -36,9 +36,9 @@ async def whoami(caller: CallerOf) -> WhoAmIResponse:
     return WhoAmIResponse.describing(caller)
 
 
-@router.post("/api-keys", summary="Create an API key", status_code=201, responses=errors.keyed(400))
+@router.post("/api-keys", summary="Create an API key", status_code=201, responses=errors.document_keyed(400))
 async def create_api_key(
-    body: CreateApiKeyRequest, caller: Admin, res: ResourcesOf, write: UnkeyedOf
+    body: CreateApiKeyRequest, caller: Admin, res: ResourcesOf, write: UnkeyedWrite
 ) -> CreateApiKeyResponse:
     """Only this response shows the secret. A key cannot grant a right that it does not have. `user_id`, `agent_id`,
     `run_id` and `channels` restrict the key: data outside of them does not exist for it."""
@@ -48,46 +48,48 @@ async def create_api_key(
     return CreateApiKeyResponse(id=issued.key_id, api_key=issued.secret)
 
 
-@router.get("/api-keys", summary="List the API keys of the workspace", responses=errors.keyed())
+@router.get("/api-keys", summary="List the API keys of the workspace", responses=errors.document_keyed())
 async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
     """Revoked keys included; without secrets."""
     return ApiKeysResponse(results=[ApiKeyItem.describing(info) for info in await keys.list_all(caller, res)])
 
 
-@router.get("/api-keys/{id}", summary="Get an API key", responses=errors.keyed(404))
+@router.get("/api-keys/{id}", summary="Get an API key", responses=errors.document_keyed(404))
 async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
     """The key is returned without its secret."""
-    return ApiKeyItem.describing(await keys.read(uuid_of(id, keys.missing), caller, res))
+    return ApiKeyItem.describing(await keys.read(uuid_of(id, keys.key_not_found), caller, res))
 
 
-@router.patch("/api-keys/{id}", summary="Change an API key", responses=errors.keyed(400, 404, 409))
+@router.patch("/api-keys/{id}", summary="Change an API key", responses=errors.document_keyed(400, 404, 409))
 async def update_api_key(
-    id: str, body: UpdateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedOf
+    id: str, body: UpdateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedWrite
 ) -> ApiKeyItem:
     """Changes name, rights, expiry or defaults, or tightens restrictions. The caller needs every right of that key."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     given |= {"channels": body.wall.channels} if "channels" in given else {}
     given |= {"defaults": body.defaults.value()} if body.defaults is not None else {}
-    after = await keys.change(uuid_of(id, keys.missing), given, caller, res, write)
+    after = await keys.change(uuid_of(id, keys.key_not_found), given, caller, res, write)
     request.app.state.keys.forget()
     return ApiKeyItem.describing(after)
 
 
-@router.post("/api-keys/{id}/rotate", summary="Rotate the secret of an API key", responses=errors.keyed(400, 404, 409))
+@router.post(
+    "/api-keys/{id}/rotate", summary="Rotate the secret of an API key", responses=errors.document_keyed(400, 404, 409)
+)
 async def rotate_api_key(
-    id: str, body: RotateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedOf
+    id: str, body: RotateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedWrite
 ) -> RotateApiKeyResponse:
     """The new secret works at once, the old one for `overlap_s` more seconds; one from an earlier rotation expires now.
     Rights, restrictions, expiry and id stay. The caller needs every right of that key."""
-    wanted = uuid_of(id, keys.missing)
+    wanted = uuid_of(id, keys.key_not_found)
     secret, until = await keys.rotate(wanted, body.overlap_s, caller, res, write)
     request.app.state.keys.forget()
     return RotateApiKeyResponse(id=wanted, api_key=secret, old_secret_until=until)
 
 
-@router.delete("/api-keys/{id}", summary="Revoke an API key", status_code=204, responses=errors.keyed(404))
-async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedOf) -> None:
+@router.delete("/api-keys/{id}", summary="Revoke an API key", status_code=204, responses=errors.document_keyed(404))
+async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedWrite) -> None:
     """Also revokes its tokens. Takes effect at once in this process, within five seconds in others. Repeating it
     changes nothing."""
-    await keys.revoke(uuid_of(id, keys.missing), caller, res, write)
+    await keys.revoke(uuid_of(id, keys.key_not_found), caller, res, write)
     request.app.state.keys.forget()

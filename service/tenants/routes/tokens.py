@@ -12,7 +12,7 @@ from service.http import errors
 from service.http.deps import ResourcesOf, needs
 from service.http.json_body import JsonRoute
 from service.http.schemas import ResponseModel, Time, example
-from service.http.writes import UnkeyedOf
+from service.http.writes import UnkeyedWrite
 from service.tenants import keys
 from service.tenants.routes.api_key_models import RightName, WallFields
 
@@ -43,9 +43,9 @@ class CreateTokenResponse(ResponseModel):
     expires_at: Time = Field(description="When it expires, at the latest together with its key")
 
 
-@router.post("/tokens", summary="Mint a token for one end user", status_code=201, responses=errors.keyed(400))
+@router.post("/tokens", summary="Mint a token for one end user", status_code=201, responses=errors.document_keyed(400))
 async def create_token(
-    body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request, write: UnkeyedOf
+    body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request, write: UnkeyedWrite
 ) -> CreateTokenResponse:
     """The restrictions of the key apply in addition to its own, and it expires with the key."""
     rights = [Right(right) for right in dict.fromkeys(body.rights)]

@@ -29,7 +29,7 @@ async def promote(job: Job, res: Resources) -> Counts:
     last: UUID | None = FIRST
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
-            worthy_ids = await promotable.worthy(
+            worthy_ids = await promotable.list_worthy(
                 session,
                 job.workspace_id,
                 res.settings.jobs.promoting,

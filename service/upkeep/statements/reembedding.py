@@ -244,7 +244,7 @@ async def _alone(url: str) -> AsyncIterator[AsyncConnection]:
     """A connection as the owner with autocommit, exclusive among such blocks. Raises StoreUnavailable, or Conflict."""
     engine = create_async_engine(url, poolclass=NullPool, isolation_level="AUTOCOMMIT")
     try:
-        with rights.usable(url), translated_errors():
+        with rights.require_usable(url), translated_errors():
             async with engine.connect() as owner:
                 await owner.run_sync(rights.check_owner)
                 if not await owner.scalar(ALONE):
