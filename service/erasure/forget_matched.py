@@ -26,6 +26,7 @@ from service.language.withdrawal import Span
 from service.memories import write
 from service.memories.forget import parts
 from service.memories.statements import deduplication, deletion, sources, updates
+from service.memories.write import ChangeContext
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
@@ -90,7 +91,7 @@ async def _strike(session: Session, scope: Scope, target: ForgetTarget, res: Res
     """Removes the matching sentences from a memory; False if another memory already says the rest."""
     text = CleanText(target.remaining)
     memory = Neighbour(target.id, CleanText(target.text), "", target.version, 1.0)
-    return await write.strike(session, scope, Strike(memory, text), res, at=None, evidence=None)
+    return await write.strike(ChangeContext(session, scope, res), Strike(memory, text), at=None)
 
 
 async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget, res: Resources) -> None:

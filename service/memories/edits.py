@@ -22,8 +22,7 @@ from service.episodes.statements.turns import StoredTurn
 from service.kit.settings import Settings
 from service.memories import backdated, write
 from service.memories.statements import history, promotable, reviews, versions
-from service.memories.write import MemoryBatch
-from service.postgres.engine import Session
+from service.memories.write import ChangeContext, MemoryBatch
 from service.runtime.resources import Resources
 
 CONTRADICTS = frozenset({Action.UPDATE, Action.DELETE})
@@ -43,7 +42,7 @@ FLAGGED = "contradiction_policy: flagged, it counts once POST /v1/reviews/{id}/a
 
 @dataclass(frozen=True, slots=True)
 class EditContext:
-    """What all edits of one decision share. `turn`: where a fact was said; None for a single text.
+    """What the edits of one decision share. `turn`: where a fact was said; None for a single text.
 
     `only_edit`: nothing was written since the neighbours were read under the lock, and the decision has one edit, so no
     other equal text can exist. `joins`: the decision only adds, and its rows wait in the batch. `new_id`: the id of the
@@ -51,16 +50,11 @@ class EditContext:
     """
 
     batch: MemoryBatch
+    changes: ChangeContext
     turn: StoredTurn | None
-    res: Resources
-    ruling_id: UUID | None
     only_edit: bool
     joins: bool
     new_id: UUID | None
-
-    @property
-    def session(self) -> Session:
-        return self.batch.session
 
 
 async def carry_out(
@@ -87,7 +81,8 @@ async def carry_out(
         await batch.flush()
     if turn is None and several:
         await history.lock(batch.session, draft.scope.workspace_id, decision.targets)
-    context = EditContext(batch, turn, res, uuid7() if several else None, only_edit, joins, new_id)
+    changes = ChangeContext(batch.session, draft.scope, res, draft.evidence, uuid7() if several else None)
+    context = EditContext(batch, changes, turn, only_edit, joins, new_id)
     outcomes = await _by_policy(policy, context, draft, decision.edits)
     added = next((one.memory_id for one in outcomes if one.event is Action.ADD and one.memory_id), None)
     if added is not None:
@@ -95,7 +90,7 @@ async def carry_out(
         if decision.strikes:
             await batch.flush()
         for struck in decision.strikes:
-            await write.strike(batch.session, draft.scope, struck, res, at=draft.start, evidence=draft.evidence)
+            await write.strike(replace(changes, ruling_id=None), struck, at=draft.start)
     return outcomes if turn else outcomes[:1]
 
 
@@ -131,16 +126,15 @@ def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy
 async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Carries out one edit on the memory it is about: an update keeps the id, a delete archives. An update without a
     known memory does nothing."""
-    session, res, target = context.session, context.res, edit.target
+    changes, target = context.changes, edit.target
     if target is not None and edit.action is Action.NONE:
         return await _keep(context, draft, edit, target)
     if target is None and edit.action is not Action.ADD:
-        await write.keep_evidence(session, draft.scope, None, draft.evidence)
+        await write.keep_evidence(changes, None)
         return _outcome(context, draft, Action.NONE, edit, text=None)
     if edit.action is Action.DELETE:
         assert target is not None
-        at, why = draft.start, draft.evidence
-        await write.retire(session, draft.scope, target.id, why, res, at=at, ruling_id=context.ruling_id)
+        await write.retire(changes, target.id, at=draft.start)
         return _outcome(context, draft, Action.DELETE, edit, text=None, old=target.text)
     known = await _if_known(context, draft, target)
     if known is not None:
@@ -148,15 +142,15 @@ async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Out
     if target is None:
         return await _add(context, draft, edit)
     new = draft.finish(uuid7())
-    old = await write.update(session, target.id, new, res, ruling_id=context.ruling_id)
+    old = await write.update(changes.session, target.id, new, changes.res, ruling_id=changes.ruling_id)
     return _outcome(context, draft, Action.UPDATE, edit, text=new.text, old=old)
 
 
 async def _keep(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
     """Keeps the known memory: the statement repeats it, or is older and becomes part of its history."""
-    session, res, kept_as = context.session, context.res, None
+    session, res, kept_as = context.changes.session, context.changes.res, None
     workspace_id, given = draft.scope.workspace_id, draft.given
-    await write.keep_evidence(session, draft.scope, target.id, draft.evidence)
+    await write.keep_evidence(context.changes, target.id)
     if edit.earlier:
         draft, kept_as = await backdated.keep_as_history(session, draft, edit, res)
     elif context.turn is None:
@@ -200,7 +194,7 @@ async def store_and_supersede(context: EditContext, ready: Sequence[Pair]) -> li
             continue
         new = draft
         if draft.given.t_valid is None and any(each.start and draft.start > each.start for each, _ in retired):
-            since = write.holds_since(draft.start, draft.given.t_invalid, context.res)
+            since = write.holds_since(draft.start, draft.given.t_invalid, context.changes.res)
             new = replace(draft, given=replace(draft.given, t_valid=since))
         known = await _if_known(context, new)
         outcomes.append(known or await _add(context, new, replace(edit, target=None)))
@@ -208,9 +202,7 @@ async def store_and_supersede(context: EditContext, ready: Sequence[Pair]) -> li
     for target, draft in retired:
         if by is None or by == target.id:  # nothing replaced it, or it did not change
             continue
-        session, res, ruling_id = context.session, context.res, context.ruling_id
-        at, why = draft.start, draft.evidence
-        await write.end_validity(session, draft.scope, target.id, by, why, res, at=at, ruling_id=ruling_id)
+        await write.end_validity(context.changes, target.id, by, at=draft.start)
         outcomes.append(
             _outcome(context, draft, Action.DELETE, Edit(Action.DELETE, target), text=None, old=target.text)
         )
@@ -225,7 +217,7 @@ async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) 
         target = edit.target
         if target is None or edit.action not in CONTRADICTS:
             continue
-        await write.keep_evidence(context.session, draft.scope, target.id, draft.evidence)
+        await write.keep_evidence(context.changes, target.id)
         kept = replace(draft, warnings=(*draft.warnings, KEPT_OLD))
         outcome = _outcome(context, kept, Action.NONE, Edit(Action.NONE, target), text=target.text)
         outcomes.append(replace(outcome, memory_id=None))
@@ -251,9 +243,9 @@ async def store_flagged(context: EditContext, ready: Sequence[Pair]) -> list[Out
 
 async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contradicts: Sequence[UUID]) -> Outcome:
     new = replace(draft, warnings=(*draft.warnings, FLAGGED))
-    pending = await reviews.find_flagged(context.session, draft.scope, draft.final_hash)
+    pending = await reviews.find_flagged(context.changes.session, draft.scope, draft.final_hash)
     if pending is not None:
-        await write.keep_evidence(context.session, draft.scope, pending, draft.evidence)
+        await write.keep_evidence(context.changes, pending)
         outcome = _outcome(context, new, Action.NONE, Edit(Action.NONE), text=edit.text)
         return replace(outcome, memory_id=pending)
     known = await _if_known(context, draft, edit.target)
@@ -261,7 +253,7 @@ async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contrad
         return known
     outcome = await _add(context, new, replace(edit, target=None))
     assert outcome.memory_id is not None, "an added memory has an id"
-    await reviews.flag(context.session, draft.scope.workspace_id, outcome.memory_id, contradicts)
+    await reviews.flag(context.changes.session, draft.scope.workspace_id, outcome.memory_id, contradicts)
     return outcome
 
 
@@ -269,10 +261,11 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
     """The outcome when a memory other than the target already has exactly this text."""
     if not draft.options.dedup or (context.only_edit and draft.merged is None):
         return None
-    equal = await write.equal_memory(context.session, draft, draft.final_hash, besides=target.id if target else None)
+    session, besides = context.changes.session, target.id if target else None
+    equal = await write.equal_memory(session, draft, draft.final_hash, besides=besides)
     if equal is None:
         return None
-    await write.keep_evidence(context.session, draft.scope, equal.id, draft.evidence)
+    await write.keep_evidence(context.changes, equal.id)
     if context.turn is None:
         draft = _warn_of_unused_fields(draft, equal.id)
     return _outcome(context, draft, Action.NONE, Edit(Action.NONE, equal), text=equal.text)
@@ -281,7 +274,7 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
 async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Adds the draft's final text as a new memory."""
     new = draft.finish(context.new_id or uuid7(), context.turn.conversation_id if context.turn else None)
-    await write.add(context.batch, [new], context.res, ruling_id=context.ruling_id)
+    await write.add(context.batch, [new], context.changes.res, ruling_id=context.changes.ruling_id)
     if not context.joins:
         await context.batch.flush()
     return replace(_outcome(context, draft, Action.ADD, edit, text=new.text), memory_id=new.id)

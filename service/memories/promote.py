@@ -26,6 +26,7 @@ from service.memories import write
 from service.memories.statements import decisions, deduplication, history, memories, promotable, sources, updates
 from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change
+from service.memories.write import ChangeContext
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime import pii
@@ -96,7 +97,7 @@ async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, re
         return False
     async with write_transaction(copy.scope, res, request) as session:
         still = await promotable.list_outdated(session, workspace_id, now=res.clock(), batch=1, only=copy_id)
-        if not still or not await write.archive(session, copy.scope, copy_id, res):
+        if not still or not await write.archive(ChangeContext(session, copy.scope, res), copy_id):
             return False
         await promotable.free_originals(session, workspace_id, copy_id)
         await append_audit(session, "archive", copy.scope, [copy_id], request, res, why="original_changed")

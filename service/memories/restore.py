@@ -16,6 +16,7 @@ from service.memories.revise import refuse_past
 from service.memories.statements import history, memories, undo, updates
 from service.memories.statements.history import Change
 from service.memories.statements.undo import DeletedMemory
+from service.memories.write import ChangeContext
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY_STAT
 from service.queue import queue
@@ -40,7 +41,7 @@ async def archive(
     async with write_transaction(known.scope, res, request) as session:
         memory = await _alive(session, workspace_id, memory_id, res)
         check_version(memory.version, expected)
-        if await write.archive(session, memory.scope, memory_id, res):
+        if await write.archive(ChangeContext(session, memory.scope, res), memory_id):
             await append_audit(session, "archive", memory.scope, [memory_id], request, res)
             memory = await memories.get(session, workspace_id, memory_id) or memory
         await store_answer(session, workspace_id, memory, request)
@@ -100,7 +101,8 @@ async def _activate(session: Session, archived: Memory, res: Resources) -> None:
     # as fresh as a new one; else the next forgetting run would archive it again
     fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
     await updates.set_stat(session, workspace_id, memory_id, fresh)
-    await write.append_change(session, archived.scope, memory_id, archived.text, archived.text, was)
+    context = ChangeContext(session, archived.scope, res)
+    await write.append_change(context, memory_id, archived.text, archived.text, was)
     await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
 
 

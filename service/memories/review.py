@@ -24,6 +24,7 @@ from service.domain.version import begins
 from service.memories import write
 from service.memories.statements import deletion, history, memories, reviews, updates
 from service.memories.statements.reviews import Review
+from service.memories.write import ChangeContext
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -123,11 +124,12 @@ async def _accept(session: Session, waiting: Memory, review: Review, res: Resour
     known = await memories.get_many(session, workspace_id, review.contradicts, alive_at=now)
     live = [memory.id for memory in known.values() if not memory.archived]
     evidence = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
-    ruling_id, at = uuid7(), begins(waiting.timestamp, waiting.t_valid, waiting.t_invalid)
+    context = ChangeContext(session, scope, res, evidence, uuid7())
+    at = begins(waiting.timestamp, waiting.t_valid, waiting.t_invalid)
     for memory_id in live:
-        await write.retire(session, scope, memory_id, evidence, res, at=at, ruling_id=ruling_id)
+        await write.retire(context, memory_id, at=at)
     was = await history.snapshot(session, workspace_id, waiting.id, generation=res.generation)
     assert was is not None, "it is locked"
     await memories.release_expired(session, workspace_id, [waiting.hash], now=now)
     await updates.set_columns(session, workspace_id, waiting.id, {"archived": False, "review_status": None}, now=now)
-    await write.append_change(session, scope, waiting.id, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    await write.append_change(context, waiting.id, text, text, was)

@@ -23,6 +23,7 @@ from service.memories import write
 from service.memories.stages.stages import UNCOMPARED, run
 from service.memories.statements import history, memories, updates
 from service.memories.statements.updates import VectorKind
+from service.memories.write import ChangeContext
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime import pii
@@ -59,7 +60,7 @@ async def revise(
         if values or "last_accessed" in revision.moments:
             await _write(session, old, revision, draft, values, res)
             text = values.get("content", old.text)
-            entry = await write.append_change(session, old.scope, memory_id, old.text, text, was)
+            entry = await write.append_change(ChangeContext(session, old.scope, res), memory_id, old.text, text, was)
             await write.withdraw_text(session, old, text, entry)
             await append_audit(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
             revised = await memories.get(session, workspace_id, memory_id) or old

@@ -7,6 +7,7 @@ to change is selected FOR UPDATE with all that belongs to it; this snapshot goes
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -29,6 +30,7 @@ from service.language import withdrawal
 from service.memories.statements import decisions, deduplication, history, memories, updates, versions
 from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change, Snapshot
+from service.memories.statements.versions import PastVersion
 from service.postgres.direct import InsertBatch, NewRows
 from service.postgres.engine import Session
 from service.queue import queue
@@ -62,6 +64,28 @@ class MemoryBatch(InsertBatch):
         pairs, self.outdated = self.outdated, []
         if pairs:
             await edges.mark_outdated(self.session, self._workspace_id, pairs)
+
+
+@dataclass(frozen=True, slots=True)
+class ChangeContext:
+    """What all changes of memories that one decision causes share. With `ruling_id` they are undone together."""
+
+    session: Session
+    scope: Scope
+    res: Resources
+    evidence: Evidence | None = None
+    ruling_id: UUID | None = None
+
+    @property
+    def workspace_id(self) -> UUID:
+        return self.scope.workspace_id
+
+    async def snapshot(self, memory_id: UUID) -> Snapshot:
+        """The memory as it is, locked until the transaction ends. Raises Gone."""
+        was = await history.snapshot(self.session, self.workspace_id, memory_id, generation=self.res.generation)
+        if was is None:
+            raise Gone("The memory that was to be changed is gone.")
+        return was
 
 
 class Gone(Conflict):
@@ -114,31 +138,28 @@ async def update(
     """Gives the target the text and the times of `new`; what it said before is kept as a past version. Returns its old
     text. Raises Gone."""
     workspace_id = new.draft.scope.workspace_id
-    was = await _snapshot(session, workspace_id, target, res)
+    context = ChangeContext(session, new.draft.scope, res, new.draft.evidence, ruling_id)
+    was = await context.snapshot(target)
     change_id, start = uuid7(), begins(new.draft.timestamp, new.draft.given.t_valid, new.draft.given.t_invalid)
-    kept = was.before["hash"] != new.hash and await keep_past(session, workspace_id, target, change_id, start, res)
+    kept = was.before["hash"] != new.hash and await keep_past(context, target, change_id, start)
     since = new.draft.given.t_valid
     if since is None and (kept or was.before["t_valid"] is not None):
         since = holds_since(start, new.draft.given.t_invalid, res)
     old = await updates.replace_text(session, target, new, t_valid=since, generation=res.generation, now=res.clock())
     fades_from = {"base_confidence": new.fact_confidence, "confidence": None, "confirmed_at": new.draft.timestamp}
     await updates.set_stat(session, workspace_id, target, fades_from)
-    text, why = new.text, new.draft.evidence
-    await append_change(
-        session, old.scope, target, old.text, text, was, evidence=why, ruling_id=ruling_id, entry=change_id
-    )
+    await append_change(context, target, old.text, new.text, was, entry=change_id)
     await withdraw_text(session, old, new.text, change_id)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, workspace_id, jobs_of(new, target))
     return old.text
 
 
-async def strike(
-    session: Session, scope: Scope, struck: Strike, res: Resources, *, at: datetime | None, evidence: Evidence | None
-) -> bool:
+async def strike(context: ChangeContext, struck: Strike, *, at: datetime | None) -> bool:
     """Takes a sentence that is no longer true out of a memory, which keeps its id and times. The old text becomes a
     past version that was valid until `at`; None: no version, because it is to be forgotten. Returns False and changes
     nothing if the memory was deleted, or another memory already has the remaining text."""
+    session, scope, res = context.session, context.scope, context.res
     workspace_id, target = scope.workspace_id, struck.memory.id
     was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     old = await memories.get(session, workspace_id, target) if was else None
@@ -147,32 +168,22 @@ async def strike(
         return False
     change_id = uuid7()
     if at is not None:
-        await keep_past(session, workspace_id, target, change_id, at, res)
+        await keep_past(context, target, change_id, at)
     await updates.set_columns(session, workspace_id, target, updates.text_columns(struck.text), now=res.clock())
     await updates.replace_vector(session, scope, target, None, kind="text", generation=res.generation)
-    await append_change(session, scope, target, old.text, struck.text, was, evidence=evidence, entry=change_id)
+    await append_change(context, target, old.text, struck.text, was, entry=change_id)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, workspace_id, follow_up(target, embed=True))
     return True
 
 
-async def keep_past(
-    session: Session, workspace_id: UUID, target: UUID, change_id: UUID, until: datetime, res: Resources
-) -> bool:
+async def keep_past(context: ChangeContext, target: UUID, change_id: UUID, until: datetime) -> bool:
     """Keeps what a memory says, before it changes, as a past version that held until then; False when it never held.
 
     Its id is that of the entry of history that ends it, so that undoing the change finds it.
     """
-    return await versions.keep(
-        session,
-        workspace_id,
-        target,
-        change_id,
-        version_of=target,
-        until=until,
-        history_id=uuid7(),
-        now=res.clock(),
-    )
+    version = PastVersion(change_id, target, until, history_id=uuid7())
+    return await versions.keep(context.session, context.workspace_id, target, version, now=context.res.clock())
 
 
 def holds_since(start: datetime, until: datetime | None, res: Resources) -> datetime | None:
@@ -189,74 +200,47 @@ async def prolong(session: Session, scope: Scope, target: UUID, until: datetime 
     was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     if was is not None:
         await updates.set_columns(session, workspace_id, target, {"expires_at": until}, now=res.clock())
-        await append_change(session, scope, target, was.before["content"], was.before["content"], was)
+        context, content = ChangeContext(session, scope, res), was.before["content"]
+        await append_change(context, target, content, content, was)
 
 
-async def retire(
-    session: Session,
-    scope: Scope,
-    target: UUID,
-    evidence: Evidence | None,
-    res: Resources,
-    *,
-    at: datetime,
-    ruling_id: UUID | None = None,
-) -> None:
+async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
     """Archives a memory that is no longer true since `at`; its history says DELETE. Raises Gone.
 
     A curator never erases: docs/decisions/019-contradiction-policy.md.
     """
-    was, change_id = await _snapshot(session, scope.workspace_id, target, res), uuid7()
-    await keep_past(session, scope.workspace_id, target, change_id, at, res)
-    await updates.archive(session, scope.workspace_id, target, now=res.clock())
-    text, why, deleted = str(was.before["content"]), evidence, Action.DELETE
-    await append_change(
-        session, scope, target, text, None, was, action=deleted, evidence=why, ruling_id=ruling_id, entry=change_id
-    )
-    await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", change_id))
+    was, change_id = await context.snapshot(target), uuid7()
+    await keep_past(context, target, change_id, at)
+    await updates.archive(context.session, context.workspace_id, target, now=context.res.clock())
+    await append_change(context, target, str(was.before["content"]), None, was, action=Action.DELETE, entry=change_id)
+    await _withdraw(context.session, context.workspace_id, target, Withdrawal("superseded", change_id))
 
 
-async def archive(
-    session: Session,
-    scope: Scope,
-    target: UUID,
-    res: Resources,
-    *,
-    evidence: Evidence | None = None,
-    ruling_id: UUID | None = None,
-) -> bool:
+async def archive(context: ChangeContext, target: UUID) -> bool:
     """Archives a memory that is still true, so that searches skip it; False if it is gone or archived already."""
-    was = await history.snapshot(session, scope.workspace_id, target, generation=res.generation)
+    session, workspace_id, res = context.session, context.workspace_id, context.res
+    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
     if was is None or was.before["archived"]:
         return False
-    await updates.archive(session, scope.workspace_id, target, now=res.clock())
+    await updates.archive(session, workspace_id, target, now=res.clock())
     text = str(was.before["content"])
-    await append_change(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
+    await append_change(context, target, text, text, was)
     return True
 
 
-async def end_validity(
-    session: Session,
-    scope: Scope,
-    target: UUID,
-    by: UUID,
-    evidence: Evidence | None,
-    res: Resources,
-    *,
-    at: datetime,
-    ruling_id: UUID | None = None,
-) -> None:
+async def end_validity(context: ChangeContext, target: UUID, by: UUID, *, at: datetime) -> None:
     """Ends the validity of a memory at a moment, and adds the edge "by SUPERSEDES target" from its replacement. Raises
     Gone.
 
-    The retired memory no longer takes part in deduplication, so that the same fact can become true again.
+    The memory no longer takes part in deduplication, so that the same fact can become true again.
     """
-    was = await _snapshot(session, scope.workspace_id, target, res)
-    now, text = res.clock(), str(was.before["content"])
-    await updates.end_validity(session, scope.workspace_id, target, at=at, now=now)
-    entry = await append_change(session, scope, target, text, text, was, evidence=evidence, ruling_id=ruling_id)
-    await _withdraw(session, scope.workspace_id, target, Withdrawal("superseded", entry, by))
-    await edges.put(session, scope.workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
+    session, workspace_id, now = context.session, context.workspace_id, context.res.clock()
+    was = await context.snapshot(target)
+    text = str(was.before["content"])
+    await updates.end_validity(session, workspace_id, target, at=at, now=now)
+    entry = await append_change(context, target, text, text, was)
+    await _withdraw(session, workspace_id, target, Withdrawal("superseded", entry, by))
+    await edges.put(session, workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
 
 
 async def withdraw_text(session: Session, old: Memory, new_text: str, entry: UUID) -> None:
@@ -283,32 +267,30 @@ async def _withdraw(
     await withdrawn.refresh(session, workspace_id, turns)
 
 
-async def keep_evidence(session: Session, scope: Scope, memory_id: UUID | None, evidence: Evidence | None) -> None:
+async def keep_evidence(context: ChangeContext, memory_id: UUID | None) -> None:
     """Keeps the evidence of a decision that leaves the memory as it is."""
-    if evidence is not None:
-        unchanged = NewDecision(memory_id, evidence, scope, Action.NONE)
-        await decisions.append(session, scope.workspace_id, [unchanged])
+    if context.evidence is not None:
+        unchanged = NewDecision(memory_id, context.evidence, context.scope, Action.NONE)
+        await decisions.append(context.session, context.workspace_id, [unchanged])
 
 
 async def append_change(
-    session: Session,
-    scope: Scope,
+    context: ChangeContext,
     memory_id: UUID,
     old: str,
     new: str | None,
     was: Snapshot,
     *,
     action: Action = Action.UPDATE,
-    evidence: Evidence | None = None,
-    ruling_id: UUID | None = None,
     entry: UUID | None = None,
 ) -> UUID:
     """Appends a change to history, and the evidence of the decision that caused it; returns the id of the history
     entry, which is `entry` where one is given."""
+    session, scope = context.session, context.scope
     change = Change(memory_id, action, scope, old, new, was.before, was.vector, was.generation, entry or uuid7())
     await history.append(session, scope.workspace_id, [change])
-    if evidence is not None:
-        decision = NewDecision(memory_id, evidence, scope, action, change.id, ruling_id)
+    if context.evidence is not None:
+        decision = NewDecision(memory_id, context.evidence, scope, action, change.id, context.ruling_id)
         await decisions.append(session, scope.workspace_id, [decision])
     return change.id
 
@@ -341,13 +323,6 @@ def jobs_of(new: NewMemory, memory_id: UUID, *, enrich: bool = True) -> list[New
         known["relations"] = [[relation.source, relation.relation, relation.target] for relation in fact.relations]
     embed = new.embedding_status is not EmbeddingStatus.STORED
     return follow_up(memory_id, embed=embed, enrich=enrich, payload=known)
-
-
-async def _snapshot(session: Session, workspace_id: UUID, target: UUID, res: Resources) -> Snapshot:
-    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
-    if was is None:
-        raise Gone("The memory that was to be changed is gone.")
-    return was
 
 
 def audit_rows(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources) -> NewRows:

@@ -7,6 +7,7 @@ since the report. Changes of memories are one ruling and can be undone like any 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -20,6 +21,7 @@ from service.domain.version import begins
 from service.graph.statements import entities
 from service.memories import write
 from service.memories.statements import decisions, history, memories, sources, updates, versions
+from service.memories.write import ChangeContext
 from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime.resources import Resources
@@ -52,7 +54,9 @@ async def apply(
         by_id = await memories.get_many(session, workspace_id, of_memories)
         ruling = uuid7() if any(change.is_undoable for change in changes) else None
         for finding in confirmed:
-            await _carry_out(session, workspace_id, finding, by_id, ruling, res)
+            if finding.change.section != "orphan_entities":
+                context = ChangeContext(session, by_id[finding.change.id].scope, res, _evidence(finding), ruling)
+                await _carry_out(context, finding.change, by_id)
         await entities.remove(session, workspace_id, orphans)
         ids = [change.id for change in changes]
         await append_audit(
@@ -108,37 +112,31 @@ def _conflict(place: int, change: CleanupChange) -> Conflict:
     return Conflict(CHANGED.format(id=about), field=f"changes[{place}]")
 
 
-async def _carry_out(
-    session: Session,
-    workspace_id: UUID,
-    finding: CleanupFinding,
-    by_id: Mapping[UUID, Memory],
-    ruling: UUID | None,
-    res: Resources,
-) -> None:
-    change = finding.change
-    evidence = Evidence("review", "person", change.remedy, finding.reason, tuple(ids_of([change])))
+def _evidence(finding: CleanupFinding) -> Evidence:
+    return Evidence("review", "person", finding.change.remedy, finding.reason, tuple(ids_of([finding.change])))
+
+
+async def _carry_out(context: ChangeContext, change: CleanupChange, by_id: Mapping[UUID, Memory]) -> None:
+    old = by_id[change.id]
     match change.remedy:
         case "join":
-            await _join(session, by_id[change.id], change.kept_id, evidence, ruling, res)
+            await _join(context, old, change.kept_id)
         case "retire":
-            newer = by_id[change.kept_id] if change.kept_id else by_id[change.id]
+            newer = by_id[change.kept_id] if change.kept_id else old
             at = begins(newer.timestamp, newer.t_valid, newer.t_invalid)
-            old = by_id[change.id]
-            await write.retire(session, old.scope, old.id, evidence, res, at=at, ruling_id=ruling)
+            await write.retire(context, old.id, at=at)
         case "archive":
-            await write.archive(session, by_id[change.id].scope, change.id, res, evidence=evidence, ruling_id=ruling)
+            await write.archive(context, old.id)
         case "queue_embedding":
-            await queue.enqueue(session, workspace_id, write.follow_up(change.id, embed=True, enrich=False))
+            jobs = write.follow_up(change.id, embed=True, enrich=False)
+            await queue.enqueue(context.session, context.workspace_id, jobs)
 
 
-async def _join(
-    session: Session, goes: Memory, stays_id: UUID | None, evidence: Evidence, ruling: UUID | None, res: Resources
-) -> None:
+async def _join(context: ChangeContext, goes: Memory, stays_id: UUID | None) -> None:
     """Archives a memory whose content another one has completely, and gives that one its tags, categories, metadata,
     sources, the greater importance and the later expiry."""
     assert stays_id is not None, "a pair has two"
-    workspace_id = goes.scope.workspace_id
+    session, workspace_id, res = context.session, context.workspace_id, context.res
     was = await history.snapshot(session, workspace_id, stays_id, generation=res.generation)
     stays = await memories.get(session, workspace_id, stays_id)  # it may have taken in another one just now
     assert was is not None, "it is locked"
@@ -153,7 +151,5 @@ async def _join(
     if goes.timestamp > stays.timestamp:
         await versions.note_repetition(session, workspace_id, stays.id, goes.timestamp)
     await sources.copy(session, workspace_id, goes.id, stays.id)
-    await write.append_change(
-        session, stays.scope, stays.id, stays.text, stays.text, was, evidence=evidence, ruling_id=ruling
-    )
-    await write.archive(session, goes.scope, goes.id, res, evidence=evidence, ruling_id=ruling)
+    await write.append_change(replace(context, scope=stays.scope), stays.id, stays.text, stays.text, was)
+    await write.archive(context, goes.id)

@@ -27,6 +27,7 @@ from service.kit import draining
 from service.memories import write
 from service.memories.statements import deletion, history
 from service.memories.statements.history import Change
+from service.memories.write import ChangeContext
 from service.postgres import migrate
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
@@ -119,7 +120,7 @@ async def test_archived_restored_and_again_under_the_same_id(client: AsyncClient
     one = await store(client, "Keeps bees behind the shed")
     workspace = (await client.get("/v1/whoami")).json()["workspace_id"]
     async with resources.db.begin(UUID(workspace)) as session:
-        assert await write.archive(session, Scope(UUID(workspace), "alice"), UUID(one), resources)
+        assert await write.archive(ChangeContext(session, Scope(UUID(workspace), "alice"), resources), UUID(one))
     assert (await client.post(f"/v1/memories/{one}/restore")).status_code == 200
     assert (await client.delete(f"/v1/memories/{one}")).status_code == 200
     assert await store(client, "Keeps bees again, this time on the roof", id=one) == one

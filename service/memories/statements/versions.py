@@ -8,6 +8,7 @@ own, connected by SUPERSEDES; a line has both kinds. See docs/decisions/010-hist
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -146,27 +147,28 @@ def _until(said_at: Sequence[datetime], end: datetime | None) -> tuple[datetime,
     return tuple(moment for moment in said_at if end is None or moment < end) or (said_at[0],)
 
 
-async def keep(
-    session: Session,
-    workspace_id: UUID,
-    memory_id: UUID,
-    new_id: UUID,
-    *,
-    version_of: UUID,
-    until: datetime,
-    history_id: UUID,
-    now: datetime,
-    said_at: Sequence[datetime] = (),
-) -> bool:
-    """Keeps the present text of a memory as a past version, a row `new_id` that was valid until `until`; False if it
-    never was valid. `said_at`: those of its times that belong to the version; all if empty."""
+@dataclass(frozen=True, slots=True)
+class PastVersion:
+    """A past version to add: the row `id` of the memory `version_of`, valid until `until`. `said_at`: those times of
+    the memory that belong to it; all if empty."""
+
+    id: UUID
+    version_of: UUID
+    until: datetime
+    history_id: UUID
+    said_at: Sequence[datetime] = ()
+
+
+async def keep(session: Session, workspace_id: UUID, memory_id: UUID, version: PastVersion, *, now: datetime) -> bool:
+    """Keeps the present text of a memory as a past version; False if it never was valid."""
+    said_at = version.said_at
     values = {
         "workspace": workspace_id,
         "id": memory_id,
-        "new_id": new_id,
-        "version_of": version_of,
-        "until": until,
-        "history_id": history_id,
+        "new_id": version.id,
+        "version_of": version.version_of,
+        "until": version.until,
+        "history_id": version.history_id,
         "now": now,
         "last_said_at": said_at[-1] if said_at else None,
         "said_at": list(said_at) if len(said_at) > 1 else None,

@@ -23,6 +23,7 @@ from service.domain.scope import Scope
 from service.episodes.statements import conversations
 from service.memories import write
 from service.memories.statements import memories
+from service.memories.write import ChangeContext
 from service.queue import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, write_transaction
@@ -94,7 +95,8 @@ def _owner(memory: Memory) -> tuple[str, ...]:
 async def _archive(scope: Scope, ids: list[UUID], res: Resources, request: WriteContext) -> int:
     """Archives memories under the lock of the scope, so that no store treats one of them as a live duplicate."""
     async with write_transaction(scope, res, request) as session:
-        archived = [key for key in ids if await write.archive(session, scope, key, res)]
+        context = ChangeContext(session, scope, res)
+        archived = [key for key in ids if await write.archive(context, key)]
         if archived:
             await append_audit(session, "archive", scope, archived, request, res, why="faded")
     return len(archived)
