@@ -43,7 +43,7 @@ from service.http.errors import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchWrite, KeyedWrite, UnkeyedWrite, name_answer, of_item, send
+from service.http.writes import BatchWrite, UnkeyedWrite, Write, name_answer, of_item, send
 from service.intake.routes.store import store_memories
 from service.intake.routes.store_drafts import prepare
 from service.intake.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
@@ -240,7 +240,7 @@ def _tags(request: Request) -> list[str]:
 
 
 @router.delete("/memory/by-tag")
-async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, write: Write) -> Response:
     """Deletes memories with one of the tags. The answer is stored with the last of them."""
     only(request, "tags", "api_key")
     wanted, count, last = _tags(request), 0, False
@@ -270,7 +270,7 @@ async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadO
 
 
 @router.patch("/memory/{id}")
-async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """A new text is found at once; metadata is merged key by key."""
     memory = await one(caller, id, res)
     change = revision(
@@ -288,7 +288,7 @@ def _answer_update(memory: Memory) -> StoredAnswer:
 
 
 @router.delete("/memory/{id}")
-async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, write: Write) -> Response:
     memory = await one(caller, id, res)
     gone = await forget(caller.workspace_id, memory.id, res, write.answered_by(_answer_delete))
     if gone.already_deleted:

@@ -49,7 +49,7 @@ from service.http.preconditions import uuid_of
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchWrite, KeyedWrite, of_item, send
+from service.http.writes import BatchWrite, Write, of_item, send
 from service.intake.deferred import KIND, accept
 from service.intake.record import ConversationDraft
 from service.intake.routes.store_drafts import prepare
@@ -85,7 +85,7 @@ async def ping(caller: CallerOf) -> dict[str, Any]:
 
 @router.post("/v1/memories")
 @router.post("/v3/memories/add")
-async def add(request: Request, caller: Writer, res: ResourcesOf, write: KeyedWrite) -> Any:
+async def add(request: Request, caller: Writer, res: ResourcesOf, write: Write) -> Any:
     """With a language model the facts are read later unless async_mode is false: the answer is PENDING, and the event
     shows when they are stored. Without one the facts are in the answer: SUCCEEDED."""
     sent = await object_of(request)
@@ -253,7 +253,7 @@ class ForeignPatch(PatchMemoryRequest):
 
 
 @router.put("/v1/memories/{id}")
-async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Any:
+async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: Write) -> Any:
     """A new text is found at once; metadata is merged key by key."""
     change = _revision(await object_of(request), caller, res)
     changed = await revise(caller.workspace_id, parse_id(id), change, res, write.answered_by(_memory_answer))
@@ -290,7 +290,7 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, writ
 
 
 @router.post("/v1/feedback")
-async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Any:
+async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: Write) -> Any:
     """Stored with the memory, shown, and can be filtered by; it does not change the ranking."""
     sent = await object_of(request)
     said = sent.get("feedback")
@@ -311,7 +311,7 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: K
 
 
 @router.delete("/v1/memories/{id}")
-async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, write: KeyedWrite) -> Any:
+async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     only(request, "org_id", "project_id", "delete_linked", "source", "api_key")
     if request.query_params.get("delete_linked", "false").lower() == "true":
         detail = (
@@ -330,7 +330,7 @@ def _answer_delete(_: ForgottenMemory) -> StoredAnswer:
 
 
 @router.delete("/v1/memories")
-async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: KeyedWrite) -> Any:
+async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     """Needs at least one user, agent or run: never deletes everybody's memories."""
     only(request, *mem0_words.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
     named = {
@@ -365,7 +365,7 @@ async def _forgotten(
 
 
 @router.delete("/v1/batch")
-async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: KeyedWrite) -> Any:
+async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     """All in one transaction; unknown ids do not prevent the others."""
     ids = [parse_id(each["memory_id"]) for each in mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)]
 
@@ -413,9 +413,7 @@ async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[s
 
 @router.delete("/v1/entities/{type}/{name:path}")
 @router.delete("/v2/entities/{type}/{name:path}")
-async def delete_entity(
-    type: str, name: str, request: Request, caller: Deleter, res: ResourcesOf, write: KeyedWrite
-) -> Any:
+async def delete_entity(type: str, name: str, request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     only(request, "org_id", "project_id", "source", "api_key")
     if type not in ("user", "agent", "run"):
         raise InvalidInput("type: must be user, agent or run; apps are not distinguished.", field="type")

@@ -78,7 +78,7 @@ def document(*statuses: int) -> dict[int | str, dict[str, Any]]:
     }
 
 
-def document_keyed(*statuses: int) -> dict[int | str, dict[str, Any]]:
+def keyed(*statuses: int) -> dict[int | str, dict[str, Any]]:
     """The error answers of a route that needs a key: these, and 401, 403 and 503."""
     return document(*sorted({401, 403, 503, *statuses}))
 

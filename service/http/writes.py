@@ -1,6 +1,6 @@
 """Idempotent writes: done once per Idempotency-Key, however often they are sent.
 
-A write route reads from top to bottom: parse, verb, answer. `KeyedWrite` answers a repetition before any work is done;
+A write route reads from top to bottom: parse, verb, answer. `Write` answers a repetition before any work is done;
 two requests at the same time meet in the database, where the key is the first insert of the write transaction and the
 answer is stored with the data (docs/decisions/007-idempotency.md). Either way `Replay` is raised, and `answer_replay`
 sends the first answer again.
@@ -64,7 +64,7 @@ async def _refuse_repeated(request: Request, context: Annotated[WriteContext, De
     return context
 
 
-KeyedWrite = Annotated[WriteContext, Depends(_refuse_repeated)]
+Write = Annotated[WriteContext, Depends(_refuse_repeated)]
 """For a route that is one write. It comes after the caller's rights in the signature: they are checked first."""
 
 BatchWrite = Annotated[WriteContext, Depends(_add_key)]

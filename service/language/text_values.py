@@ -112,7 +112,7 @@ def _key(value: str) -> str:
     return re.sub(r"[\s.,]+$|^(?:at|by|till|until|the) ", "", value.casefold()).replace(",", "")
 
 
-def find_figures(text: str) -> set[str]:
+def figures(text: str) -> set[str]:
     """Every figure, in digits or words, as digits: "1,000", "twice", "2nd", "-5"."""
     digits = {each.lstrip("+").replace("\u2212", "-").replace(",", "") for each in _FIGURE.findall(text)}
     return digits | {_IN_DIGITS[word] for word in _LETTERS.findall(text.casefold()) if word in _IN_DIGITS}

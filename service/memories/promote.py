@@ -45,11 +45,7 @@ class PromotedMemory:
 
 
 async def promote(
-    workspace_id: UUID,
-    memory_id: UUID,
-    reason: str | None,
-    res: Resources,
-    request: WriteContext,
+    workspace_id: UUID, memory_id: UUID, reason: str | None, res: Resources, request: WriteContext
 ) -> PromotedMemory:
     """Copies a memory to `_global` and ties the copy to it; the second time the copy is the existing one. Raises
     NotFound, or Conflict for a memory that is archived or in `_global` already."""

@@ -85,11 +85,7 @@ async def _prepare(memory: Memory, revision: Revision, res: Resources) -> Draft:
             timestamp=memory.timestamp if record else None,
             timezone=settings.memories.timezone,
         ),
-        options=Options(
-            use_llm=False,
-            record=record,
-            embed_later=not revision.embed_now,
-        ),
+        options=Options(use_llm=False, record=record, embed_later=not revision.embed_now),
         received_at=res.clock(),
     )
     return await run(UNCOMPARED if revision.text is not None else (pii.redact,), draft, res)

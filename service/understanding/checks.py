@@ -167,7 +167,7 @@ def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
         if not all(part in words or part.removesuffix("s") in words or part in known for part in parts):
             return Refusal.NAME
     years = {str(at.astimezone(sources.zone).year) for _, mention in sources.mentions if (at := mention.begins_at)}
-    if not text_values.find_figures(undated) <= text_values.find_figures(sources.text) | years:
+    if not text_values.figures(undated) <= text_values.figures(sources.text) | years:
         return Refusal.FIGURE
     return None
 
@@ -226,7 +226,7 @@ def is_borne_out(text: str, fact: str, memory: str) -> bool:
     both = content_words(fact) | content_words(memory)
     if not content_words(text) <= both or not content_words(fact) - OVER_WORDS <= content_words(text):
         return False
-    if not text_values.find_figures(text) <= text_values.find_figures(fact) | text_values.find_figures(memory):
+    if not text_values.figures(text) <= text_values.figures(fact) | text_values.figures(memory):
         return False
     if _turned_round(text, fact) or keeping.is_question(text) != keeping.is_question(fact):
         return False
@@ -238,7 +238,4 @@ def says_it(memory: str, fact: str) -> bool:
     """Whether a memory says all that a fact says: its content words, its figures, and what it denies."""
     if not content_words(fact) <= content_words(memory):
         return False
-    return (
-        text_values.find_figures(fact) <= text_values.find_figures(memory)
-        and _denials(fact) % 2 == _denials(memory) % 2
-    )
+    return text_values.figures(fact) <= text_values.figures(memory) and _denials(fact) % 2 == _denials(memory) % 2

@@ -204,7 +204,7 @@ async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
     )
 
 
-@router.get("/stats", summary="Count what is stored", responses=errors.document_keyed())
+@router.get("/stats", summary="Count what is stored", responses=errors.keyed())
 async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     """Exact counts over the whole workspace, all users included."""
     counts = await statistics.count_workspace(caller, res)
@@ -219,7 +219,7 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     )
 
 
-@router.get("/stats/categories", summary="List the categories of a scope by use", responses=errors.document_keyed(400))
+@router.get("/stats/categories", summary="List the categories of a scope by use", responses=errors.keyed(400))
 async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
     """The 100 most used categories of memories that are not archived."""
     counts = await statistics.count_categories(scope, res)

@@ -27,13 +27,13 @@ from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, in_scope, uuid_of
 from service.http.schemas import DeletedCountResponse
-from service.http.writes import KeyedWrite, answer, answer_count, send
+from service.http.writes import Write, answer, answer_count, send
 
 router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
 
 
 IN_SCOPE = [in_scope(goals.find, goal_not_found)]
-CHANGE = errors.document_keyed(400, 404, 409, 412, 413, 422)
+CHANGE = errors.keyed(400, 404, 409, 412, 413, 422)
 
 
 @router.post(
@@ -41,9 +41,9 @@ CHANGE = errors.document_keyed(400, 404, 409, 412, 413, 422)
     summary="Set a goal",
     status_code=201,
     response_model=GoalDetailsResponse,
-    responses=errors.document_keyed(400, 404, 409, 413, 422),
+    responses=errors.keyed(400, 404, 409, 413, 422),
 )
-async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, write: Write) -> Response:
     """A goal starts active. While it is active, memories tied or similar to it rank higher in searches of its scope."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     new = NewGoal(
@@ -59,7 +59,7 @@ async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf,
     return send(serialize(await goals.add_goal(new, res, write.answered_by(serialize))))
 
 
-@router.get("", summary="List the goals of a scope", responses=errors.document_keyed(400))
+@router.get("", summary="List the goals of a scope", responses=errors.keyed(400))
 async def list_goals(
     caller: Reader,
     scope: ListScopeOf,
@@ -83,7 +83,7 @@ async def list_goals(
     "/{id}",
     summary="Get a goal with its parent, subgoals and memories",
     response_model=GoalDetailsResponse,
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
@@ -95,7 +95,7 @@ async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
     "/{id}", summary="Change a goal", response_model=GoalDetailsResponse, responses=CHANGE, dependencies=IN_SCOPE
 )
 async def update_goal(
-    id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
+    id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
 ) -> Response:
     """A change that would create a cycle of goals is rejected (409). A closed goal can be edited, not reopened. A
     blocked one stays blocked until its status is set to active, even after the goals it waits for are completed."""
@@ -113,10 +113,10 @@ async def update_goal(
     "/{id}",
     summary="Delete a goal",
     response_model=DeletedCountResponse,
-    responses=errors.document_keyed(400, 404, 412),
+    responses=errors.keyed(400, 404, 412),
     dependencies=IN_SCOPE,
 )
-async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf) -> Response:
+async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Also deletes its edges and its vector. Its subgoals and memories stay."""
     count = await goals.remove_goal(
         caller.workspace_id, uuid_of(id, goal_not_found), res, write.answered_by(answer_count), expected=expected
@@ -132,7 +132,7 @@ async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: KeyedWr
     dependencies=IN_SCOPE,
 )
 async def complete_goal(
-    id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
+    id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
 ) -> Response:
     """Repeating the request changes nothing; 409 if the goal is closed with the other status."""
     wanted, status = uuid_of(id, goal_not_found), GoalStatus(body.status)

@@ -18,12 +18,12 @@ from service.http.free_json import JsonList, JsonObject
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.schemas import Name, RequestModel, ResponseModel, Time, example
-from service.http.writes import KeyedWrite, answer, send
+from service.http.writes import Write, answer, send
 
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
 
 UserId = Annotated[Name, Path()]
-WRITE = errors.document_keyed(400, 404, 409, 412, 413, 422)
+WRITE = errors.keyed(400, 404, 409, 412, 413, 422)
 
 
 class PutUserProfileRequest(RequestModel):
@@ -56,9 +56,7 @@ class ProfileResponse(ResponseModel):
     updated_at: Time = Field(description="When it was last changed")
 
 
-@router.get(
-    "", summary="Get the profile of a user", response_model=ProfileResponse, responses=errors.document_keyed(400, 404)
-)
+@router.get("", summary="Get the profile of a user", response_model=ProfileResponse, responses=errors.keyed(400, 404))
 async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) -> Response:
     """404 if none is stored. The ETag is for If-Match."""
     return send(_answer_stored(ProfileOutcome(await profile.read(caller.workspace_id, user_id, res), is_new=False)))
@@ -71,12 +69,7 @@ async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) ->
     responses={201: {"model": ProfileResponse, "description": "Created"}, **WRITE},
 )
 async def put_user_profile(
-    user_id: UserId,
-    body: PutUserProfileRequest,
-    caller: Writer,
-    res: ResourcesOf,
-    write: KeyedWrite,
-    expected: ExpectedOf,
+    user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, write: Write, expected: ExpectedOf
 ) -> Response:
     """Preferences, areas of expertise and style of communication are redacted. `POST /v1/recall` returns the profile as
     user_context."""

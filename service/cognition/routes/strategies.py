@@ -28,7 +28,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, in_scope, uuid_of
 from service.http.reads import AuditReadOf
 from service.http.schemas import Channel, DeletedCountResponse
-from service.http.writes import KeyedWrite, answer, answer_count, send
+from service.http.writes import Write, answer, answer_count, send
 from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1/strategies", tags=["procedures"], route_class=JsonRoute)
@@ -44,10 +44,10 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
     response_model=LearnStrategyResponse,
     responses={
         200: {"model": LearnStrategyResponse, "description": "An equal strategy was known and was reinforced"},
-        **errors.document_keyed(400, 404, 409, 413, 422),
+        **errors.keyed(400, 404, 409, 413, 422),
     },
 )
-async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """A strategy is known if the scope and channel has one with the same tools and type of task and a text that is
     equal or similar enough to be a duplicate."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
@@ -63,7 +63,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
     return send(_answer_learn(await procedures.learn(new, res, write.answered_by(_answer_learn))))
 
 
-@router.get("", summary="List the strategies of a scope", responses=errors.document_keyed(400))
+@router.get("", summary="List the strategies of a scope", responses=errors.keyed(400))
 async def list_strategies(
     caller: Reader,
     scope: ListScopeOf,
@@ -86,7 +86,7 @@ async def list_strategies(
     )
 
 
-@router.get("/search", summary="Find strategies for a task", responses=errors.document_keyed(400, 422, 429))
+@router.get("/search", summary="Find strategies for a task", responses=errors.keyed(400, 422, 429))
 async def find_strategies(
     caller: Reader,
     scope: ScopeOf,
@@ -111,7 +111,7 @@ async def find_strategies(
     "/{id}",
     summary="Get a strategy with the conversations it was used in",
     response_model=StrategyDetailsResponse,
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
@@ -123,11 +123,11 @@ async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
     "/{id}/reinforce",
     summary="Record the outcome of a strategy",
     response_model=StrategyDetailsResponse,
-    responses=errors.document_keyed(400, 404, 409, 413),
+    responses=errors.keyed(400, 404, 409, 413),
     dependencies=IN_SCOPE,
 )
 async def reinforce_strategy(
-    id: str, body: ReinforceStrategyRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite
+    id: str, body: ReinforceStrategyRequest, caller: Changer, res: ResourcesOf, write: Write
 ) -> Response:
     """Adds one success or failure; concurrent calls all count."""
     strategy = await procedures.reinforce(
@@ -145,17 +145,13 @@ async def reinforce_strategy(
     "/{id}",
     summary="Delete a strategy",
     response_model=DeletedCountResponse,
-    responses=errors.document_keyed(400, 404, 412),
+    responses=errors.keyed(400, 404, 412),
     dependencies=IN_SCOPE,
 )
-async def delete_strategy(
-    id: str, caller: Deleter, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
-) -> Response:
+async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Also deletes its vector and its list of conversations; the conversations stay."""
-    context = write.answered_by(answer_count)
-    count = await procedures.remove(
-        caller.workspace_id, uuid_of(id, strategy_not_found), res, context, expected=expected
-    )
+    wanted, context = uuid_of(id, strategy_not_found), write.answered_by(answer_count)
+    count = await procedures.remove(caller.workspace_id, wanted, res, context, expected=expected)
     return send(answer_count(count))
 
 

@@ -24,11 +24,11 @@ from service.http import cursors, errors
 from service.http.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, optional_scope
 from service.http.json_body import JsonRoute
 from service.http.schemas import Channel, Id, RedactionCount, Time
-from service.http.writes import KeyedWrite, answer, send
+from service.http.writes import Write, answer, send
 
 router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
 
-READ = errors.document_keyed(400)
+READ = errors.keyed(400)
 Name = Annotated[str | None, Query(min_length=1, max_length=100)]
 OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; default: all")]
 
@@ -38,10 +38,10 @@ OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; de
     summary="Record a use of a tool",
     status_code=201,
     response_model=RecordedToolInvocationResponse,
-    responses=errors.document_keyed(400, 404, 409, 413, 422),
+    responses=errors.keyed(400, 404, 409, 413, 422),
 )
 async def record_tool_invocation(
-    body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, write: KeyedWrite
+    body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, write: Write
 ) -> Response:
     """Input and output are redacted and may have 262,144 characters of JSON each."""
     if body.turn_id is not None and body.conversation_id is None:

@@ -48,13 +48,13 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.reads import AuditReadOf, CountUseOf, DetailOf, send_json
 from service.http.schemas import Filled, RedactionCount, embedding_vector
-from service.http.writes import KeyedWrite, answer, etag, send
+from service.http.writes import Write, answer, etag, send
 from service.memories.routes.memory_models import memory_item
 from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
-WRITE = errors.document_keyed(400, 404, 409, 412, 413, 422)
+WRITE = errors.keyed(400, 404, 409, 412, 413, 422)
 
 ConversationId = Annotated[str, Path(min_length=1, max_length=255, description="Id or name of the conversation")]
 PageLimit = Annotated[int, Query(ge=1, le=1_000)]
@@ -77,7 +77,7 @@ OwnerOf = Annotated[Scope, Depends(_owner)]
     responses={200: {"model": ConversationResponse, "description": "It already exists"}, **WRITE},
 )
 async def create_conversation(
-    body: CreateConversationRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite
+    body: CreateConversationRequest, caller: Changer, res: ResourcesOf, write: Write
 ) -> Response:
     """A conversation belongs to one user and agent, so two users may use the same name. Opening it again changes
     nothing."""
@@ -94,9 +94,7 @@ async def create_conversation(
     return send(_answer_opened(opened))
 
 
-@router.get(
-    "/conversations", summary="List the conversations of a scope, newest first", responses=errors.document_keyed(400)
-)
+@router.get("/conversations", summary="List the conversations of a scope, newest first", responses=errors.keyed(400))
 async def list_conversations(
     caller: Reader,
     scope: ListScopeOf,
@@ -129,9 +127,7 @@ async def list_conversations(
 
 
 @router.get(
-    "/conversations/{id}",
-    summary="Get a conversation with its turns, in order",
-    responses=errors.document_keyed(400, 404),
+    "/conversations/{id}", summary="Get a conversation with its turns, in order", responses=errors.keyed(400, 404)
 )
 async def get_conversation(
     id: ConversationId,
@@ -164,7 +160,7 @@ async def patch_conversation(
     caller: Changer,
     res: ResourcesOf,
     owner: OwnerOf,
-    write: KeyedWrite,
+    write: Write,
     expected: ExpectedOf,
 ) -> Response:
     """Changes title, metadata, `archived`, and which jobs have processed it. Turns of an archived conversation are not
@@ -189,7 +185,7 @@ async def patch_conversation(
     responses={200: {"model": StoreTurnResponse, "description": "The turn was already stored"}, **WRITE},
 )
 async def store_turn(
-    id: ConversationId, body: StoreTurnRequest, caller: Changer, res: ResourcesOf, owner: OwnerOf, write: KeyedWrite
+    id: ConversationId, body: StoreTurnRequest, caller: Changer, res: ResourcesOf, owner: OwnerOf, write: Write
 ) -> Response:
     """The turn is redacted, embedded and can be found at once. Sending the same text with the same `turn_index` again
     changes nothing. Without `turn_index` a turn equal to the last one counts as a repetition: to store "Yes." twice,
@@ -213,7 +209,7 @@ async def store_turn(
     "/conversations/{id}/context",
     summary="Get turns and memories for the next prompt",
     response_model=ConversationContextResponse,
-    responses=errors.document_keyed(400, 404, 422, 429),
+    responses=errors.keyed(400, 404, 422, 429),
 )
 async def get_conversation_context(
     id: ConversationId,

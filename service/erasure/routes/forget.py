@@ -20,7 +20,7 @@ from service.http import errors
 from service.http.deps import Forgetter, ResourcesOf, scope_of, shared_scope
 from service.http.json_body import JsonRoute
 from service.http.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields, example
-from service.http.writes import KeyedWrite, answer, send
+from service.http.writes import Write, answer, send
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 
@@ -104,11 +104,9 @@ class ForgetResponse(ResponseModel):
     "/forget",
     summary="Forget what a query refers to",
     response_model=ForgetResponse,
-    responses=errors.document_keyed(400, 413, 422),
+    responses=errors.keyed(400, 413, 422),
 )
-async def forget(
-    request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, write: KeyedWrite
-) -> Response:
+async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, write: Write) -> Response:
     """Removes memories and sentences of turns that contain the identifier or name in any of its forms, or all words of
     the query; else the one memory that is clearly nearest in meaning; else nothing, and says why. `dry_run` shows
     exactly what would be removed. Near misses stay."""

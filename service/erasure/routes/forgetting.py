@@ -29,7 +29,7 @@ from service.http.deps import (
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.schemas import ResponseModel, ScopeDeletionResponse, Time
-from service.http.writes import KeyedWrite, answer, send, url_of
+from service.http.writes import Write, answer, send, url_of
 from service.memories.forget import ForgottenMemory, forget
 from service.memories.routes.change_models import DeletedMemoryResponse
 from service.memories.routes.in_scope import IN_SCOPE
@@ -100,10 +100,10 @@ PurgeOf = Annotated[bool, Depends(_purge)]
     "/memories",
     summary="Delete every memory of a scope",
     response_model=ScopeDeletionResponse | PurgeReceiptResponse,
-    responses={**ACCEPTED, **errors.document_keyed(400)},
+    responses={**ACCEPTED, **errors.keyed(400)},
 )
 async def delete_memories(
-    extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, write: KeyedWrite
+    extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, write: Write
 ) -> Response:
     """Deletes every memory that has all given ids, in the given channel or in any, archived ones included. For more
     than 1,000 memories an operation continues after the response.
@@ -122,7 +122,7 @@ async def delete_memories(
     "/memories/{id}",
     summary="Delete a memory",
     response_model=DeletedMemoryResponse | PurgeReceiptResponse,
-    responses=errors.document_keyed(404, 412),
+    responses=errors.keyed(404, 412),
     dependencies=IN_SCOPE,
 )
 async def delete_memory(
@@ -131,7 +131,7 @@ async def delete_memory(
     caller: Deleter,
     res: ResourcesOf,
     purge: PurgeOf,
-    write: KeyedWrite,
+    write: Write,
     expected: ExpectedOf,
 ) -> Response:
     """Also deletes its vector and its relations; the history stays. Repeating the request returns `already_deleted`.
@@ -152,9 +152,9 @@ async def delete_memory(
     "/reset",
     summary="Delete everything in the workspace",
     response_model=ScopeDeletionResponse,
-    responses={**ACCEPTED, **errors.document_keyed()},
+    responses={**ACCEPTED, **errors.keyed()},
 )
-async def reset_workspace(caller: Admin, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def reset_workspace(caller: Admin, res: ResourcesOf, write: Write) -> Response:
     """Deletes every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the
     audit log stay. This cannot be undone."""
     return send(answer_count(await empty_workspace(caller.workspace_id, res, write.answered_by(answer_count))))

@@ -17,7 +17,7 @@ from service.http.deps import Deleter, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.schemas import Id, ResponseModel
-from service.http.writes import KeyedWrite, answer, send
+from service.http.writes import Write, answer, send
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
@@ -40,7 +40,7 @@ class DeletedTalkResponse(ResponseModel):
     "/conversations/{id}",
     summary="Delete a conversation with its turns",
     response_model=DeletedTalkResponse | PurgeReceiptResponse,
-    responses=errors.document_keyed(400, 404, 412),
+    responses=errors.keyed(400, 404, 412),
 )
 async def delete_conversation(
     id: ConversationId,
@@ -49,7 +49,7 @@ async def delete_conversation(
     res: ResourcesOf,
     owner: OwnerOf,
     purge: PurgeOf,
-    write: KeyedWrite,
+    write: Write,
     expected: ExpectedOf,
     facts: FactsOf = False,
 ) -> Response:
@@ -74,7 +74,7 @@ async def delete_conversation(
     "/turns/{id}",
     summary="Delete a turn",
     response_model=DeletedTalkResponse | PurgeReceiptResponse,
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
 )
 async def delete_turn(
     id: str,
@@ -83,7 +83,7 @@ async def delete_turn(
     res: ResourcesOf,
     owner: OwnerOf,
     purge: PurgeOf,
-    write: KeyedWrite,
+    write: Write,
     facts: FactsOf = False,
 ) -> Response:
     """Also deletes the message that was stored verbatim. Facts extracted from it stay unless `facts=true`. The other

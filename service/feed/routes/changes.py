@@ -84,7 +84,7 @@ class ChangesPage(ResponseModel):
     response_model=ChangesPage,
     responses={
         200: {"content": {EVENTS: {"schema": {"type": "string"}}}},
-        **errors.document_keyed(400, 410, 429),
+        **errors.keyed(400, 410, 429),
     },
 )
 async def list_changes(

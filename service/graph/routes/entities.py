@@ -42,7 +42,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.reads import AuditReadOf, CountsOf
 from service.http.schemas import Channel, Filled, embedding_vector
-from service.http.writes import KeyedWrite, answer, send
+from service.http.writes import Write, answer, send
 from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
@@ -81,7 +81,7 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
 """The entities that a request by name may see: those of the scope, or of the whole workspace without one."""
 
 
-@router.post("", summary="List the entities of a scope", responses=errors.document_keyed(400, 404))
+@router.post("", summary="List the entities of a scope", responses=errors.keyed(400, 404))
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
     """Entities are listed by name. agent_id and run_id select entities that memories of that agent or run mention,
     conversation_id those that memories extracted from its turns mention."""
@@ -103,11 +103,11 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     response_model=EntityResponse,
     responses={
         201: {"model": EntityResponse, "description": "Created"},
-        **errors.document_keyed(400, 409, 412, 413, 422),
+        **errors.keyed(400, 409, 412, 413, 422),
     },
 )
 async def upsert_entity(
-    body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
+    body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
 ) -> Response:
     """An entity is identified by user, channel and name, ignoring case; an alias matches too."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
@@ -121,7 +121,7 @@ def _answer(upserted: tuple[Entity, bool]) -> StoredAnswer:
     return answer(201 if upserted[1] else 200, EntityResponse.of(upserted[0]))
 
 
-@router.get("/search", summary="Search entities by name or meaning", responses=errors.document_keyed(400, 422, 429))
+@router.get("/search", summary="Search entities by name or meaning", responses=errors.keyed(400, 422, 429))
 async def search_entities(
     caller: Reader,
     scope: ScopeOf,
@@ -152,7 +152,7 @@ async def search_entities(
     return EntitySearchResponse(results=results, warnings=warnings)
 
 
-@router.get("/{id}", summary="Get an entity", response_model=EntityResponse, responses=errors.document_keyed(400, 404))
+@router.get("/{id}", summary="Get an entity", response_model=EntityResponse, responses=errors.keyed(400, 404))
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Scope ids are optional; those given must match the entity's."""
     wanted = uuid_of(id, entity.entity_not_found)
@@ -163,10 +163,10 @@ async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf)
     "/{id}",
     summary="Delete an entity",
     response_model=DeletedEntityResponse,
-    responses=errors.document_keyed(400, 404, 409, 412),
+    responses=errors.keyed(400, 404, 409, 412),
 )
 async def delete_entity(
-    id: str, caller: Deleter, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf, seen: VisibleOf
+    id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf, seen: VisibleOf
 ) -> Response:
     """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, entity.entity_not_found)
@@ -183,9 +183,9 @@ def _answer_removal(removed: Entity) -> StoredAnswer:
     "/merge",
     summary="Merge one entity into another",
     response_model=EntityResponse,
-    responses=errors.document_keyed(400, 404, 409, 413),
+    responses=errors.keyed(400, 404, 409, 413),
 )
-async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
     target already has is not duplicated. Returns the target. This cannot be undone."""
     context = write.answered_by(_answer_merge)

@@ -33,7 +33,7 @@ from service.http.narrowing import Comma
 from service.http.query_parameters import REPEATABLE, split
 from service.http.reads import CountsOf
 from service.http.schemas import DeletedCountResponse, Time
-from service.http.writes import KeyedWrite, answer, answer_count, send
+from service.http.writes import Write, answer, answer_count, send
 from service.language.relation_labels import normalise
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
@@ -45,10 +45,7 @@ DEFAULT_NODES = 100
 
 async def _conditions(
     res: ResourcesOf,
-    types: Annotated[
-        list[Comma] | None,
-        Query(max_length=MAX_TYPES, description=f"{REPEATABLE}; any spelling"),
-    ] = None,
+    types: Annotated[list[Comma] | None, Query(max_length=MAX_TYPES, description=f"{REPEATABLE}; any spelling")] = None,
     valid_at: Annotated[Time | None, Query(description="Relations valid at this moment; default now")] = None,
     include_invalid: Annotated[bool, Query(description="Include relations that are not valid at that moment")] = False,
 ) -> EdgeFilter:
@@ -65,7 +62,7 @@ EdgeFilterOf = Annotated[EdgeFilter, Depends(_conditions)]
 @router.get(
     "/{name:path}/relations",
     summary="List the relations of an entity by its name",
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
 )
 async def list_entity_relations(
     name: Annotated[str, Path(min_length=1, max_length=255, description="Name, alias or id; case-insensitive")],
@@ -98,11 +95,11 @@ async def list_entity_relations(
     response_model=EntityRelationResponse,
     responses={
         200: {"model": EntityRelationResponse, "description": "The relation existed and was updated"},
-        **errors.document_keyed(400, 404, 409, 413, 422),
+        **errors.keyed(400, 404, 409, 413, 422),
     },
 )
 async def create_entity_relation(
-    body: CreateEntityRelationRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite
+    body: CreateEntityRelationRequest, caller: Changer, res: ResourcesOf, write: Write
 ) -> Response:
     """Reads from source to target: Alice works_at Acme. There is one relation per pair and type; creating it again
     updates it."""
@@ -122,12 +119,12 @@ def _answer_relation(put: tuple[EntityRelation, bool], source: str, target: str)
     "/relations",
     summary="Delete relations between two entities",
     response_model=DeletedCountResponse,
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
 )
 async def delete_entity_relation(
     caller: Writer,
     res: ResourcesOf,
-    write: KeyedWrite,
+    write: Write,
     source_id: UUID,
     target_id: UUID,
     type: Annotated[str | None, Query(min_length=1, max_length=200, description="Default: every type")] = None,
@@ -141,7 +138,7 @@ async def delete_entity_relation(
     "/graph",
     summary="Get the neighbourhood of entities",
     response_model=EntityGraphResponse,
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
 )
 async def get_entity_graph(
     caller: Reader,
@@ -167,7 +164,7 @@ async def get_entity_graph(
     return send(answer(200, body))  # validated once: a response has hundreds of rows
 
 
-@router.get("/path", summary="Find a shortest path between two entities", responses=errors.document_keyed(400, 404))
+@router.get("/path", summary="Find a shortest path between two entities", responses=errors.keyed(400, 404))
 async def find_entity_path(
     caller: Reader,
     res: ResourcesOf,

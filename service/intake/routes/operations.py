@@ -16,7 +16,7 @@ from service.http.deps import PrimaryReader, ResourcesOf, Writer
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, ResponseModel, Time
-from service.http.writes import KeyedWrite, answer, send, url_of
+from service.http.writes import Write, answer, send, url_of
 from service.intake.deferred import accept, operation_not_found, progress
 from service.intake.routes.store_drafts import conversation_draft
 from service.intake.routes.store_models import StoreRequest
@@ -44,9 +44,9 @@ def answer_accepted(operation_id: UUID) -> StoredAnswer:
     summary="Store a conversation asynchronously",
     status_code=202,
     response_model=AcceptedResponse,
-    responses=errors.document_keyed(400, 409, 413, 422),
+    responses=errors.keyed(400, 409, 413, 422),
 )
-async def store_conversation_later(body: StoreRequest, caller: Writer, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def store_conversation_later(body: StoreRequest, caller: Writer, res: ResourcesOf, write: Write) -> Response:
     """Takes `messages` like POST /v1/memories, stores them durably, and returns before facts are extracted."""
     if body.messages is None:
         raise InvalidInput("messages: are required; send a single text to POST /v1/memories.", field="messages")
@@ -87,7 +87,7 @@ class OperationResponse(ResponseModel):
     finished_at: Time | None = Field(description="When it finished or failed; null: not yet")
 
 
-@router.get("/{id}", summary="Get the progress of an operation", responses=errors.document_keyed(404))
+@router.get("/{id}", summary="Get the progress of an operation", responses=errors.keyed(404))
 async def get_operation(id: str, caller: PrimaryReader, res: ResourcesOf) -> OperationResponse:
     """The state of a request that returned 202. Finished operations are kept as long as finished jobs, 7 days by
     default."""

@@ -16,7 +16,7 @@ from service.http import errors
 from service.http.deps import ResourcesOf, Writer, with_budget
 from service.http.json_body import JsonRoute
 from service.http.schemas import BatchItemError
-from service.http.writes import BatchWrite, KeyedWrite, of_item, send
+from service.http.writes import BatchWrite, Write, of_item, send
 from service.intake.routes import operations
 from service.intake.routes.store_drafts import list_texts, prepare
 from service.intake.routes.store_models import (
@@ -44,14 +44,14 @@ second form of response here, every user of a generated client would have to tel
     response_model=StoreResponse,
     responses={
         200: {"model": StoreResponse, "description": "Nothing new: a duplicate, an update, or a dry run"},
-        **errors.document_keyed(400, 409, 413, 422),
+        **errors.keyed(400, 409, 413, 422),
     },
 )
 async def store_memory(
     body: StoreRequest,
     caller: Writer,
     res: ResourcesOf,
-    write: KeyedWrite,
+    write: Write,
     prefer: Prefer = None,
 ) -> Response:
     """Redacts, embeds, deduplicates and classifies the text, then writes everything in one transaction.
@@ -73,7 +73,7 @@ async def store_memory(
     return response
 
 
-@router.post("/batch", summary="Store several texts", responses=errors.document_keyed(400, 413))
+@router.post("/batch", summary="Store several texts", responses=errors.keyed(400, 413))
 async def store_memories(
     body: StoreBatchRequest, caller: Writer, res: ResourcesOf, write: BatchWrite
 ) -> StoreBatchResponse:

@@ -136,7 +136,7 @@ class JobDetails(ResponseModel):
     runs: list[JobRunItem] = Field(description=f"The last {LAST_RUNS} runs, newest first")
 
 
-@router.get("", summary="List background jobs", responses=errors.document_keyed(400))
+@router.get("", summary="List background jobs", responses=errors.keyed(400))
 async def list_jobs(
     caller: CallerOf,
     res: ResourcesOf,
@@ -158,9 +158,7 @@ async def list_jobs(
     return JobsPage(results=[JobItem.describing(job) for job in shown], next_cursor=more)
 
 
-@router.get(
-    "/{name}", summary="Get the state and last runs of jobs with one name", responses=errors.document_keyed(400)
-)
+@router.get("/{name}", summary="Get the state and last runs of jobs with one name", responses=errors.keyed(400))
 async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
     """Needs the right `admin`; with `system`, `metrics`. Jobs that are triggered by writes have no runs."""
     described = await jobs.describe(of, name, res, last_runs=LAST_RUNS)
@@ -173,7 +171,7 @@ async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
     )
 
 
-@router.post("/{name}/run", summary="Run a job now", status_code=202, responses=errors.document_keyed(400))
+@router.post("/{name}/run", summary="Run a job now", status_code=202, responses=errors.keyed(400))
 async def run_job(name: Named, of: Whose, res: ResourcesOf, write: UnkeyedWrite) -> JobItem:
     """Runs ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote`, `patterns` or `consolidate` for the
     workspace; needs the right `admin`. With `system`, runs a scheduled job of the whole service; needs `operator`. If
@@ -181,7 +179,7 @@ async def run_job(name: Named, of: Whose, res: ResourcesOf, write: UnkeyedWrite)
     return JobItem.describing(await jobs.run(of, name, res, write))
 
 
-@router.post("/retry", summary="Retry several jobs now", responses=errors.document_keyed(400))
+@router.post("/retry", summary="Retry several jobs now", responses=errors.keyed(400))
 async def retry_jobs(
     of: Whose,
     res: ResourcesOf,
@@ -197,14 +195,14 @@ async def retry_jobs(
     return RetriedJobs(retried=await jobs.retry_some(of, state or ["dead"], res, write, name=name))
 
 
-@router.post("/{id}/retry", summary="Retry a job now", responses=errors.document_keyed(400, 404, 409))
+@router.post("/{id}/retry", summary="Retry a job now", responses=errors.keyed(400, 404, 409))
 async def retry_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedWrite) -> JobItem:
     """Retries a dead, cancelled or waiting job; it gets at least three more attempts. 409 if it is running or done, or
     its operation is finished: then repeat that request. Needs the right `admin`; with `system`, `operator`."""
     return JobItem.describing(await jobs.retry(of, uuid_of(id, jobs.job_not_found), res, write))
 
 
-@router.post("/{id}/cancel", summary="Cancel a job", responses=errors.document_keyed(400, 404, 409))
+@router.post("/{id}/cancel", summary="Cancel a job", responses=errors.keyed(400, 404, 409))
 async def cancel_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedWrite) -> JobItem:
     """A waiting job does not start; a running one stops between two of its transactions, within a third of its lease
     (20 s). Its operation fails with the code `cancelled`. 409 if the job is done. Needs the right `admin`; with

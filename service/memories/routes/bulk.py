@@ -14,7 +14,7 @@ from service.http import cursors, errors
 from service.http.deps import Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf, send_json
-from service.http.writes import KeyedWrite, answer, send
+from service.http.writes import Write, answer, send
 from service.memories import reading
 from service.memories.forget import ForgottenMemory, forget_many
 from service.memories.routes.change_models import (
@@ -33,7 +33,7 @@ router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=J
     "/get",
     summary="Read memories by their ids",
     response_model=MemoriesByIdResponse,
-    responses=errors.document_keyed(400, 413),
+    responses=errors.keyed(400, 413),
 )
 async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf) -> Response:
     """Archived memories included, expired ones not. Does not count as use."""
@@ -54,11 +54,9 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
     "/delete",
     summary="Delete memories by their ids",
     response_model=DeletedMemoriesResponse,
-    responses=errors.document_keyed(400, 413),
+    responses=errors.keyed(400, 413),
 )
-async def delete_memories_by_id(
-    body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: KeyedWrite
-) -> Response:
+async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: Write) -> Response:
     """Deletes all in one transaction. An unknown id gets status 404 and does not stop the others."""
     known = _uuids(body.ids)
     shown = partial(answer_deleted, ids=body.ids, known=known)

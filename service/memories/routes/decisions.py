@@ -15,7 +15,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
-from service.http.writes import KeyedWrite, answer, send
+from service.http.writes import Write, answer, send
 from service.memories import reading, undo
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryResponse, memory_response
@@ -68,7 +68,7 @@ class UndoDecisionResponse(ResponseModel):
 @router.get(
     "/memories/{id}/decisions",
     summary="List the decisions about a memory",
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_memory_decisions(
@@ -89,9 +89,9 @@ async def get_memory_decisions(
     "/decisions/{id}/undo",
     summary="Undo a decision",
     response_model=UndoDecisionResponse,
-    responses=errors.document_keyed(404, 409),
+    responses=errors.keyed(404, 409),
 )
-async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the
     decision; an erased memory is not restored. Repeating the request changes nothing."""
     decision_id = uuid_of(id, undo.decision_not_found)

@@ -22,7 +22,7 @@ from service.http.preconditions import ExpectedOf
 from service.http.query_parameters import NarrowingParameters, body_of
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import Time, expiry
-from service.http.writes import KeyedWrite, answer, etag, send
+from service.http.writes import Write, answer, etag, send
 from service.language import tags
 from service.memories import reading
 from service.memories.promote import PromotedMemory, promote
@@ -56,7 +56,7 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
     "",
     summary="List the memories of a scope, newest first",
     response_model=MemoryPage,
-    responses=errors.document_keyed(400),
+    responses=errors.keyed(400),
 )
 async def list_memories(
     request: Request,
@@ -121,7 +121,7 @@ def _refuse_moments(body: narrowing.NarrowingFields) -> None:
     "/{id}",
     summary="Read one memory",
     response_model=MemoryResponse,
-    responses=errors.document_keyed(404),
+    responses=errors.keyed(404),
     dependencies=IN_SCOPE,
 )
 async def get_memory(
@@ -154,7 +154,7 @@ async def get_memory(
 @router.get(
     "/{id}/history",
     summary="List the changes and versions of a memory",
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_memory_history(
@@ -176,7 +176,7 @@ async def get_memory_history(
     )
 
 
-CHANGED = errors.document_keyed(400, 404, 409, 412, 413, 422)
+CHANGED = errors.keyed(400, 404, 409, 412, 413, 422)
 SYSTEM: tuple[Moment, ...] = ("timestamp", "updated_at", "last_accessed")
 MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
 
@@ -185,12 +185,7 @@ MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
     "/{id}", summary="Change parts of a memory", response_model=MemoryResponse, responses=CHANGED, dependencies=IN_SCOPE
 )
 async def patch_memory(
-    id: str,
-    body: PatchMemoryRequest,
-    caller: Changer,
-    res: ResourcesOf,
-    write: KeyedWrite,
-    expected: ExpectedOf,
+    id: str, body: PatchMemoryRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
 ) -> Response:
     """Fields that are not given stay. A new `content` is redacted and found by its words at once; its vector follows
     shortly. `timestamp`, `updated_at` and `last_accessed` need `allow_system_fields`."""
@@ -208,7 +203,7 @@ async def patch_memory(
     dependencies=IN_SCOPE,
 )
 async def put_memory(
-    id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
+    id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
 ) -> Response:
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.content, embed_now=True)
@@ -221,12 +216,10 @@ async def put_memory(
     "/{id}/archive",
     summary="Archive a memory",
     response_model=MemoryResponse,
-    responses=errors.document_keyed(404, 409, 412),
+    responses=errors.keyed(404, 409, 412),
     dependencies=IN_SCOPE,
 )
-async def archive_memory(
-    id: str, caller: Changer, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
-) -> Response:
+async def archive_memory(id: str, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Searches and lists leave it out until it is restored. A memory that is archived stays as it is."""
     memory = await archive(caller.workspace_id, parse_id(id), res, write.answered_by(memory_answer), expected=expected)
     return send(memory_answer(memory))
@@ -236,12 +229,10 @@ async def archive_memory(
     "/{id}/restore",
     summary="Restore an archived or deleted memory",
     response_model=MemoryResponse,
-    responses=errors.document_keyed(404, 409, 412),
+    responses=errors.keyed(404, 409, 412),
     dependencies=DELETED_TOO,
 )
-async def restore_memory(
-    id: str, caller: Changer, res: ResourcesOf, write: KeyedWrite, expected: ExpectedOf
-) -> Response:
+async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """An active memory stays as it is. A deleted one comes back as it was, with its id, its past versions and its
     relations to what still exists; 404 if it was purged or has expired."""
     memory = await restore(caller.workspace_id, parse_id(id), res, write.answered_by(memory_answer), expected=expected)
@@ -255,12 +246,12 @@ async def restore_memory(
     response_model=PromotedMemoryResponse,
     responses={
         200: {"model": PromotedMemoryResponse, "description": "It was already promoted"},
-        **errors.document_keyed(400, 404, 409, 422),
+        **errors.keyed(400, 404, 409, 422),
     },
     dependencies=IN_SCOPE,
 )
 async def promote_memory(
-    id: str, caller: Changer, res: ResourcesOf, write: KeyedWrite, body: PromoteMemoryRequest | None = None
+    id: str, caller: Changer, res: ResourcesOf, write: Write, body: PromoteMemoryRequest | None = None
 ) -> Response:
     """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. Repeating the request changes
     nothing."""

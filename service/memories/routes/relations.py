@@ -18,7 +18,7 @@ from service.http.json_body import JsonRoute
 from service.http.query_parameters import Several, split
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
 from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
-from service.http.writes import KeyedWrite, answer, answer_count, send
+from service.http.writes import Write, answer, answer_count, send
 from service.memories import reading
 from service.memories.associate import associate, dissociate
 from service.memories.routes.in_scope import IN_SCOPE
@@ -98,7 +98,7 @@ class RelatedMemoryPage(ResponseModel):
     "/related",
     summary="List the memories around a memory",
     response_model=RelatedMemoryPage,
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
 )
 async def get_related_memories(
     id: str,
@@ -139,7 +139,7 @@ async def get_related_memories(
     return send_json({"results": results, "truncated": walk.truncated, "next_cursor": more})
 
 
-@router.get("/relations", summary="List the relations of a memory", responses=errors.document_keyed(400, 404))
+@router.get("/relations", summary="List the relations of a memory", responses=errors.keyed(400, 404))
 async def list_relations(
     id: str,
     caller: Reader,
@@ -161,7 +161,7 @@ async def list_relations(
     response_model=RelationResponse,
     responses={
         200: {"model": RelationResponse, "description": "The relation existed and was updated"},
-        **errors.document_keyed(400, 404, 409, 413, 422),
+        **errors.keyed(400, 404, 409, 413, 422),
     },
 )
 async def create_relation(
@@ -169,7 +169,7 @@ async def create_relation(
     body: CreateRelationRequest,
     caller: Writer,
     res: ResourcesOf,
-    write: KeyedWrite,
+    write: Write,
 ) -> Response:
     """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
     source = parse_id(id)
@@ -191,13 +191,13 @@ async def create_relation(
     "/relations",
     summary="Delete the relations between two memories",
     response_model=DeletedCountResponse,
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
 )
 async def delete_relation(
     id: str,
     caller: Writer,
     res: ResourcesOf,
-    write: KeyedWrite,
+    write: Write,
     target_id: Annotated[str, Query(min_length=1, max_length=100)],
     type: Annotated[RelationName | None, Query(description="Default: every type")] = None,
 ) -> Response:

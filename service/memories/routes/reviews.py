@@ -14,7 +14,7 @@ from service.http.deps import Changer, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
-from service.http.writes import KeyedWrite, answer, send
+from service.http.writes import Write, answer, send
 from service.memories import review
 from service.memories.review import ReviewWithMemories
 from service.memories.routes.memory_models import MemoryResponse, memory_response
@@ -22,7 +22,7 @@ from service.runtime.resources import Resources
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=JsonRoute)
 
-RESOLVED = errors.document_keyed(404, 409)
+RESOLVED = errors.keyed(404, 409)
 
 
 class ReviewResponse(ResponseModel):
@@ -44,7 +44,7 @@ class ReviewPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("", summary="List the pending reviews", responses=errors.document_keyed(400))
+@router.get("", summary="List the pending reviews", responses=errors.keyed(400))
 async def list_reviews(
     caller: Reader,
     scope: ReadScopeOf,
@@ -62,13 +62,13 @@ async def list_reviews(
 
 
 @router.post("/{id}/accept", summary="Accept a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
-async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """It becomes valid, and the memories it contradicts are archived. The decision can be undone."""
     return await _resolve(id, "accepted", caller, res, write)
 
 
 @router.post("/{id}/reject", summary="Remove a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
-async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: KeyedWrite) -> Response:
+async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """The memory it contradicts stays unchanged. The history of the flagged memory is kept."""
     return await _resolve(id, "rejected", caller, res, write)
 

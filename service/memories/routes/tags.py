@@ -53,7 +53,7 @@ class TaggedMemoryPage(ResponseModel):
     "/by-tag",
     summary="List the memories of a scope with a tag",
     response_model=TaggedMemoryPage,
-    responses=errors.document_keyed(400),
+    responses=errors.keyed(400),
 )
 async def list_memories_by_tag(
     caller: Reader,

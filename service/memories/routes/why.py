@@ -51,15 +51,11 @@ class ExplainMemoryResponse(ResponseModel):
 @router.get(
     "/why",
     summary="Get the origin and history of a memory",
-    responses=errors.document_keyed(400, 404),
+    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def explain_memory(
-    id: str,
-    caller: Reader,
-    res: ResourcesOf,
-    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: ReadOn = None,
+    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100, cursor: ReadOn = None
 ) -> ExplainMemoryResponse:
     """Available for a deleted memory too, until it is purged."""
     wanted = parse_id(id)

@@ -34,7 +34,7 @@ router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
     operation_id="recall",
     summary="Recall what helps to answer",
     response_model=RecallResponse,
-    responses=errors.document_keyed(400, 413, 422, 429),
+    responses=errors.keyed(400, 413, 422, 429),
 )
 async def recall_bundle(
     body: RecallRequest,

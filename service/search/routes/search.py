@@ -43,7 +43,7 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
 
 NOTHING_ASKED = "nothing_asked: the request has nothing but a time_query that was not understood."
 
-RESPONSES = errors.document_keyed(400, 413, 422, 429)
+RESPONSES = errors.keyed(400, 413, 422, 429)
 
 
 @router.post("/search", summary="Search", response_model=SearchResponse, responses=RESPONSES)

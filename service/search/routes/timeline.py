@@ -66,7 +66,7 @@ class TimelinePage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("", summary="Read the timeline of a scope", responses=errors.document_keyed(400, 422, 429))
+@router.get("", summary="Read the timeline of a scope", responses=errors.keyed(400, 422, 429))
 async def get_timeline(
     request: Request,
     caller: Reader,

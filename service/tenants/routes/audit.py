@@ -78,7 +78,7 @@ class AuditPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("", summary="List the audit log", responses=errors.document_keyed(400))
+@router.get("", summary="List the audit log", responses=errors.keyed(400))
 async def list_audit(
     caller: Auditor,
     res: ResourcesOf,

@@ -15,7 +15,7 @@ from service.http import cursors, errors
 from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
 from service.http.json_body import JsonRoute
 from service.http.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
-from service.http.writes import KeyedWrite, send
+from service.http.writes import Write, send
 from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1", tags=["scopes"], route_class=JsonRoute)
@@ -58,7 +58,7 @@ class ChannelPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("/scopes", summary="List users, agents and runs that have memories", responses=errors.document_keyed(400))
+@router.get("/scopes", summary="List users, agents and runs that have memories", responses=errors.keyed(400))
 async def list_scopes(
     caller: Reader,
     res: ResourcesOf,
@@ -81,14 +81,14 @@ async def list_scopes(
     "/scopes/{type}/{id:path}",
     summary="Delete every memory of a user, an agent or a run",
     response_model=ScopeDeletionResponse,
-    responses={**ACCEPTED, **errors.document_keyed(400)},
+    responses={**ACCEPTED, **errors.keyed(400)},
 )
 async def delete_scope(
     type: Annotated[KindName, Path(description="user, agent or run")],
     id: Annotated[str, Path(min_length=1, max_length=255), Secretless],
     caller: Deleter,
     res: ResourcesOf,
-    write: KeyedWrite,
+    write: Write,
     channel: ChannelName = None,
 ) -> Response:
     """Equivalent to DELETE /v1/memories with this id alone."""
@@ -97,7 +97,7 @@ async def delete_scope(
     return send(answer_count(await forget_scope(extent, res, write.answered_by(answer_count))))
 
 
-@router.get("/channels", summary="List channels and their contents", responses=errors.document_keyed(400))
+@router.get("/channels", summary="List channels and their contents", responses=errors.keyed(400))
 async def list_channels(
     caller: Reader,
     res: ResourcesOf,

@@ -43,7 +43,7 @@ class CreateTokenResponse(ResponseModel):
     expires_at: Time = Field(description="When it expires, at the latest together with its key")
 
 
-@router.post("/tokens", summary="Mint a token for one end user", status_code=201, responses=errors.document_keyed(400))
+@router.post("/tokens", summary="Mint a token for one end user", status_code=201, responses=errors.keyed(400))
 async def create_token(
     body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request, write: UnkeyedWrite
 ) -> CreateTokenResponse:

@@ -15,7 +15,7 @@ from service.http import cursors, errors
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, example
-from service.http.writes import KeyedWrite, answer, send
+from service.http.writes import Write, answer, send
 from service.upkeep import optimization_report, optimize
 from service.upkeep.values import (
     PAIRS,
@@ -126,7 +126,7 @@ class ApplyOptimizationResponse(ResponseModel):
     )
 
 
-@router.get("/report", summary="Get the optimisation report", responses=errors.document_keyed(400))
+@router.get("/report", summary="Get the optimisation report", responses=errors.keyed(400))
 async def get_optimization_report(
     caller: Admin,
     res: ResourcesOf,
@@ -157,11 +157,9 @@ async def get_optimization_report(
     "/apply",
     summary="Apply findings of an optimisation report",
     response_model=ApplyOptimizationResponse,
-    responses=errors.document_keyed(400, 409, 413),
+    responses=errors.keyed(400, 409, 413),
 )
-async def apply_optimization(
-    body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, write: KeyedWrite
-) -> Response:
+async def apply_optimization(body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, write: Write) -> Response:
     """Applies all changes or none: 409 names the first object that has changed since the
     report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""
     changes = [CleanupChange(one.section, one.id, one.version, one.kept_id, one.kept_version) for one in body.changes]

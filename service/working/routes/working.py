@@ -50,8 +50,8 @@ async def refuse_key(
         )
 
 
-READ = errors.document_keyed(400, 404)
-WRITE = errors.document_keyed(400, 404, 412, 413, 422)
+READ = errors.keyed(400, 404)
+WRITE = errors.keyed(400, 404, 412, 413, 422)
 
 
 async def _scope(
@@ -95,7 +95,7 @@ Key = Annotated[Name, Path(description="Up to 255 characters; may contain slashe
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
-@router.get("", summary="Get all entries of a session", responses=errors.document_keyed(400))
+@router.get("", summary="Get all entries of a session", responses=errors.keyed(400))
 async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Parts without entries are empty. Reading does not extend the lifetime of entries."""
     memory = await working.read_all(scope, res)
@@ -111,7 +111,7 @@ async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res:
     )
 
 
-@router.delete("", summary="Delete all entries of a session", responses=errors.document_keyed(400))
+@router.delete("", summary="Delete all entries of a session", responses=errors.keyed(400))
 async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
     """Returns 0 if there are none."""
     return DeletedCountResponse(deleted=await working.clear(scope, res))
@@ -141,7 +141,7 @@ async def get_working_item(key: Key, scope: WorkingScopeOf, caller: PrimaryReade
     return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
 
 
-@router.delete("/items/{key:path}", summary="Delete the value of a key", responses=errors.document_keyed(400, 404, 412))
+@router.delete("/items/{key:path}", summary="Delete the value of a key", responses=errors.keyed(400, 404, 412))
 async def delete_working_item(
     key: Key, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> DeletedCountResponse:
@@ -155,7 +155,7 @@ async def delete_working_item(
     summary="Add a turn",
     status_code=201,
     response_model=WorkingTurnResponse,
-    responses=errors.document_keyed(400, 413, 422),
+    responses=errors.keyed(400, 413, 422),
 )
 async def add_working_turn(
     body: AddWorkingTurnRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf
@@ -167,7 +167,7 @@ async def add_working_turn(
     return send(answer(201, working_turn_response(entry)))
 
 
-@router.get("/turns", summary="List the newest turns", responses=errors.document_keyed(400))
+@router.get("/turns", summary="List the newest turns", responses=errors.keyed(400))
 async def list_working_turns(
     scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
@@ -181,7 +181,7 @@ async def list_working_turns(
     summary="Add a thought",
     status_code=201,
     response_model=ThoughtResponse,
-    responses=errors.document_keyed(400, 413, 422),
+    responses=errors.keyed(400, 413, 422),
 )
 async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> Response:
     """Above the session's limit the oldest thought is deleted."""
@@ -190,7 +190,7 @@ async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: 
     return send(answer(201, thought_response(entry)))
 
 
-@router.get("/thoughts", summary="List the newest thoughts", responses=errors.document_keyed(400))
+@router.get("/thoughts", summary="List the newest thoughts", responses=errors.keyed(400))
 async def list_thoughts(
     scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> ThoughtList:
