@@ -184,6 +184,11 @@ def completion(
     return json.dumps(whole).encode()
 
 
+def says(text: str | None, **changes: Any) -> ScriptedAnswer:
+    """An answer with a chat completion. `changes`: see `completion`."""
+    return ScriptedAnswer(body=completion(text, **changes))
+
+
 def _text(content: Content | None) -> str | None:
     return content if content is None or isinstance(content, str) else json.dumps(content)
 

@@ -16,6 +16,7 @@ from httpx2 import AsyncClient
 from service.domain import sizes
 from service.domain.sizes import KEPT, JsonLimits, excess
 from service.language import tags
+from tests.app.test_openapi import operations
 from tests.support.application import Tables
 from tests.support.calls import store
 
@@ -30,12 +31,6 @@ SCHEMA_NAMES = "#/components/schemas/"
 @pytest.fixture
 def document(app: FastAPI) -> dict[str, Any]:
     return app.openapi()
-
-
-def operations(document: dict[str, Any]) -> Iterator[tuple[str, str, dict[str, Any]]]:
-    for path, methods in document["paths"].items():
-        for method, operation in methods.items():
-            yield method, path, operation
 
 
 # -- the document says each limit -------------------------------------------------------------------------------------

@@ -11,7 +11,6 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.domain.errors import LlmError
-from service.domain.job import Job
 from service.http import deps
 from service.intake.jobs import conversations
 from service.kit.settings import Settings
@@ -19,10 +18,11 @@ from service.providers import choose
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.http_server import Cut, HttpRequest, ScriptedAnswer
-from tests.fakes.openai_server import Content, completion
+from tests.fakes.openai_server import Content, completion, says
 from tests.support.application import Tables
 from tests.support.conversing import answer, events, known
 from tests.support.scripted_model import FENCED, NUMBERED, ConversationScript, ModelSetup, with_scripted_model
+from tests.support.tasks import to_consolidate
 
 KNOWN = ["User likes tea", "User owns a boat", "User has a sister named Una"]
 LATER = "User plays the cello"
@@ -76,27 +76,23 @@ async def told(client: AsyncClient, said: str) -> dict[str, Any]:
     return found
 
 
-def body(text: str | None, **changes: Any) -> ScriptedAnswer:
-    return ScriptedAnswer(body=completion(text, **changes))
-
-
 USELESS = {
-    "empty": body(""),
-    "null": body(None),
-    "blank": body("  \n"),
-    "prose": body("The user is a musician in an orchestra."),
-    "a refusal in prose": body("I'm sorry, but I can't help with any personal facts."),
-    "nonsense": body('["The moon Ganymede belongs to King Otto"]'),
-    "cut inside a string": body('{"facts": [{"text": "User pla', finish_reason="length"),
-    "fence without end": body("```json\n[{"),
-    "numbers": body("[1, 2, 3]"),
-    "nested numbers": body('{"facts": [{"text": 5}, {"text": null}]}'),
-    "a word": body('{"facts": "none"}'),
-    "an object": body("{}"),
-    "brackets": body("[" * 20_000),
+    "empty": says(""),
+    "null": says(None),
+    "blank": says("  \n"),
+    "prose": says("The user is a musician in an orchestra."),
+    "a refusal in prose": says("I'm sorry, but I can't help with any personal facts."),
+    "nonsense": says('["The moon Ganymede belongs to King Otto"]'),
+    "cut inside a string": says('{"facts": [{"text": "User pla', finish_reason="length"),
+    "fence without end": says("```json\n[{"),
+    "numbers": says("[1, 2, 3]"),
+    "nested numbers": says('{"facts": [{"text": 5}, {"text": null}]}'),
+    "a word": says('{"facts": "none"}'),
+    "an object": says("{}"),
+    "brackets": says("[" * 20_000),
     "no JSON at all": ScriptedAnswer(body=b"<html>bad gateway</html>"),
     "no choices": ScriptedAnswer(body=b'{"choices": []}'),
-    "filtered": body(None, finish_reason="content_filter"),
+    "filtered": says(None, finish_reason="content_filter"),
     "refused": ScriptedAnswer(400, b'{"error": {"message": "no", "type": "x", "code": null, "param": null}}'),
     "cut off": ScriptedAnswer(body=completion("[]"), cut=Cut.IN_BODY),
 }
@@ -116,7 +112,7 @@ async def test_an_extraction_that_cannot_be_used_is_made_later(
     found = await told(client, "I play the cello")
     assert [each["memory"] for each in found["results"]] == [BY_RULES]
     assert [warning.partition(":")[0] for warning in found["warnings"]] == ["llm_unavailable", "read_by_rules"]
-    [job] = await _waiting(tables, tenant)
+    [job] = await to_consolidate(tables, tenant)
     server.chat.forget()
     assert await conversations.consolidate(job, scripted.resources) == {"facts": 1}
     assert LATER in await known(client)
@@ -134,7 +130,7 @@ async def test_a_hang_ends_in_time_and_the_messages_are_curated_later(
     found = await told(client, "I play the cello")
     assert [each["memory"] for each in found["results"]] == [BY_RULES]
     assert found["warnings"][0].startswith("llm_unavailable: ")
-    assert len(await _waiting(tables, tenant)) == 1
+    assert len(await to_consolidate(tables, tenant)) == 1
 
 
 async def test_after_one_hang_there_is_time_for_another_attempt(
@@ -162,16 +158,12 @@ async def test_a_decision_that_hangs_is_left_to_the_rules(scripted: ModelSetup) 
 
 READABLE = {
     "fenced": '```json\n["User plays the cello"]\n```',
-    "in prose": 'Sure! Here you are:\n{"facts": ["User plays the cello"]}\nAnything else?',
-    "in a string": json.dumps('["User plays the cello"]'),
     "odd members": '[{"text": "User plays the cello", "certainty": 7, "temporal": [], "importance": "high", '
     '"entities": {"name": 1}, "relations": [{"source": 5}]}]',
-    "with a trailing comma": '["User plays the cello",]',
     "after brackets of the prose": 'Message [1] of [user] holds:\n["User plays the cello"]',
     "beside an empty list": '{"entities": [], "found": ["User plays the cello"]}',
     "alone": '{"text": "User plays the cello", "certainty": "EXPLICIT", "temporal": "Current"}',
     "alone in its wrapper": '{"facts": {"text": "User plays the cello"}}',
-    "after thoughts that some server opened": 'Perhaps ["User plays chess"]? No.</think>["User plays the cello"]',
 }
 
 
@@ -381,7 +373,7 @@ async def test_while_the_model_stays_away_the_job_fails_and_waits(
     client, server = scripted.client, scripted.server
     server.chat.status(400, times=2)
     await told(client, "I play the cello")
-    [job] = await _waiting(tables, tenant)
+    [job] = await to_consolidate(tables, tenant)
     with pytest.raises(LlmError):
         await conversations.consolidate(job, scripted.resources)
     assert LATER not in await known(client)
@@ -394,19 +386,9 @@ async def test_a_later_message_does_not_make_the_kept_ones_forgotten(
     server.chat.status(400)
     await answer(client, "I play the cello", run_id="S1")
     assert events((await answer(client, "I own a rocket", run_id="S1"))["results"]) == ["ADD"]
-    [job] = await _waiting(tables, tenant)
+    [job] = await to_consolidate(tables, tenant)
     await conversations.consolidate(job, scripted.resources)
     assert {LATER, "User owns a rocket"} <= set(await known(client))
-
-
-async def _waiting(tables: Tables, tenant: Tenant) -> list[Job]:
-    rows = await tables.fetch(
-        "SELECT id, payload FROM job WHERE workspace_id = $1 AND kind = 'consolidate'", tenant.workspace_id
-    )
-    return [
-        Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 14, "test")
-        for row in rows
-    ]
 
 
 async def test_two_facts_that_change_one_memory_do_not_overwrite_each_other(scripted: ModelSetup) -> None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import AsyncIterator, Sequence
 from dataclasses import replace
 from typing import Any
@@ -10,7 +9,6 @@ from typing import Any
 import pytest
 
 from service.domain.errors import EmbeddingError
-from service.domain.job import Job
 from service.domain.text import CleanText
 from service.intake.jobs import conversations
 from service.providers.protocols import Vector
@@ -21,6 +19,7 @@ from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
 from tests.support.conversing import answer, events, known
 from tests.support.scripted_model import ConversationScript, ModelSetup, with_scripted_model
+from tests.support.tasks import to_consolidate
 
 SAID_AT = "2026-02-10T09:00:00Z"
 
@@ -182,7 +181,7 @@ async def test_a_retry_is_read_as_the_request_was(
     scripted.server.chat.reply({"facts": ["Ann lives in Paris"]})
     newer = await answer(scripted.client, [message("I live in Paris.", "Ann", "2026-02-10T13:00:00Z")], run_id="S1")
     assert events(newer["results"]) == ["ADD"]
-    [job] = await _waiting(tables, tenant)
+    [job] = await to_consolidate(tables, tenant)
     scripted.server.chat.reply({"facts": ["Ann lives in Berlin"]})
     scripted.server.chat.reply([{"event": "UPDATE", "id": "1", "data": "Ann lives in Berlin"}])
     await conversations.consolidate(job, scripted.resources)
@@ -196,13 +195,3 @@ async def test_a_retry_is_read_as_the_request_was(
     assert [row["timestamp"].isoformat() for row in said] == ["2026-02-10T09:01:00+00:00"]
     now = (await scripted.client.get(f"/v1/memories/{newer['results'][0]['id']}")).json()
     assert now["memory"] == "Ann lives in Paris"
-
-
-async def _waiting(tables: Tables, tenant: Tenant) -> list[Job]:
-    rows = await tables.fetch(
-        "SELECT id, payload FROM job WHERE workspace_id = $1 AND kind = 'consolidate'", tenant.workspace_id
-    )
-    return [
-        Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 14, "test")
-        for row in rows
-    ]

@@ -19,7 +19,7 @@ from service.worker.recorder import ending_of_failure
 from service.worker.registry import TASKS
 from tests.conftest import Tenant
 from tests.fakes.http_server import Cut, HttpRequest, ScriptedAnswer
-from tests.fakes.openai_server import Content, completion, failure
+from tests.fakes.openai_server import Content, failure, says
 from tests.support.application import Tables
 from tests.support.conversing import answer, known
 from tests.support.scripted_model import FENCED, ONCE, ModelSetup, with_scripted_model
@@ -38,10 +38,6 @@ SIX = {
 }
 
 
-def body(text: str | None, **changes: Any) -> ScriptedAnswer:
-    return ScriptedAnswer(body=completion(text, **changes))
-
-
 FAILURES = {
     "wrong key": failure(401, message="Incorrect API key provided: key. See the console."),
     "forbidden": failure(403),
@@ -53,9 +49,9 @@ FAILURES = {
     "overloaded": failure(529),
     "hung up": ScriptedAnswer(cut=Cut.BEFORE_ANSWER),
     "hangs": ScriptedAnswer(delay_s=30.0),
-    "prose": body("Sure! How can I help you today?"),
-    "prose with facts": body("The user lives in Oslo and is allergic to nuts."),
-    "out of tokens": body("", finish_reason="length"),
+    "prose": says("Sure! How can I help you today?"),
+    "prose with facts": says("The user lives in Oslo and is allergic to nuts."),
+    "out of tokens": says("", finish_reason="length"),
 }
 
 
@@ -195,7 +191,7 @@ def brief(request: HttpRequest) -> Content | ScriptedAnswer:
     facts = [fact for message, fact in SIX.items() if message in said]
     if len(facts) <= 2:
         return {"facts": facts}
-    return body(json.dumps(facts[:2])[:-1] + ', "User', finish_reason="length")
+    return says(json.dumps(facts[:2])[:-1] + ', "User', finish_reason="length")
 
 
 async def test_what_an_answer_that_was_cut_off_did_not_reach_is_read_in_parts(
@@ -212,7 +208,7 @@ async def test_what_an_answer_that_was_cut_off_did_not_reach_is_read_in_parts(
 async def test_the_rules_read_what_is_cut_off_in_every_part(
     resources: Resources, tenant: Tenant, tables: Tables, hasty: Settings
 ) -> None:
-    cut = body('["User lives in Oslo", "User', finish_reason="length")
+    cut = says('["User lives in Oslo", "User', finish_reason="length")
     async with with_scripted_model(resources, tenant, lambda _: cut, hasty, ONCE) as setup:
         await answer(setup.client, [{"role": "user", "content": each} for each in SIX])
         await conversations.consolidate(await claimed(tables, tenant), setup.resources)

@@ -12,23 +12,18 @@ from httpx2 import AsyncClient
 from service.domain.job import NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
-from service.queue import queue
 from service.runtime.resources import Resources
 from tests.access.test_auth import made
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of
 from tests.support.calls import results_of, store
 from tests.support.tasks import work
+from tests.support.workers import add
 
 DIE = (
     "UPDATE job SET state = 'dead', attempts = 3, finished_at = now(), last_error = 'embedding_error: no answer' "
     "WHERE workspace_id = $1 AND kind = 'embed'"
 )
-
-
-async def add(database: Database, workspace: UUID, *jobs: NewJob) -> None:
-    async with database.begin(workspace) as session:
-        await queue.enqueue(session, workspace, jobs)
 
 
 async def listed(client: AsyncClient, **params: Any) -> list[dict[str, Any]]:

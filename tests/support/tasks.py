@@ -10,10 +10,20 @@ from service.domain.job import Job
 from service.runtime.resources import Resources
 from service.worker.loop import carry_out
 from service.worker.registry import TASKS
+from tests.conftest import Tenant
 from tests.support.application import Tables
 
 WAITING = "SELECT id, memory_id, payload, wall FROM job WHERE workspace_id = $1 AND kind = $2 AND state = 'ready'"
 DONE = "UPDATE job SET state = 'done' WHERE workspace_id = $1 AND id = $2"
+
+
+async def to_consolidate(tables: Tables, tenant: Tenant) -> list[Job]:
+    """The conversations of a workspace that a model reads later."""
+    sql = "SELECT id, payload FROM job WHERE workspace_id = $1 AND kind = 'consolidate'"
+    return [
+        Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 14, "test")
+        for row in await tables.fetch(sql, tenant.workspace_id)
+    ]
 
 
 async def work(resources: Resources, tables: Tables, workspace_id: UUID, kind: str) -> int:
