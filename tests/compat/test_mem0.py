@@ -78,16 +78,6 @@ async def test_a_key_for_one_user_stays_there(app: FastAPI, client: AsyncClient)
         assert names == ["alice"]
 
 
-async def test_a_repeated_add_is_done_once(client: AsyncClient) -> None:
-    body = {"messages": [{"role": "user", "content": "Parks in bay 12"}], "infer": False, "user_id": "alice"}
-    answers = [
-        await client.post(f"{MEM0}/v1/memories/", json=body, headers={"Idempotency-Key": "one"}) for _ in range(2)
-    ]
-    assert answers[0].json() == answers[1].json()
-    assert answers[1].headers["Idempotency-Replayed"] == "true"
-    assert await texts(client, user_id="alice") == ["Parks in bay 12"]
-
-
 async def test_nothing_is_deleted_that_was_not_named(client: AsyncClient) -> None:
     for user in ("alice", "bob"):
         await added(client, f"Of {user}", user_id=user, run_id="r1")

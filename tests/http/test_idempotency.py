@@ -187,11 +187,6 @@ async def test_the_longest_key_keeps_the_items_of_a_batch_apart(client: AsyncCli
     assert [each["results"][0]["memory"] for each in found["results"]] == ["Item 0", "Item 1", "Item 2"]
 
 
-async def test_a_blank_key_is_no_key(client: AsyncClient) -> None:
-    answer = await put(client, "  ")
-    assert (answer.status_code, answer.json()["field"]) in ((400, "Idempotency-Key"), (201, None))
-
-
 def test_rights_are_checked_before_a_stored_answer_is_sent() -> None:
     """FastAPI solves dependencies in the order of the signature."""
     checked = 0

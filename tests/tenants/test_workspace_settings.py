@@ -8,20 +8,28 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-
-async def configured(client: AsyncClient, **settings: Any) -> None:
-    answer = await client.patch("/v1/workspaces/current", json={"settings": settings})
-    assert answer.status_code == 200, answer.text
+from tests.support.calls import body_of
 
 
 async def test_prefer_new_is_in_place(client: AsyncClient) -> None:
-    await configured(client, contradiction_policy="prefer_new")
+    await body_of(client.patch("/v1/workspaces/current", json={"settings": {"contradiction_policy": "prefer_new"}}))
     assert (await client.get("/v1/config")).json()["memories"]["contradiction_policy"] == "in_place"
 
 
 @pytest.mark.parametrize(
     ("own", "field"),
     [
+        ({"timezone": "Mars/Olympus"}, "settings.timezone"),
+        ({"timezone": 5}, "settings.timezone"),
+        ({"dedup_exact": 1.5}, "settings.dedup_exact"),
+        ({"dedup_exact": None}, "settings.dedup_exact"),
+        ({"dedup_exact": "0.9"}, "settings.dedup_exact"),
+        ({"dedup_near": False}, "settings.dedup_near"),
+        ({"classifier_use_llm": "no"}, "settings.classifier_use_llm"),
+        ({"audit_level": "some"}, "settings.audit_level"),
+        ({"database_url": "postgres://x"}, "settings.database_url"),
+        ({"custom_prompts": {"other": "x"}}, "settings.custom_prompts.other"),
+        ({"search_techniques": 1}, "settings.search_techniques"),
         ({"search_techniques": {"hybrid": 3}}, "settings.search_techniques.hybrid"),
         ({"search_techniques": {"magic": True}}, "settings.search_techniques.magic"),
         ({"job_intervals_min": {"decay": 5}}, "settings.job_intervals_min.decay"),
@@ -34,6 +42,6 @@ async def test_prefer_new_is_in_place(client: AsyncClient) -> None:
     ids=lambda value: json.dumps(value)[:60],
 )
 async def test_what_makes_no_sense_is_refused(client: AsyncClient, own: dict[str, Any], field: str) -> None:
-    answer = await client.patch("/v1/workspaces/current", json={"settings": own})
-    assert answer.status_code == 400, answer.text
-    assert answer.json()["field"] == field
+    refused = await body_of(client.patch("/v1/workspaces/current", json={"settings": own}), 400)
+    assert refused["field"] == field
+    assert (await client.get("/v1/workspaces/current")).json()["settings"] == {}

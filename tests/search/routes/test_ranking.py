@@ -149,13 +149,6 @@ async def test_what_cannot_be_asked_is_named(client: AsyncClient, asked: dict[st
     assert (answer.status_code, answer.json()["field"]) == (400, field)
 
 
-@pytest.mark.parametrize("wanted", [{"search_techniques": {"hyde": 2}}, {"search_techniques": 1}])
-async def test_a_workspace_cannot_set_what_cannot_be(client: AsyncClient, wanted: dict[str, Any]) -> None:
-    answer = await client.patch("/v1/workspaces/current", json={"settings": wanted})
-    assert answer.status_code == 400
-    assert answer.json()["field"].startswith("settings.search_")
-
-
 async def test_get_takes_tuning_as_post_does(boats: AsyncClient) -> None:
     tuning = {"weights": {"text_lexical": 3.0}, "fusion": "rrf", "techniques": {"hybrid": False}}
     asked: dict[str, Any] = {"query": QUESTION, **USER, "explain": True}
@@ -612,18 +605,6 @@ async def test_entities_of_the_question_are_counted_as_used(
     await ask(client, "What does Zenobia collect?")
     await app.state.uses.flush()
     assert await tables.value("SELECT access_count FROM entity WHERE id = $1", entity) == 1
-
-
-async def test_techniques_stand_in_the_audit_of_a_verbose_workspace(
-    client: AsyncClient, app: Any, tables: Tables, tenant: Tenant
-) -> None:
-    await client.patch("/v1/workspaces/current", json={"settings": {"audit_level": "verbose"}})
-    await ask(client)
-    await app.state.reads.flush()
-    sql = "SELECT metadata->'asked'->'techniques' FROM audit_log WHERE workspace_id = $1 AND operation = 'retrieve'"
-    found = json.loads(await tables.value(sql, tenant.workspace_id))
-    assert found.keys() == {"hybrid", "entity_centric"}
-    assert found["hybrid"].keys() == {"ms", "count"}
 
 
 async def test_a_related_word_is_found(client: AsyncClient, embedder: AngleEmbedder) -> None:
