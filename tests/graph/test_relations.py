@@ -55,15 +55,6 @@ async def test_an_edge_is_made_changed_listed_and_taken_away(client: AsyncClient
     assert (gone.json(), again.json()) == ({"deleted": 1}, {"deleted": 0})
 
 
-@pytest.mark.parametrize("kind", ["INVALIDATED_BY", "DERIVED_FROM", "PREFERS_OVER", "EVOLVED_INTO"])
-async def test_associations_that_are_made_on_request(client: AsyncClient, kind: str) -> None:
-    new, old = await store(client, "We deploy from main"), await store(client, "We deployed from branches")
-    assert await tie(client, new, old, kind) == 201
-    [edge] = (await client.get(f"/v1/memories/{new}/relations")).json()["results"]
-    assert (edge["type"], edge["target_id"], edge["strength"]) == (kind, old, 1.0)
-    assert [each["id"] for each in (await related(client, new, types=kind))["results"]] == [old]
-
-
 async def test_one_type_can_be_taken_alone(client: AsyncClient) -> None:
     first, second = await chain(client, 2)
     await tie(client, first, second, "CONTRADICTS")

@@ -66,19 +66,8 @@ async def listed(client: AsyncClient, user: str) -> list[dict[str, Any]]:
     return found
 
 
-async def test_the_turns_are_kept_beside_the_facts(client: AsyncClient) -> None:
-    results = await tell(client, "My name is Bob", run_id="S1")
-    assert results[0]["conversation_id"] is not None
-
-
 async def test_users_do_not_see_each_others_facts(client: AsyncClient) -> None:
     await tell(client, "I live in New York", "alice")
     await tell(client, "I live in Boston", "bob")
     assert all("Boston" not in memory for memory in await known(client, "alice"))
     assert len(await known(client, "bob")) == 1
-
-
-async def test_a_dry_run_stores_nothing(client: AsyncClient) -> None:
-    results = await tell(client, "My name is Bob", dry_run=True)
-    assert [each["event"] for each in results] == ["ADD"]
-    assert await known(client) == []

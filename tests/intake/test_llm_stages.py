@@ -13,7 +13,6 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.http.deps import MODEL_CALLS
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import choose_llm
@@ -68,9 +67,6 @@ def server() -> Any:
 @pytest.fixture
 def provider(server: OpenAiServer) -> Provider:
     return Provider(server.chat)
-
-
-Opener = Callable[..., Any]
 
 
 @pytest.fixture
@@ -299,18 +295,3 @@ async def test_an_instruction_inside_a_note_stays_between_fences(client: AsyncCl
         user = request.json["messages"][1]["content"]
         assert user.count("-----") == 2
         assert evil not in user
-
-
-async def test_the_same_question_is_asked_once(client: AsyncClient, provider: Provider) -> None:
-    await store(client, UNTYPED, dedup=False)
-    calls = len(provider.chat.requests)
-    again = await store(client, UNTYPED, dedup=False)
-    assert len(provider.chat.requests) == calls
-    assert again["usage"]["cached"] >= 2
-    assert again["type"] == "Insight"
-
-
-async def test_a_budget_of_calls(client: AsyncClient, provider: Provider, resources: Resources, tenant: Tenant) -> None:
-    assert MODEL_CALLS == 32
-    result = await store(client, UNTYPED)
-    assert result["usage"]["llm_calls"] == 2

@@ -97,27 +97,10 @@ async def test_a_greeting_may_give_nothing(client: AsyncClient) -> None:
     assert told["warnings"] == ["no_facts: the language model found nothing worth keeping."]
 
 
-async def test_a_related_question_finds_the_fact(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """With vectors that a semantic embedder would give."""
-    embedder.place("User likes Python", 1.0)
-    embedder.place("programming languages", 0.8)
-    [stored] = await tell(client, "I like Python")
-    got = await client.get("/v1/memories/search", params={"query": "programming languages", "user_id": "bob"})
-    [hit] = got.json()["results"]
-    assert hit["id"] == stored["id"]
-    assert hit["score"] > 0.5
-
-
 async def test_an_added_fact_can_be_read(client: AsyncClient) -> None:
     [added] = await tell(client, "My name is Bob", metadata={"source": "chat"})
     read = (await client.get(f"/v1/memories/{added['id']}")).json()
     assert (read["memory"], read["user_id"], read["metadata"]) == ("User's name is Bob", "bob", {"source": "chat"})
-
-
-async def test_all_memories_of_a_user_are_listed(client: AsyncClient) -> None:
-    await tell(client, THREE, "alice")
-    await tell(client, "My name is Bob")
-    assert set(await known(client, "alice")) == {"User likes tea", "User likes rain", "User likes snow"}
 
 
 async def test_the_same_fact_again_is_none_without_a_question(
@@ -175,29 +158,6 @@ async def test_one_conversation_adds_and_updates(client: AsyncClient) -> None:
         ("ADD", "User has a dog named Rex"),
     ]
     assert results[0]["id"] == home["id"]
-
-
-async def test_after_add_history_has_one_add(client: AsyncClient) -> None:
-    [added] = await tell(client, "My name is Bob")
-    [entry] = await past(client, added["id"])
-    assert (entry["event"], entry["old_memory"], entry["new_memory"]) == ("ADD", None, "User's name is Bob")
-
-
-async def test_history_tells_all_of_it_in_order(client: AsyncClient) -> None:
-    [added] = await tell(client, "I live in NYC")
-    await tell(client, "I moved to San Francisco")
-    await client.delete(f"/v1/memories/{added['id']}")
-    entries = await past(client, added["id"])
-    assert events(entries) == ["ADD", "UPDATE", "DELETE"]
-    assert [(entry["old_memory"], entry["new_memory"]) for entry in entries] == [
-        (None, "User lives in NYC"),
-        ("User lives in NYC", "User lives in San Francisco"),
-        ("User lives in San Francisco", None),
-    ]
-    assert [entry["is_deleted"] for entry in entries] == [False, False, True]
-    stamps = [entry["timestamp"] for entry in entries]
-    assert stamps == sorted(stamps)
-    assert len(set(stamps)) == 3
 
 
 async def test_with_the_model_down_the_rules_answer(client: AsyncClient, scripted: ModelSetup) -> None:

@@ -32,18 +32,6 @@ async def test_a_text_is_stored_and_found_again(client: AsyncClient, embedder: A
     assert found["vector_path"] == "exact"
 
 
-async def test_an_equal_text_is_not_stored_twice(client: AsyncClient) -> None:
-    body = {"content": "Lives in Lisbon", "user_id": "alice"}
-    first = (await client.post("/v1/memories", json=body)).json()["results"][0]
-    again = await client.post("/v1/memories", json=body)
-    assert again.status_code == 200
-    assert again.json()["results"][0]["event"] == "NONE"
-    assert again.json()["results"][0]["id"] == first["id"]
-    assert again.json()["results"][0]["dedup"]["action"] == "duplicate_exact"
-    history = (await client.get(f"/v1/memories/{first['id']}/history")).json()["results"]
-    assert [entry["event"] for entry in history] == ["ADD"]
-
-
 async def test_a_duplicate_says_what_of_it_was_not_used(client: AsyncClient) -> None:
     """Also under an id of the caller's choice: two memories with one text must not be."""
     text = {"content": "Prefers rye bread", "user_id": "alice"}

@@ -53,13 +53,6 @@ async def test_a_twin_in_the_way_is_a_conflict(client: AsyncClient, tables: Tabl
     assert (await client.get(f"/v1/memories/{memory_id}")).json()["archived"] is True
 
 
-async def test_what_is_not_there_is_404(client: AsyncClient, other_client: AsyncClient, tables: Tables) -> None:
-    memory_id = await store(client, "Drinks tea")
-    await archive(tables, memory_id)
-    assert (await client.post(f"/v1/memories/{uuid4()}/restore")).status_code == 404
-    assert (await other_client.post(f"/v1/memories/{memory_id}/restore")).status_code == 404
-
-
 async def test_if_match(client: AsyncClient, tables: Tables) -> None:
     memory_id = await store(client, "Drinks tea")
     await archive(tables, memory_id)

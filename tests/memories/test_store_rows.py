@@ -347,15 +347,6 @@ async def test_temporal_scenarios(client: AsyncClient, clock: SetClock, text: st
     assert clock.now + timedelta(days=1) < until < clock.now + timedelta(days=6)
 
 
-async def test_relative_dates_count_from_the_timestamp_in_the_zone(client: AsyncClient) -> None:
-    result = await store(
-        client, "Meeting at 3pm tomorrow", timestamp="2025-06-10T12:00:00Z", timezone="America/New_York"
-    )
-    (mention,) = result["temporal"]["mentions"]
-    assert mention["begins_at"] == "2025-06-11T19:00:00+00:00"
-    assert "Meeting at 3pm tomorrow"[mention["start"] : mention["end"]] == mention["text"]
-
-
 @pytest.mark.parametrize(
     ("timestamp", "zone", "begins"),
     [
@@ -684,16 +675,6 @@ async def test_a_conversation_goes_on_over_requests(client: AsyncClient) -> None
     apart = (await say(client, "Third"))["results"][0]
     assert apart["turn_index"] == 0
     assert apart["conversation_id"] != one["conversation_id"]
-
-
-async def test_two_users_with_one_run_id_have_two_conversations(
-    client: AsyncClient, tenant: Tenant, tables: Tables
-) -> None:
-    mine = (await say(client, "Mine", run_id="S1"))["results"][0]
-    theirs = (await say(client, "Theirs", run_id="S1", user_id="otto"))["results"][0]
-    assert mine["conversation_id"] != theirs["conversation_id"]
-    assert (mine["turn_index"], theirs["turn_index"]) == (0, 0)
-    assert (await tables.counts(tenant.workspace_id))["conversation"] == 2
 
 
 async def test_records_have_mentions_but_no_expiry(client: AsyncClient) -> None:

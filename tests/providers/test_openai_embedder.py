@@ -204,13 +204,6 @@ async def test_dimensions_refused(server: OpenAiServer, open_embedder: Open) -> 
     assert "dimensions" not in server.embeddings.bodies[-1]
 
 
-async def test_a_large_answer(server: OpenAiServer, open_embedder: Open) -> None:
-    server.embeddings.dimension = 1_536
-    texts = [CleanText(f"text {number}") for number in range(30)]
-    vectors = await open_embedder("custom", dimension=1_536).embed(texts)
-    assert [vector.shape for vector in vectors] == [(1_536,)] * 30
-
-
 @pytest.mark.parametrize(("cosine", "similarity"), [(1.2, 1.0), (0.123456, 0.1235), (-0.4, 0.0), (0.6999999, 0.7)])
 def test_similarity(open_embedder: Open, cosine: float, similarity: float) -> None:
     assert open_embedder().similarity(cosine) == similarity

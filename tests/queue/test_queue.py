@@ -18,17 +18,7 @@ from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.queue import queue
 from service.queue.queue import FIRST_LANE, Lane
-
-
-@pytest.fixture
-def kind() -> JobName:
-    """A kind of job that only this test claims, because all tests share the queue."""
-    return cast(JobName, f"test-{uuid4()}")
-
-
-async def add(database: Database, workspace: UUID, *jobs: NewJob) -> None:
-    async with database.begin(workspace) as session:
-        await queue.enqueue(session, workspace, jobs)
+from tests.support.workers import add
 
 
 async def claim(
@@ -127,29 +117,6 @@ async def test_the_application_may_neither_claim_nor_see_the_jobs_of_others(
     assert len(await rows(worker_database, kind)) == 1
 
 
-async def test_the_worker_sees_no_memory_outside_the_workspace_it_set(
-    worker_database: Database, tenant_memory: UUID
-) -> None:
-    async with worker_database.read() as session:
-        assert await session.scalar(text("SELECT count(*) FROM memory WHERE id = :id"), {"id": tenant_memory}) == 0
-
-
-@pytest.fixture
-async def tenant_memory(database: Database, workspace: UUID) -> UUID:
-    memory_id = uuid4()
-    async with database.begin(workspace) as session:
-        await session.execute(
-            text(
-                "INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, "
-                "classification_source, importance, importance_level, timestamp, embedding_status, created_at, "
-                "updated_at) VALUES (:workspace, :id, 'u', 'x', 'x', 'Context', 1, 'default', 0.5, 5, now(), 'stored', "
-                "now(), now())"
-            ),
-            {"workspace": workspace, "id": memory_id},
-        )
-    return memory_id
-
-
 async def test_a_late_word_about_a_lost_lease_changes_nothing(
     database: Database, worker_database: Database, workspace: UUID, kind: JobName
 ) -> None:
@@ -215,15 +182,6 @@ async def test_a_failed_job_waits_and_one_given_back_does_not_lose_an_attempt(
     assert await claim(worker_database, kind) == []
     (row,) = await rows(worker_database, kind)
     assert (row.state, row.attempts, row.worker, row.last_error) == ("ready", 1, None, "KeyError")
-
-
-async def test_a_tenant_with_many_jobs_does_not_starve_another(
-    database: Database, worker_database: Database, workspace: UUID, stranger: Any, kind: JobName
-) -> None:
-    await add(database, workspace, *(NewJob(kind) for _ in range(500)))
-    await add(database, stranger.workspace_id, NewJob(kind), NewJob(kind))
-    jobs = await claim(worker_database, kind, limit=4)
-    assert Counter(job.workspace_id for job in jobs) == {workspace: 2, stranger.workspace_id: 2}
 
 
 async def test_every_lane_has_its_turn_even_when_there_are_more_than_a_batch(

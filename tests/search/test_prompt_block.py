@@ -6,8 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.language.tokens import estimate, of_bytes
-from service.language.untrusted import one_line
-from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, pack
+from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, pack
 
 HEADINGS = {"facts": "## Known", "turns": "## Said"}
 ORDER = ("facts", "turns")
@@ -44,13 +43,6 @@ def test_lines_of_two_passages_are_told_once_and_in_order() -> None:
     ]
 
 
-def test_a_cap_counts_by_key_and_none_is_no_cap() -> None:
-    pieces = [passage(score / 10, "a", score) for score in range(5)] + [passage(0.1, "b", 1)]
-    kept = cap_groups(pieces, 2)
-    assert [piece.score for piece in kept] == [0.4, 0.3, 0.1]
-    assert len(cap_groups(pieces, None)) == 6
-
-
 @given(
     st.lists(
         st.one_of(
@@ -70,10 +62,6 @@ def test_the_block_is_as_large_as_it_was_counted_and_never_larger_than_it_may_be
     assert block.tokens <= max_tokens
     assert of_bytes(len(text.encode())) == block.tokens
     assert sum(block.tokens_of(part) for part in ORDER) >= block.tokens - 1
-
-
-def test_one_line_has_no_break() -> None:
-    assert one_line("a\n## b\r\n\tc\u2028d") == "a ## b c d"
 
 
 def test_tokens_are_estimated_by_bytes() -> None:

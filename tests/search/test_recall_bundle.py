@@ -51,24 +51,8 @@ def test_overlapping_windows_show_each_turn_once_with_its_best_score() -> None:
     assert found.text.count("Part 2") == 1
 
 
-def test_a_cap_leaves_room_for_other_conversations() -> None:
-    turns = [*(turn(LONG, index) for index in range(4)), turn(SHORT, 9)]
-    matches = [((LONG, index), 0.9) for index in range(4)] + [((SHORT, 9), 0.1)]
-    found = bundled(query(per_conversation=2), matches, turns)
-    assert [each.turn.conversation_id for each in found.turns] == [LONG, LONG, SHORT]
-
-
 def test_recency_lifts_newer_turns_and_since_cuts_the_window() -> None:
     turns = [turn(LONG, 0, age_days=40), turn(LONG, 1), turn(SHORT, 0, age_days=5)]
     matches = [((SHORT, 0), 0.5), ((LONG, 1), 0.5)]
     found = bundled(query(context_window=1, since=NOW - timedelta(days=30)), matches, turns)
     assert [(each.turn.conversation_id, each.turn.index) for each in found.turns] == [(LONG, 1), (SHORT, 0)]
-
-
-def test_what_does_not_fit_is_counted_as_found_and_not_kept() -> None:
-    turns = [turn(LONG, index) for index in range(40)]
-    found = bundled(query(max_tokens=50), [((LONG, index), 0.5) for index in range(40)], turns)
-    part = found.metrics["turns"]
-    assert found.tokens <= 50
-    assert (part.found, part.kept) == (40, len(found.turns))
-    assert 0 < part.kept < 40

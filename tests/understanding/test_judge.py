@@ -18,6 +18,7 @@ from service.domain.fact import Comparison
 from service.domain.text import CleanText
 from service.understanding.compare import differs
 from service.understanding.judge import contradicts, judge, settle
+from tests.thorough import many
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
 
@@ -148,12 +149,6 @@ def test_of_one_moment_the_later_arrival_wins() -> None:
     assert judge(Statement(CleanText("User lives in Paris"), said_at=day(1)), [known]).edits[0].action is Action.UPDATE
 
 
-def test_the_same_said_again_renews() -> None:
-    known = memory("User lives in Berlin", said_at=day(1))
-    [edit] = judge(Statement(CleanText("User lives in Berlin."), said_at=day(9)), [known]).edits
-    assert (edit.action, edit.renewed) == (Action.NONE, True)
-
-
 def test_what_was_over_when_it_was_said_ends_nothing() -> None:
     known = memory("User lives in Berlin", said_at=day(1))
     over = Statement(CleanText("User lives in Rome"), said_at=day(90), t_valid=day(30), t_invalid=day(60))
@@ -239,8 +234,8 @@ TEMPLATES = (
     "{name} visited {city} on {date}.",
     "File /var/log/app-{n}.log has {m} errors.",
 )
-RECORDS = 420
-"""Of each template: together ten thousand."""
+RECORDS = many(140, 420)
+"""Of each template: together three thousand, or ten thousand."""
 
 
 def records(template: str) -> list[str]:
@@ -294,14 +289,6 @@ def test_what_a_message_takes_up_ends_nothing(new: str, old: str) -> None:
 def test_the_same_answer_to_the_same_question_is_known() -> None:
     answer = "Assistant asked: When do you leave? User: By the 20th."
     assert edits(answer, answer) == [(Action.NONE, 1)]
-
-
-def test_a_sentence_that_ends_is_struck_and_the_rest_stays() -> None:
-    decision = judge(Statement(CleanText("User: I moved to Linz.")), [memory("User: I live in Graz. I have two cats.")])
-    assert [edit.action for edit in decision.edits] == [Action.ADD]
-    assert [(each.memory.text, each.text) for each in decision.strikes] == [
-        ("User: I live in Graz. I have two cats.", "User: I have two cats.")
-    ]
 
 
 def test_a_correction_of_what_was_just_said_ends_it() -> None:

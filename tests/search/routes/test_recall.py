@@ -233,13 +233,6 @@ async def test_channels_and_scopes(client: AsyncClient, other_client: AsyncClien
     assert (theirs["facts"], theirs["turns"], theirs["user_context"]) == ([], [], None)
 
 
-async def test_facts_below_a_confidence_are_left_out(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    memory_id = await store(client, "Perhaps wants a boat")
-    await client.patch(f"/v1/memories/{memory_id}", json={"fact_confidence": 0.3})
-    assert [each["id"] for each in (await recalled(client, "a boat"))["facts"]] == [memory_id]
-    assert (await recalled(client, "a boat", min_confidence=0.5))["facts"] == []
-
-
 async def test_without_an_embedder_words_are_searched(client: AsyncClient, embedder: AngleEmbedder) -> None:
     await said(client, await opened(client, "chat"), "A heron on the roof")
     fact = await store(client, "Likes herons")

@@ -110,16 +110,6 @@ async def test_an_expired_memory_ranks_lower_and_stays(
     assert [hit["memory"] for hit in found][:2] == ["Likes quiet", text]
 
 
-async def test_get_and_post_say_the_same(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    for angle in (0.5, 0.9):
-        await store(client, embedder, f"At {angle}", angle)
-    posted = await search(client, limit=2)
-    answer = await client.get("/v1/memories/search", params={"query": QUESTION, **USER, "limit": 2})
-    assert answer.json()["results"] == posted
-    body = {"query": QUESTION, **USER, "limit": 2}
-    assert (await client.post("/v1/memories/search", json=body)).json()["results"] == posted
-
-
 async def test_the_list_walks_without_gaps_or_doubles(client: AsyncClient, clock: SetClock) -> None:
     """Newest first, an opaque cursor; rows that arrive meanwhile shift nothing."""
     for number in range(7):
