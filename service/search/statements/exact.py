@@ -12,7 +12,6 @@ from __future__ import annotations
 
 from functools import lru_cache
 from typing import Any, Final
-from uuid import UUID
 
 from pgvector import HalfVector
 from sqlalchemy import DateTime, TextClause, bindparam, text
@@ -123,42 +122,51 @@ text_binary AS MATERIALIZED (
     ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit
 )
 
--- One row per number (of rows read, of texts, of texts and contexts with a term) and per candidate; of each arm the
--- best first
-SELECT 'rows_read' AS arm, CAST(NULL AS uuid) AS id, CAST(NULL AS integer) AS term, rows_read::float8 AS number,
-       CAST(NULL AS float8) AS contexts
+-- One row: numbers of rows read, of texts, of texts and contexts with each term; the ids of each arm, best first
+SELECT rows_read, texts,
+    ARRAY(SELECT term FROM frequency) AS terms,
+    ARRAY(SELECT text_df FROM frequency) AS text_df,
+    ARRAY(SELECT context_df FROM frequency) AS context_df,
+    ARRAY(
+        SELECT t.id FROM (SELECT unnest(text_ids) AS id, unnest(texts_bm25) AS bm25 FROM scan) t, idf
+        WHERE (SELECT is_small FROM counted) ORDER BY t.bm25 <#> idf.of_texts, t.id LIMIT :arm_limit
+    ) AS text_lexical,
+    -- where no row has a context this would only repeat the arm of the texts
+    ARRAY(
+        SELECT c.id FROM (
+            SELECT unnest(context_ids) AS id, unnest(contexts_bm25) AS bm25, true AS is_context FROM scan
+            UNION ALL SELECT unnest(text_ids), unnest(texts_bm25), unnest(texts_without_context) FROM scan
+        ) c, idf
+        WHERE (SELECT is_small AND has_contexts FROM counted) AND c.is_context
+        ORDER BY c.bm25 <#> idf.of_contexts, c.id LIMIT :arm_limit
+    ) AS context_lexical,
+    ARRAY(SELECT id FROM text_vector) AS text_vector,
+    ARRAY(
+        SELECT v.memory_id FROM memory_vector v
+        WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
+          AND v.generation = {generation} AND v.kind = 'context'
+        ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit
+    ) AS context_vector,
+    ARRAY(
+        SELECT t.id FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
+        WHERE (SELECT is_small FROM counted)
+        ORDER BY abs(date_part('epoch', t."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz))), t.id
+        LIMIT :arm_limit
+    ) AS "time",
+    ARRAY(
+        SELECT t.id FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
+        WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit
+    ) AS tag,
+    -- the newest fill up what vectors cannot give: rows without one
+    ARRAY(
+        SELECT again.id FROM ({again}) again
+        WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+        ORDER BY again.created_at DESC, again.id LIMIT :limit
+    ) AS newest
 FROM counted
-UNION ALL SELECT 'texts', NULL, NULL, texts, NULL FROM counted
-UNION ALL SELECT 'frequency', NULL, term, text_df, context_df FROM frequency
-UNION ALL (SELECT 'text_lexical', t.id, NULL, NULL, NULL
-    FROM (SELECT unnest(text_ids) AS id, unnest(texts_bm25) AS bm25 FROM scan) t, idf
-    WHERE (SELECT is_small FROM counted) ORDER BY t.bm25 <#> idf.of_texts, t.id LIMIT :arm_limit)
--- where no row has a context this would only repeat the arm of the texts
-UNION ALL (SELECT 'context_lexical', c.id, NULL, NULL, NULL
-    FROM (
-        SELECT unnest(context_ids) AS id, unnest(contexts_bm25) AS bm25, true AS is_context FROM scan
-        UNION ALL SELECT unnest(text_ids), unnest(texts_bm25), unnest(texts_without_context) FROM scan
-    ) c, idf
-    WHERE (SELECT is_small AND has_contexts FROM counted) AND c.is_context
-    ORDER BY c.bm25 <#> idf.of_contexts, c.id LIMIT :arm_limit)
-UNION ALL SELECT 'text_vector', id, NULL, NULL, NULL FROM text_vector
-UNION ALL (SELECT 'context_vector', v.memory_id, NULL, NULL, NULL FROM memory_vector v
-    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
-      AND v.generation = {generation} AND v.kind = 'context'
-    ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit)
-UNION ALL (SELECT 'time', t.id, NULL, NULL, NULL
-    FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
-    WHERE (SELECT is_small FROM counted)
-    ORDER BY abs(date_part('epoch', t."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz))), t.id
-    LIMIT :arm_limit)
-UNION ALL (SELECT 'tag', t.id, NULL, NULL, NULL
-    FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
-    WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
--- the newest fill up what vectors cannot give: rows without one
-UNION ALL (SELECT 'newest', again.id, NULL, NULL, NULL FROM ({again}) again
-    WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
-    ORDER BY again.created_at DESC, again.id LIMIT :limit)
 """
+
+ARMS: Final = ("text_lexical", "context_lexical", "text_vector", "context_vector", "time", "tag", "newest")
 
 # The columns read of each row: only those in ix_memory_user_bm25 and its siblings, apart from conditions and tags.
 ROW: Final = """
@@ -176,21 +184,12 @@ like."""
 
 async def find(session: Session, plan: SearchPlan) -> Candidates | None:
     """The candidates; None for a scope of more than `exact_rows` rows."""
-    text_df: dict[int, float] = {}
-    context_df: dict[int, float] = {}
-    arms: dict[str, list[UUID]] = {}
-    texts = 0
-    for row in await direct.fetch(session, statement(plan), values(plan)):
-        if row.arm == "rows_read":
-            if row.number > plan.exact_rows:
-                return None
-        elif row.arm == "texts":
-            texts = int(row.number)
-        elif row.arm == "frequency":
-            text_df[row.term], context_df[row.term] = row.number, row.contexts
-        else:
-            arms.setdefault(row.arm, []).append(row.id)
-    return Candidates(texts, text_df, context_df, arms, "exact" if plan.vector is not None else "none")
+    [row] = await direct.fetch(session, statement(plan), values(plan))
+    if row.rows_read > plan.exact_rows:
+        return None
+    text_df, context_df = (dict(zip(row.terms, of_term, strict=True)) for of_term in (row.text_df, row.context_df))
+    arms = {name: ids for name in ARMS if (ids := getattr(row, name))}
+    return Candidates(row.texts, text_df, context_df, arms, "exact" if plan.vector is not None else "none")
 
 
 def statement(plan: SearchPlan) -> TextClause:

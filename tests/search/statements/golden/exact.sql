@@ -135,39 +135,44 @@ text_binary AS MATERIALIZED (
     ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit
 )
 
--- One row per number (of rows read, of texts, of texts and contexts with a term) and per candidate; of each arm the
--- best first
-SELECT 'rows_read' AS arm, CAST(NULL AS uuid) AS id, CAST(NULL AS integer) AS term, rows_read::float8 AS number,
-       CAST(NULL AS float8) AS contexts
-FROM counted
-UNION ALL SELECT 'texts', NULL, NULL, texts, NULL FROM counted
-UNION ALL SELECT 'frequency', NULL, term, text_df, context_df FROM frequency
-UNION ALL (SELECT 'text_lexical', t.id, NULL, NULL, NULL
-    FROM (SELECT unnest(text_ids) AS id, unnest(texts_bm25) AS bm25 FROM scan) t, idf
-    WHERE (SELECT is_small FROM counted) ORDER BY t.bm25 <#> idf.of_texts, t.id LIMIT :arm_limit)
--- where no row has a context this would only repeat the arm of the texts
-UNION ALL (SELECT 'context_lexical', c.id, NULL, NULL, NULL
-    FROM (
-        SELECT unnest(context_ids) AS id, unnest(contexts_bm25) AS bm25, true AS is_context FROM scan
-        UNION ALL SELECT unnest(text_ids), unnest(texts_bm25), unnest(texts_without_context) FROM scan
-    ) c, idf
-    WHERE (SELECT is_small AND has_contexts FROM counted) AND c.is_context
-    ORDER BY c.bm25 <#> idf.of_contexts, c.id LIMIT :arm_limit)
-UNION ALL SELECT 'text_vector', id, NULL, NULL, NULL FROM text_vector
-UNION ALL (SELECT 'context_vector', v.memory_id, NULL, NULL, NULL FROM memory_vector v
-    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
-      AND v.generation = 1 AND v.kind = 'context'
-    ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit)
-UNION ALL (SELECT 'time', t.id, NULL, NULL, NULL
-    FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
-    WHERE (SELECT is_small FROM counted)
-    ORDER BY abs(date_part('epoch', t."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz))), t.id
-    LIMIT :arm_limit)
-UNION ALL (SELECT 'tag', t.id, NULL, NULL, NULL
-    FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
-    WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit)
--- the newest fill up what vectors cannot give: rows without one
-UNION ALL (SELECT 'newest', again.id, NULL, NULL, NULL FROM ((
+-- One row: numbers of rows read, of texts, of texts and contexts with each term; the ids of each arm, best first
+SELECT rows_read, texts,
+    ARRAY(SELECT term FROM frequency) AS terms,
+    ARRAY(SELECT text_df FROM frequency) AS text_df,
+    ARRAY(SELECT context_df FROM frequency) AS context_df,
+    ARRAY(
+        SELECT t.id FROM (SELECT unnest(text_ids) AS id, unnest(texts_bm25) AS bm25 FROM scan) t, idf
+        WHERE (SELECT is_small FROM counted) ORDER BY t.bm25 <#> idf.of_texts, t.id LIMIT :arm_limit
+    ) AS text_lexical,
+    -- where no row has a context this would only repeat the arm of the texts
+    ARRAY(
+        SELECT c.id FROM (
+            SELECT unnest(context_ids) AS id, unnest(contexts_bm25) AS bm25, true AS is_context FROM scan
+            UNION ALL SELECT unnest(text_ids), unnest(texts_bm25), unnest(texts_without_context) FROM scan
+        ) c, idf
+        WHERE (SELECT is_small AND has_contexts FROM counted) AND c.is_context
+        ORDER BY c.bm25 <#> idf.of_contexts, c.id LIMIT :arm_limit
+    ) AS context_lexical,
+    ARRAY(SELECT id FROM text_vector) AS text_vector,
+    ARRAY(
+        SELECT v.memory_id FROM memory_vector v
+        WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
+          AND v.generation = 1 AND v.kind = 'context'
+        ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit
+    ) AS context_vector,
+    ARRAY(
+        SELECT t.id FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
+        WHERE (SELECT is_small FROM counted)
+        ORDER BY abs(date_part('epoch', t."timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz))), t.id
+        LIMIT :arm_limit
+    ) AS "time",
+    ARRAY(
+        SELECT t.id FROM (SELECT unnest(tagged_ids) AS id, unnest(tagged_created) AS created_at FROM scan) t
+        WHERE (SELECT is_small FROM counted) ORDER BY t.created_at DESC, t.id LIMIT :arm_limit
+    ) AS tag,
+    -- the newest fill up what vectors cannot give: rows without one
+    ARRAY(
+        SELECT again.id FROM ((
     SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
         AND m.review_status IS NULL
         AND NOT m.archived
@@ -193,5 +198,7 @@ UNION ALL (SELECT 'newest', again.id, NULL, NULL, NULL FROM ((
         AND m.user_id = :user_id
         AND m.channel = :channel
         AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) again
-    WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
-    ORDER BY again.created_at DESC, again.id LIMIT :limit);
+        WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+        ORDER BY again.created_at DESC, again.id LIMIT :limit
+    ) AS newest
+FROM counted;
