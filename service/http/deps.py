@@ -90,10 +90,10 @@ async def authenticate(request: Request) -> Caller:
     """The caller, also as `request.state.caller`; raises Unauthenticated or RateLimited. The key is read from the
     bearer token, else from the header, else from the query, and the workspace comes from the key alone."""
     res: Resources = request.app.state.resources
-    bearer, query = await BEARER(request), request.query_params.get("api_key")
+    query = request.query_params.get("api_key")
     if query is not None and not res.settings.server.auth_allow_query:  # even along with a valid key: URLs are logged
         raise Unauthenticated("An API key in the URL (api_key) is not accepted: send Authorization: Bearer <key>.")
-    secret = (bearer.credentials if bearer else _token(request) or await HEADER(request)) or query
+    secret = _bearer(request) or request.headers.get("x-api-key") or query
     if not secret:
         raise Unauthenticated("An API key is required: Authorization: Bearer <key>.")
     request.state.caller = found = await _bearer_of(secret, request, res.clock())
@@ -101,10 +101,10 @@ async def authenticate(request: Request) -> Caller:
     return found
 
 
-def _token(request: Request) -> str | None:
-    """The key in `Authorization: Token`, as mem0 clients send it."""
+def _bearer(request: Request) -> str | None:
+    """The key in `Authorization: Bearer`, or `Token`, as mem0 clients send it."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
-    return secret.strip() if scheme.lower() == "token" else None
+    return secret.strip() if scheme.lower() in ("bearer", "token") else None
 
 
 async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
@@ -120,9 +120,8 @@ async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
 
 
 async def caller(request: Request) -> Caller:
-    """The caller, as authenticated by the middleware; openapi.py documents the key, because FastAPI would extract it
-    again in each request. Every route but the open ones depends on this, so it also raises InvalidInput for unknown
-    query parameters and PiiRejected for a secret in X-Session-Id."""
+    """The caller, as authenticated by the middleware; openapi.py documents the key. All but the open routes depend on
+    this, so it also raises InvalidInput for unknown query parameters and PiiRejected for a secret in X-Session-Id."""
     refuse_unknown_parameters(request)
     session_of(request)
     return identify(request)
@@ -171,14 +170,15 @@ def needs(*rights: Right, source: Source | None = None) -> Callable[..., Corouti
     """A dependency that returns the caller if it has all of `rights`, and raises Forbidden otherwise. `source`: of the
     reads of a route that writes nothing."""
 
-    async def check(request: Request, caller: CallerOf) -> Caller:
+    async def check(request: Request) -> Caller:
+        known = await caller(request)
         position = replica_reads.position_of(request.scope)
         if position is not None and source is not None:
             position.source = source
         for right in rights:
-            if not caller.may(right):
+            if not known.may(right):
                 raise Forbidden(f"This key lacks the right {right}.")
-        return caller
+        return known
 
     RIGHTS[check] = rights
     return check
