@@ -31,7 +31,7 @@ class Limits:
     overall_deadline_s: float | None = None
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class RequestUsage:
     """The `usage` of a response. `cached`: texts and prompts that a cache answered instead of a model."""
 
@@ -83,18 +83,15 @@ class Budget:
     def reserve(self, request: LlmRequest) -> LlmRequest:
         """The request with its deadline cut to what remains. Raises LlmError when it exceeds the budget."""
         self.check(request)
-        self.used = replace(self.used, llm_calls=self.used.llm_calls + 1)
+        self.used.llm_calls += 1
         self._reserved_tokens += estimate(request)
         return replace(request, deadline_s=min(request.deadline_s, self.remaining_s))
 
     def charge(self, request: LlmRequest, usage: TokenUsage) -> None:
         """Replaces the reservation for `request` by what the call used; a failed call counts as nothing."""
         self._reserved_tokens -= estimate(request)
-        self.used = replace(
-            self.used,
-            prompt_tokens=self.used.prompt_tokens + usage.prompt_tokens,
-            completion_tokens=self.used.completion_tokens + usage.completion_tokens,
-        )
+        self.used.prompt_tokens += usage.prompt_tokens
+        self.used.completion_tokens += usage.completion_tokens
 
     async def complete(self, llm: Llm, request: LlmRequest) -> LlmReply:
         """The model's answer, charged. Raises LlmError, also when the budget is used up."""
@@ -109,11 +106,8 @@ class Budget:
 
     def note(self, *, embedded_texts: int = 0, cached: int = 0) -> None:
         """Adds to the counts that are not limited."""
-        self.used = replace(
-            self.used,
-            embedded_texts=self.used.embedded_texts + embedded_texts,
-            cached=self.used.cached + cached,
-        )
+        self.used.embedded_texts += embedded_texts
+        self.used.cached += cached
 
 
 def estimate(request: LlmRequest) -> int:
