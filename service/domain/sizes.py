@@ -91,7 +91,7 @@ def weight(value: Any) -> int:
     if isinstance(value, str):
         return len(value) if value.isascii() else len(value.encode())
     parts = _parts(value.__class__)
-    return 8 if parts is None else sum([8 if each is None else weight(each) for each in parts(value)])
+    return 8 if parts is None else sum([weight(each) if each else 8 for each in parts(value)])
 
 
 @cache

@@ -69,12 +69,10 @@ async def register(connection: asyncpg.Connection[Any]) -> None:
         await connection.fetch(WARM_TYPES)
 
 
-def read_units(sent: Sequence[bytes]) -> NDArray[np.float32]:
-    """Vectors of one dimension as rows, at length 1. `sent`: results of halfvec_send(): four bytes, then the numbers in
-    two bytes each. As bytes they cost no object of the driver's for each vector."""
-    rows = np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
-    rows /= np.maximum(np.linalg.norm(rows, axis=1, keepdims=True), np.finfo(np.float32).tiny)
-    return rows
+def read_many(sent: Sequence[bytes]) -> NDArray[np.float32]:
+    """Vectors of one dimension as rows. `sent`: results of halfvec_send(): four bytes, then the numbers in two bytes
+    each. As bytes they cost no object of the driver's for each vector."""
+    return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
 
 
 def _binary(value: HalfVector | str) -> bytes:

@@ -26,7 +26,6 @@ from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import Final
-from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -112,7 +111,7 @@ def assess(statements: Statements, parsed: ParsedQuery, unsaid: float, texts: in
         of_themselves = fits + ABOUT * statements.first_person
         said_by_others = max(0.0, _best(of_themselves[others]) - _best(of_themselves[theirs]))
         fits = fits + ABOUT * np.where(theirs, statements.first_person, 1.0 - statements.first_person)
-    best = int(np.nanargmax(fits))
+    best = int(np.argmax(np.fmax(fits, -math.inf)))
     less_fit = fits[best] - fits
     nearest = -np.sort(-statements.cosine[~np.isnan(statements.cosine)])[: NEXT + 1]
     measures = (
@@ -153,12 +152,12 @@ def of_memories(
     context: QueryContext,
     measured: Features,
     columns: Columns,
-    cosines: Mapping[UUID, float | None],
+    cosines: Column,
 ) -> Answerability | None:
     """The answerability from the candidates of a search of memories. `cosines`: to the vector of the original query."""
     statements = Statements(
         measured.ids,
-        np.array([cosines[key] for key in measured.ids], dtype=np.float64),
+        cosines,
         columns.signals["context_lexical"] / (math.fsum(context.idf.of_contexts.values()) or 1.0),
         1.0 - columns.signals["declarative"],
         columns.signals["first_person"],

@@ -49,16 +49,16 @@ def later_statements(
     """At most MOST_LATER memories about the same thing as each hit and said after it, latest first, by the id of the
     hit. `features`: of all candidates, hits and `turns` among them."""
     ids, times = features.ids, features.timestamp
-    nearest = np.argsort(-np.nan_to_num(features.text_vector, nan=-1.0), kind="stable").tolist()
+    nearest = np.argsort(-np.fmax(features.text_vector, -1.0), kind="stable").tolist()
     known = {ids[at]: at for at in nearest if features.vectors[at] is not None}
     of_hits = [known[key] for key in hits if key in known]
     said = [at for at in dict.fromkeys((*of_hits, *known.values())) if ids[at] not in turns]
     said = said[: MOST_COMPARED + len(of_hits)]
     if not of_hits or not said:
         return {}
-    said.sort(key=lambda at: ids[at].int)
+    said.sort(key=lambda at: ids[at])
     said.sort(key=lambda at: times[at], reverse=True)
-    units = vectors.read_units([features.vectors[at] or b"" for at in (*of_hits, *said)])
+    units = vectors.read_many([features.vectors[at] or b"" for at in (*of_hits, *said)])
     near = units[: len(of_hits)] @ units[len(of_hits) :].T >= least_cosine
     later = {}
     for hit, row in zip(of_hits, near, strict=True):

@@ -243,13 +243,10 @@ def _share(column: Column, least: float) -> Column:
 
 
 def _spread(column: Column) -> Column:
-    absent = np.isnan(column)
-    if absent.all():
-        return np.zeros(len(column))
-    low, high = np.nanmin(column), np.nanmax(column)
+    low, high = np.fmin.reduce(column, initial=math.inf), np.fmax.reduce(column, initial=-math.inf)
     if high == low:  # a single candidate has a value, or all have the same
-        return np.where(absent, 0.0, 1.0)
-    return np.where(absent, 0.0, (column - low) / (high - low))
+        return np.where(np.isnan(column), 0.0, 1.0)
+    return _fill_zeros((column - low) / (high - low))
 
 
 def _by_rank(column: Column, *, floor: float) -> Column:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
 from typing import Final
@@ -62,19 +62,13 @@ class PreparedSearch:
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
     """The query parsed, widened and embedded, holding no connection."""
     stopwatch, now, on = Stopwatch(), query.as_of or res.clock(), query.ranking.techniques
-    plan = _plan(query, res, now)
-    summary = await _summary(query, plan, res)
+    scope = scopes.matching("m", query.scope, query.channels)
+    summary = await _summary(query, scope, res)
     widened = await techniques.widen(query, res) if on.query_expansion or on.hyde else AddedTexts()
     text = await prepare_text(query, summary.speakers, now, stopwatch, res, added=widened.texts)
-    plan = replace(
-        plan,
-        terms=sorted(text.term_ids.values()),
-        vector=text.vectors.searched,
-        original_vector=text.vectors.plain,
-        asked_at=text.parsed.time.middle if text.parsed.time else None,
-    )
     used = {**used, **widened.used, **text.vectors.used}
     has_turns = summary.has_turns and query.may_find_turns
+    plan = _plan(query, scope, text, res, now)
     return PreparedSearch(query, plan, summary.rows, has_turns, text, used, stopwatch, now)
 
 
@@ -113,10 +107,9 @@ async def embed(
         return QueryVectors(None, warnings=("embedding_unavailable: vectors were not searched.",))
 
 
-def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
-    """The parts of the plan that are known before the query is read."""
+def _plan(query: Query, scope: Condition, text: PreparedText, res: Resources, now: datetime) -> SearchPlan:
     return SearchPlan(
-        scope=scopes.matching("m", query.scope, query.channels),
+        scope=scope,
         vector_scope=scopes.matching("v", query.scope, query.channels),
         match=query.scope.match,
         with_shared=query.scope.include_shared,
@@ -126,6 +119,10 @@ def _plan(query: Query, res: Resources, now: datetime) -> SearchPlan:
         exact_rows=sizes.EXACT_ROWS,
         filter_keys=filter_keys.find_keys(query.narrow),
         column_ranges=column_ranges.find_ranges(query.narrow, query.window),
+        terms=sorted(text.term_ids.values()),
+        vector=text.vectors.searched,
+        original_vector=text.vectors.plain,
+        asked_at=text.parsed.time.middle if text.parsed.time else None,
         tags=query.tags,
         arm_limit=max(MIN_ARM_LIMIT, query.limit * 2),
         limit=query.limit,
@@ -139,11 +136,11 @@ def _goal_scope(query: Query) -> Condition:
     return scopes.matching("g", query.scope.private, query.channels)
 
 
-async def _summary(query: Query, plan: SearchPlan, res: Resources) -> ScopeSummary:
+async def _summary(query: Query, scope: Condition, res: Resources) -> ScopeSummary:
     """The size and the speakers of the scope. Each part of a union is looked up and cached by itself, because the
     shared part is the same for every user."""
     turns_of = scopes.matching("t", query.scope.private, query.channels).each
-    parts = zip_longest(plan.scope.each, turns_of, fillvalue=NOWHERE)  # no turn is shared
+    parts = zip_longest(scope.each, turns_of, fillvalue=NOWHERE)  # no turn is shared
     summaries = [await _part_summary(part, of_turns, query, res) for part, of_turns in parts]
     speakers = sorted({name for summary in summaries for name in summary.speakers})
     if len(summaries) == 1:

@@ -8,6 +8,7 @@ connection.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
@@ -91,13 +92,14 @@ class Measured:
 @dataclass(frozen=True, slots=True)
 class ReadSearch:
     """The results read from the database: the candidates, the hits in their order and their rows, the cosine of each
-    candidate to the query, why the memory of `explain_id` was found or not, how likely the hits are the answer (None:
-    unknown), later statements about the same things, and the `skip` for the hits that did not fit (None: all did)."""
+    candidate to the query (NaN without a vector), why the memory of `explain_id` was found or not, how likely the hits
+    are the answer (None: unknown), later statements about the same things, and the `skip` for the hits that did not fit
+    (None: all did)."""
 
     measured: Measured
     ranked: Sequence[Ranked]
     memories: LeanMemories
-    cosines: Mapping[UUID, float | None]
+    cosines: Mapping[UUID, float]
     explanation: Explanation | None
     answer: Answerability | None
     later: Mapping[UUID, tuple[LaterStatement, ...]]
@@ -185,6 +187,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     stopwatch.lap("signals")
     shown_to_reranker = rerank.count_shown(query, res)
     columns, cosines = signals.columns(measured.features, context), signals.cosines(measured.features)
+    cosine_of = dict(zip(measured.features.ids, cosines.tolist(), strict=True))
     ahead = max(query.limit + currency.LOOKAHEAD, shown_to_reranker)
     ranked = _rank(context, measured.features, columns, ahead)[query.skip :]
     answer = answerability.of_memories(context, measured.features, columns, cosines)
@@ -209,7 +212,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
     shown = ranked if query.ranking.rerank else _choose_hits(prepared, ranked, by_id)
     said_later = _later(query, [_id(hit) for hit in shown if _id(hit) in by_id], measured, res)
     stopwatch.lap("later")
-    return ReadSearch(measured, ranked, by_id, cosines, explained, answer, said_later, next_skip)
+    return ReadSearch(measured, ranked, by_id, cosine_of, explained, answer, said_later, next_skip)
 
 
 def _later(
@@ -415,7 +418,7 @@ def _each_once(ranked: Sequence[Ranked], by_id: LeanMemories) -> list[Ranked]:
 def _hit(ranked: Ranked, place: int, results: ReadSearch, res: Resources) -> Hit:
     key = _id(ranked)
     cosine = results.cosines[key]
-    similarity = res.embedder.query_similarity(cosine) if cosine is not None else None
+    similarity = None if math.isnan(cosine) else res.embedder.query_similarity(cosine)
     probability = results.answer.of_hit(key, place) if results.answer else None
     said_later = results.later.get(key, ())
     return Hit(results.memories[key], ranked.score, similarity, ranked.terms, ranked.factors, probability, said_later)

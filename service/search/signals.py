@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime, timedelta
@@ -199,12 +198,9 @@ def fuse(columns: Columns, context: QueryContext, *, limit: int | None = None, e
     return fusion.fuse(columns, fusion_context(context), weights(ranking), ranking.fusion, limit=limit, explain=explain)
 
 
-def cosines(features: Features) -> dict[UUID, float | None]:
+def cosines(features: Features) -> Column:
     """The cosine of each candidate to the vector of the query as sent, if another one was searched with."""
-    if features.original_cosine:
-        return dict(zip(features.ids, features.original_cosine, strict=True))
-    known = features.text_vector.tolist()
-    return {each: None if math.isnan(cosine) else cosine for each, cosine in zip(features.ids, known, strict=True)}
+    return np.array(features.original_cosine, dtype=np.float64) if features.original_cosine else features.text_vector
 
 
 MIN_TIME_SPAN = timedelta(days=1)

@@ -6,6 +6,7 @@ time.
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -90,6 +91,7 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
     context = signals.query_context(query, text.parsed, prepared.now, text.term_ids, candidates, EntityMatches())
     context = replace(context, time_span=signals.time_span(text.parsed, features))
     columns, cosines = signals.columns(features, context), signals.cosines(features)
+    cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))
     answer = answerability.of_memories(context, features, columns, cosines)
     best = signals.fuse(columns, context, limit=query.limit, explain=False)[skip:]
     order = [(UUID(str(ranked.key)), ranked.score) for ranked in best]
@@ -97,12 +99,12 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
     rows, count = await direct.page_of_ids([each for each, _ in order], read)
     next_skip = skip + count if count < len(order) else None
     hits = [
-        TurnHit(rows[each], score, _similarity(cosines[each], res), answer.of_hit(each, place) if answer else None)
+        TurnHit(rows[each], score, _similarity(cosine_of[each], res), answer.of_hit(each, place) if answer else None)
         for place, (each, score) in enumerate(order)
         if each in rows
     ]
     return RankedTurns(tuple(hits), answer.probability if answer else None, text.vectors.warnings, next_skip)
 
 
-def _similarity(cosine: float | None, res: Resources) -> float | None:
-    return None if cosine is None else res.embedder.query_similarity(cosine)
+def _similarity(cosine: float, res: Resources) -> float | None:
+    return None if math.isnan(cosine) else res.embedder.query_similarity(cosine)

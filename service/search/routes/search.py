@@ -29,11 +29,9 @@ from service.runtime.resources import Resources
 from service.search.routes.search_models import (
     MemoryExplanation,
     ScoreExplanation,
-    SearchMetrics,
     SearchRequest,
     SearchResponse,
     SignalTerm,
-    TechniqueMetrics,
     TimeInterval,
 )
 from service.search.routes.search_parameters import SearchParameters
@@ -166,17 +164,10 @@ def _response(body: SearchRequest, query: Query, result: SearchResult, began: fl
         "window": None if window.is_open else TimeInterval(start=window.start, end=window.end),
         "why": _why(result.why) if result.why else None,
         "candidates": dict(details.candidates) if details else None,
-        "metrics": _metrics(result),
+        "metrics": {"techniques": result.techniques},
         "timings_ms": {"total": elapsed_ms(began), **(details.timings_ms if details else {})},
     }
     return send_json(content)
-
-
-def _metrics(result: SearchResult) -> SearchMetrics:
-    uses = result.techniques.items()
-    return SearchMetrics(
-        techniques={name: TechniqueMetrics(ms=use.ms, count=use.count, note=use.note) for name, use in uses}
-    )
 
 
 def _hit(hit: Hit, body: SearchRequest, result: SearchResult) -> dict[str, Any]:

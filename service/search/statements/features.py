@@ -105,7 +105,7 @@ class Features:
     SHORT_TEXTS the short ones, too. `original_cosine`: to the vector of the query as it was sent, where another one is
     searched with. `ended`: when it stopped being true, by either of its ends; None for a statement about a time that
     was already past. `dated`: whether it names a time. `vectors`: those of the texts, as Postgres sends them
-    (vectors.read_units).
+    (vectors.read_many).
     """
 
     ids: Sequence[UUID]
