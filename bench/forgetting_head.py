@@ -244,7 +244,7 @@ def fit(given: Sequence[LabelledSentence], vectors: Mapping[str, Numbers]) -> Re
     padded = [request_head.tokens(each.text, request_head.find_spans(each.text), known) for each in given]
     labels, weights = [each.asks for each in given], [each.weight for each in given]
     asks, asks_bias = fit_words(
-        rows([request_head.of_sentence(each) for each in padded], labels, weights), request_head.ASKS_SIZE
+        rows([request_head.sentence_features(each) for each in padded], labels, weights), request_head.ASKS_SIZE
     )
     vector, vector_bias = fit_vector(
         np.array([vectors[each.text] for each in given]), np.array(labels), np.array(weights)
@@ -263,7 +263,7 @@ def _fit_heads(given: Sequence[LabelledSentence], padded: Sequence[Sequence[Toke
         if not each.asks:
             continue
         for at, (start, end) in enumerate(request_head.find_spans(each.text)):
-            tokens.append(request_head.of_token(row, at))
+            tokens.append(request_head.token_features(row, at))
             weights.append(each.weight)
             for sort in OBJECTS:
                 labels[sort].append(each.sort == sort and start == each.start)

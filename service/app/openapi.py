@@ -155,7 +155,7 @@ def _adapt(schema: dict[str, Any]) -> dict[str, Any]:
     schemas["ErrorCode"] = schemas["Problem"]["properties"]["code"] | {"title": "ErrorCode"}
     schemas["Problem"]["properties"]["code"] = {"$ref": "#/components/schemas/ErrorCode"}
     schema["servers"] = [{"url": "/", "description": "The service that serves this document"}]
-    schema["tags"] = [{"name": name, "description": each} for name, each in TAGS.items()]
+    schema["tags"] = [{"name": name, "description": param} for name, param in TAGS.items()]
     for path in FIRST_PATHS:
         schema["paths"][path]["post"]["tags"].append(next(iter(TAGS)))
     schema["paths"] = {path: schema["paths"][path] for path in FIRST_PATHS} | schema["paths"]
@@ -167,11 +167,11 @@ def _adapt(schema: dict[str, Any]) -> dict[str, Any]:
             if "HTTPValidationError" in str(default):
                 del operation["responses"]["422"]
             _add_implied_errors(operation)
-            for each in operation.get("parameters", []):
-                if each["in"] == "path" and each["name"] in PATH_IDS and "maxLength" not in each["schema"]:
-                    each["schema"]["format"] = "uuid"
-                if each["name"] in COMMON:
-                    each.setdefault("description", COMMON[each["name"]])
+            for param in operation.get("parameters", []):
+                if param["in"] == "path" and param["name"] in PATH_IDS and "maxLength" not in param["schema"]:
+                    param["schema"]["format"] = "uuid"
+                if param["name"] in COMMON:
+                    param.setdefault("description", COMMON[param["name"]])
     bodies = [
         operation.get("requestBody") for operations in schema["paths"].values() for operation in operations.values()
     ]
@@ -203,8 +203,8 @@ def _say_defaults(schema: dict[str, Any]) -> None:
 def _sharing_sets(document: dict[str, Any]) -> dict[str, Any]:
     """The document with references instead of repeated enumerations."""
     own = {
-        name: {"type": "string", "enum": list(words), "title": name, "description": told}
-        for name, (told, words) in CLOSED_SETS.items()
+        name: {"type": "string", "enum": list(words), "title": name, "description": description}
+        for name, (description, words) in CLOSED_SETS.items()
     }
     own |= {name: schema for name, schema in document["components"]["schemas"].items() if "enum" in schema}
     names = {tuple(schema["enum"]): name for name, schema in own.items()}

@@ -34,7 +34,7 @@ MAX_PAYLOAD_CHARS = 262_144
 """The largest payload as JSON: some thousand lines of output."""
 
 
-async def record(given: Invocation, res: Resources, request: WriteContext) -> Invocation:
+async def record_invocation(given: Invocation, res: Resources, request: WriteContext) -> Invocation:
     """Records an invocation. Raises NotFound for a conversation or turn that does not exist or belongs to another."""
     workspace_id = given.scope.workspace_id
     clean = await _redact(given, res)

@@ -51,10 +51,10 @@ from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
 from service.http.writes import BatchWrite, Write, of_item, send
 from service.intake.deferred import KIND, accept
-from service.intake.record import ConversationDraft
 from service.intake.routes.store_drafts import prepare
 from service.intake.routes.store_models import StoreRequest
 from service.intake.store import store
+from service.intake.verbatim import ConversationDraft
 from service.memories.forget import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise
 from service.memories.routes.change_models import PatchMemoryRequest
@@ -355,8 +355,8 @@ async def _forgotten(
             detail = f"{name}: * would delete everybody's; name one, or empty the workspace with POST /v1/reset."
             raise InvalidInput(detail, field=name)
 
-    def answer(found: ForgottenScope) -> StoredAnswer:
-        event = {"event_id": str(found.operation_id), "status": "PENDING"} if found.operation_id else {}
+    def answer(forgotten: ForgottenScope) -> StoredAnswer:
+        event = {"event_id": str(forgotten.operation_id), "status": "PENDING"} if forgotten.operation_id else {}
         return StoredAnswer(200, {"message": message, **event})
 
     body = body_of(NarrowingFields, dict(named))  # checks the names
@@ -369,9 +369,9 @@ async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, writ
     """All in one transaction; unknown ids do not prevent the others."""
     ids = [parse_id(each["memory_id"]) for each in mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)]
 
-    def answer(found: list[ForgottenMemory]) -> StoredAnswer:
-        count = sum(each.deleted for each in found)
-        unknown = [str(each.id) for each in found if not each.deleted]
+    def answer(forgotten: list[ForgottenMemory]) -> StoredAnswer:
+        count = sum(memory.deleted for memory in forgotten)
+        unknown = [str(memory.id) for memory in forgotten if not memory.deleted]
         return StoredAnswer(200, {"message": f"Successfully deleted {count} memories", "not_found": unknown})
 
     unique = list(dict.fromkeys(ids))

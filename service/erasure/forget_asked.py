@@ -93,17 +93,17 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
 
 async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetWish]:
     """The requests in a message, by the words and the vectors of its sentences."""
-    found = await res.rules.run_if_long(len(text), forget_requests.find_possible, text)
-    said = [CleanText(text[each.start : each.end]) for each in found[:MOST_COMPARED]]
+    wishes = await res.rules.run_if_long(len(text), forget_requests.find_possible, text)
+    said = [CleanText(text[each.start : each.end]) for each in wishes[:MOST_COMPARED]]
     try:
         vectors = await res.embedder.embed(scope.workspace_id, said) if said else []
     except EmbeddingError:
         vectors = []
-    for place, wish in enumerate(found):
+    for place, wish in enumerate(wishes):
         known = place < len(vectors)
-        more = request_head.of_vector(vectors[place], res.embedder.model) if known else request_head.NO_VECTOR
-        found[place] = replace(wish, odds=wish.odds + more)
-    return forget_requests.choose_likely(text, found)
+        more = request_head.vector_odds(vectors[place], res.embedder.model) if known else request_head.NO_VECTOR
+        wishes[place] = replace(wish, odds=wish.odds + more)
+    return forget_requests.choose_likely(text, wishes)
 
 
 def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
@@ -133,19 +133,19 @@ async def carry_out(
     outcomes, scope = [], forgetting.scope
     spans = [
         WithdrawnSpan(places[message].id, start, end, "deleted")
-        for each in forgetting.asked
-        for message, start, end in each.spans
+        for wish in forgetting.asked
+        for message, start, end in wish.spans
     ]
     if spans:
         await withdrawn.add_to_present(session, scope.workspace_id, spans)
-        await withdrawn.refresh(session, scope.workspace_id, {each.turn_id for each in spans})
-    for each in forgetting.asked:
-        if each.plan is None:
+        await withdrawn.refresh(session, scope.workspace_id, {wish.turn_id for wish in spans})
+    for wish in forgetting.asked:
+        if wish.plan is None:
             continue
-        plan, warnings = await forget_matched.drop_changed(session, scope.workspace_id, each.plan)
+        plan, warnings = await forget_matched.drop_changed(session, scope.workspace_id, wish.plan)
         await forget_matched.delete(session, _where(scope), plan, res, request)
-        draft = replace(forgetting.messages[each.message], warnings=warnings)
-        outcomes += _outcomes(draft, plan, places[each.message])
+        draft = replace(forgetting.messages[wish.message], warnings=warnings)
+        outcomes += _outcomes(draft, plan, places[wish.message])
     return outcomes
 
 
@@ -153,15 +153,15 @@ def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn) -> list[Outcome
     return [
         Outcome(
             draft,
-            Action.UPDATE if each.remaining else Action.DELETE,
-            Dedup(DedupAction.UPDATED_EXISTING, each.id),
-            each.id,
-            each.remaining or None,
-            each.text,
+            Action.UPDATE if target.remaining else Action.DELETE,
+            Dedup(DedupAction.UPDATED_EXISTING, target.id),
+            target.id,
+            target.remaining or None,
+            target.text,
             place.conversation_id,
             place.index,
         )
-        for each in plan.memories
+        for target in plan.memories
     ]
 
 
@@ -191,9 +191,9 @@ async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
 
 def _not_clear(plan: ForgetPlan) -> str:
     several = plan.explanation == SEVERAL
-    may_be = [each for each in plan.near if several or (each.probability or 1) >= CLEAR_SIMILARITY]
-    found = [f"{each.text[:80]} ({each.id})" for each in may_be]
-    return UNCLEAR.format(found="; ".join(found[:SHOWN])) if found else UNKNOWN
+    may_be = [target for target in plan.near if several or (target.probability or 1) >= CLEAR_SIMILARITY]
+    near = [f"{target.text[:80]} ({target.id})" for target in may_be]
+    return UNCLEAR.format(found="; ".join(near[:SHOWN])) if near else UNKNOWN
 
 
 async def _find_sentences(

@@ -231,15 +231,15 @@ async def nearest_of(query: str, texts: Sequence[str], scope: Scope, res: Resour
 def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | None = None) -> list[Scored]:
     """The nearest sentence, if it stands out from all other memories (or the given `first`), with equally near
     sentences of the assistant; none if it would be a guess."""
-    own = [each for each in scored if not texts.by_assistant(each[0])] or list(scored)
+    own = [item for item in scored if not texts.by_assistant(item[0])] or list(scored)
     if not own or (first is None and own[0][2] < CLEAR_SIMILARITY):
         return []
-    others = [each for each in own if each[0][0] != own[0][0][0]]
+    others = [item for item in own if item[0][0] != own[0][0][0]]
     if first is None and others and own[0][2] - others[0][2] < CLEAR_LEAD:
         return []
     first = first or own[0]
-    said_back = [each for each in scored if texts.by_assistant(each[0]) and first[2] - each[2] < CLEAR_LEAD]
-    return [first, *(each for each in said_back if each[0] != first[0])]
+    said_back = [item for item in scored if texts.by_assistant(item[0]) and first[2] - item[2] < CLEAR_LEAD]
+    return [first, *(item for item in said_back if item[0] != first[0])]
 
 
 async def _one_of(

@@ -124,9 +124,9 @@ def with_occasions(chosen: ChosenParts, texts: ForgetTexts) -> ChosenParts:
         before = texts.turn_at.get((turn.conversation_id, turn.turn_index - 1))
         if before is not None and not texts.by_assistant(before):
             reply = " ".join(parts[place].text for place in chosen.parts[key])
-            found = {p for p, part in enumerate(texts.parts[before]) if forget_matching.echoes(part.text, reply)}
-            if found:
-                chosen.add(before, found, "the assistant's reply to it says the words")
+            echoing = {p for p, part in enumerate(texts.parts[before]) if forget_matching.echoes(part.text, reply)}
+            if echoing:
+                chosen.add(before, echoing, "the assistant's reply to it says the words")
     return chosen
 
 
@@ -154,25 +154,25 @@ def spread(chosen: ChosenParts, texts: ForgetTexts, named: ForgetQuery | None = 
         said = {forget_matching.normalise(part.text) for part in gone if not part.is_context}
         added = False
         for key, parts in texts.parts.items():
-            found = {
+            meant = {
                 place
                 for place, part in enumerate(parts)
                 for text in [forget_matching.normalise(part.text)]
                 if (text in said if not part.is_context else any(len(each) >= BRIEF and each in text for each in said))
             }
             if texts.by_assistant(key):
-                found |= {p for p, part in enumerate(parts) if any(share(each, part.text) >= ALIKE for each in said)}
-            if found:
-                added |= chosen.add(key, forget_matching.with_dependents(parts, found), "says it, too")
+                meant |= {p for p, part in enumerate(parts) if any(share(each, part.text) >= ALIKE for each in said)}
+            if meant:
+                added |= chosen.add(key, forget_matching.with_dependents(parts, meant), "says it, too")
         for key in [each for each in chosen.parts if not isinstance(each, tuple)]:
             turn = texts.turns[key]
             after = texts.turn_at.get((turn.conversation_id, turn.turn_index + 1))
             if after is None or texts.by_assistant(key) or not texts.by_assistant(after):
                 continue
             words = " ".join(texts.parts[key][place].text for place in chosen.parts[key])
-            found = {p for p, part in enumerate(texts.parts[after]) if forget_matching.echoes(words, part.text)}
-            if found:
-                added |= chosen.add(after, forget_matching.with_dependents(texts.parts[after], found), "replies to it")
+            meant = {p for p, part in enumerate(texts.parts[after]) if forget_matching.echoes(words, part.text)}
+            if meant:
+                added |= chosen.add(after, forget_matching.with_dependents(texts.parts[after], meant), "replies to it")
         if not added:
             return chosen
 

@@ -59,11 +59,11 @@ class Unreachable(OSError):
 
 def is_allowed(address: str, networks: Sequence[str], *, secure: bool) -> bool:
     """Whether a webhook may reach this IP address; `secure`: over https."""
-    found = ip_address(address.partition("%")[0])
-    inner = _inner(found)
-    if any(each in network for each in (found, inner) for network in map(ip_network, networks)):
+    target = ip_address(address.partition("%")[0])
+    inner = _inner(target)
+    if any(ip in network for ip in (target, inner) for network in map(ip_network, networks)):
         return True
-    return secure and any(inner in each for each in PUBLIC) and not any(inner in each for each in RESERVED)
+    return secure and any(inner in net for net in PUBLIC) and not any(inner in net for net in RESERVED)
 
 
 def _inner(address: IPv4Address | IPv6Address) -> IPv4Address | IPv6Address:

@@ -31,7 +31,7 @@ from service.episodes.statements import conversations
 from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.erasure import forget_asked
 from service.intake import deferred, fact_reading
-from service.intake.record import ConversationDraft
+from service.intake.verbatim import ConversationDraft
 from service.language import lexemes
 from service.memories import decide, edits, write
 from service.memories.stages import annotate, size

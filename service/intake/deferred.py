@@ -24,7 +24,7 @@ from service.domain.kinds import Importance, MemoryType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.episodes.statements.last_turns import TurnContent
-from service.intake.record import ConversationDraft
+from service.intake.verbatim import ConversationDraft
 from service.memories.stages import size
 from service.queue import operations, queue
 from service.queue.operations import OperationRecord

@@ -8,7 +8,6 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import replace
-from datetime import timedelta
 from zoneinfo import ZoneInfo
 
 import numpy as np
@@ -17,8 +16,9 @@ from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.episodes.statements import last_turns
-from service.intake.record import ConversationDraft
+from service.intake.verbatim import ConversationDraft
 from service.language.talk import Utterance
+from service.language.talk.quotes import SAME_TALK
 from service.memories import decide
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
@@ -30,9 +30,6 @@ from service.understanding.sourcing import SourceTurns
 
 LAST_TURNS = 6
 """Turns of the conversation that are read with new messages: who asked, what is corrected."""
-
-SAME_TALK = timedelta(minutes=30)
-"""Messages without a conversation continue what their user and agent said within this time."""
 
 KNOWN = 20
 """Memories that a model sees with the messages: for facts in long conversations the nearest memory is among them five

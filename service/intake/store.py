@@ -16,7 +16,7 @@ from service.domain.memory import StoreResult
 from service.domain.request import Replay, StoredAnswer, WriteContext
 from service.domain.scope import Scope
 from service.intake.curate import curate
-from service.intake.record import ConversationDraft, record
+from service.intake.verbatim import ConversationDraft, store_verbatim
 from service.memories.stages.stages import UNDECIDED, run
 from service.memories.store import NewText, rules_decide, store_draft, store_text, store_together
 from service.runtime.resources import Resources
@@ -36,7 +36,7 @@ async def store(draft: Draft | ConversationDraft, res: Resources, request: Write
     """Stores a text, the facts of a conversation, or its messages as they are."""
     if isinstance(draft, Draft):
         return StoreResult((await store_text(draft, res, request),))
-    return await (curate if draft.infer else record)(draft, res, request)
+    return await (curate if draft.infer else store_verbatim)(draft, res, request)
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ class ContextTurn:
 
 def lexical_text(turn: ContextTurn, before: Sequence[ContextTurn]) -> CleanText:
     """Returns the text of `context_terms` and `context_bm25`; `before`: the turns before it, oldest first."""
-    near = [end_of(context_turn.text) for context_turn in _nearest(before)]
+    near = [end_of(context_turn.text) for context_turn in before[-PRECEDING:]]
     return CleanText("\n".join([*near, turn.text]))
 
 
@@ -60,14 +60,14 @@ def question_share(text: str) -> float:
     """
     if not any(mark in text for mark in QUESTION_MARKS):  # most texts: this is asked of every candidate of a search
         return 0.0
-    asked = told = 0
+    asked = stated = 0
     for start, end in sentences.split(text):
         count = len(lexemes(text[start:end]))
         if text[start:end].rstrip("\"')\u201d\u2019 ").endswith(QUESTION_MARKS):
             asked += count
         else:
-            told += count
-    return asked / (asked + told) if asked else 0.0
+            stated += count
+    return asked / (asked + stated) if asked else 0.0
 
 
 _WORD: Final = re.compile(r"[a-z]+")
@@ -102,7 +102,3 @@ def _find_question(text: str) -> str:
     said = [near[start:end] for start, end in sentences.split(near)]
     questions = [each for each in said if each.endswith(QUESTION_MARKS)]
     return " ".join(questions[-MAX_ASKED:] or said[-1:])
-
-
-def _nearest(before: Sequence[ContextTurn]) -> Sequence[ContextTurn]:
-    return before[-PRECEDING:]

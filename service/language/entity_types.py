@@ -31,7 +31,7 @@ def of(sentence: list[Token], start: int, end: int) -> str:
     known = look_up(run)
     if known is not None:
         return known[1]
-    return _inside(run) or _beside(run, before, after) or _find_spelled(run, before) or _by_words(run, before)
+    return _inside(run) or _by_neighbours(run, before, after) or _find_spelled(run, before) or _by_words(run, before)
 
 
 def _before(sentence: list[Token], start: int) -> str:
@@ -54,7 +54,7 @@ def _inside(run: list[Token]) -> str | None:
     return entity_words.FIRST_WORDS.get(run[0].lower) or entity_words.LAST_WORDS.get(run[-1].lower)
 
 
-def _beside(run: list[Token], before: str, after: str) -> str | None:
+def _by_neighbours(run: list[Token], before: str, after: str) -> str | None:
     """The type by the noun or verb next to the name; the nearest word decides."""
     tail = before.split()
     last = tail[-1] if tail else ""

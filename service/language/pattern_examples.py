@@ -26,13 +26,13 @@ FREQUENCY_TERMS: Final = sorted(term_id(each) for each in FREQUENCY)
 
 def share(text: str, pattern: str) -> float | None:
     """How much of the text is the pattern (0..1), if it is an example of it; else None, as for a question."""
-    usual = [each for each in lexemes(pattern) if each not in FREQUENCY]
-    told = lexemes(text)
-    if len(set(usual)) < MIN_WORDS or text.rstrip().endswith("?") or not _in_order(usual, told):
+    usual = [term for term in lexemes(pattern) if term not in FREQUENCY]
+    said = lexemes(text)
+    if len(set(usual)) < MIN_WORDS or text.rstrip().endswith("?") or not _in_order(usual, said):
         return None
-    if sum(each in DENIALS for each in told) != sum(each in DENIALS for each in usual):
+    if sum(term in DENIALS for term in said) != sum(term in DENIALS for term in usual):
         return None
-    return len(set(usual)) / len(set(told))
+    return len(set(usual)) / len(set(said))
 
 
 def shares(pairs: Sequence[tuple[str, str]]) -> list[float | None]:

@@ -84,9 +84,9 @@ def find_replacement(given: Sequence[Value], text: str) -> Value | None:
     values = find(text)
     for value in given:
         if value.kind == "name":
-            meant = [each for each in _words(names(text)) if each.key != value.key and _nearly(each.key, value.key)]
+            meant = [other for other in _words(names(text)) if other.key != value.key and _nearly(other.key, value.key)]
         else:
-            meant = [each for each in values if each.kind == value.kind]
+            meant = [other for other in values if other.kind == value.kind]
         if len(meant) == 1 and meant[0].key != value.key:
             return meant[0]
     return None

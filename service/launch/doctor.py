@@ -25,12 +25,12 @@ def table(results: Sequence[CheckResult]) -> str:
     """The results for a person: a line per check, with the broken rows below it."""
     width = max(len(result.check.name) for result in results)
     lines = []
-    for each in results:
-        state = f"{each.broken} broken" if each.broken else "ok"
-        lines.append(f"{each.check.name:<{width}}  {state:>12}  {each.check.rule}")
-        lines += [f"{'':<{width}}  {'':>12}    {_where(row.workspace_id)}{row.id}" for row in each.examples]
-        if 0 < len(each.examples) < each.broken:
-            lines.append(f"{'':<{width}}  {'':>12}    and {each.broken - len(each.examples)} more")
+    for result in results:
+        state = f"{result.broken} broken" if result.broken else "ok"
+        lines.append(f"{result.check.name:<{width}}  {state:>12}  {result.check.rule}")
+        lines += [f"{'':<{width}}  {'':>12}    {_where(row.workspace_id)}{row.id}" for row in result.examples]
+        if 0 < len(result.examples) < result.broken:
+            lines.append(f"{'':<{width}}  {'':>12}    and {result.broken - len(result.examples)} more")
     broken = sum(1 for result in results if result.broken)
     took_s = sum(result.took_s for result in results)
     verdict = f"{broken} of {len(results)} checks failed" if broken else f"all {len(results)} checks hold"

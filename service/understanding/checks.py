@@ -158,9 +158,9 @@ def _find_names(text: str) -> list[str]:
 
 def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
     """A name or figure of a fact that nobody said; those of dates are checked as dates."""
-    told = f"{sources.text}\n{USER}"
+    said = f"{sources.text}\n{USER}"
     undated = _without(text, _mentions(text, sources))
-    words = set(re.findall(r"[^\W_]+", told.casefold()))
+    words = set(re.findall(r"[^\W_]+", said.casefold()))
     known = {word for each in sources.known for word in re.findall(r"[^\W_]+", each.casefold())}
     for name in text_values.names(f"x {undated}"):
         parts = [part for part in re.findall(r"[^\W_]{2,}", name.key) if part != USER.casefold()]

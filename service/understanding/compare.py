@@ -22,6 +22,7 @@ from service.language.common_words import is_common
 from service.language.lexemes import lexemes
 from service.language.talk import answers
 from service.language.talk.dates import ADDED
+from service.language.talk.quotes import SAYS, SPEAKER
 from service.understanding import outdating, slots
 
 NEAR = 0.70
@@ -89,10 +90,9 @@ _LEAD = re.compile(
     r"|it turns out|by the way|btw|fyi|now|also|i meant|i mean|hmm)\b[\s,:.!\u2014-]*)+(?:that\b\s*)?"
 )
 _TAIL = re.compile(r"(?i)[\s,]*\b(?:after all|any ?more|any longer|actually|now|today|these days|at all)\W*$")
-_SPOKEN = re.compile(r"^(?P<name>[^\W\d_][\w .'\u2019-]{0,60}?)(?: (?:asked|said))?: ")
+_SPOKEN = re.compile(rf"^(?P<name>{SPEAKER})(?:{SAYS}|: )")
 _TAKEN_UP = re.compile(
-    r"^[^\W\d_][\w .'\u2019-]{0,60}? (?:asked"
-    r"|said): (?P<context>.*?) (?P<name>[^\W\d_a-z][\w'\u2019-]*(?: [^\W\d_a-z][\w'\u2019-]*)*): ",
+    rf"^{SPEAKER}{SAYS}(?P<context>.*?) (?P<name>[^\W\d_a-z][\w'\u2019-]*(?: [^\W\d_a-z][\w'\u2019-]*)*): ",
     re.DOTALL,
 )
 _FIRST_NAME = re.compile(r"\W*([^\W\d_a-z][\w-]+)")
@@ -269,11 +269,11 @@ def _says_the_same(new: Spoken, old: Spoken) -> bool:
 
 def _agrees_to(new: Spoken, old: Spoken) -> bool:
     """Whether somebody only agrees with what the older text says."""
-    told = frozenset(lexemes(new.context)) - _FRAME
-    if not told or not answers.only_agrees(new.own):
+    context_words = frozenset(lexemes(new.context)) - _FRAME
+    if not context_words or not answers.only_agrees(new.own):
         return False
     known = frozenset(lexemes(old.own))
-    return told <= known and not _NEGATIONS & known
+    return context_words <= known and not _NEGATIONS & known
 
 
 def _pronouns(text: str) -> frozenset[str]:
@@ -352,15 +352,15 @@ def _is_subject_of(before: str, was: Sentence) -> bool:
 def _overs(sentence: str) -> Sequence[tuple[int, str, str | None]]:
     """The parts of a sentence that says that something no longer holds: where this begins, what ended, and what
     replaced it."""
-    ended = [(each.start(), _TAIL.sub("", each["over"]), None) for each in _NO_LONGER.finditer(sentence)]
-    moved = [(each.start(), each["over"], each["new"]) for each in _FROM_TO.finditer(sentence)]
+    ended = [(match.start(), _TAIL.sub("", match["over"]), None) for match in _NO_LONGER.finditer(sentence)]
+    moved = [(match.start(), match["over"], match["new"]) for match in _FROM_TO.finditer(sentence)]
     if not _EXCHANGED.search(sentence):  # the other patterns take long to find that they do not match
         return [*ended, *moved]
-    put_last = [(0, each["over"], each["new"]) for each in _INSTEAD.finditer(sentence)]
+    put_last = [(0, match["over"], match["new"]) for match in _INSTEAD.finditer(sentence)]
     exchanged = [
-        (each.start(), each["over"], each["new"]) if each["over"] else (0, each["was"], each["instead"])
+        (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["instead"])
         for pattern in (_REPLACED, _NOT_BUT)
-        for each in pattern.finditer(sentence)
+        for match in pattern.finditer(sentence)
     ]
     return [*ended, *moved, *put_last, *exchanged]
 
@@ -380,11 +380,11 @@ def _refills(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) 
 
 def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
     """Whether the newer text corrects the older sentence: it quotes it, or replaces the one value in it."""
-    told, own = ADDED.sub("", was.text), ADDED.sub("", new.own)
+    old_words, own = ADDED.sub("", was.text), ADDED.sub("", new.own)
     if new.context:
         any_value = ".{1,60}".join(map(re.escape, new.context.split("\u2026")))  # where one was left out
-        return re.fullmatch(rf"\W*{any_value}\W*", told, re.DOTALL) is not None
-    new_values, old_values = text_values.find(own), text_values.find(told)
+        return re.fullmatch(rf"\W*{any_value}\W*", old_words, re.DOTALL) is not None
+    new_values, old_values = text_values.find(own), text_values.find(old_words)
     same = {value.key for value in new_values} & {old_value.key for old_value in old_values}
     kinds = {value.kind for value in new_values if value.key not in same}
     meant = [value for value in old_values if value.kind in kinds and value.key not in same]

@@ -50,10 +50,10 @@ def settle(statement: Statement, known: Sequence[Neighbour], comparison: Compari
     nearest memory, if near enough, says the same or the opposite.
     """
     related = _all_related(statement, known)
-    if any(each.link.kind in (LinkKind.ENDS, LinkKind.UNSURE) for each in related):
+    if any(pair.link.kind in (LinkKind.ENDS, LinkKind.UNSURE) for pair in related):
         return None
-    rest = {neighbour.id for neighbour in known} - {each.memory.id for each in related}
-    says_it_all = any(each.link.kind is LinkKind.SAME for each in related)
+    rest = {neighbour.id for neighbour in known} - {pair.memory.id for pair in related}
+    says_it_all = any(pair.link.kind is LinkKind.SAME for pair in related)
     if not says_it_all and any(
         neighbour.id in rest and _may_matter(neighbour, comparison, is_nearest=not place)
         for place, neighbour in enumerate(known)
@@ -77,10 +77,10 @@ def _all_related(statement: Statement, known: Sequence[Neighbour]) -> list[Relat
 def _judge(statement: Statement, known: Sequence[Neighbour], related: Sequence[Related]) -> Decision:
     edits, reasons = _edits(statement, related)
     adds = any(edit.action is Action.ADD for edit in edits)
-    outdates = tuple(each.memory.id for each in related if each.link.kind is LinkKind.UNSURE and not each.later)
+    outdates = tuple(pair.memory.id for pair in related if pair.link.kind is LinkKind.UNSURE and not pair.later)
     strikes = _strikes(statement, related) if adds else ()
     if strikes:
-        reasons = [each.link.reason for each in related if each.link.text is not None]
+        reasons = [pair.link.reason for pair in related if pair.link.text is not None]
     elif outdates and adds:
         reasons = [Reason.UNSURE]
     elif not reasons:
@@ -130,16 +130,16 @@ def _holds_from(memory: Neighbour) -> datetime:
 
 
 def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit, ...], list[Reason]]:
-    same = next((each for each in related if each.link.kind is LinkKind.SAME), None)
+    same = next((pair for pair in related if pair.link.kind is LinkKind.SAME), None)
     if same is not None:
         renewed = not same.later and _is_dated(statement, same.memory) and _began(statement) > _holds_from(same.memory)
-        ended = _find_ended(statement, [each for each in related if each is not same])
+        ended = _find_ended(statement, [pair for pair in related if pair is not same])
         return (Edit(Action.NONE, same.memory, renewed=renewed), *_archive(ended)), [same.link.reason]
-    ends = [each for each in related if each.link.kind is LinkKind.ENDS and each.link.text is None]
+    ends = [pair for pair in related if pair.link.kind is LinkKind.ENDS and pair.link.text is None]
     later = [end for end in ends if end.later]
     before = _find_ended(statement, ends)
     if later and not _is_over(statement):  # a statement about a past time stays true next to a later one
-        following = min(later, key=lambda each: _holds_from(each.memory))
+        following = min(later, key=lambda pair: _holds_from(pair.memory))
         previous = before[0].memory if before else None
         return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]
     if not before:
@@ -154,9 +154,9 @@ def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, 
     if _is_over(statement):
         return ()
     return tuple(
-        Strike(each.memory, CleanText(each.link.text))
-        for each in related
-        if each.link.kind is LinkKind.ENDS and each.link.text is not None and not each.later
+        Strike(pair.memory, CleanText(pair.link.text))
+        for pair in related
+        if pair.link.kind is LinkKind.ENDS and pair.link.text is not None and not pair.later
     )
 
 

@@ -65,8 +65,8 @@ def _explain_dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
 
 def _why(listed: Sequence[Any]) -> str:
     """The model's own words for it, where it gave some."""
-    told = (each.get("reason") for each in listed if isinstance(each, dict))
-    return next((each for each in told if isinstance(each, str) and each), "")
+    reasons = (each.get("reason") for each in listed if isinstance(each, dict))
+    return next((each for each in reasons if isinstance(each, str) and each), "")
 
 
 def _in_time(edits: tuple[Edit, ...], statement: Statement) -> tuple[Edit, ...]:

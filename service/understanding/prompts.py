@@ -161,8 +161,8 @@ def _said(statement: Statement, shown: Sequence[Neighbour]) -> str:
         ("new fact", statement.said_at),
         *((f"[{n}]", neighbour.timestamp) for n, neighbour in enumerate(shown, 1)),
     ]
-    told = ", ".join(f"{name} {at:%Y-%m-%d %H:%M}" for name, at in moments if at)
-    return f"\n\nSaid at: {told}" if told else ""
+    times = ", ".join(f"{name} {at:%Y-%m-%d %H:%M}" for name, at in moments if at)
+    return f"\n\nSaid at: {times}" if times else ""
 
 
 def summarise(text: CleanText) -> LlmRequest:

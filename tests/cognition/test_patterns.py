@@ -237,7 +237,7 @@ async def test_a_use_that_is_being_written_is_not_marked_as_read(
         job = Job(tenant.workspace_id, UUID(int=1), "patterns", None, {}, 1, 1, "test")
         before = await tables.value("SELECT max(id) FROM tool_invocation WHERE conversation_id = $1", UUID(there))
         await asyncio.gather(
-            patterns.patterns(job, resources), procedures.record(late(clock()), resources, WriteContext())
+            patterns.patterns(job, resources), procedures.record_invocation(late(clock()), resources, WriteContext())
         )
         after = await tables.value("SELECT max(id) FROM tool_invocation WHERE conversation_id = $1", UUID(there))
         assert after > before

@@ -91,7 +91,7 @@ async def test_many_shapes_push_each_other_out(database: Database, workspace: UU
             names = [f"k{bit}" if number >> bit & 1 else f"k{bit}.x" for bit in range(9)]
             raw = {"OR": [{"field": name, "operator": "eq", "value": 1} for name in names]}
             await visibility.most_important(session, scope & compile_filter("m", filters.read(raw)), limit=1)
-    kept = visibility._most_important.cache_info()
+    kept = visibility.most_important_of.cache_info()
     assert kept.misses >= 300
     assert kept.maxsize is not None
     assert kept.currsize <= kept.maxsize < 300

@@ -58,7 +58,7 @@ NAMED = """
 
 EXTENDED = """
     SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, archived = false, version = c.version + 1,
-        updated_at = {now},
+        updated_at = now(),
         consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL
                                THEN CAST(:consolidated_at AS timestamptz) END,
         consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
@@ -66,7 +66,7 @@ EXTENDED = """
                                   THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
 """
 EXTEND = f"""
-    UPDATE conversation AS c {EXTENDED.format(now="now()")}
+    UPDATE conversation AS c {EXTENDED}
     WHERE c.workspace_id = :workspace_id AND c.id = (SELECT id {{named}})
     RETURNING c.id, c.turn_count
 """
@@ -75,7 +75,7 @@ CREATE = text(f"""
                                    consolidated_at, consolidated_turns)
     VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
             :consolidated_turns)
-    ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE {EXTENDED.format(now="excluded.updated_at")}
+    ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE {EXTENDED}
     RETURNING id, turn_count
 """)  # noqa: S608 - our own part
 

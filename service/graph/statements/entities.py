@@ -196,8 +196,8 @@ async def page(
     if kind is not None:
         visible &= Condition("e.type = :type", {"type": kind})
     if after is not None:
-        behind = {"after_key": after[0], "after_id": after[1]}
-        visible &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", behind)
+        place = {"after_key": after[0], "after_id": after[1]}
+        visible &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", place)
     query = f"SELECT {ROW} FROM entity e WHERE {visible.sql} ORDER BY e.name_key, e.id LIMIT :limit"  # noqa: S608
     values = {**visible.values, "limit": limit}
     return await direct.page(session, _columns(query), values, lambda row: (row.name_key, entity_of(row)))

@@ -31,8 +31,8 @@ from service.episodes.statements.last_turns import TurnContent
 from service.episodes.statements.unread import UnreadTurns
 from service.intake import deferred
 from service.intake.curate import TurnsGone, curate, without_model
-from service.intake.record import ConversationDraft
 from service.intake.store import store
+from service.intake.verbatim import ConversationDraft
 from service.queue import queue
 from service.queue.operations import OperationRecord
 from service.runtime.resources import Resources

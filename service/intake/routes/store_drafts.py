@@ -23,7 +23,6 @@ from service.http import narrowing
 from service.http.deps import scope_of, shared_scope
 from service.http.schemas import embedding_vector, expiry
 from service.http.writes import answer
-from service.intake.record import ConversationDraft
 from service.intake.routes.store_models import (
     MessageInput,
     StoreOutcome,
@@ -33,6 +32,7 @@ from service.intake.routes.store_models import (
     stage_timings,
     store_outcome,
 )
+from service.intake.verbatim import ConversationDraft
 from service.language import tags
 from service.runtime.resources import Resources
 

@@ -20,6 +20,7 @@ from service.language.forgetting import forget_query, identifiers
 from service.language.forgetting.forget_query import ForgetQuery, Labelled, Name
 from service.language.forgetting.identifiers import Word
 from service.language.talk import answers
+from service.language.talk.quotes import SAYS, SPEAKER
 
 Key = TypeVar("Key")
 Forms = tuple[Sequence[Labelled], Sequence[Name]]
@@ -89,11 +90,11 @@ class Part:
 
 
 _TAKES_UP: Final = re.compile(
-    r"^(?P<context>[^\W\d_][\w .'\u2019-]{0,60}? (?:asked|said): .*) "
+    rf"^(?P<context>{SPEAKER}{SAYS}.*) "
     r"(?=[^\W\d_a-z][\w'\u2019-]*(?: [^\W\d_a-z][\w'\u2019-]*)*: )",
     re.DOTALL,
 )
-_SPEAKER: Final = re.compile(r"[^\W\d_][\w .'\u2019-]{0,60}?: ")
+_SPEAKER: Final = re.compile(rf"{SPEAKER}: ")
 _ADDED: Final = re.compile(r"\([^()]*\)")
 MOST_CONTEXT: Final = 1_000
 """Characters that end the quotation in front of a text."""
@@ -105,8 +106,8 @@ BRIEF: Final = 3
 def speaker_of(text: str) -> str:
     """The speaker in front of a kept text; empty if it names none."""
     taken_up = _TAKES_UP.match(text, 0, MOST_CONTEXT)
-    found = _SPEAKER.match(text, taken_up.end() if taken_up else 0)
-    return found[0][:-2] if found else ""
+    lead = _SPEAKER.match(text, taken_up.end() if taken_up else 0)
+    return lead[0][:-2] if lead else ""
 
 
 def split_parts(text: str) -> list[Part]:
@@ -115,38 +116,38 @@ def split_parts(text: str) -> list[Part]:
     own = taken_up.end() if taken_up else 0
     lead = _SPEAKER.match(text, own)
     own = lead.end() if lead else own
-    found = [Part(0, taken_up.end(), taken_up["context"], is_context=True)] if taken_up else []
-    return found + [Part(own + a, own + b, text[own + a : own + b]) for a, b in sentences.split(text[own:])]
+    context = [Part(0, taken_up.end(), taken_up["context"], is_context=True)] if taken_up else []
+    return context + [Part(own + a, own + b, text[own + a : own + b]) for a, b in sentences.split(text[own:])]
 
 
 def cut_parts(text: str, gone: Container[int]) -> str:
     """The text without the given parts; empty if only context would be left."""
-    found = split_parts(text)
-    if all(place in gone for place, part in enumerate(found) if not part.is_context):
+    parts = split_parts(text)
+    if all(place in gone for place, part in enumerate(parts) if not part.is_context):
         return ""
-    for place, part in reversed(list(enumerate(found))):
+    for place, part in reversed(list(enumerate(parts))):
         if place in gone:
             text = text[: part.start] + text[part.end :].lstrip()
     return text.strip()
 
 
-def meant_parts(query: ForgetQuery, found: Sequence[Part], name_only: Callable[[str], bool]) -> set[int]:
+def meant_parts(query: ForgetQuery, parts: Sequence[Part], name_only: Callable[[str], bool]) -> set[int]:
     """The places of the parts that are meant in a matching text; all of them if no part matches by itself. `name_only`:
     whether a part has one of the identifiers or names."""
     if query.everything or not query.terms or query.identifiers:
-        chosen = {place for place, part in enumerate(found) if name_only(part.text)}
+        chosen = {place for place, part in enumerate(parts) if name_only(part.text)}
     else:
-        shares = [len(query.terms & frozenset(lexemes.lexemes(part.text))) for part in found]
+        shares = [len(query.terms & frozenset(lexemes.lexemes(part.text))) for part in parts]
         best = max(shares, default=0)
         chosen = {place for place, share in enumerate(shares) if share == best > 0}
-    return with_dependents(found, chosen) or set(range(len(found)))
+    return with_dependents(parts, chosen) or set(range(len(parts)))
 
 
-def with_dependents(found: Sequence[Part], chosen: set[int]) -> set[int]:
+def with_dependents(parts: Sequence[Part], chosen: set[int]) -> set[int]:
     """The places, with those of following sentences that make no sense without them: "He owes me 60 euros." """
     chosen = set(chosen)
-    for place, part in enumerate(found[1:], 1):
-        before = found[place - 1]
+    for place, part in enumerate(parts[1:], 1):
+        before = parts[place - 1]
         brief = before.is_context and len(part.text.split()) <= BRIEF
         if place - 1 in chosen and (
             brief or answers.refers(part.text) or answers.names_nobody(part.text) or answers.corrects(part.text)
@@ -174,8 +175,8 @@ def find_names(texts: Iterable[ForgetText[Any]]) -> Callable[[str], bool]:
     """Whether a word (its key) is a name in these texts: written with a capital everywhere."""
     capital: Counter[str] = Counter()
     small: Counter[str] = Counter()
-    for each in texts:
-        for word in each.words:
+    for text in texts:
+        for word in text.words:
             if word.kind == "word":
                 (capital if word.is_capital else small)[word.key] += 1
     return lambda key: capital[key] > 0 and not small[key]
@@ -190,43 +191,43 @@ def match(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
 
 def _match_forms(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matches[Key]:
     labelled, names = list(query.identifiers), [] if query.identifiers else list(query.names)
-    found: dict[Key, str] = {}
+    reasons: dict[Key, str] = {}
     for _ in range(ALIAS_ROUNDS):
-        found = {each.key: reason for each in texts if (reason := _find_reason(each, labelled, names)) is not None}
-        more = [form for form in _other_forms(found, texts) if form not in names and form not in labelled]
+        reasons = {text.key: reason for text in texts if (reason := _find_reason(text, labelled, names)) is not None}
+        more = [form for form in _other_forms(reasons, texts) if form not in names and form not in labelled]
         names += [form for form in more if isinstance(form, tuple)]
         labelled += [form for form in more if isinstance(form, Labelled)]
         if not more:
             break
     forms = labelled, names
-    if any(each.word.kind == "masked" for each in query.identifiers):
-        return replace(_match_masked(query, texts, found), forms=forms)
+    if any(text.word.kind == "masked" for text in query.identifiers):
+        return replace(_match_masked(query, texts, reasons), forms=forms)
     if query.identifiers or query.everything or not query.terms:
-        return Matches(found, _near(query, texts, found), forms)
-    meant = _narrow(query.terms, query.letters, [each for each in texts if each.key in found], found)
+        return Matches(reasons, _near(query, texts, reasons), forms)
+    meant = _narrow(query.terms, query.letters, [text for text in texts if text.key in reasons], reasons)
     return Matches(
-        meant, {**{key: why for key, why in found.items() if key not in meant}, **_near(query, texts, found)}, forms
+        meant, {**{key: why for key, why in reasons.items() if key not in meant}, **_near(query, texts, reasons)}, forms
     )
 
 
-def _match_masked(query: ForgetQuery, texts: Sequence[ForgetText[Key]], found: dict[Key, str]) -> Matches[Key]:
+def _match_masked(query: ForgetQuery, texts: Sequence[ForgetText[Key]], reasons: dict[Key, str]) -> Matches[Key]:
     """Matches a query for an identifier that was redacted when the texts were stored, and so cannot be compared: a text
     is meant when it has all other words of the query. If these only name the kind of data ("phone"), it must be the
     only one."""
     telling = query.terms - LABELS
-    said = {each.key: found[each.key] for each in texts if each.key in found and telling <= each.lexemes}
-    meant = said if telling or len(found) == 1 else {}
-    near = {key: "has such an identifier, redacted" for key in found if key not in meant}
-    return Matches(meant, {**near, **_near(query, texts, found)})
+    said = {text.key: reasons[text.key] for text in texts if text.key in reasons and telling <= text.lexemes}
+    meant = said if telling or len(reasons) == 1 else {}
+    near = {key: "has such an identifier, redacted" for key in reasons if key not in meant}
+    return Matches(meant, {**near, **_near(query, texts, reasons)})
 
 
 def _narrow(
-    terms: frozenset[str], letters: frozenset[str], texts: Sequence[ForgetText[Key]], found: dict[Key, str]
+    terms: frozenset[str], letters: frozenset[str], texts: Sequence[ForgetText[Key]], reasons: dict[Key, str]
 ) -> dict[Key, str]:
     """The texts with the most of the query's other words, and at least one, among those that have its name."""
-    shares = {each.key: len(terms & each.lexemes) for each in texts if letters <= each.letters}
+    shares = {text.key: len(terms & text.lexemes) for text in texts if letters <= text.letters}
     best = max(shares.values(), default=0)
-    return {key: found[key] for key, share in shares.items() if share == best > 0}
+    return {key: reasons[key] for key, share in shares.items() if share == best > 0}
 
 
 def _find_reason(text: ForgetText[Key], labelled: Sequence[Labelled], names: Sequence[Name]) -> str | None:
@@ -274,7 +275,7 @@ def _place_of(name: Name, text: ForgetText[Key]) -> int | None:
             if not part[0].is_capital or (at == 0 and following in _NO_NAME_BEFORE):
                 continue
         return at
-    if len(name) == 1 and _is_unspaced(name[0]):
+    if len(name) == 1 and lexemes.IS_UNSPACED.search(name[0]):
         return next((at for at, word in enumerate(words) if _within(name[0], word.key)), None)
     return None
 
@@ -282,10 +283,6 @@ def _place_of(name: Name, text: ForgetText[Key]) -> int | None:
 def _within(name: str, run: str) -> bool:
     """Whether a script without blanks has the name in a run of words; one letter more is another name."""
     return name in run and len(run) >= len(name) + 3
-
-
-def _is_unspaced(word: str) -> bool:
-    return bool(lexemes.IS_UNSPACED.search(word))
 
 
 _BETWEEN: Final = frozenset({"and", "or", "no", "nr", "number", "num", "id", "is", "was", "to", "through"})
@@ -296,14 +293,14 @@ _DETERMINERS: Final = _NO_NAME_BEFORE | {"some", "any", "every", "each", "no", "
 Form = Name | Labelled
 
 
-def _other_forms(found: Iterable[Key], texts: Sequence[ForgetText[Key]]) -> list[Form]:
+def _other_forms(matched: Iterable[Key], texts: Sequence[ForgetText[Key]]) -> list[Form]:
     """Names and identifiers that stored statements call the same as those found."""
-    known = set(found)
-    stated = [(each, said) for each in texts if each.key in known and (said := _ANOTHER_NAME.search(each.text))]
+    known = set(matched)
+    stated = [(text, said) for text in texts if text.key in known and (said := _ANOTHER_NAME.search(text.text))]
     return [
         form
-        for each, said in stated
-        for form in (*_form(each.text[: said.start()], last=True), *_form(each.text[said.end() :]))
+        for text, said in stated
+        for form in (*_form(text.text[: said.start()], last=True), *_form(text.text[said.end() :]))
     ]
 
 
@@ -326,29 +323,29 @@ def _match_words(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matche
     if not query.terms:
         return Matches()
     meant = {
-        each.key: "says all words of the query"
-        for each in texts
-        if query.terms <= each.lexemes and query.letters <= each.letters
+        text.key: "says all words of the query"
+        for text in texts
+        if query.terms <= text.lexemes and query.letters <= text.letters
     }
     return Matches(meant, _near(query, texts, meant))
 
 
-def _near(query: ForgetQuery, texts: Sequence[ForgetText[Key]], found: dict[Key, str]) -> dict[Key, str]:
+def _near(query: ForgetQuery, texts: Sequence[ForgetText[Key]], meant: dict[Key, str]) -> dict[Key, str]:
     """Texts that share a part with the query, most first."""
     parts = {key for name in query.names for key in name}
-    numbers = {each.word.key for each in query.identifiers}
+    numbers = {text.word.key for text in query.identifiers}
     scored = []
-    for each in texts:
-        if each.key in found:
+    for text in texts:
+        if text.key in meant:
             continue
-        looks_alike = any(_looks_alike(number, word.key) for number in numbers for word in each.words)
-        shares_name = bool(parts & {word.key for word in each.words})
-        share = len(query.terms & each.lexemes) / len(query.terms) if query.terms else 0.0
+        looks_alike = any(_looks_alike(number, word.key) for number in numbers for word in text.words)
+        shares_name = bool(parts & {word.key for word in text.words})
+        share = len(query.terms & text.lexemes) / len(query.terms) if query.terms else 0.0
         if looks_alike or shares_name or (share >= 0.5 and not (parts or numbers)):
             why = "says some of the words"
             if looks_alike or shares_name:
                 why = "has a similar identifier" if looks_alike else "shares a word of the name"
-            scored.append((looks_alike + shares_name + share, each.key, why))
+            scored.append((looks_alike + shares_name + share, text.key, why))
     scored.sort(key=lambda one: -one[0])
     return {key: why for _, key, why in scored[:NEAR_MISSES]}
 

@@ -66,15 +66,15 @@ class ForgetQuery:
 
 def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> ForgetQuery:
     """The query taken apart. `is_name`: whether a word (its key) that is written small here is a name elsewhere."""
-    found = identifiers.split_words(text)
-    phrases = list(_phrases(text, found, is_name))
-    wanted = _identifiers(found, named=bool(phrases))
+    words = identifiers.split_words(text)
+    phrases = list(_phrases(text, words, is_name))
+    wanted = _identifiers(words, named=bool(phrases))
     subject, joined = _subject(text, phrases, asks_for_all=bool(_ALL.search(text)))
     names = tuple(dict.fromkeys(name for name, _, _ in subject))
     used = {key for name in names for key in name} | {each.word.key for each in wanted}
     terms = frozenset(
         lexeme
-        for word in found
+        for word in words
         if word.key not in used and word.key not in GENERIC and not _stands_before(word, subject, text)
         for lexeme in lexemes.lexemes(word.raw)
         if lexeme not in GENERIC_LEXEMES
@@ -82,7 +82,7 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
     whole = bool(names) and (bool(_ALL.search(text)) or joined or not terms)
     letters = frozenset(
         word.raw
-        for at, word in enumerate(found)
+        for at, word in enumerate(words)
         if at and len(word.raw) == 1 and word.is_capital and word.raw != "I" and word.key not in used
     )
     return ForgetQuery(text, wanted, names, terms, whole, letters)
@@ -93,17 +93,17 @@ def names_in(text: str) -> list[Name]:
     return [name for name, _, _ in _phrases(text, identifiers.split_words(text), lambda _: False)]
 
 
-def _identifiers(found: Sequence[Word], *, named: bool) -> tuple[Labelled, ...]:
+def _identifiers(words: Sequence[Word], *, named: bool) -> tuple[Labelled, ...]:
     """The identifiers of the query; along with a name, numbers of few digits only describe."""
     wanted = []
-    for at, word in enumerate(found):
+    for at, word in enumerate(words):
         if word.kind == "word" or (word.kind in ("number", "code") and identifiers.is_weak(word)):
             continue
         short = word.kind == "number" and len(word.key) < SHORT_NUMBER
         if short and named:
             continue
         label = next(
-            (each.key for each in reversed(found[max(0, at - 2) : at]) if each.key not in FUNCTION_WORDS), None
+            (each.key for each in reversed(words[max(0, at - 2) : at]) if each.key not in FUNCTION_WORDS), None
         )
         wanted.append(Labelled(word, label if word.kind == "number" else None))
     return tuple(wanted)
@@ -113,15 +113,15 @@ Phrase = tuple[Name, int, int]
 """A name and where it stands."""
 
 
-def _phrases(text: str, found: Sequence[Word], is_name: Callable[[str], bool]) -> Iterator[Phrase]:
+def _phrases(text: str, words: Sequence[Word], is_name: Callable[[str], bool]) -> Iterator[Phrase]:
     """Adjacent words that form a name. A common word belongs to one only next to an uncommon word."""
-    letters = [word for word in found if word.kind == "word" and word.key not in FUNCTION_WORDS]
+    letters = [word for word in words if word.kind == "word" and word.key not in FUNCTION_WORDS]
     shouted = (
         len(letters) > 1 and all(word.is_capital for word in letters) and any(is_common(word.key) for word in letters)
     )
     run: list[tuple[Word, bool]] = []
-    for at, word in enumerate([*found, None]):
-        numbered = word is not None and at + 1 < len(found) and found[at + 1].kind == "number" and not word.is_capital
+    for at, word in enumerate([*words, None]):
+        numbered = word is not None and at + 1 < len(words) and words[at + 1].kind == "number" and not word.is_capital
         kind = None
         if word is not None and not numbered:  # "locker 12" has no name
             kind = _name_part(word, first=at == 0, is_name=is_name, shouted=shouted)

@@ -63,19 +63,19 @@ def find_possible(text: str) -> list[ForgetWish]:
     ]
 
 
-def choose_likely(text: str, found: Sequence[ForgetWish]) -> list[ForgetWish]:
+def choose_likely(text: str, candidates: Sequence[ForgetWish]) -> list[ForgetWish]:
     """The requests among them, in order. A sentence that names no object takes that of the one before it: "I don't like
     that my address is stored. Get rid of it.", "Wipe my address. I don't want it to come up." """
     wishes: list[ForgetWish] = []
     before: ForgetWish | None = None
-    for each in found:
-        follows = before is not None and not text[before.end : each.start].strip()
-        if before is not None and follows and before.query and each.odds >= LIKELY and not each.query:
+    for wish in candidates:
+        follows = before is not None and not text[before.end : wish.start].strip()
+        if before is not None and follows and before.query and wish.odds >= LIKELY and not wish.query:
             wishes = [wish for wish in wishes if wish.end != before.end]
-            each = replace(before, end=each.end, odds=max(before.odds, each.odds))
-        if each.odds >= LIKELY:
-            wishes.append(each)
-        before = each if each.odds >= LEADS else None
+            wish = replace(before, end=wish.end, odds=max(before.odds, wish.odds))
+        if wish.odds >= LIKELY:
+            wishes.append(wish)
+        before = wish if wish.odds >= LEADS else None
     return wishes
 
 

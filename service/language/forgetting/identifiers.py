@@ -77,15 +77,15 @@ def fold(text: str) -> str:
 
 def split_words(text: str) -> list[Word]:
     """The words and identifiers of the text, in order."""
-    found: list[Word] = []
+    words: list[Word] = []
     at = 0
     for span, kind in _spans_of_several_words(text):
-        found += _split_pieces(text, at, span[0])
+        words += _split_pieces(text, at, span[0])
         raw = text[span[0] : span[1]]
-        key = {"masked": raw, "email": _join_spelt(raw)}.get(kind) or _digits(raw)
-        found.append(Word(raw, key, kind, *span))
+        key = {"masked": raw, "email": _join_spelt(raw)}.get(kind) or re.sub(r"\D", "", raw)
+        words.append(Word(raw, key, kind, *span))
         at = span[1]
-    return found + _split_pieces(text, at, len(text))
+    return words + _split_pieces(text, at, len(text))
 
 
 def are_same(one: Word, other: Word) -> bool:
@@ -106,13 +106,13 @@ def is_weak(word: Word) -> bool:
 
 def _spans_of_several_words(text: str) -> Iterator[tuple[tuple[int, int], Kind]]:
     """Phone numbers and e-mail addresses that have blanks in them, and redacted words; none within another."""
-    found: list[tuple[tuple[int, int], Kind]] = [(each.span(), "masked") for each in _MASKED.finditer(text)]
-    found += [(each.span(), "email") for each in _SPELT_EMAIL.finditer(text)]
-    for each in _PHONE.finditer(text):
-        if _is_phone(each[0]):
-            found.append((each.span(), "phone"))
+    candidates: list[tuple[tuple[int, int], Kind]] = [(match.span(), "masked") for match in _MASKED.finditer(text)]
+    candidates += [(match.span(), "email") for match in _SPELT_EMAIL.finditer(text)]
+    for match in _PHONE.finditer(text):
+        if _is_phone(match[0]):
+            candidates.append((match.span(), "phone"))
     at = 0
-    for (start, end), kind in sorted(found):
+    for (start, end), kind in sorted(candidates):
         if start >= at:
             yield (start, end), kind
             at = end
@@ -130,15 +130,15 @@ def _is_phone(written: str) -> bool:
 
 
 def _split_pieces(text: str, first: int, last: int) -> list[Word]:
-    found = []
+    words = []
     for piece in _PIECE.finditer(text, first, last):
         for start, end in _cut(text, piece.start(), piece.end()):
             left, right = _strip(text, start, end)
             if left < right:
                 raw = text[left:right]
                 key, kind = _read(raw)
-                found.append(Word(raw, key, kind, left, right))
-    return found
+                words.append(Word(raw, key, kind, left, right))
+    return words
 
 
 def _cut(text: str, start: int, end: int) -> list[tuple[int, int]]:
@@ -198,10 +198,6 @@ def _join_spelt(written: str) -> str:
     """An address with its signs: "mia (at) mail (dot) test"."""
     signs = {"at": "@", "dot": "."}
     return re.sub(r"\s", "", _SPELT_SIGN.sub(lambda found: signs[found[1].casefold()], fold(written)))
-
-
-def _digits(written: str) -> str:
-    return re.sub(r"\D", "", written)
 
 
 def _same_phone(one: Word, other: Word) -> bool:

@@ -78,25 +78,25 @@ def load(path: Path = WEIGHTS) -> RequestWeights:
 def read(text: str, least: float) -> tuple[float, str, Sort]:
     """The log odds that a sentence asks to forget, by its words, and from `least` on its object with its sort; if the
     model finds none, what lies between the words it does not know, else "" and "said"."""
-    found = find_spans(text)
-    padded = tokens(text, found, _fitted.known)
-    odds = float(_fitted.asks[of_sentence(padded)].sum()) + _fitted.bias[0]
-    if odds < least or not found:
+    words = find_spans(text)
+    padded = tokens(text, words, _fitted.known)
+    odds = float(_fitted.asks[sentence_features(padded)].sum()) + _fitted.bias[0]
+    if odds < least or not words:
         return odds, "", "said"
-    scores = np.array([_fitted.heads[:, of_token(padded, at)].sum(axis=1) for at in range(len(found))])
+    scores = np.array([_fitted.heads[:, token_features(padded, at)].sum(axis=1) for at in range(len(words))])
     starts, ends = np.hsplit(np.minimum(scores + _fitted.bias[1:-1], MOST_ODDS), [len(OBJECTS)])
-    pairs = np.where(np.tri(len(found), k=-1), -np.inf, starts.max(axis=1)[:, None] + ends.T)
-    first, last = divmod(int(pairs.argmax()), len(found))
+    pairs = np.where(np.tri(len(words), k=-1), -np.inf, starts.max(axis=1)[:, None] + ends.T)
+    first, last = divmod(int(pairs.argmax()), len(words))
     sort = OBJECTS[int(starts[first].argmax())]
     if pairs[first, last] < LEAST_ODDS:
         unknown = [at for at, (word, _) in enumerate(padded[PAD:-PAD]) if word in (OTHER, NAME)]
         if not unknown:
             return odds, "", "said"
         first, last, sort = unknown[0], unknown[-1], "thing"
-    return odds, text[found[first][0] : found[last][1]], sort
+    return odds, text[words[first][0] : words[last][1]], sort
 
 
-def of_vector(vector: NDArray[np.float32], embedder: str) -> float:
+def vector_odds(vector: NDArray[np.float32], embedder: str) -> float:
     """The log odds that the vector of a sentence adds; NO_VECTOR for those of other embedders than the fitted one."""
     return float(vector @ _fitted.vector) + _fitted.bias[-1] if embedder == _fitted.embedder else NO_VECTOR
 
@@ -111,10 +111,10 @@ def normalise(text: str) -> str:
     return "0" if text.isdigit() else text.casefold().replace("\u2019", "'")
 
 
-def tokens(text: str, found: Sequence[tuple[int, int]], known: Mapping[str, str]) -> list[Token]:
+def tokens(text: str, words: Sequence[tuple[int, int]], known: Mapping[str, str]) -> list[Token]:
     """The tokens of a sentence, with empty ones around them."""
     row = [("", "")] * PAD
-    for start, end in found:
+    for start, end in words:
         word = normalise(text[start:end])
         if (kind := known.get(word)) is not None:
             row.append((word, kind or word))
@@ -124,33 +124,33 @@ def tokens(text: str, found: Sequence[tuple[int, int]], known: Mapping[str, str]
     return row + [("", "")] * PAD
 
 
-def of_sentence(padded: Sequence[Token]) -> list[int]:
+def sentence_features(padded: Sequence[Token]) -> list[int]:
     """The features of a sentence, each once, in which words that are not known in a row are one."""
-    row = [each for at, each in enumerate(padded) if each[1] != OTHER or padded[at - 1][1] != OTHER]
+    row = [token for at, token in enumerate(padded) if token[1] != OTHER or padded[at - 1][1] != OTHER]
     opening = f"{row[PAD][1]} {row[PAD + 1][1]}"
-    found = []
+    features = []
     for at in range(PAD, len(row) - PAD + 1):
         (_, three), (two_, two), (one_, one), (word_, word) = row[at - 3 : at + 1]
-        found += [f"{one} {word}", f"{two} {one} {word}", f"{two} _ {word}", f"{three} {two} {one} {word}"]
-        found += [f"{three} {two} _ {word}", f"{three} _ {one} {word}", f"{one_}+{word_}", f"{two_}+{one_}+{word_}"]
-        found += [word, f"+{word_}", f"{row[PAD][1]} .. {word}", f"{opening} .. {word}"]
+        features += [f"{one} {word}", f"{two} {one} {word}", f"{two} _ {word}", f"{three} {two} {one} {word}"]
+        features += [f"{three} {two} _ {word}", f"{three} _ {one} {word}", f"{one_}+{word_}", f"{two_}+{one_}+{word_}"]
+        features += [word, f"+{word_}", f"{row[PAD][1]} .. {word}", f"{opening} .. {word}"]
     classes = [kind for word, kind in row if kind != word][:MOST_CLASSES]
-    found += [f"{one}>{other}" for at, one in enumerate(classes) for other in classes[at + 1 :]]
-    found += [f"{one}>>{other}" for one, other in zip(["", *classes], [*classes, ""], strict=True)]
-    return [zlib.crc32(each.encode()) % ASKS_SIZE for each in dict.fromkeys(found)]
+    features += [f"{one}>{other}" for at, one in enumerate(classes) for other in classes[at + 1 :]]
+    features += [f"{one}>>{other}" for one, other in zip(["", *classes], [*classes, ""], strict=True)]
+    return [zlib.crc32(token.encode()) % ASKS_SIZE for token in dict.fromkeys(features)]
 
 
-def of_token(padded: Sequence[Token], at: int) -> list[int]:
+def token_features(padded: Sequence[Token], at: int) -> list[int]:
     """The features of a token for being the first or the last of an object."""
     near = padded[at : at + 2 * PAD + 1]
-    found = []
+    features = []
     for place, (word, kind) in enumerate(near):
         following = near[place + 1] if place < 2 * PAD else ("", "")
-        found += [f"{place}+{word}", f"{place}={kind}"]
-        found += [f"{place}={kind} {following[1]}", f"{place}+{word}+{following[0]}"]
+        features += [f"{place}+{word}", f"{place}={kind}"]
+        features += [f"{place}={kind} {following[1]}", f"{place}+{word}+{following[0]}"]
         if place < 2 * PAD - 1:
-            found.append(f"{place}={kind} {following[1]} {near[place + 2][1]}")
-    return [zlib.crc32(each.encode()) % HEAD_SIZE for each in found]
+            features.append(f"{place}={kind} {following[1]} {near[place + 2][1]}")
+    return [zlib.crc32(each.encode()) % HEAD_SIZE for each in features]
 
 
 _fitted = load()

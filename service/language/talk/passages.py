@@ -135,8 +135,8 @@ def _own_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         if _FENCE.match(text[a:b]):
             fenced = not fenced
             continue
-        beside = machine[place] and (sum(machine[max(0, place - 1) : place + 2]) >= 2 or len(lines) == 1)
-        if not (fenced or beside or _QUOTED.match(text[a:b])):
+        is_machine = machine[place] and (sum(machine[max(0, place - 1) : place + 2]) >= 2 or len(lines) == 1)
+        if not (fenced or is_machine or _QUOTED.match(text[a:b])):
             yield a, b
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import timedelta
+from typing import Final
 from zoneinfo import ZoneInfo
 
 from service.domain.text import CleanText
@@ -18,6 +19,12 @@ from service.language.talk import answers, keeping
 from service.language.talk.dates import date_expressions
 from service.language.talk.passages import Passage, passages
 from service.language.talk.utterance import Utterance
+
+SPEAKER: Final = r"[^\W\d_][\w .'\u2019-]{0,60}?"
+"""Pattern of the name in front of a kept message."""
+
+SAYS: Final = r" (?:asked|said): "
+"""Pattern of what stands between the name and the words in a quotation."""
 
 OWN_TURNS = 6
 """The number of turns in which the speaker's last statements are looked for."""
@@ -98,11 +105,11 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
     ]
     quotes: list[Quote] = []
     kept = set[str]()
-    for at, each in enumerate(turns):
-        quote = _quote(turns[max(0, at - OWN_PARTS) : at], each, kept, zone, new=each.place >= len(before))
+    for at, part in enumerate(turns):
+        quote = _quote(turns[max(0, at - OWN_PARTS) : at], part, kept, zone, new=part.place >= len(before))
         if quote is not None:
             kept |= keeping.content_words(quote.text)
-            if each.place >= len(before):
+            if part.place >= len(before):
                 quotes.append(_count_places(quote, len(before)))
     return quotes
 
@@ -117,61 +124,63 @@ def _parts(place: int, said: Utterance) -> Iterator[Said]:
         yield Said(place, passage, replace(said, role=role, name=name, text=text))
 
 
-def _quote(before: Sequence[Said], each: Said, kept: Set[str], zone: ZoneInfo, *, new: bool) -> Quote | None:
-    if each.utterance.by_assistant:
+def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *, new: bool) -> Quote | None:
+    if said.utterance.by_assistant:
         context = None
-        if not keeping.is_report(each.text, kept):
+        if not keeping.is_report(said.text, kept):
             return None
     else:
-        context = None if each.utterance.stands_alone else _find_antecedent(before, each)
-        if not keeping.is_worth_keeping(each.text, answers_something=context is not None):
+        context = None if said.utterance.stands_alone else _find_antecedent(before, said)
+        if not keeping.is_worth_keeping(said.text, answers_something=context is not None):
             return None
-    own = date_expressions(each.text, each.utterance.said_at, zone) if new else each.text
-    own = f"{each.passage.heading} {own}" if each.passage.heading else own
-    text = f"{each.utterance.speaker}: {own}"
+    own = date_expressions(said.text, said.utterance.said_at, zone) if new else said.text
+    own = f"{said.passage.heading} {own}" if said.passage.heading else own
+    text = f"{said.utterance.speaker}: {own}"
     also: tuple[tuple[int, int, int], ...] = ()
     if context is not None:
         text = f"{context.text} {text}"
         begin = context.said.passage.start
         also = ((context.said.place, begin + context.start, begin + context.end),)
-    start, end = each.passage.start, each.passage.end
-    confidence, correction = keeping.rate_confidence(each.text), answers.corrects(each.text)
-    return Quote(text, each.place, start, end, each.utterance.speaker, confidence, correction, also)
+    start, end = said.passage.start, said.passage.end
+    confidence, correction = keeping.rate_confidence(said.text), answers.corrects(said.text)
+    return Quote(text, said.place, start, end, said.utterance.speaker, confidence, correction, also)
 
 
-def _find_antecedent(before: Sequence[Said], each: Said) -> Antecedent | None:
+def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None:
     """The earlier passage a message needs: the one it corrects or answers, or that names the "he" or "she" in it."""
-    if each.passage.heading or not before or (before[-1].place == each.place and not each.passage.label):
+    if message.passage.heading or not before or (before[-1].place == message.place and not message.passage.label):
         return None
-    if answers.corrects(each.text):
-        corrected = _find_corrected(before, each)
+    if answers.corrects(message.text):
+        corrected = _find_corrected(before, message)
         if corrected is not None:
             return corrected
     last = before[-1]
-    other = last.utterance.speaker != each.utterance.speaker
-    near = each.utterance.said_at - last.utterance.said_at <= SAME_TALK
-    if other and (answers.replies(each.text) or answers.answers(each.text, last.text)):
+    other = last.utterance.speaker != message.utterance.speaker
+    near = message.utterance.said_at - last.utterance.said_at <= SAME_TALK
+    if other and (answers.replies(message.text) or answers.answers(message.text, last.text)):
         return Antecedent.of(before, last)
-    if other and near and answers.is_fragment(each.text):
+    if other and near and answers.is_fragment(message.text):
         return Antecedent.of(before, last)
-    if answers.names_nobody(each.text):
+    if answers.names_nobody(message.text):
         if other and near:
             return Antecedent.of(before, last)
-        named = next((one for one in _own_statements(before, each) if text_values.names(f"x {one.text}")), None)
+        named = next((one for one in _own_statements(before, message) if text_values.names(f"x {one.text}")), None)
         return Antecedent.of(before, named) if named is not None else None
     return None
 
 
-def _own_statements(before: Sequence[Said], each: Said) -> list[Said]:
+def _own_statements(before: Sequence[Said], message: Said) -> list[Said]:
     """The last statements of the same speaker, the latest first."""
-    own = [one for one in before if one.utterance.speaker == each.utterance.speaker]
-    return [one for one in reversed(own) if each.place - one.place <= OWN_TURNS and not answers.is_question(one.text)]
+    own = [one for one in before if one.utterance.speaker == message.utterance.speaker]
+    return [
+        one for one in reversed(own) if message.place - one.place <= OWN_TURNS and not answers.is_question(one.text)
+    ]
 
 
-def _find_corrected(before: Sequence[Said], each: Said) -> Antecedent | None:
+def _find_corrected(before: Sequence[Said], message: Said) -> Antecedent | None:
     """The last sentence that has one value of the kind that the correction gives, without that value."""
-    given = text_values.find(each.text) or text_values.names(each.text)
-    for one in (*before[-1:], *_own_statements(before, each)):
+    given = text_values.find(message.text) or text_values.names(message.text)
+    for one in (*before[-1:], *_own_statements(before, message)):
         for start, end in sentences.split(one.text):
             wrong = text_values.find_replacement(given, one.text[start:end])
             if wrong is not None:

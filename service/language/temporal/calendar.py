@@ -121,12 +121,12 @@ def yearless(now: datetime, month: int, day: int | None, lean: Lean, months: int
         readings.append((begins, begins + DAY if day else add_months(begins, months)))
     today = midnight(now)
     ahead = next((r for r in readings if r[1] > today), None)
-    behind = next((r for r in reversed(readings) if r[0] < today or (day is None and r[0] <= today)), None)
-    if ahead is None or behind is None:
+    past = next((r for r in reversed(readings) if r[0] < today or (day is None and r[0] <= today)), None)
+    if ahead is None or past is None:
         raise ValueError("no such day")
-    if lean is Lean.NONE and ahead != behind:
-        lean = Lean.PAST if (today - behind[1]) * 3 < ahead[0] - today else Lean.FUTURE
-    return behind if lean is Lean.PAST else ahead
+    if lean is Lean.NONE and ahead != past:
+        lean = Lean.PAST if (today - past[1]) * 3 < ahead[0] - today else Lean.FUTURE
+    return past if lean is Lean.PAST else ahead
 
 
 def on_weekday(now: datetime, weekday: int, lean: Lean) -> Interval:

@@ -159,8 +159,8 @@ def _lower(text: str) -> str:
 
 def _mention(scene: TimeContext, piece: TimePiece, text: str, offset: int) -> Mention | None:
     start, end = offset + piece.start, offset + piece.end
-    told = text[start:end]
-    start, end = start + len(told) - len(told.lstrip()), end - len(told) + len(_TAIL.sub("", told))
+    phrase = text[start:end]
+    start, end = start + len(phrase) - len(phrase.lstrip()), end - len(phrase) + len(_TAIL.sub("", phrase))
     try:
         begins = scene.utc(piece.begins) if piece.begins else None
         ends = scene.utc(piece.ends) if piece.ends else None

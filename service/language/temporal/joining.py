@@ -26,7 +26,7 @@ _IN_YEAR = re.compile(r"\s*,?\s*(?:in|of)?\s*")
 _OFFSET = re.compile(r"\s*(from|after|before)\s+")
 _LASTING = re.compile(r"\s*,?\s*(?:for|lasting)\s+(?:about\s+|the\s+)?")
 _STARTING = re.compile(r"\s*(?:starting|beginning|commencing)\s+(?:from\s+|on\s+)?")
-_BESIDE = re.compile(r"\s+(?:(?P<after>after|following)|before|preceding|prior\s+to)\s+(?:the\s+)?")
+_AROUND = re.compile(r"\s+(?:(?P<after>after|following)|before|preceding|prior\s+to)\s+(?:the\s+)?")
 _TO = re.compile(
     r"\s*(?:-|–|—|~|\b(?:up\s+to|to|until|till?|through|thru|and)\b)\s*(?:the\s+)?(?:end\s+of\s+)?(?:the\s+)?"
 )
@@ -214,7 +214,7 @@ def _add(scene: TimeContext, moment: datetime, amount: tuple[float, str], direct
 
 def _beside(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """ "the week" + "after" + "Easter": seven days from the next day on; a day, night or weekday is the nearest one."""
-    step = _BESIDE.fullmatch(gap) if a.sort == "beside" else None
+    step = _AROUND.fullmatch(gap) if a.sort == "anchor" else None
     if not step or not b.begins or not b.ends or b.weak or b.unit == "none":
         return None
     there = calendar.midnight(b.begins), calendar.day(b.begins)[1] if b.begins == b.ends else b.ends

@@ -62,7 +62,7 @@ class TimePiece:
     `clock` (hour, minute) and `meridiem` (False: a bare 3 that may be 3 or 15 o'clock): a time of day.
     `amount` (count, unit): a duration. `weak`: counts only with another piece. `sort`: how a day is named, where a
     neighbour may name it better ("weekday", "fixed weekday", "of week", "near", "ordinal", "offset", "holiday"), or
-    "beside" for the first half of "the week after Easter".
+    "anchor" for the first half of "the week after Easter".
     """
 
     start: int

@@ -198,14 +198,10 @@ def _ahead(at: TimeMatch, count: float, unit: str, time: str | None = None) -> T
 def _looks_back(at: TimeMatch) -> bool:
     """Whether "in 3 hours" is a duration ("ran it in 3 hours"). A question is read as about the past anyway, so there
     only a past verb counts."""
-    return at.lean is Lean.PAST and (not at.scene.asked or _has_past_verb(at.scene.text))
+    return at.lean is Lean.PAST and (not at.scene.asked or Lean.PAST in tense.verbs(at.scene.text))
 
 
 @lru_cache(maxsize=1)  # a sentence may hold forty such expressions
-def _has_past_verb(sentence: str) -> bool:
-    return Lean.PAST in tense.verbs(sentence)
-
-
 def _within(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
     """ "within a month": from today or from now on."""
     if unit == "weekend" or at.lean is Lean.PAST:
@@ -248,7 +244,7 @@ def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
 
 def _opening(at: TimeMatch) -> TimePiece:
     """ "the week" of "the week after Easter": nothing without what follows."""
-    return TimePiece(at.start, at.end, "duration", unit="none", sort="beside", weak=True)
+    return TimePiece(at.start, at.end, "duration", unit="none", sort="anchor", weak=True)
 
 
 def _set(at: TimeMatch) -> TimePiece:

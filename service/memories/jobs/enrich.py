@@ -115,7 +115,9 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
                 await enrichment.count_attempt(session, workspace_id, memory_id, job.attempts)
     async with res.db.read(workspace_id, generic_plans=True) as session:
         graph = res.settings.jobs.graph_enabled
-        subjects = await enrichment.inputs(session, workspace_id, list(jobs), window_s=BEFORE_WINDOW_S, graph=graph)
+        subjects = await enrichment.read_inputs(
+            session, workspace_id, list(jobs), window_s=BEFORE_WINDOW_S, graph=graph
+        )
         inputs = [EnrichmentInput(job, subjects[each]) for each, job in jobs.items() if each in subjects]
         owners = list(dict.fromkeys(enrichment_input.owner for enrichment_input in inputs))
         known = await entity_links.read_known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
@@ -163,7 +165,7 @@ async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res:
 
 
 async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> list[tuple[UUID, float]]:
-    return await enrichment.neighbours(
+    return await enrichment.find_neighbours(
         session,
         read.job.workspace_id,
         read.subject,

@@ -82,7 +82,7 @@ async def list_memories_by_tag(
         raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
     tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
     (skip,) = cursors.counts(cursor)
-    found = await reading.list_tagged(
+    tagged_list = await reading.list_tagged(
         scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit, detail=detail
     )
     results = [
@@ -90,15 +90,15 @@ async def list_memories_by_tag(
             **memory_item(memory, detail),
             "score": memory.importance.value,
             "similarity": None,
-            "connected": found.connected.get(memory.id, []),
+            "connected": tagged_list.connected.get(memory.id, []),
         }
-        for memory in found.memories
+        for memory in tagged_list.memories
     ]
     page, more = cursors.cut(results, limit)
-    listed = found.memories[: len(page)]
+    listed = tagged_list.memories[: len(page)]
     shown = list(normalise([pii.of_words("tags", part) for part in parts]))
     note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
     if counts:
         used(listed)
-    next_cursor = cursors.after_counts(skip + len(page)) if more or found.has_more else None
+    next_cursor = cursors.after_counts(skip + len(page)) if more or tagged_list.has_more else None
     return send_json({"results": page, "next_cursor": next_cursor})

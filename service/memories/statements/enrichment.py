@@ -146,7 +146,7 @@ COUNT_ATTEMPT = text("""
 """)
 
 
-async def inputs(
+async def read_inputs(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], *, window_s: float, graph: bool
 ) -> dict[UUID, MemoryToEnrich]:
     """The existing memories among `ids`, each with the one before it, at most `window_s` seconds earlier. `graph`:
@@ -188,7 +188,7 @@ async def _before(
     return memories
 
 
-async def neighbours(
+async def find_neighbours(
     session: Session,
     workspace_id: UUID,
     memory: MemoryToEnrich,
@@ -246,14 +246,14 @@ async def enrich(
 ) -> dict[UUID, str]:
     """Locks the memories and the `ends` they will be linked to, and stores the summary and the number of attempts of
     each where the text has not changed; returns the hashes of all that exist."""
-    ordered = sorted(enriched, key=lambda each: each.id)
+    ordered = sorted(enriched, key=lambda memory: memory.id)
     values = {
         "workspace": workspace_id,
-        "held": list({*ends, *(each.id for each in enriched)}),
-        "ids": [each.id for each in ordered],
-        "hashes": [each.hash for each in ordered],
-        "summaries": [enriched[each][0] for each in ordered],
-        "attempts": [enriched[each][1] for each in ordered],
+        "held": list({*ends, *(memory.id for memory in enriched)}),
+        "ids": [memory.id for memory in ordered],
+        "hashes": [memory.hash for memory in ordered],
+        "summaries": [enriched[memory][0] for memory in ordered],
+        "attempts": [enriched[memory][1] for memory in ordered],
         "now": now,
     }
     return {row.id: row.hash for row in await direct.fetch(session, ENRICH, values)}

@@ -389,9 +389,9 @@ async def page(
     named `m`."""
     values = {**rows.values, "limit": limit}
     if after is not None:
-        behind = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
-        rows, values = rows & Condition(behind), values | {"last_key": after.key, "last_id": after.id}
-    rows_read = await direct.fetch(session, page_statement(rows, order, source, behind=after is not None), values)
+        place = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
+        rows, values = rows & Condition(place), values | {"last_key": after.key, "last_id": after.id}
+    rows_read = await direct.fetch(session, page_statement(rows, order, source, after_row=after is not None), values)
     return [PageKey(row.key, row.id) for row in rows_read]
 
 
@@ -404,16 +404,16 @@ async def count(session: Session, rows: Condition, *, limit: int = COUNTED, sour
     return RowCount(max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
 
 
-def page_statement(rows: Condition, order: SortOrder, source: str = SOURCE, *, behind: bool) -> TextClause:
-    """The whole statement; `behind`: the page begins after a row."""
+def page_statement(rows: Condition, order: SortOrder, source: str = SOURCE, *, after_row: bool) -> TextClause:
+    """The whole statement; `after_row`: the page begins after a row."""
     top = TOP.format(sort=order.sort, direction="ASC" if order.ascending else "DESC")
-    return _page(rows.source(source, top), top, order.sort, behind)
+    return _page(rows.source(source, top), top, order.sort, after_row)
 
 
 @lru_cache(maxsize=256)
-def _page(source: str, top: str, sort: SortField, behind: bool) -> TextClause:
+def _page(source: str, top: str, sort: SortField, after_row: bool) -> TextClause:
     page = type_parameters(text(PAGE.format(source=source, sort=sort, top=top)))
-    return page.bindparams(bindparam("last_key", type_=SORT_TYPES[sort])) if behind else page
+    return page.bindparams(bindparam("last_key", type_=SORT_TYPES[sort])) if after_row else page
 
 
 @lru_cache(maxsize=256)

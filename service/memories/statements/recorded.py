@@ -20,9 +20,8 @@ from sqlalchemy import TextClause, bindparam, text
 
 from service.domain.memory import Memory
 from service.domain.scope import Scope
-from service.memories.statements import memories, versions
+from service.memories.statements import memories, versions, visibility
 from service.memories.statements.memories import COLUMNS
-from service.memories.statements.visibility import ENDED
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, type_parameters
@@ -47,10 +46,6 @@ RECORDED = """(
         WHERE a.workspace_id = :workspace AND a.memory_id = e.memory_id AND a.recorded_at > :as_of
           AND (a.recorded_at, a.seq) < (e.recorded_at, e.seq))
 ) m"""
-
-MOST_IMPORTANT = """
-    SELECT m.id FROM {recorded} WHERE {rows} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :limit
-"""
 
 # Entities by the ids in history; deleted ones no longer have a name.
 BY_IDS = f"""
@@ -114,8 +109,8 @@ class RecordedScope:
 
 async def most_important(session: Session, scope: RecordedScope, *, limit: int) -> Sequence[UUID]:
     """At most `limit` of the memories, most important first, then latest."""
-    statement = _fill(MOST_IMPORTANT, scope.recorded, scope.rows.sql)
-    return (await session.scalars(statement, {**scope.values, "limit": limit})).all()
+    statement = visibility.most_important_of(f"{scope.recorded} WHERE {scope.rows.sql}")
+    return (await session.scalars(statement, {**scope.values, "wanted": limit})).all()
 
 
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
@@ -147,13 +142,13 @@ async def get(
             ids = [memory_id, *await versions.ever_of(session, workspace_id, [memory_id])]
     if as_of is not None:
         by_id = await get_many(session, workspace_id, ids, as_of)
-        by_id = {each: memory for each, memory in by_id.items() if _is_alive(memory, as_of)}
+        by_id = {key: memory for key, memory in by_id.items() if _is_alive(memory, as_of)}
     else:
         by_id = await memories.get_many(session, workspace_id, ids, alive_at=now)
     if valid_at is None:
         return by_id.get(memory_id)
-    held = [each for each in by_id.values() if _is_valid(each, valid_at)]
-    return max(held, key=lambda each: (each.t_valid is not None, each.t_valid, each.timestamp), default=None)
+    held = [old for old in by_id.values() if _is_valid(old, valid_at)]
+    return max(held, key=lambda old: (old.t_valid is not None, old.t_valid, old.timestamp), default=None)
 
 
 def _is_alive(memory: Memory, moment: datetime) -> bool:
@@ -173,7 +168,7 @@ async def list_texts(
     """The columns that ranking needs, of at most `limit` memories, newest first."""
     values = {**scope.values, "query_vector": vector, "tags": list(tags), "limit": limit}
     compared = cosine("coalesce(v.embedding, b.before_embedding)")
-    parts = {"cosine": compared, "ended": ENDED, "generation": int(generation)}
+    parts = {"cosine": compared, "ended": visibility.ENDED, "generation": int(generation)}
     statement = _fill(TEXTS, scope.recorded, scope.rows.sql, **parts)
     return await direct.fetch(session, statement.bindparams(bindparam("query_vector", type_=Half())), values)
 

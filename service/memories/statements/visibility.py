@@ -61,21 +61,18 @@ def filter_rows(
     for name in narrow.without:
         condition &= Condition(f"{alias}.{name} IS NULL")
     if narrow.types:
-        condition &= _words(f"{alias}.type = ANY ({{words}})", "types", narrow.types)
+        condition &= Condition(f"{alias}.type = ANY (CAST(:types AS text[]))", {"types": list(narrow.types)})
     if narrow.categories:
-        condition &= _words(f"{alias}.categories && {{words}}", "categories", narrow.categories)
+        chosen = {"categories": list(narrow.categories)}
+        condition &= Condition(f"{alias}.categories && CAST(:categories AS text[])", chosen)
     column = f"{alias}.tag_prefixes" if narrow.tag_match == "prefix" else f"{alias}.tags"
     if narrow.tags:
-        condition &= _words(
-            f"{column} {'@>' if narrow.tag_mode == 'all' else '&&'} {{words}}", "with_tags", narrow.tags
-        )
+        has = "@>" if narrow.tag_mode == "all" else "&&"
+        condition &= Condition(f"{column} {has} CAST(:with_tags AS text[])", {"with_tags": list(narrow.tags)})
     if narrow.exclude_tags:
-        condition &= _words(f"NOT {column} && {{words}}", "without_tags", narrow.exclude_tags)
+        unwanted = {"without_tags": list(narrow.exclude_tags)}
+        condition &= Condition(f"NOT {column} && CAST(:without_tags AS text[])", unwanted)
     return condition & filters.compile_filter(alias, narrow.filters) if narrow.filters is not None else condition
-
-
-def _words(shape: str, name: str, words: Sequence[str]) -> Condition:
-    return Condition(shape.format(words=f"CAST(:{name} AS text[])"), {name: list(words)})
 
 
 def not_archived(alias: str) -> Condition:
@@ -137,7 +134,7 @@ FROM memory m WHERE m.workspace_id = :workspace AND m.id = :memory_id AND {scope
 
 async def most_important(session: Session, rows: Condition, *, limit: int) -> Sequence[UUID]:
     """At most `limit` of the rows, the most important first, then the latest. `rows` speaks of `memory m`."""
-    statement = _most_important(rows.source("memory m"))
+    statement = most_important_of(rows.source("memory m"))
     return [row.id for row in await direct.fetch(session, statement, {**rows.values, "wanted": limit})]
 
 
@@ -168,7 +165,8 @@ async def check(
 
 
 @lru_cache(maxsize=256)
-def _most_important(source: str) -> TextClause:
+def most_important_of(source: str) -> TextClause:
+    """The statement for the rows of a FROM item named `m`, with its conditions."""
     return type_parameters(text(MOST_IMPORTANT.format(source=source)))
 
 

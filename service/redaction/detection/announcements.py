@@ -64,8 +64,8 @@ def is_unbounded(text: str, *, bare: bool = True) -> bool:
     `bare=False` ignores the word by itself: as a tag, a title or the value of a field it is a name.
     """
     tail = text[-_TAIL_CHARS:]
-    found = _OPEN_END.search(tail) if _OPEN_LAST.search(tail[-20:]) else None
-    if found and not (_is_a_question(tail, found.start()) or _is_code(tail, found.start()) or _is_prompt(tail, found)):
+    match = _OPEN_END.search(tail) if _OPEN_LAST.search(tail[-20:]) else None
+    if match and not (_is_a_question(tail, match.start()) or _is_code(tail, match.start()) or _is_prompt(tail, match)):
         return True
     if not bare or not _BARE_LAST.search(tail[-48:]):
         return False
@@ -77,9 +77,9 @@ def _is_a_question(tail: str, start: int) -> bool:
     return tail.rstrip().endswith(("is", "was", "are")) and _ASKED.search(tail, 0, start) is not None
 
 
-def _is_prompt(tail: str, found: re.Match[str]) -> bool:
+def _is_prompt(tail: str, match: re.Match[str]) -> bool:
     """Whether the words are the prompt of a program: "Enter password:"."""
-    return re.search(r"(?i)\b(?:enter|type|retype|confirm)\b[^\n]{0,24}$", tail[: found.start()]) is not None
+    return re.search(r"(?i)\b(?:enter|type|retype|confirm)\b[^\n]{0,24}$", tail[: match.start()]) is not None
 
 
 def _is_code(tail: str, start: int) -> bool:

@@ -47,28 +47,28 @@ def placeholder(label: str) -> str:
     return f"[REDACTED:{label}]"
 
 
-def blank(text: str, found: Iterable[Finding]) -> str:
+def blank(text: str, findings: Iterable[Finding]) -> str:
     """The text with zero bytes for the findings, at its old length: a phone number may be adjacent to a card number."""
-    return replace(text, found, lambda item: "\0" * (item.end - item.start))
+    return replace(text, findings, lambda finding: "\0" * (finding.end - finding.start))
 
 
-def replace(text: str, found: Iterable[Finding], by: Callable[[Finding], str]) -> str:
+def replace(text: str, findings: Iterable[Finding], by: Callable[[Finding], str]) -> str:
     """The text with something else in the place of each finding."""
     pieces, position = [], 0
-    for item in found:
-        pieces += [text[position : item.start], by(item)]
-        position = item.end
+    for finding in findings:
+        pieces += [text[position : finding.start], by(finding)]
+        position = finding.end
     return "".join([*pieces, text[position:]])
 
 
 def settle(text: str, findings: Iterable[Finding]) -> tuple[Finding, ...]:
     """The spans in ascending order and without overlap, placeholders cut out."""
     merged: list[Finding] = []
-    for found in sorted(findings, key=lambda item: (item.start, -item.end)):
-        if merged and found.start < merged[-1].end:
-            merged[-1] = _unite(merged[-1], found)
+    for finding in sorted(findings, key=lambda item: (item.start, -item.end)):
+        if merged and finding.start < merged[-1].end:
+            merged[-1] = _unite(merged[-1], finding)
         else:
-            merged.append(found)
+            merged.append(finding)
     if "[REDACTED:" not in text:
         return tuple(merged)
     placeholders = [match.span() for match in PLACEHOLDER.finditer(text)]
@@ -83,18 +83,18 @@ def _unite(left: Finding, right: Finding) -> Finding:
 def _cut_placeholders(text: str, findings: list[Finding], placeholders: list[tuple[int, int]]) -> Iterator[Finding]:
     """The parts of findings outside the placeholders that hold a letter or digit; both lists ascend."""
     first = 0
-    for found in findings:
-        while first < len(placeholders) and placeholders[first][1] <= found.start:
+    for finding in findings:
+        while first < len(placeholders) and placeholders[first][1] <= finding.start:
             first += 1
-        start = found.start
+        start = finding.start
         for low, high in placeholders[first:]:
-            if low >= found.end:
+            if low >= finding.end:
                 break
             if _says_something(text, start, low):
-                yield Finding(start, low, found.label)
+                yield Finding(start, low, finding.label)
             start = max(start, high)
-        if _says_something(text, start, found.end):
-            yield Finding(start, found.end, found.label)
+        if _says_something(text, start, finding.end):
+            yield Finding(start, finding.end, finding.label)
 
 
 def _says_something(text: str, start: int, end: int) -> bool:

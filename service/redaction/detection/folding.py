@@ -55,11 +55,11 @@ def fold(text: str) -> tuple[str, list[int] | None]:
     return plain, [place for place, char in enumerate(text) if forms.get(char, char)]
 
 
-def unfold(text: str, found: Iterable[Finding], places: list[int] | None) -> tuple[Finding, ...]:
+def unfold(text: str, findings: Iterable[Finding], places: list[int] | None) -> tuple[Finding, ...]:
     """The findings at their places in the original text, including marks on their last character."""
     if places is None:
-        return tuple(found)
-    return tuple(Finding(places[each.start], _end(text, places[each.end - 1]), each.label) for each in found)
+        return tuple(findings)
+    return tuple(Finding(places[item.start], _end(text, places[item.end - 1]), item.label) for item in findings)
 
 
 def _end(text: str, last: int) -> int:

@@ -58,12 +58,12 @@ def find(text: str) -> tuple[Finding, ...]:
 
 def _find(text: str) -> tuple[Finding, ...]:
     secrets = (blocks, tokens, secret_contexts, codes, arguments, logins, addresses)
-    found = [item for module in secrets for item in module.find(text)]
+    findings = [item for module in secrets for item in module.find(text)]
     if any(map(str.isdigit, text)):
         numbers = settle(text, [*cards.find(text), *accounts.find(text)])
-        found += numbers
-        found += phones.find(blank(text, numbers))
-    known = settle(text, found)
+        findings += numbers
+        findings += phones.find(blank(text, numbers))
+    known = settle(text, findings)
     return settle(text, [*known, *scorer.find(blank(text, known))])
 
 
@@ -94,18 +94,18 @@ def _redact(text: str, *, bare: bool, context: str = "") -> Redacted:
 def _cut(text: str, context: str, counts: Counter[str]) -> str:
     """Cuts the secrets out of a text. `context` precedes it during the search and is never part of the result."""
     for _ in range(_MAX_ROUNDS):
-        found = _after(len(context), find(context + text))
-        if not found:
+        findings = _after(len(context), find(context + text))
+        if not findings:
             break
-        counts.update(item.label for item in found)
-        text = replace(text, found, lambda item: placeholder(item.label))
+        counts.update(item.label for item in findings)
+        text = replace(text, findings, lambda item: placeholder(item.label))
     return text
 
 
-def _after(offset: int, found: tuple[Finding, ...]) -> tuple[Finding, ...]:
+def _after(offset: int, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     """Findings in a text that begins at `offset`, relative to it."""
     return tuple(
-        Finding(max(0, item.start - offset), item.end - offset, item.label) for item in found if item.end > offset
+        Finding(max(0, item.start - offset), item.end - offset, item.label) for item in findings if item.end > offset
     )
 
 

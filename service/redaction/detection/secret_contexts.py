@@ -138,9 +138,9 @@ def find(text: str) -> Iterator[Finding]:
     for name in names.find(text, low):
         if name.start < done:
             continue
-        for found in _find_announced(text, name):
-            done = max(done, found.end)
-            yield found
+        for finding in _find_announced(text, name):
+            done = max(done, finding.end)
+            yield finding
     yield from prose.find(text, low)
 
 
@@ -224,7 +224,7 @@ def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | 
     aside = body.startswith("(") and not value.quoted
     if aside or stands_for_something(body, quoted=value.quoted) or not re.search(known, body):
         return None
-    if name.word in {"pass", "pw", "clave"} and not _is_after_short(text, name, place, value):
+    if name.word in {"pass", "pw", "clave"} and not _is_after_short_word(text, name, place, value):
         return None  # the verb, or the opposite of a failure
     if place.next_line and is_plain_word(body) and _is_field(text, name):
         alone = text[value.end : value.end + 1] in {"", "\n"} and body[0].islower()
@@ -286,7 +286,7 @@ def _is_field(text: str, name: Name) -> bool:
     return name.end - line <= 80 and _FIELD.match(text[line : name.end]) is not None
 
 
-def _is_after_short(text: str, name: Name, place: _Place, value: _Value) -> bool:
+def _is_after_short_word(text: str, name: Name, place: _Place, value: _Value) -> bool:
     """Whether a value may be a password even after "pw" or "pass". These have other meanings, so it must look like a
     password or be in the place of a login."""
     if name.end - name.start > len(name.word) or text[name.start - 1 : name.start] in {"_", ".", "-", "$"}:

@@ -60,8 +60,8 @@ def find_telling(name: str) -> Iterator[Finding]:
 
 def _find_shaped(text: str, pattern: re.Pattern[str]) -> Iterator[Finding]:
     for run in _RUN.finditer(text):
-        for each in (pattern, _GLUED):
-            for match in each.finditer(text, run.start(), run.end()):
+        for shape in (pattern, _GLUED):
+            for match in shape.finditer(text, run.start(), run.end()):
                 if _is_disordered(match.group()) and not _is_within_base64(text, match.start()):
                     yield Finding(match.start(), match.end(), API_KEY)
 

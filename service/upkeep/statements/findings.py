@@ -225,8 +225,8 @@ async def _rows(
 def statement(section: Section, *, among: bool) -> TextClause:
     """The complete statement of a walk, or with `among` of a check of chosen ids."""
     part, rows, key = STATEMENTS[section]
-    chosen, behind = (AMONG, BEHIND) if key else (PAIR_AMONG, BEHIND_PAIR)
-    which = (chosen if among else behind).format(key=key)
+    chosen, after_place = (AMONG, BEHIND) if key else (PAIR_AMONG, BEHIND_PAIR)
+    which = (chosen if among else after_place).format(key=key)
     return type_parameters(text(WALK.format(part=part.format(which=which), found=rows)))
 
 

@@ -163,7 +163,7 @@ async def test_how_large_it_is_and_who_speaks_is_asked_part_by_part(database: Da
 
 async def test_a_list_walks_the_indexes_of_its_parts_in_their_order(database: Database, store: Union) -> None:
     rows = scopes.matching("m", store.scope("and shared")) & visibility.not_archived("m")
-    statement = memories.page_statement(rows, SortOrder(), behind=False)
+    statement = memories.page_statement(rows, SortOrder(), after_row=False)
     async with database.snapshot(store.workspace) as session:
         shown = await explained(session, statement, {**rows.values, "limit": 10})
     assert shown.count("Limit") == 3, shown

@@ -51,7 +51,7 @@ class ConversationDraft:
         self.scope.require_owner()  # a conversation is never shared by the workspace, nor are its facts
 
 
-async def record(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
+async def store_verbatim(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
     """Stores messages as they are and returns one outcome for each, in order."""
     res = res.with_deferred_caches()
     drafts = await run_all(UNCOMPARED, conversation.drafts, res)
@@ -71,11 +71,11 @@ async def _before(conversation: ConversationDraft, res: Resources) -> tuple[int,
     if conversation.external_id is None:
         return 0, []
     async with res.db.read(scope.workspace_id) as session:
-        found = await conversations.of_scope(session, replace(scope, run_id=conversation.external_id))
-        if found is None:
+        stored = await conversations.of_scope(session, replace(scope, run_id=conversation.external_id))
+        if stored is None:
             return 0, []
-        turns = await last_turns.before(session, scope.workspace_id, found.id, found.next_index, limit=PRECEDING)
-    return found.next_index, [ContextTurn(turn.text, turn.speaker or turn.role) for turn in turns]
+        turns = await last_turns.before(session, scope.workspace_id, stored.id, stored.next_index, limit=PRECEDING)
+    return stored.next_index, [ContextTurn(turn.text, turn.speaker or turn.role) for turn in turns]
 
 
 async def _write(
