@@ -206,7 +206,7 @@ def _with_times_as_text(named: dict[str, Any]) -> dict[str, Any]:
 
 def _lean_fields(memory: LeanMemory) -> dict[str, Any]:
     return {
-        "id": memory.id,
+        "id": str(memory.id),  # pydantic takes ten times as long for the driver's UUIDs
         "memory": memory.text,
         "type": memory.kind.type,
         "tags": list(memory.tags),
@@ -218,11 +218,11 @@ def _lean_fields(memory: LeanMemory) -> dict[str, Any]:
         "channel": memory.scope.channel,
         "role": memory.role,
         "speaker": memory.speaker,
-        "conversation_id": memory.conversation_id,
+        "conversation_id": memory.conversation_id and str(memory.conversation_id),
         "timestamp": memory.timestamp,
         "t_valid": memory.t_valid,
         "t_invalid": memory.t_invalid,
-        "may_be_outdated_by": list(memory.may_be_outdated_by),
+        "may_be_outdated_by": [str(each) for each in memory.may_be_outdated_by],
     }
 
 

@@ -178,7 +178,7 @@ def _hit(hit: Hit, body: SearchRequest, result: SearchResult) -> dict[str, Any]:
         "score": hit.score,
         "similarity": hit.similarity,
         "answer_probability": hit.answer_probability,
-        "later": [{"id": later.id, "timestamp": iso(later.timestamp)} for later in hit.later],
+        "later": [{"id": str(later.id), "timestamp": iso(later.timestamp)} for later in hit.later],
     }
     if hit.memory.source == "turn":
         item["turn_index"] = hit.memory.turn_index
