@@ -258,14 +258,10 @@ def _rare_terms(text: str) -> tuple[tuple[str, ...], ...]:
 def _phrases(text: str) -> tuple[str, ...]:
     """Runs of up to four words that could be a name; a single everyday word is not one."""
     words = [_POSSESSIVE.sub("", match.group()) for match in _TOKEN.finditer(text)][:MAX_WORDS]
-    phrases: dict[str, None] = {}
-    for start in range(len(words)):
-        if not _ordinary(words[start]):
-            phrases[words[start]] = None
-        for end in range(start + 2, min(start + MAX_NAME_WORDS, len(words)) + 1):
-            if not (_ordinary(words[start]) and _ordinary(words[end - 1])):
-                phrases[" ".join(words[start:end])] = None
-    return tuple(phrases)
+    ordinary, count = [_ordinary(word) for word in words], len(words)
+    runs = ((start, end) for start in range(count) for end in range(start, min(start + MAX_NAME_WORDS, count)))
+    named = (" ".join(words[start : end + 1]) for start, end in runs if not (ordinary[start] and ordinary[end]))
+    return tuple(dict.fromkeys(named))
 
 
 def _role(text: str) -> Role | None:

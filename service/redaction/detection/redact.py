@@ -140,7 +140,7 @@ def _walk_object(value: Mapping[str, object], counts: Counter[str]) -> dict[str,
 
 
 def _clean_string(value: str, counts: Counter[str], key: str) -> str:
-    if names.of_key(key) is names.Strength.PASSWORD and not stands_for_something(value, quoted=True):
+    if key and names.of_key(key) is names.Strength.PASSWORD and not stands_for_something(value, quoted=True):
         counts[PASSWORD] += 1
         return placeholder(PASSWORD)
     clean = _redact(value, context=_context(key), bare=False)
