@@ -20,7 +20,7 @@ BURST_S = 10.0
 
 
 class Buckets:
-    """Tokens left, by owner: `burst` at first, then `per_s` more a second. 0 is no limit."""
+    """Tokens left, by owner: `burst` at first, then `per_s` more a second. 0: unlimited."""
 
     def __init__(self, per_s: float, burst: int, clock: Callable[[], float] = time.monotonic) -> None:
         self.per_s, self.burst = per_s, burst

@@ -139,7 +139,7 @@ def name_answer(caller: Caller, given: str) -> str:
 
 
 async def _parse_body(request: Request) -> Any:
-    """The JSON of the body, None without one; raises InvalidInput when it is no JSON."""
+    """The JSON of the body, None without one; raises InvalidInput when it is not JSON."""
     try:
         return await request.json() if await request.body() else None
     except (ValueError, RecursionError):

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
 
@@ -60,6 +60,18 @@ BEARS_ON = 0.2
 """Similarity below which two facts of a conversation are not compared; low, as values of a slot may differ much."""
 
 
+@dataclass(frozen=True, slots=True)
+class ReadConversation:
+    """A conversation that was read for its facts. `related`: the places of facts that an earlier one affects;
+    `read_again_at`: when the model is to read the turns again, if it is."""
+
+    conversation: ConversationDraft
+    turns: Sequence[NewTurn]
+    related: frozenset[int]
+    forgetting: forget_asked.ForgettingInTalk
+    read_again_at: datetime | None
+
+
 class TurnsGone(Conflict):
     """Some of the turns were erased in the meantime, so their facts must not stay. The others can be curated again."""
 
@@ -93,7 +105,8 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     facts, skipped = await _prepare(extracted, messages, conversation, res, {"extract": elapsed_ms(began)})
     warnings = (*warnings, *extracted.warnings, *skipped)
     warnings += tuple(dict.fromkeys(each.warning for each in asked))
-    related = await _find_related(facts, res)
+    forgetting = forget_asked.ForgettingInTalk(asked, messages, conversation.scope)
+    read = ReadConversation(conversation, new_turns, await _find_related(facts, res), forgetting, read_again_at)
     if not facts and not asked:
         warnings += (f"no_facts: {extracted.why_none or 'none of them could be kept'}.",)
 
@@ -101,19 +114,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
         nonlocal facts
         facts = await _decide(facts, res)
         all_warnings = (*warnings, *_decision_warnings(facts))
-        forgetting = forget_asked.ForgettingInTalk(asked, messages, conversation.scope)
-        outcomes = await _write(
-            conversation,
-            new_turns,
-            facts,
-            related,
-            forgetting,
-            all_warnings,
-            res,
-            request,
-            last=last,
-            read_again_at=read_again_at,
-        )
+        outcomes = await _write(read, facts, all_warnings, res, request, last=last)
         return StoreResult(outcomes, all_warnings)
 
     return await until_it_holds(attempt)
@@ -271,27 +272,23 @@ async def _with_decision(draft: Draft, decision: Decision, res: Resources) -> Dr
 
 
 async def _write(
-    conversation: ConversationDraft,
-    new_turns: Sequence[NewTurn],
+    read: ReadConversation,
     facts: Sequence[Draft],
-    related: frozenset[int],
-    forgetting: forget_asked.ForgettingInTalk,
     warnings: Sequence[str],
     res: Resources,
     request: WriteContext,
     *,
     last: bool,
-    read_again_at: datetime | None,
 ) -> tuple[Outcome, ...]:
     """Writes turns and facts; with `read_again_at` also a job that lets the model read the turns then."""
-    scope = conversation.scope
+    conversation, forgetting, scope = read.conversation, read.forgetting, read.conversation.scope
     async with write_transaction(scope, res, request) as session:
         facts = [await decide.confirm(session, draft, res, last=last) for draft in facts]
-        again = read_again_at is not None
-        places, turn_rows = await _turns(session, conversation, new_turns, res, consolidated=not again)
+        again = read.read_again_at is not None
+        places, turn_rows = await _turns(session, conversation, read.turns, res, consolidated=not again)
         batch = write.MemoryBatch(session, scope.workspace_id)
         batch.add(*turn_rows)
-        outcomes, links = await _carry_out(batch, facts, related, places, res)
+        outcomes, links = await _carry_out(batch, facts, read.related, places, res)
         audited = write.audit_rows(scope, outcomes, request, res)
         # what was written here cannot be erased before the commit; a memory that was only confirmed can
         changed = {one.memory_id for one in outcomes if one.event is not Action.NONE}
@@ -307,7 +304,7 @@ async def _write(
         outcomes += await forget_asked.carry_out(session, forgetting, places, res, request)
         if again:  # only what was asked to be forgotten goes; statements about it before the request must stay
             first = replace(forgetting.messages[0], options=replace(forgetting.messages[0].options, may_delete=False))
-            await _consolidate_later(session, conversation, first, places, run_after=read_again_at)
+            await _consolidate_later(session, conversation, first, places, run_after=read.read_again_at)
         await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
     return tuple(outcomes)
 

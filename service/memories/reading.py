@@ -15,10 +15,11 @@ from uuid import UUID
 from service.domain.decision import StoredDecision
 from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemoryState
 from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
-from service.domain.relation import ConnectedMemory, Relation, RelationType, Walk, WalkStep
+from service.domain.relation import ConnectedMemory, Relation, Walk, WalkStep
 from service.domain.scope import Scope
 from service.domain.version import Version
 from service.graph.statements import edges
+from service.graph.statements.edges import WalkOptions
 from service.http import cursors
 from service.memories.statements import (
     decisions,
@@ -207,22 +208,12 @@ class WalkedMemories(NamedTuple):
 
 
 async def walk(
-    workspace_id: UUID,
-    memory_id: UUID,
-    res: Resources,
-    *,
-    depth: int,
-    types: tuple[RelationType, ...],
-    include_archived: bool,
-    skip: int,
-    limit: int,
-    detail: Detail,
+    workspace_id: UUID, memory_id: UUID, options: WalkOptions, res: Resources, *, skip: int, detail: Detail
 ) -> WalkedMemories:
-    """The memories around a memory, up to `depth` edges away. Raises NotFound."""
-    way = edges.WalkOptions(depth, limit, types=types, include_archived=include_archived)
+    """The memories around a memory, by the edges that `options` allows. Raises NotFound."""
     async with res.db.snapshot(workspace_id) as session:
         start = await _alive(session, workspace_id, memory_id, res)
-        walk = await edges.walk(session, workspace_id, start.id, way, now=res.clock())
+        walk = await edges.walk(session, workspace_id, start.id, options, now=res.clock())
         ids = [step.memory_id for step in walk.steps[skip:]]
         by_id, count = await memories.get_items(session, workspace_id, ids, detail)
     return WalkedMemories(start, walk, by_id, count)

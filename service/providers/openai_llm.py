@@ -46,7 +46,7 @@ def _joined(content: object) -> object:
 
 
 def _token_count(count: object) -> int | None:
-    """None for what is no number of tokens: no answer is lost for a count that cannot be used."""
+    """None for what is not a number of tokens: no answer is lost for a count that cannot be used."""
     return int(count) if isinstance(count, int | float) and 0 <= count <= MOST_TOKENS else None
 
 

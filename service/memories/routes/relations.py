@@ -11,6 +11,7 @@ from pydantic import Field, model_validator
 from service.domain.errors import InvalidInput
 from service.domain.relation import Relation, RelationType, WalkStep
 from service.domain.request import StoredAnswer
+from service.graph.statements.edges import WalkOptions
 from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonObject
@@ -115,16 +116,9 @@ async def get_related_memories(
     """Nearest first, then by strength of the edge; each memory once. Follows at most the 50 strongest edges of each
     memory; `truncated` says whether there are more."""
     (skip,) = cursors.counts(cursor)
+    options = WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
     start, walk, memories, count = await reading.walk(
-        caller.workspace_id,
-        parse_id(id),
-        res,
-        depth=depth,
-        types=_types(types),
-        include_archived=include_archived,
-        skip=skip,
-        limit=limit,
-        detail=detail,
+        caller.workspace_id, parse_id(id), options, res, skip=skip, detail=detail
     )
     note("related", start.scope, list(memories.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
