@@ -34,7 +34,7 @@ from service.domain.job import MAX_ATTEMPTS, WORKSPACE_JOBS
 from service.domain.memory import Memory, StoreResult
 from service.domain.moments import elapsed_ms
 from service.domain.query import SortOrder
-from service.domain.relation import Relation, RelationType
+from service.domain.relation import Relation, RelationType, WalkOptions
 from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
 from service.domain.sizes import MAX_BATCH_ITEMS
 from service.graph.statements import edges
@@ -368,7 +368,7 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
     types = tuple(RelationType(name) for name in named if name in set(RelationType))
     depth = whole_number(asked.get("max_depth"), "max_depth", default=1, most=3)
     limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_TAGGED)
-    way = edges.WalkOptions(depth, limit, types=types, include_archived=False)
+    way = WalkOptions(depth, limit, types=types, include_archived=False)
     async with res.db.snapshot(caller.workspace_id) as session:
         walk = await edges.walk(session, caller.workspace_id, start.id, way, now=res.clock())
         ids = [step.memory_id for step in walk.steps]

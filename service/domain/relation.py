@@ -63,6 +63,17 @@ class ConnectedMemory:
 
 
 @dataclass(frozen=True, slots=True)
+class WalkOptions:
+    """A walk of at most `depth` edges (1..3), over the `fan_out` strongest edges of a node, to `limit` memories."""
+
+    depth: int
+    limit: int
+    fan_out: int = 50
+    types: tuple[RelationType, ...] = ()
+    include_archived: bool = False
+
+
+@dataclass(frozen=True, slots=True)
 class WalkStep:
     """A memory that a walk reached: its distance from the start (1 is next to it), and the edge that led to it."""
 

@@ -15,11 +15,10 @@ from uuid import UUID
 from service.domain.decision import StoredDecision
 from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemoryState
 from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
-from service.domain.relation import ConnectedMemory, Relation, Walk, WalkStep
+from service.domain.relation import ConnectedMemory, Relation, Walk, WalkOptions, WalkStep
 from service.domain.scope import Scope
 from service.domain.version import Version
 from service.graph.statements import edges
-from service.graph.statements.edges import WalkOptions
 from service.http import cursors
 from service.memories.statements import (
     decisions,

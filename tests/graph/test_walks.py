@@ -10,6 +10,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
+from service.domain.relation import WalkOptions
 from service.graph.entity_scope import EdgeFilter
 from service.graph.statements import edges, entity_relations, entity_walks
 from service.postgres.engine import Database
@@ -86,7 +87,7 @@ async def test_a_hub_of_entities_is_read_in_the_order_of_strength(
 
 async def test_a_hub_of_memories_too(database: Database, hub: tuple[UUID, UUID]) -> None:
     workspace, first = hub
-    options = edges.WalkOptions(1, 100)
+    options = WalkOptions(1, 100)
     values = {"ids": [first], "seen": [first], "room": 100, "types": None, "now": None, "fan_out": options.fan_out + 1}
     found = await plan(database, workspace, edges.STEP, {**values, "include_archived": False})
     assert "Seq Scan" not in found, found

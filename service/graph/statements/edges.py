@@ -7,7 +7,7 @@ locked for a change has exactly its edges, and two writers never wait for each o
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import fields
 from datetime import datetime
 from functools import lru_cache
 from typing import Any
@@ -17,7 +17,7 @@ from sqlalchemy import TextClause, delete, or_, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import JSONB
 
-from service.domain.relation import Relation, RelationType, Walk, WalkStep
+from service.domain.relation import Relation, RelationType, Walk, WalkOptions, WalkStep
 from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.engine import Session
@@ -113,17 +113,6 @@ COPIED = "copied"
 
 SPARE = 4
 """Factor by which more edges are read if some may lead to memories that must not be shown."""
-
-
-@dataclass(frozen=True, slots=True)
-class WalkOptions:
-    """A walk of at most `depth` edges (1..3), over the `fan_out` strongest edges of a node, to `limit` memories."""
-
-    depth: int
-    limit: int
-    fan_out: int = 50
-    types: tuple[RelationType, ...] = ()
-    include_archived: bool = False
 
 
 async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, Scope]:

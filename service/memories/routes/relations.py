@@ -9,9 +9,8 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field, model_validator
 
 from service.domain.errors import InvalidInput
-from service.domain.relation import Relation, RelationType, WalkStep
+from service.domain.relation import Relation, RelationType, WalkOptions, WalkStep
 from service.domain.request import StoredAnswer
-from service.graph.statements.edges import WalkOptions
 from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonObject
