@@ -1,8 +1,8 @@
 """Parses the JSON of a body or a parameter, and rejects what JSON or Postgres cannot represent.
 
-Rejected are NUL and lone surrogates, NaN, infinities and numbers beyond 1e308, keys longer than 1,000 characters,
-nesting deeper than 32 and more than 250,000 values (docs/decisions/048-limits.md). Time and memory are linear in the
-length of the text: at most 32 bytes for each byte.
+Rejected are NUL and lone surrogates, NaN, infinities and numbers beyond 1e308, duplicate keys and keys longer than
+1,000 characters, nesting deeper than 32 and more than 250,000 values (decisions 018 and 048). Time and memory are
+linear in the length of the text: at most 32 bytes for each byte.
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ from __future__ import annotations
 import asyncio
 import json
 import re
+from collections import Counter
 from collections.abc import Callable, Coroutine
 from typing import Any, Final
 
@@ -47,7 +48,7 @@ def parse(raw: bytes, parameter: str = "") -> Any:
     text = text_of(raw, called)
     _refuse_too_many(text, called)
     try:
-        value = json.loads(text)
+        value = _DECODER.decode(text)
     except RecursionError:
         raise InvalidInput(f"{subject} is nested deeper than {MAX_DEPTH} levels.", field=called) from None
     except json.JSONDecodeError as exc:  # the message does not show the input
@@ -93,6 +94,24 @@ def _values(text: str) -> int:
 # -- what cannot be stored --------------------------------------------------------------------------------------------
 
 
+class _DuplicateKey(dict[str, Any]):
+    """An object with a duplicate key, which is rejected as parsers differ in which value they take."""
+
+    name: str
+
+
+def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    members = dict(pairs)
+    if len(members) == len(pairs):
+        return members
+    duplicate = _DuplicateKey(members)
+    duplicate.name = next(key for key, times in Counter(key for key, _ in pairs).items() if times > 1)
+    return duplicate
+
+
+_DECODER: Final = json.JSONDecoder(object_pairs_hook=_object)
+
+
 def _fault(part: Any, depth: int, *, with_texts: bool) -> tuple[str, str] | None:
     """The first value that cannot be stored: its path below `part`, and what is wrong with it. `with_texts`: examine
     strings, too, which is needed only if the text has escapes."""
@@ -119,6 +138,8 @@ def _list_fault(part: list[Any], depth: int, *, with_texts: bool) -> tuple[str, 
 
 
 def _object_fault(part: dict[str, Any], depth: int, *, with_texts: bool) -> tuple[str, str] | None:
+    if isinstance(part, _DuplicateKey):
+        return _text_fault(part.name) or (_step(part.name), "is a duplicate key; send it once")
     for key, inner in part.items():
         fault = _key_fault(key, with_texts=with_texts)
         if fault is not None:

@@ -37,7 +37,7 @@ SHAPES: dict[str, tuple[Callable[[], bytes], str | None]] = {
     "many objects of one key": (lambda: joined(lambda number: f'{{"{number:x}":0}}', 83_000), None),
     "objects behind an emoji": (lambda: '["\U0001f600",'.encode() + joined(lambda _: "{}", 120_000) + b"]", None),
     "keys": (lambda: b"{" + b",".join(b'"%x":0' % number for number in range(240_000)) + b"}", None),
-    "one key many times": (lambda: b'{"a":' + b'0,"a":' * 240_000 + b"0}", None),
+    "one key many times": (lambda: b'{"a":' + b'0,"a":' * 240_000 + b"0}", "a"),
     "long keys, nested": (
         lambda: b"".join(b'{"%s":' % (b"k" * 1_000) for _ in range(30)) + b"[0" + b",0" * 10_000 + b"]" + b"}" * 30,
         None,

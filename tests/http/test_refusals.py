@@ -84,6 +84,12 @@ async def test_a_delete_of_two_users_takes_nobody(client: AsyncClient) -> None:
 @pytest.mark.parametrize(
     ("body", "field", "error"),
     [
+        ('{"user_id": "a", "content": "x", "content": "y"}', "content", "content: is a duplicate key; send it once."),
+        (
+            '{"user_id": "a", "content": "x", "metadata": {"b": [{"c": 1, "d": 2, "c": 3}]}}',
+            "metadata.b[0].c",
+            "metadata.b[0].c: is a duplicate key; send it once.",
+        ),
         ("", "body", "body: is missing: send a JSON object"),
         (
             '{"user_id": "a",}',
