@@ -22,7 +22,7 @@ from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
 from service.domain.scope import Scope, ScopeMatch
 from service.domain.sizes import MAX_NAME
-from service.http import replica_reads
+from service.http import replica_reads, suggestions
 from service.http.buckets import Buckets, address_of
 from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
 from service.postgres.engine import Database
@@ -148,7 +148,8 @@ def refuse_unknown_parameters(request: Request) -> None:
         if len(name) > MAX_NAME:
             raise InvalidInput(f"query: a parameter name has more than {MAX_NAME} characters.", field="query")
         if name not in fields and name != "api_key":  # which every route accepts
-            raise InvalidInput(f"{name}: is not a parameter of this request.", field=name)
+            hint = suggestions.of_name(name, fields)
+            raise InvalidInput(f"{name}: is not a parameter of this request{hint}", field=name)
     if len(given.multi_items()) > len(given):
         for name in given:
             if len(set(given.getlist(name))) > 1 and not _takes_several(fields.get(name)):

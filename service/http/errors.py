@@ -11,11 +11,11 @@ import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
-from pydantic import Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 from starlette.exceptions import HTTPException
-from starlette.routing import Match
 
 from service.domain import errors
+from service.http import suggestions
 from service.http.schemas import ResponseModel
 from service.kit import faults
 
@@ -155,6 +155,8 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
         message = "is not declared as JSON: send Content-Type: application/json"
     elif not field and problems[0]["type"] == "missing":
         message = "is missing: send a JSON object"
+    elif problems[0]["type"] == "extra_forbidden":
+        message += suggestions.of_field(suggestions.body_model(request), problems[0]["loc"][1:])
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 
@@ -178,12 +180,14 @@ def _misspelt_first(problems: Sequence[Any]) -> Sequence[Any]:
     ] or problems
 
 
-def invalid(exc: ValidationError) -> errors.InvalidInput:
+def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
     """The error of a model built from query parameters."""
     problems = exc.errors()
     if rejected := _find_rejected(problems):
         return _with_secret(rejected, lambda where: path(list(where)))
     field, message = first_message(problems, lambda where: path(list(where)))
+    if problems[0]["type"] == "extra_forbidden":
+        message += suggestions.of_field(model, problems[0]["loc"])
     return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
 
 
@@ -246,19 +250,10 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
         shown = "; /docs shows all." if request.app.openapi_url else "."
         return reply(request, 404, code="not_found", detail=f"There is no such route{shown}")
     if exc.status_code == 405:
-        allowed = ", ".join(_methods(request))
+        allowed = ", ".join(suggestions.methods(request))
         detail = f"This path accepts {allowed}." if allowed else "This path accepts a different method."
         return reply(request, 405, code="method_not_allowed", detail=detail, headers={"Allow": allowed})
     return reply(request, exc.status_code, code="http_error", detail=str(exc.detail), headers=exc.headers)
-
-
-METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
-
-
-def _methods(request: Request) -> list[str]:
-    """The methods that the request's path takes. Starlette's Allow lists those of the first matching route only."""
-    scopes = {method: {**request.scope, "method": method} for method in METHODS}
-    return [method for method in METHODS if any(r.matches(scopes[method])[0] is Match.FULL for r in request.app.routes)]
 
 
 def log_unexpected(exc: Exception) -> None:

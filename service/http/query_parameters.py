@@ -39,7 +39,7 @@ def body_of(model: type[Body], given: dict[str, Any]) -> Body:
     try:
         return model(**given)
     except ValidationError as exc:
-        raise errors.invalid(exc) from None
+        raise errors.invalid(exc, model) from None
 
 
 def present(**given: Any) -> dict[str, Any]:

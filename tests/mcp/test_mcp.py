@@ -335,6 +335,7 @@ async def test_a_hostile_body_gets_a_clean_error(client: AsyncClient) -> None:
         "nothing": (b"", {400}),
         "too large": (b" " * 4_100_000, {413}),
         "too deep": (b'{"params":' + b"[" * 100_000 + b"]" * 100_000 + b"}", {400}),
+        "a key twice": (b'{"jsonrpc":"2.0","id":1,"id":2,"method":"ping"}', {400}),
         "a huge number": (b'{"jsonrpc":"2.0","id":' + b"9" * 5_000 + b',"method":"ping"}', {400}),
         "a batch": (json.dumps([ping, ping]).encode(), {400}),
         "no request": (b'{"hello":1}', {202, 400}),

@@ -1,4 +1,4 @@
-"""A refusal names the field, and what would have been right where that is known."""
+"""A refusal suggests what would have been right."""
 
 from __future__ import annotations
 
@@ -13,55 +13,84 @@ from httpx2 import AsyncClient
 from pydantic import ValidationError
 
 import service
+from service.http import suggestions
 from service.http.schemas import RequestModel
 from tests.support.calls import store
 
+FILTER = "known are field, operator, value, AND, OR, NOT."
 JSON = {"Content-Type": "application/json"}
 
 
-async def refused(client: AsyncClient, method: str, path: str, **sent: Any) -> tuple[int, str | None, str]:
+async def told(client: AsyncClient, method: str, path: str, **sent: Any) -> tuple[int, str | None, str]:
     answer = await client.request(method, path, **sent)
     found = answer.json()
     return answer.status_code, found["field"], found["error"]
 
 
 @pytest.mark.parametrize(
-    ("path", "body", "field"),
+    ("path", "body", "field", "hint"),
     [
-        ("memories", {"userId": "alice", "content": "x"}, "userId"),
-        ("memories", {"user_id": "alice", "messages": [{"role": "user", "contnet": "x"}]}, "messages[0].contnet"),
-        ("memories/batch", {"items": [{"user_id": "a", "content": "x"}, {"user_id": "a", "tag": "x"}]}, "items[1].tag"),
+        ("memories", {"userId": "alice", "content": "x"}, "userId", "; did you mean user_id?"),
+        ("memories", {"user_id": "alice", "contents": "x"}, "contents", "; did you mean content?"),
+        ("memories", {"user_id": "alice", "text": "x"}, "text", "; known are user_id, agent_id, "),
+        (
+            "memories",
+            {"user_id": "alice", "messages": [{"role": "user", "contnet": "x"}]},
+            "messages[0].contnet",
+            "; did you mean content?",
+        ),
+        (
+            "memories/batch",
+            {"items": [{"user_id": "alice", "content": "x"}, {"user_id": "alice", "tag": "x"}]},
+            "items[1].tag",
+            "; did you mean tags?",
+        ),
+        ("memories/search", {"user_id": "alice", "qeury": "x"}, "qeury", "; did you mean query?"),
         (
             "memories/search",
             {"user_id": "alice", "query": "x", "tuning": {"techniques": {"hydee": True}}},
             "tuning.techniques.hydee",
+            "; did you mean hyde?",
+        ),
+        (
+            "memories/search",
+            {"user_id": "alice", "query": "x", "filters": {"and": []}},
+            "filters.and",
+            "; did you mean AND?",
         ),
         (
             "memories/search",
             {"user_id": "alice", "query": "x", "filters": {"AND": [{"NOT": {"user_id": "bob"}}]}},
             "filters.AND[0].NOT.user_id",
+            f'; {FILTER} A condition is {{"field": "user_id", "operator": "eq", "value": ...}}.',
         ),
-        ("memories/batch", {"memories": []}, "memories"),
+        ("goals", {"user_id": "alice", "title": "x"}, "title", ", channel, description, priority, "),
+        ("memories/batch", {"memories": []}, "memories", "; known are items."),
+        ("recall", {"user_id": "alice", "query": "x", "include": {"goal": False}}, "include.goal", "mean goals?"),
     ],
 )
-async def test_an_unknown_field_is_named(client: AsyncClient, path: str, body: Any, field: str) -> None:
-    answer = await refused(client, "POST", f"/v1/{path}", json=body)
-    assert answer == (400, field, f"{field}: is not a field of this request")
+async def test_a_field_nobody_reads_is_told_its_right_name(
+    client: AsyncClient, path: str, body: Any, field: str, hint: str
+) -> None:
+    status, named, error = await told(client, "POST", f"/v1/{path}", json=body)
+    assert (status, named) == (400, field)
+    assert error.startswith(f"{field}: is not a field of this request; ")
+    assert hint in error
 
 
 @pytest.mark.parametrize(
     ("query", "field", "hint"),
     [
-        ("limt=1", "limt", "is not a parameter of this request."),
-        ("weights={}", "weights", "is not a parameter of this request."),
-        ('filters={"feld": "tag"}', "filters.feld", "is not a field of this request"),
+        ("limt=1", "limt", "; did you mean limit?"),
+        ("weights={}", "weights", "; known are "),
+        ('filters={"feld": "tag"}', "filters.feld", "; did you mean field?"),
         ("filters={", "filters", "filters: is not valid JSON: Expecting property name"),
         ("query=b", "query", "query: must be given only once."),
         ("user_id=bob", "user_id", "user_id: must be given only once."),
     ],
 )
-async def test_an_unknown_parameter_is_named(client: AsyncClient, query: str, field: str, hint: str) -> None:
-    status, named, error = await refused(client, "GET", f"/v1/memories/search?user_id=alice&query=a&{query}")
+async def test_so_is_a_parameter(client: AsyncClient, query: str, field: str, hint: str) -> None:
+    status, named, error = await told(client, "GET", f"/v1/memories/search?user_id=alice&query=a&{query}")
     assert (status, named) == (400, field)
     assert error.startswith(f"{field}: ")
     assert hint in error
@@ -76,7 +105,7 @@ async def test_a_parameter_may_be_repeated_where_it_is_a_list_or_the_same(client
 
 async def test_a_delete_of_two_users_takes_nobody(client: AsyncClient) -> None:
     await store(client, "Likes tea")
-    status, named, _ = await refused(client, "DELETE", "/v1/memories?user_id=alice&user_id=bob")
+    status, named, _ = await told(client, "DELETE", "/v1/memories?user_id=alice&user_id=bob")
     assert (status, named) == (400, "user_id")
     assert len((await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"]) == 1
 
@@ -106,7 +135,7 @@ async def test_a_delete_of_two_users_takes_nobody(client: AsyncClient) -> None:
     ],
 )
 async def test_what_is_wrong_with_a_body(client: AsyncClient, body: str, field: str, error: str) -> None:
-    answer = await refused(client, "POST", "/v1/memories", content=body.encode(), headers=JSON)
+    answer = await told(client, "POST", "/v1/memories", content=body.encode(), headers=JSON)
     if "trailing comma" in error:  # Python 3.11 and 3.12 have other words for it, of the same place or the next
         assert answer[:2] == (400, field)
         assert "(line 1, column 1" in answer[2]
@@ -114,9 +143,15 @@ async def test_what_is_wrong_with_a_body(client: AsyncClient, body: str, field: 
     assert answer == (400, field, error)
 
 
+async def test_a_key_given_twice_that_cannot_be_shown_is_refused_all_the_same(client: AsyncClient) -> None:
+    body = b'{"user_id": "a", "content": "x", "metadata": {"\\ud800": 1, "\\ud800": 2}}'
+    answer = await told(client, "POST", "/v1/memories", content=body, headers=JSON)
+    assert answer == (400, "metadata", "metadata: contains a lone surrogate.")
+
+
 async def test_a_body_without_a_content_type_is_told_how(client: AsyncClient) -> None:
     sent = b'{"content": "x", "user_id": "alice"}'
-    _, field, error = await refused(client, "POST", "/v1/memories", content=sent)
+    _, field, error = await told(client, "POST", "/v1/memories", content=sent)
     assert (field, error) == ("body", "body: is not declared as JSON: send Content-Type: application/json")
 
 
@@ -135,7 +170,19 @@ async def test_a_wrong_method_is_told_the_right_ones(client: AsyncClient, method
 
 
 async def test_an_unknown_address_is_told_where_the_known_ones_are(client: AsyncClient) -> None:
-    assert await refused(client, "GET", "/v1/memorys") == (404, None, "There is no such route; /docs shows all.")
+    assert await told(client, "GET", "/v1/memorys") == (404, None, "There is no such route; /docs shows all.")
+
+
+@pytest.mark.parametrize(
+    ("name", "known", "said"),
+    [
+        ("colour", ["color", "size"], "; did you mean color?"),
+        ("colour", ["size", "weight"], "; known are size, weight."),
+        ("colour", [], "."),
+    ],
+)
+def test_instead(name: str, known: list[str], said: str) -> None:
+    assert suggestions.of_name(name, known) == said
 
 
 @pytest.mark.parametrize(
@@ -179,8 +226,8 @@ def test_a_word_outside_a_closed_set_is_refused_with_all_words() -> None:
             if words is None:
                 continue
             met += 1
-            with pytest.raises(ValidationError) as raised:
+            with pytest.raises(ValidationError) as refused:
                 model.model_validate({name: "nonsense"})
-            errors = [each["msg"] for each in raised.value.errors() if each["loc"][0] == name]
+            errors = [each["msg"] for each in refused.value.errors() if each["loc"][0] == name]
             assert any(all(str(word) in each for word in words) for each in errors), f"{model.__name__}.{name} {errors}"
     assert met > 20
