@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any, Literal
@@ -46,13 +46,17 @@ class Reason(StrEnum):
     MODEL = "The language model decided."
 
 
+ChangeOf = Callable[[NDArray[np.float32]], float]
+"""How much a text looks like a change of one with this vector."""
+
+
 @dataclass(frozen=True, slots=True)
 class Statement:
     """A text to be judged, with its speaker and times.
 
     `speaker`: the name in front of the text (`Ann: ...`), if any. `said_at`: when it was said or happened. `t_valid`,
     `t_invalid`: its validity, if the caller or the text states it. `correction`: it was introduced as one ("no, I meant
-    ..."). `change`: how much its vector looks like that of a change, None if unknown.
+    ..."). `change`: how much it looks like a change of a memory with a given vector, None if unknown.
     """
 
     text: CleanText
@@ -61,14 +65,15 @@ class Statement:
     t_valid: datetime | None = None
     t_invalid: datetime | None = None
     correction: bool = False
-    change: float | None = None
+    change: ChangeOf | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class Neighbour:
     """A live memory of the exact scope and channel, as it was when it was shown. `similarity` 0..1, calibrated.
 
-    `timestamp`, `t_valid`, `t_invalid`: as in a memory; compared with the times of a statement.
+    `timestamp`, `t_valid`, `t_invalid`: as in a memory; compared with the times of a statement. `vector`: of its text,
+    at length 1; None where it was not read.
     """
 
     id: UUID
@@ -79,6 +84,7 @@ class Neighbour:
     timestamp: datetime | None = None
     t_valid: datetime | None = None
     t_invalid: datetime | None = None
+    vector: NDArray[np.float32] | None = field(default=None, compare=False, repr=False)
 
     @property
     def start(self) -> datetime | None:

@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from uuid_utils.compat import uuid7
 
-from service.domain.decision import UNJUDGED, Action, Decision, Evidence, MergedText, Neighbour, Statement
+from service.domain.decision import UNJUDGED, Action, ChangeOf, Decision, Evidence, MergedText, Neighbour, Statement
 from service.domain.fact import Fact
 from service.domain.filters import Filter
 from service.domain.kinds import Classification, Importance, MemoryType
@@ -126,9 +126,9 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One text in the pipeline, whose stages fill the fields after `fact`. `change`: how much the vector looks like a
-    change's. `expired_duplicate_possible`: False after none was found under the scope lock. `merged`: the text of the
-    edit that is carried out. `context`: only for a message."""
+    """One text in the pipeline, whose stages fill the fields after `fact`. `change`: as in a Statement.
+    `expired_duplicate_possible`: False after none was found under the scope lock. `merged`: the text of the edit that
+    is carried out. `context`: only for a message."""
 
     scope: Scope
     raw: str
@@ -146,7 +146,7 @@ class Draft:
     original_length: int | None = None
     hash: str = ""
     vector: NDArray[np.float32] | None = None
-    change: float | None = None
+    change: ChangeOf | None = None
     embedding_status: EmbeddingStatus = EmbeddingStatus.QUEUED
     seen: tuple[Neighbour, ...] = ()
     expired_duplicate_possible: bool = True

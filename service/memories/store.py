@@ -154,7 +154,7 @@ def _with_all_neighbours(texts: Sequence[NewText], near: Mapping[UUID, Neighbour
 def _as_neighbour(text: NewText, similarity: float) -> Neighbour:
     draft = text.draft
     times = (draft.timestamp, draft.given.t_valid, draft.given.t_invalid)
-    return Neighbour(text.id, draft.clean, draft.hash, 1, similarity, *times)
+    return Neighbour(text.id, draft.clean, draft.hash, 1, similarity, *times, draft.vector)
 
 
 def _split(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:

@@ -32,7 +32,7 @@ NEAR = 0.70
 COMPARABLE_CHARS = 4_000
 """The length above which texts are only compared as a whole."""
 
-MOST_STATEMENTS = 2
+MOST_STATEMENTS = 3
 """Maximum number of sentences of a text that is marked by probability: longer ones mean other things too often."""
 
 MOST_EXTRAS = 4
@@ -176,7 +176,7 @@ def relate(
     newer: str, older: str, similarity: float, *, correction: bool = False, change: float | None = None
 ) -> FactLink | None:
     """Returns how `newer` affects `older`; None if it does not. `correction`: it takes back what was just said.
-    `change`: how much its vector looks like a change's (`outdating.change_in`), None where that is not known."""
+    `change`: how much the vectors look like those of a change (`outdating.weigh`), None where that is not known."""
     if _bare(newer) == _bare(older):
         return _SAME_TEXT
     if max(len(newer), len(older)) > COMPARABLE_CHARS:

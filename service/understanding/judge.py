@@ -105,7 +105,9 @@ def is_later(memory: Neighbour, statement: Statement) -> bool:
 def _relate(statement: Statement, memory: Neighbour) -> Related | None:
     later = is_later(memory, statement)
     new, old = (memory.text, statement.text) if later else (statement.text, memory.text)
-    change = None if later else statement.change
+    change = None
+    if not later and statement.change is not None and memory.vector is not None:
+        change = statement.change(memory.vector)
     link = relate(new, old, memory.similarity, correction=statement.correction and not later, change=change)
     return Related(memory, link, later) if link is not None else None
 

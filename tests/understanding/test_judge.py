@@ -9,6 +9,7 @@ from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
+import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -311,8 +312,9 @@ def test_what_has_no_content_replaces_nothing(new: str, old: str) -> None:
 
 
 def test_what_may_be_outdated_is_marked() -> None:
-    statement = Statement(CleanText("User drives a Skoda now"), change=5.0)
-    decision = judge(statement, [memory("User drives a Fiat")])
+    statement = Statement(CleanText("User drives a Skoda now"), change=lambda _: 5.0)
+    vector = np.zeros(384, dtype=np.float32)
+    decision = judge(statement, [replace(memory("User drives a Fiat"), vector=vector)])
     assert [edit.action for edit in decision.edits] == [Action.ADD]
     assert decision.outdates == (UUID(int=1),)
     assert decision.evidence.reason == Reason.UNSURE

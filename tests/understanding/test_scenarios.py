@@ -40,10 +40,10 @@ async def judged(embedder: LocalEmbedder, new: str, known: Sequence[str]) -> Dec
     vectors = await embedder.embed([CleanText(new), *map(CleanText, known)])
     first, *others = (np.asarray(each, dtype=np.float32) for each in vectors)
     near = [
-        Neighbour(uuid4(), CleanText(text), "", 1, CALIBRATION.documents(float(first @ vector)))
+        Neighbour(uuid4(), CleanText(text), "", 1, CALIBRATION.documents(float(first @ vector)), vector=vector)
         for text, vector in zip(known, others, strict=True)
     ]
-    change = outdating.change_in(first, embedder.model)
+    change = outdating.weigh(first, embedder.model)
     return judge(Statement(CleanText(new), change=change), sorted(near, key=lambda each: -each.similarity))
 
 
@@ -90,7 +90,7 @@ async def test_most_of_what_a_later_message_outdates_is_marked(embedder: LocalEm
 
 
 def test_vectors_of_another_embedder_say_nothing_of_changes() -> None:
-    assert outdating.change_in(np.zeros(384, dtype=np.float32), "openai:text-embedding-3-small") is None
+    assert outdating.weigh(np.zeros(384, dtype=np.float32), "openai:text-embedding-3-small") is None
 
 
 def test_a_sentence_that_is_about_its_document_does_not_end_in_another() -> None:

@@ -52,7 +52,7 @@ async def _with_vector(draft: Draft, vectors: Iterator[Vector | None], res: Reso
         count, whole = await res.embedder.windows(draft.clean)
         if count > 1:
             warnings += (f"embedded_in_windows: {count} windows were averaged{'' if whole else ', the rest was cut'}.",)
-    change = outdating.change_in(vector, res.embedder.model)
+    change = outdating.weigh(vector, res.embedder.model)
     return replace(draft, vector=vector, change=change, embedding_status=EmbeddingStatus.STORED, warnings=warnings)
 
 

@@ -9,6 +9,8 @@ from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
+import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import TextClause, bindparam, select, text
 
 from service.domain.decision import Neighbour
@@ -69,7 +71,8 @@ async def find_neighbours(
         compared = await direct.fetch(session, compare_close(parts), values)
     if not _is_too_large(compared):
         near = (row for row in compared if row.arm == "near")
-        return Neighbours(tuple(neighbour(row, similarity(1.0 - row.distance)) for row in near), expired)
+        found = (neighbour(row, similarity(1.0 - row.distance), row.vector.to_numpy()) for row in near)
+        return Neighbours(tuple(found), expired)
     wanted = NearVectors(vectors, rows, draft.vector, generation, limit, exact_rows)
     return Neighbours(await _nearest(session, draft.scope.workspace_id, wanted, similarity), expired)
 
@@ -80,8 +83,9 @@ async def _nearest(
     """The neighbours of the draft in a scope with too many rows to compare them all."""
     await use_custom_plans(session)
     cosines = dict(await nearest.find(session, wanted))
-    texts = await _texts(session, workspace_id, list(cosines))
-    return tuple(neighbour(texts[each], similarity(cosine)) for each, cosine in cosines.items() if each in texts)
+    rows = await _texts(session, workspace_id, list(cosines), wanted.generation)
+    found = ((rows[each], cosine) for each, cosine in cosines.items() if each in rows)
+    return tuple(neighbour(row, similarity(cosine), row.vector.to_numpy()) for row, cosine in found)
 
 
 # Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST. A
@@ -94,10 +98,10 @@ WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 )
 (SELECT CASE WHEN {alive} THEN 'equal' ELSE 'expired' END AS arm, m.id, m.content, m.hash, m.version,
-        m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance
+        m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance, CAST(NULL AS halfvec) AS vector
  FROM memory m WHERE m.hash >= :hash AND m.hash <= :hash AND m.dedup_key = :hash AND {in_scope} ORDER BY m.hash LIMIT 1)
 UNION ALL
-(SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, {distance}
+(SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, {distance}, v.embedding
  FROM memory_vector v CROSS JOIN LATERAL (
      SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
      WHERE m.workspace_id = :workspace AND m.id >= v.memory_id AND m.id <= v.memory_id AND {rows}
@@ -106,7 +110,7 @@ UNION ALL
  WHERE (SELECT vectors FROM counted) <= :exact_rows AND {vectors}
  ORDER BY {distance} LIMIT :limit)
 UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
+SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance
 """
 
@@ -116,13 +120,15 @@ COMPARE_CLOSE = """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 )
-(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, near.distance FROM (
-    SELECT v.memory_id AS id, {distance} AS distance FROM memory_vector v
+(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, near.distance,
+        near.vector
+ FROM (
+    SELECT v.memory_id AS id, {distance} AS distance, v.embedding AS vector FROM memory_vector v
     WHERE v.workspace_id = :workspace AND {of_kind} AND v.memory_id = ANY ({close_ids})
     ORDER BY distance LIMIT :limit
 ) near JOIN memory m ON m.workspace_id = :workspace AND m.id = near.id)
 UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
+SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance
 """
 
@@ -171,10 +177,10 @@ def _is_too_large(rows: Sequence[DriverRow]) -> bool:
     return any(row.arm == "large" for row in rows)
 
 
-def neighbour(row: DriverRow, similarity: float) -> Neighbour:
+def neighbour(row: DriverRow, similarity: float, vector: NDArray[np.float32] | None = None) -> Neighbour:
     """The row of a memory as decisions use it."""
     text, times = CleanText(row.content), (row.timestamp, row.t_valid, row.t_invalid)
-    return Neighbour(row.id, text, row.hash, row.version, similarity, *times)
+    return Neighbour(row.id, text, row.hash, row.version, similarity, *times, vector)
 
 
 async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetime) -> Neighbour | None:
@@ -212,14 +218,15 @@ def live(alias: str, now: datetime) -> Condition:
 
 TEXTS = type_parameters(
     text(
-        "SELECT id, content, hash, version, timestamp, t_valid, t_invalid FROM memory"
-        " WHERE workspace_id = :workspace AND id = ANY(:ids)"
+        "SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, v.embedding AS vector"
+        " FROM memory m JOIN memory_vector v ON v.workspace_id = m.workspace_id AND v.memory_id = m.id"
+        " WHERE m.workspace_id = :workspace AND m.id = ANY(:ids) AND v.generation = :generation AND v.kind = 'text'"
     )
 )
 
 
-async def _texts(session: Session, workspace_id: UUID, ids: list[UUID]) -> dict[UUID, DriverRow]:
+async def _texts(session: Session, workspace_id: UUID, ids: list[UUID], generation: int) -> dict[UUID, DriverRow]:
     if not ids:
         return {}
-    rows = await direct.fetch(session, TEXTS, {"workspace": workspace_id, "ids": ids})
+    rows = await direct.fetch(session, TEXTS, {"workspace": workspace_id, "ids": ids, "generation": generation})
     return {row.id: row for row in rows}

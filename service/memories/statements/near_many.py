@@ -72,7 +72,7 @@ async def find_neighbours_of_many(
     if len(row.vectors or b"") // size > exact_rows:
         return None
     near = await asyncio.to_thread(_nearest, row.alive or b"", row.vectors or b"", wanted, limit)
-    ids = list({each for one in near for each, _ in one})
+    ids = list({each for one in near for each, _, _ in one})
     hashes = [draft.hash for draft in drafts]
     texts = await direct.fetch(
         session, _texts(in_scope.sql, unexpired.sql), {**in_scope.values, "now": now, "ids": ids, "hashes": hashes}
@@ -82,7 +82,7 @@ async def find_neighbours_of_many(
 
 def _put_together(
     drafts: Sequence[Draft],
-    near: Sequence[Sequence[tuple[UUID, float]]],
+    near: Sequence[Sequence[tuple[UUID, float, NDArray[np.float32]]]],
     texts: Sequence[Any],
     similarity: Callable[[float], float],
 ) -> list[Neighbours]:
@@ -94,13 +94,15 @@ def _put_together(
         if draft.hash in equal:
             neighbours.append(Neighbours((neighbour(equal[draft.hash], 1.0),), expired_duplicate_possible=False))
             continue
-        seen = tuple(neighbour(by_id[each], similarity(cosine)) for each, cosine in ranked if each in by_id)
+        seen = tuple(neighbour(by_id[each], similarity(cosine), own) for each, cosine, own in ranked if each in by_id)
         neighbours.append(Neighbours(seen, expired_duplicate_possible=draft.hash in expired))
     return neighbours
 
 
-def _nearest(alive: bytes, vectors: bytes, wanted: NDArray[np.float32], limit: int) -> list[list[tuple[UUID, float]]]:
-    """For each wanted vector the ids of the nearest live rows with their cosines, nearest first."""
+def _nearest(
+    alive: bytes, vectors: bytes, wanted: NDArray[np.float32], limit: int
+) -> list[list[tuple[UUID, float, NDArray[np.float32]]]]:
+    """For each wanted vector the ids of the nearest live rows with their cosines and vectors, nearest first."""
     row = np.dtype([("id", "V16"), ("header", f"V{HEADER_BYTES}"), ("vector", ">f2", (wanted.shape[1],))])
     stored = np.frombuffer(vectors, row)
     live = {alive[at : at + 16] for at in range(0, len(alive), 16)}
@@ -113,7 +115,7 @@ def _nearest(alive: bytes, vectors: bytes, wanted: NDArray[np.float32], limit: i
     cosines = wanted @ vectors_alive.T
     nearest = np.argsort(-cosines, axis=1, kind="stable")[:, :limit]
     return [
-        [(UUID(bytes=ids[places[at]]), float(of_one[at])) for at in order]
+        [(UUID(bytes=ids[places[at]]), float(of_one[at]), vectors_alive[at]) for at in order]
         for of_one, order in zip(cosines, nearest, strict=True)
     ]
 

@@ -22,7 +22,7 @@ WITH counted AS (
 )
 (SELECT CASE WHEN (m.expires_at IS NULL OR m.expires_at > :now)
     AND m.review_status IS NULL THEN 'equal' ELSE 'expired' END AS arm, m.id, m.content, m.hash, m.version,
-        m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance
+        m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance, CAST(NULL AS halfvec) AS vector
  FROM memory m WHERE m.hash >= :hash
      AND m.hash <= :hash
      AND m.dedup_key = :hash
@@ -33,7 +33,7 @@ WITH counted AS (
      AND m.channel = :channel
      AND NOT m.archived ORDER BY m.hash LIMIT 1)
 UNION ALL
-(SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, (v.embedding <=> :query_vector) + 0
+(SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, (v.embedding <=> :query_vector) + 0, v.embedding
  FROM memory_vector v CROSS JOIN LATERAL (
      SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
      WHERE m.workspace_id = :workspace
@@ -54,5 +54,5 @@ UNION ALL
      AND v.kind = 'text'
  ORDER BY (v.embedding <=> :query_vector) + 0 LIMIT :limit)
 UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
+SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance;

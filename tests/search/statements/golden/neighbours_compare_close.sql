@@ -20,8 +20,10 @@ WITH counted AS (
         AND v.generation = 1
         AND v.kind = 'text' LIMIT :exact_rows + 1) AS few
 )
-(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, near.distance FROM (
-    SELECT v.memory_id AS id, (v.embedding <=> :query_vector) + 0 AS distance FROM memory_vector v
+(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, near.distance,
+        near.vector
+ FROM (
+    SELECT v.memory_id AS id, (v.embedding <=> :query_vector) + 0 AS distance, v.embedding AS vector FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.generation = 1 AND v.kind = 'text' AND v.memory_id = ANY (ARRAY(
         SELECT passing.id FROM (
             SELECT v.memory_id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE (SELECT vectors FROM counted) <= :exact_rows
@@ -43,5 +45,5 @@ WITH counted AS (
     ORDER BY distance LIMIT :limit
 ) near JOIN memory m ON m.workspace_id = :workspace AND m.id = near.id)
 UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
+SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance;
