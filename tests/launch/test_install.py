@@ -120,7 +120,7 @@ def test_make_help_names_the_targets() -> None:
     shown = subprocess.run(
         ["make", "--no-print-directory"], check=True, cwd=ROOT, capture_output=True, text=True
     ).stdout
-    wanted = "help run up dev worker test test-pg16 lint types check migrate golden bench eval chaos"
+    wanted = "help run up worker test test-pg16 lint types check migrate golden bench eval chaos"
     assert set(wanted.split()) <= {line.split()[1] for line in shown.splitlines()}
 
 

@@ -56,4 +56,4 @@ def test_our_client_in_typescript_repeats_only_what_may_be_repeated() -> None:
         operation = paths[path]["post"]
         assert "Idempotency-Key" not in [each["name"] for each in operation.get("parameters", [])], path
         assert "Needs `memory:read`." in operation["description"], path
-    assert len(reads) == 5
+    assert len(reads) == 4

@@ -6,6 +6,7 @@ import asyncio
 import time
 from collections import Counter
 from collections.abc import Sequence
+from dataclasses import replace
 from typing import get_args
 from uuid import UUID
 
@@ -99,6 +100,48 @@ async def test_what_may_be_retried_is_retried_and_then_dead(
     assert row.finished_at is not None
     assert "secret text" not in row.last_error
     assert REGISTRY.get_sample_value("loxodon_jobs_done_total", {"kind": kind, "outcome": "dead"}) == 1
+
+
+async def test_the_pause_doubles_with_each_attempt(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, kind: JobName
+) -> None:
+    began: list[float] = []
+
+    async def run(job: Job, _res: Resources) -> None:
+        began.append(time.monotonic())
+        if job.attempts < 3:
+            raise StoreUnavailable("not yet")
+
+    async def done() -> bool:
+        return await states(worker_database, kind) == ["done"]
+
+    await add(database, workspace, NewJob(kind))
+    async with working(res, {kind: Task(run)}, backoff_s=0.3, poll_s=0.05):
+        await until(done)
+    first, second = began[1] - began[0], began[2] - began[1]
+    assert 0.3 <= first < 0.6 <= second < 1.2
+
+
+async def test_no_more_jobs_at_once_than_are_set(
+    database: Database, worker_database: Database, res: Resources, workspace: UUID, kind: JobName
+) -> None:
+    running = most = 0
+
+    async def run(_job: Job, _res: Resources) -> None:
+        nonlocal running, most
+        running += 1
+        most = max(most, running)
+        await asyncio.sleep(0.05)
+        running -= 1
+
+    async def done() -> bool:
+        return set(await states(worker_database, kind)) == {"done"}
+
+    await add(database, workspace, *(NewJob(kind) for _ in range(6)))
+    two = replace(res, settings=res.settings.changed(worker_concurrency=2))
+    async with working(two, {kind: Task(run)}):
+        await until(done)
+    assert most == 2
 
 
 async def test_a_run_that_takes_too_long_is_cancelled_and_has_failed(
