@@ -11,7 +11,7 @@ Pure; both were said about one scope, and the order of the two is known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -148,6 +148,27 @@ class Sentence:
     words: frozenset[str]
     denials: int
     subjects: frozenset[str]
+
+    @cached_property
+    def bare(self) -> str:
+        """The text without what leads up to it: "Actually, "."""
+        return _LEAD.sub("", self.text)
+
+    @cached_property
+    def clauses(self) -> tuple[str, str]:
+        """The whole, and its first clause, both without what leads up to them and without "after all"."""
+        whole = self.bare
+        first = re.split(r"[,;\u2014]| because | since ", whole, maxsplit=1)[0]
+        return _TAIL.sub("", whole.rstrip(".! ")), _TAIL.sub("", first.rstrip(".! "))
+
+    @cached_property
+    def hedged(self) -> bool:
+        return _HEDGED.search(self.text) is not None
+
+    @cached_property
+    def passing(self) -> bool:
+        """Whether it tells of something more, or of what does not last."""
+        return (_ALSO.search(self.text) or _PASSING.search(self.text)) is not None
 
 
 @dataclass(frozen=True)
@@ -287,24 +308,15 @@ def _pronouns(text: str) -> frozenset[str]:
 
 def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Reason | None:
     """Why a sentence of the older text ends; None if it does not."""
-    said = [sentence for sentence in new.statements if not _HEDGED.search(sentence.text)]
+    said = [sentence for sentence in new.statements if not sentence.hedged]
     stands_alone = was.subjects or (len(new.statements) == 1 and len(old.statements) == 1)
-    if stands_alone and any(_is_opposite(each, was, new.speaker) for one in said for each in _clauses(one.text)):
+    if stands_alone and any(_is_opposite(each, was, new.speaker) for one in said for each in one.clauses):
         return Reason.OPPOSITE
     if any(_names_as_over(sentence, was, new) for sentence in said):
         return Reason.CHANGE
-    if not any(_ALSO.search(sentence.text) or _PASSING.search(sentence.text) for sentence in said) and _refills(
-        said, was, new, old
-    ):
+    if not any(sentence.passing for sentence in said) and _refills(said, was, new, old):
         return Reason.NEW_VALUE
     return Reason.CORRECTION if correction and _is_corrected(new, old, was) else None
-
-
-def _clauses(sentence: str) -> Iterator[str]:
-    bare = _LEAD.sub("", sentence)
-    yield _TAIL.sub("", bare.rstrip(".! "))
-    first = re.split(r"[,;\u2014]| because | since ", bare, maxsplit=1)[0]
-    yield _TAIL.sub("", first.rstrip(".! "))
 
 
 def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
@@ -312,7 +324,7 @@ def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
     stems, denials = _stems(clause)
     return (
         bool(stems)
-        and stems == _stems(_LEAD.sub("", was.text))[0]
+        and stems == _stems(was.bare)[0]
         and (denials % 2) != (was.denials % 2)
         and _subjects(clause, speaker) == was.subjects
         and [value.key for value in text_values.find(clause)] == [each.key for each in text_values.find(was.text)]
@@ -344,7 +356,7 @@ def _is_subject_of(before: str, was: Sentence) -> bool:
     named = frozenset(lexemes(bare)) - OVER_WORDS - {"user"}
     if named:
         return named <= was.words
-    begins = _LEAD.sub("", was.text)
+    begins = was.bare
     return _OF_SPEAKER.match(begins) is not None or (not bare.strip() and not was.subjects)
 
 
@@ -405,7 +417,7 @@ def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:
 
 def _says_more(was: Sentence) -> bool:
     """Whether a sentence says several things: then no part of it ends."""
-    return _PURPOSES.search(_LEAD.sub("", was.text).rstrip(".,;! ")) is not None or len(was.words) > 2 * MOST_EXTRAS
+    return _PURPOSES.search(was.bare.rstrip(".,;! ")) is not None or len(was.words) > 2 * MOST_EXTRAS
 
 
 def _struck(old: Spoken, places: Iterable[int]) -> str:
