@@ -18,7 +18,7 @@ from service.command.output import Advance
 from service.command.problems import CommandError
 from service.command.rest import Api
 
-BATCH, BATCH_CHARS = 100, 300_000  # of POST /v1/memories/batch
+BATCH, BATCH_CHARS = 100, 100_000  # of POST /v1/memories/batch
 
 
 @dataclass(slots=True)

@@ -17,9 +17,9 @@ from service.domain.errors import TooLarge
 MAX_TEXT: Final = 1_000_000
 """Characters of one text."""
 
-MAX_TEXTS: Final = 300_000
-"""Characters of all texts of a request with several. Each is embedded separately: 950,000 characters in 500 messages
-took 13 s of CPU, a single text of that length 5 s."""
+MAX_TEXTS: Final = 100_000
+"""Characters of all texts of a request with several. Each is embedded separately: 300,000 characters took 9 to 11 s of
+CPU in one request, and a request should take at most 5."""
 
 PAGE_BYTES: Final = 4_000_000
 """Bytes of one page of an answer, which ends with the row that passes this, so it has at least one."""

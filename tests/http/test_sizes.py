@@ -233,7 +233,7 @@ async def test_the_texts_of_a_request_count_together(client: AsyncClient) -> Non
     ):
         answer = await client.post(path, json=body)
         assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", field)
-        assert "300,000 characters" in answer.json()["detail"]
+        assert "100,000 characters" in answer.json()["detail"]
 
 
 async def test_what_each_message_keeps_counts_once_for_each(client: AsyncClient) -> None:
