@@ -56,7 +56,7 @@ async def slowest_beside(client: AsyncClient, call: asyncio.Future[Response]) ->
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param({"messages": [{"role": "user", "content": NEWLINES}] * 12}, id="12 messages of newlines"),
+        pytest.param({"messages": [{"role": "user", "content": NEWLINES}] * 6}, id="6 messages of newlines"),
         pytest.param({"messages": [{"role": "user", "content": QUOTES}]}, id="alternating quotes"),
         pytest.param(
             {"messages": [{"role": "user", "content": each} for each in ALIKE]}, id="many messages about the same"

@@ -55,9 +55,10 @@ async def memories(reader: AsyncClient, kiln: tuple[Tenant, list[str]]) -> list[
     if ids:
         return ids
     items = [{"content": large(number), "user_id": "iris", "tags": ["kiln"], "dedup": False} for number in range(MANY)]
-    stored = await reader.post("/v1/memories/batch", json={"items": items})
-    assert stored.status_code == 200, stored.text
-    ids += [each["results"][0]["id"] for each in stored.json()["results"]]
+    for item in items:
+        stored = await reader.post("/v1/memories", json=item)
+        assert stored.status_code == 201, stored.text
+        ids.append(stored.json()["results"][0]["id"])
     return ids
 
 

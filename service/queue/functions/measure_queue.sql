@@ -10,7 +10,7 @@ AS $$
     FROM (SELECT kind, run_after FROM job WHERE state = 'ready' AND run_after <= now() LIMIT 100000) j
     GROUP BY j.kind
     UNION ALL
-    SELECT j.kind, j.state, count(*), extract(epoch FROM now() - min(coalesce(j.finished_at, j.started_at)))
+    SELECT j.kind, j.state, count(*), extract(epoch FROM now() - min(coalesce(j.finished_at, j.started_at, j.run_after)))
     FROM job j WHERE j.state = 'running' OR j.state = 'dead' GROUP BY j.kind, j.state
 $$;
 
