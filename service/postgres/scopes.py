@@ -16,7 +16,6 @@ gives up index-only scans and the order of an index.
 from __future__ import annotations
 
 import asyncio
-import re
 from collections.abc import AsyncIterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field
@@ -24,24 +23,12 @@ from datetime import datetime
 from typing import Any
 from weakref import WeakValueDictionary
 
-from sqlalchemy import DateTime, TextClause, Uuid, bindparam, text
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import TextClause
 
 from service.domain.errors import LockedOut
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.observability.metrics import DATABASE_ERRORS
-
-TYPES: Mapping[str, TypeEngine[Any]] = {
-    **dict.fromkeys(
-        ("now", "window_start", "window_end", "valid_at", "since", "until", "stored_by", "as_of"),
-        DateTime(timezone=True),
-    ),
-    "workspace": Uuid(),
-}
-"""Types of values that the driver would guess wrong: a bare datetime would be taken without its zone."""
-
-NUMBERED_TIMES = re.compile(r":((?:filter|bound)_time_\w+)\b")
-"""The names of time parameters of a filter and of bounds, however many there are."""
+from service.postgres.template import typed_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -75,19 +62,11 @@ class Condition:
     @property
     def clause(self) -> TextClause:
         """The condition for a Core statement."""
-        return type_parameters(text(self.sql)).bindparams(**self.values)
+        return typed_text(self.sql).bindparams(**self.values)
 
 
 def _keep_used(sql: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
     return {name: value for name, value in values.items() if f":{name}" in sql}
-
-
-def type_parameters(statement: TextClause) -> TextClause:
-    """The statement with the types of those parameters that need one."""
-    named = statement.text
-    kinds = {name: kind for name, kind in TYPES.items() if f":{name}" in named}
-    kinds |= dict.fromkeys(NUMBERED_TIMES.findall(named), TYPES["now"])
-    return statement.bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))
 
 
 def by_key(table: str, value: str, *, key: str = "id", more: str = "", most: int = 1) -> str:

@@ -7,7 +7,6 @@ from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
-from sqlalchemy import text
 
 from service.domain import filters
 from service.domain.draft import EmbeddingStatus
@@ -17,7 +16,7 @@ from service.memories.statements import visibility
 from service.postgres import scopes
 from service.postgres.engine import Database
 from service.postgres.filters import COLUMNS, any_case, compile_filter
-from service.postgres.scopes import type_parameters
+from service.postgres.template import typed_text
 
 SAMPLE: dict[Kind, Any] = {
     "text": "it's %",
@@ -53,7 +52,7 @@ async def test_every_field_takes_every_operator_of_its_kind(database: Database, 
     for raw in every_operator(field, kind):
         here = compile_filter("m", filters.read({"OR": [raw, {"NOT": raw}]}))
         async with database.read(workspace) as session:
-            shape = type_parameters(text(f"SELECT {here.sql} FROM {EMPTY} m"))
+            shape = typed_text(f"SELECT {here.sql} FROM {EMPTY} m")
             assert await session.scalar(shape, here.values) is True, raw
 
 
@@ -91,7 +90,7 @@ async def test_many_shapes_push_each_other_out(database: Database, workspace: UU
             names = [f"k{bit}" if number >> bit & 1 else f"k{bit}.x" for bit in range(9)]
             raw = {"OR": [{"field": name, "operator": "eq", "value": 1} for name in names]}
             await visibility.most_important(session, scope & compile_filter("m", filters.read(raw)), limit=1)
-    kept = visibility.most_important_of.cache_info()
+    kept = visibility.MOST_IMPORTANT.fill.cache_info()
     assert kept.misses >= 300
     assert kept.maxsize is not None
     assert kept.currsize <= kept.maxsize < 300

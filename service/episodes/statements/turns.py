@@ -12,7 +12,7 @@ from typing import Any, cast
 from uuid import UUID
 
 from pgvector import SparseVector
-from sqlalchemy import ColumnElement, Row, Select, and_, select, text
+from sqlalchemy import ColumnElement, Row, Select, and_, select
 from sqlalchemy.dialects import postgresql
 from uuid_utils.compat import uuid7
 
@@ -23,8 +23,9 @@ from service.language import lexemes
 from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, by_key, type_parameters
+from service.postgres.scopes import Condition, by_key
 from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR, insert_into
+from service.postgres.template import typed_text
 from service.providers.protocols import Vector
 
 TURNS_OF = "conversation_id"
@@ -188,15 +189,13 @@ COLUMNS = tuple(column for column in TURN.c if column.name not in {"terms", "bm2
 
 # pk_turn, uq_turn_workspace_id_conversation_id_turn_index, pk_turn_vector. Without statistics an equality of ids may be
 # served by ix_turn_channel, which reads the whole workspace.
-BY_IDS = type_parameters(
-    text(f"""
+BY_IDS = typed_text(f"""
     SELECT {", ".join(f't."{column.name}"' for column in COLUMNS)},
            (SELECT l.id FROM turn l WHERE l.workspace_id = :workspace AND l.conversation_id = t.conversation_id
                 AND l.turn_index > t.turn_index ORDER BY l.turn_index LIMIT 1) AS next_turn_id,
            EXISTS ({by_key("turn_vector", "t.id", key="turn_id")}) AS embedded
     FROM unnest(CAST(:ids AS uuid[])) AS x (id) CROSS JOIN LATERAL ({by_key("turn", "x.id")}) t
 """)  # noqa: S608 - our own columns
-)
 
 _later = TURN.alias()
 

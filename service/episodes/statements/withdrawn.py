@@ -13,8 +13,7 @@ from typing import Any, Literal
 from uuid import UUID
 
 from pgvector import SparseVector
-from pgvector.sqlalchemy import SPARSEVEC
-from sqlalchemy import bindparam, text
+from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
 from service.domain.conversation import WithdrawnSpan
@@ -26,6 +25,7 @@ from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.tables import TERM_DIMENSIONS
+from service.postgres.template import typed_text
 from service.queue import queue
 
 Reason = Literal["deleted", "expired", "updated", "superseded"]
@@ -84,10 +84,10 @@ KEPT = text("""
                       WHERE w.workspace_id = :workspace AND w.memory_id = s.memory_id AND w.turn_id = s.turn_id)
 """)
 
-SHOW = text("""
+SHOW = typed_text("""
     UPDATE turn SET shown = :shown, terms = CAST(:terms AS integer[]), bm25 = :bm25
     WHERE workspace_id = :workspace AND id = :id
-""").bindparams(bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))
+""")
 
 NO_VECTOR = text("""
     DELETE FROM turn_vector WHERE workspace_id = :workspace AND turn_id = ANY (CAST(:turns AS uuid[]))

@@ -8,12 +8,12 @@ from service.cognition.statements import invocations, records
 from service.domain.scope import Scope
 from service.postgres import scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
 from service.postgres.tables import GOAL, STRATEGY
+from service.postgres.template import typed_text
 from service.working.statements import working
 
 # Includes jobs that have not yet read the turns: their payload contains instructions sent with these.
-DELETE_EMPTY_CONVERSATIONS = text("""
+DELETE_EMPTY_CONVERSATIONS = typed_text("""
     WITH gone AS (
         DELETE FROM conversation c WHERE c.workspace_id = :workspace
             AND (CAST(:user_id AS text) IS NULL OR c.user_id = :user_id)
@@ -44,8 +44,8 @@ async def delete_conversations(session: Session, scope: Scope, channel: str | No
     """Deletes the turns with every given id (and the channel, if given), the conversations that are then empty, and for
     a whole user the profile. The conversation log stays, as history does; a purge erases both."""
     turns = scopes.owned("turn", scope, channel)
-    await session.execute(type_parameters(text(f"DELETE FROM turn WHERE {turns.sql}")), dict(turns.values))  # noqa: S608
+    await session.execute(typed_text(f"DELETE FROM turn WHERE {turns.sql}"), dict(turns.values))  # noqa: S608
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}
-    await session.execute(type_parameters(DELETE_EMPTY_CONVERSATIONS), {"workspace": scope.workspace_id, **ids})
+    await session.execute(DELETE_EMPTY_CONVERSATIONS, {"workspace": scope.workspace_id, **ids})
     if scope.user_id is not None and scope.agent_id is scope.run_id is channel is None:
         await session.execute(DELETE_PROFILE, {"workspace": scope.workspace_id, "user_id": scope.user_id})

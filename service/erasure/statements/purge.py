@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import Uuid, bindparam, func, select, text
+from sqlalchemy import func, select, text
 
 from service.cognition.statements import invocations
 from service.domain.scope import Scope
@@ -20,8 +20,8 @@ from service.graph.statements import entities, merges
 from service.memories.statements import deletion
 from service.postgres import scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
 from service.postgres.tables import MEMORY, MEMORY_HISTORY
+from service.postgres.template import Template, typed_text
 
 # The walk over a workspace's history and audit has no index: it may take longer than a normal statement.
 LONG_TIMEOUT = text("SELECT set_config('statement_timeout', '600000', true)")
@@ -32,14 +32,14 @@ PURGE_SUBJECT = text("""
         CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:kept AS uuid[]))
 """)
 
-LOCK_SCOPE = "SELECT count(*) FROM (SELECT FROM memory WHERE {scope} ORDER BY id FOR UPDATE) held"
+LOCK_SCOPE = Template("SELECT count(*) FROM (SELECT FROM memory WHERE {scope} ORDER BY id FOR UPDATE) held")
 
 
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
     """Erases rows with every given id (and the channel, if given); returns those removed or blanked by table."""
     owned = scopes.owned("memory", scope, channel)
     # concurrent changes of them have to finish, or their additions would be missed
-    await session.execute(type_parameters(text(LOCK_SCOPE.format(scope=owned.sql))), dict(owned.values))
+    await session.execute(LOCK_SCOPE.fill(scope=owned.sql), dict(owned.values))
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     counts = await activity.delete_activity(session, scope, channel)
     counts |= await _purge(session, {**ids, "channel": channel, "memories": None, "turns": [], "kept": []})
@@ -132,7 +132,7 @@ DELETE_ANSWERS = text("""
 
 # Requests that were accepted but not yet stored are dropped too. A job that is working on one finds it answered and
 # stores nothing.
-CANCEL_ACCEPTED = text("""
+CANCEL_ACCEPTED = typed_text("""
     WITH gone AS (
         DELETE FROM operation WHERE workspace_id = :workspace AND kind = 'record' RETURNING id, wall
     )
@@ -140,7 +140,7 @@ CANCEL_ACCEPTED = text("""
     SELECT :workspace, coalesce(wall || ':', '') || 'operation:' || id, id::text, 410,
            '{"results": [], "warnings": ["reset"]}', now() + interval '1 day'
     FROM gone ON CONFLICT DO NOTHING
-""").bindparams(bindparam("workspace", type_=Uuid()))
+""")
 
 # Jobs whose payload contains texts of memories; every other job is about the workspace.
 DELETE_JOBS = text("""

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
 from service.domain.conversation import WithdrawnSpan
 from service.domain.scope import Extent
@@ -23,29 +22,30 @@ from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import Condition
+from service.postgres.template import Template
 
 PAGE = 5_000
 
-MEMORIES = """
+MEMORIES = Template("""
     SELECT m.id, m.content, m.created_at, m.version, m.version_of FROM memory m
     WHERE {rows} AND (CAST(:after AS uuid) IS NULL OR m.id > :after) ORDER BY m.id LIMIT :page
-"""
+""")
 
-TURNS = """
+TURNS = Template("""
     SELECT t.id, t.conversation_id, t.turn_index, t.content, t.shown, t.speaker, t.role FROM turn t
     WHERE {rows} AND (CAST(:after AS uuid) IS NULL OR t.id > :after) ORDER BY t.id LIMIT :page
-"""
+""")
 
 # Texts of deleted memories in history; only a purge reaches them.
-GONE = """
+GONE = Template("""
     SELECT h.memory_id AS id, h.old_memory AS content, min(h.recorded_at) AS created_at, 0 AS version,
            CAST(NULL AS uuid) AS version_of
     FROM memory_history h
     WHERE {rows} AND h.old_memory IS NOT NULL
       AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = h.workspace_id AND m.id = h.memory_id)
     GROUP BY h.memory_id, h.old_memory ORDER BY h.memory_id
-"""
+""")
 
 LOCK_TEXTS = text("""
     SELECT id, version FROM memory
@@ -156,7 +156,7 @@ async def list_gone(session: Session, extent: Extent) -> list[StoredText]:
     rows = scopes.owned("h", extent.scope, None)
     if extent.channel is not None:
         rows &= Condition("h.before ->> 'channel' = :channel", {"channel": extent.channel})
-    return [StoredText(*row) for row in await session.execute(_fill_in(GONE, rows.sql), dict(rows.values))]
+    return [StoredText(*row) for row in await session.execute(GONE.fill(rows=rows.sql), dict(rows.values))]
 
 
 async def lock_unchanged(session: Session, workspace_id: UUID, versions: Mapping[UUID, int]) -> list[UUID]:
@@ -191,18 +191,13 @@ def shift(span: WithdrawnSpan, removed: Sequence[Span]) -> tuple[int, int]:
     return withdrawal.move((span.start, span.end), removed)
 
 
-async def _all(session: Session, shape: str, rows: Condition) -> list[Any]:
+async def _all(session: Session, template: Template, rows: Condition) -> list[Any]:
     everything: list[Any] = []
     after: UUID | None = None
     while True:
         values = {**rows.values, "after": after, "page": PAGE}
-        page = (await session.execute(_fill_in(shape, rows.sql), values)).all()
+        page = (await session.execute(template.fill(rows=rows.sql), values)).all()
         everything += page
         if len(page) < PAGE:
             return everything
         after = page[-1].id
-
-
-@lru_cache(maxsize=64)
-def _fill_in(shape: str, rows: str) -> TextClause:
-    return type_parameters(text(shape.format(rows=rows)))

@@ -9,11 +9,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import fields
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import TextClause, delete, or_, select, text
+from sqlalchemy import delete, or_, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import JSONB
 
@@ -21,8 +20,9 @@ from service.domain.relation import Relation, RelationType, Walk, WalkOptions, W
 from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import Condition
 from service.postgres.tables import MEMORY_EDGE
+from service.postgres.template import Template, typed_text
 
 LOCK_ENDS = text("""
     SELECT id, user_id, agent_id, run_id, channel FROM memory
@@ -69,18 +69,15 @@ STRONGEST = """
         ORDER BY strength DESC, far, rel_type LIMIT :fan_out
     ) e
 """
-NEIGHBOURS = type_parameters(
-    text(f"""
+NEIGHBOURS = typed_text(f"""
     SELECT node.id AS near, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
            e.t_invalid, e.created_at
     FROM {STRONGEST}
     ORDER BY e.strength DESC, e.far, e.rel_type
-    """)  # noqa: S608 - our own part
-).columns(properties=JSONB())
+    """).columns(properties=JSONB())  # noqa: S608 - our own part
 
 # One step of a walk: each new memory once, by its strongest edge, and whether a node had more edges than are followed.
-STEP = type_parameters(
-    text(f"""
+STEP = typed_text(f"""
     WITH stepped AS MATERIALIZED (
         SELECT e.place, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
                e.t_invalid, e.created_at
@@ -94,8 +91,7 @@ STEP = type_parameters(
     SELECT (SELECT coalesce(max(place), 0) FROM stepped) >= :fan_out AS truncated, kept.far, kept.source_id,
            kept.rel_type, kept.target_id, kept.strength, kept.properties, kept.t_valid, kept.t_invalid, kept.created_at
     FROM (SELECT true) always LEFT JOIN kept ON true ORDER BY kept.strength DESC, kept.far
-    """)  # noqa: S608 - our own part
-).columns(properties=JSONB())
+    """).columns(properties=JSONB())  # noqa: S608 - our own part
 
 # A bulk delete, which takes no scope lock, may be erasing the older memories.
 MARK_OUTDATED = text("""
@@ -247,6 +243,9 @@ async def strongest(
     return steps_from
 
 
+AMONG = Template("SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:ends AS uuid[]))")
+
+
 async def read_connected(
     session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
 ) -> Mapping[UUID, list[WalkStep]]:
@@ -256,18 +255,13 @@ async def read_connected(
         return {}
     steps_from = await strongest(session, workspace_id, ids, each=each * SPARE, now=now)
     ends = list({step.memory_id for steps in steps_from.values() for step in steps})
-    seen = set(await session.scalars(_among(rows.sql), {**rows.values, "ends": ends})) if ends else set()
+    seen = set(await session.scalars(AMONG.fill(rows=rows.sql), {**rows.values, "ends": ends})) if ends else set()
     kept: dict[UUID, dict[UUID, WalkStep]] = {near: {} for near in steps_from}
     for near, steps in steps_from.items():
         for step in steps:
             if step.memory_id in seen:
                 kept[near].setdefault(step.memory_id, step)
     return {near: list(once.values())[:each] for near, once in kept.items()}
-
-
-@lru_cache(maxsize=64)
-def _among(rows: str) -> TextClause:
-    return type_parameters(text(f"SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:ends AS uuid[]))"))  # noqa: S608
 
 
 def _values(workspace_id: UUID, ids: Sequence[UUID], options: WalkOptions, now: datetime) -> dict[str, Any]:

@@ -22,8 +22,9 @@ from service.domain.text import CleanText
 from service.graph.entity_scope import EntityScope
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import Condition
 from service.postgres.tables import ENTITY, ENTITY_VECTOR
+from service.postgres.template import typed_text
 from service.postgres.vectors import Half, cosine, exact_distance
 from service.runtime.statements.deferred_vectors import DeferredVectors
 
@@ -59,17 +60,14 @@ LOCK = text("""
     ORDER BY e.id FOR UPDATE
 """)
 
-CREATE = type_parameters(
-    text("""
+CREATE = typed_text("""
     INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, extracted_by, first_seen, created_at,
                         updated_at)
     VALUES (:workspace, :id, :user_id, :channel, :name, :key, :type, :extracted_by, :now, :now, :now)
     ON CONFLICT (workspace_id, user_id, channel, name_key) DO NOTHING RETURNING id
 """)
-)
 
-CHANGE = type_parameters(
-    text("""
+CHANGE = typed_text("""
     UPDATE entity e SET type = coalesce(:type, e.type), description = coalesce(:description, e.description),
         properties = e.properties || :properties, salience = coalesce(:salience, e.salience),
         base_salience = coalesce(:salience, e.base_salience), aliases = coalesce(
@@ -77,8 +75,7 @@ CHANGE = type_parameters(
              WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), '{}'),
         extracted_by = :extracted_by, version = e.version + :step, updated_at = :now
     WHERE e.workspace_id = :workspace AND e.id = :id
-""")
-).bindparams(bindparam("properties", type_=JSONB()))
+""").bindparams(bindparam("properties", type_=JSONB()))
 
 ADD_ALIASES = text("""
     INSERT INTO entity_alias (workspace_id, entity_id, alias_key, alias, user_id, channel, created_at)
@@ -98,41 +95,40 @@ TAKEN = text("""
 """)
 
 # A vector of another generation was made from the previous text.
-VECTOR = text("""
+VECTOR = typed_text(
+    """
     WITH outdated AS (
         DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id AND generation <> :generation
     )
     INSERT INTO entity_vector (workspace_id, entity_id, generation, embedding)
     VALUES (:workspace, :id, :generation, :vector)
     ON CONFLICT (workspace_id, entity_id, generation) DO UPDATE SET embedding = excluded.embedding
-""").bindparams(bindparam("vector", type_=Half()))
+""",
+    vector=Half(),
+)
 
 DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id")
 
 REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
 # The entities that existed when the deletion of a user's scope began and that no memory names any more.
-DELETE_UNNAMED = type_parameters(
-    text("""
+DELETE_UNNAMED = typed_text("""
     DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
       AND (CAST(:channel AS text) IS NULL OR e.channel = :channel) AND e.created_at <= :now
       AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id)
 """)
-)
 PURGE = text("""
     DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
       AND (CAST(:channel AS text) IS NULL OR e.channel = :channel)
 """)
 
 # Counting a read never waits: an entity that is locked for a change is not counted.
-COUNT_READ = type_parameters(
-    text("""
+COUNT_READ = typed_text("""
     UPDATE entity e SET access_count = e.access_count + 1, last_accessed = :now
     FROM (SELECT id FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
           ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) unlocked
     WHERE e.workspace_id = :workspace AND e.id = unlocked.id
 """)
-)
 
 
 # A conversation mentions the entities that the memories read from its turns name. Uses ix_memory_source_turn,

@@ -12,7 +12,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import DateTime, TextClause, bindparam, text
+from sqlalchemy import DateTime, TextClause, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
@@ -21,7 +21,7 @@ from service.domain.entity import EntityRelation
 from service.graph.entity_scope import EdgeFilter, EdgePlace
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
+from service.postgres.template import typed_text
 
 COLUMNS = """{a}.id, {a}.source_id, {a}.rel_type, {a}.label, {a}.target_id, {a}.strength, {a}.confidence,
     {a}.properties, {a}.t_valid, {a}.t_invalid, {a}.extracted_by, {a}.created_at, {a}.updated_at"""
@@ -38,9 +38,7 @@ TYPES: Mapping[str, TypeEngine[Any]] = {
 
 
 def statement(sql: str) -> TextClause:
-    """The text, with the types of those values that the driver would guess wrong."""
-    bound = [bindparam(name, type_=kind) for name, kind in TYPES.items() if f":{name}" in sql]
-    return type_parameters(text(sql)).bindparams(*bound)
+    return typed_text(sql, **TYPES)
 
 
 LOCK_ENDS = text("""

@@ -14,7 +14,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
+from service.postgres.template import typed_text
 
 # Two merges of entities with an edge between them would each see half of the other's changes.
 LOCK_MERGES = text("SELECT pg_advisory_xact_lock(hashtextextended('merge|' || CAST(:name AS text), 0))")
@@ -85,15 +85,13 @@ ADD_ALIAS = text("""
     FROM entity e WHERE e.workspace_id = :workspace AND e.id = :survivor AND e.name_key <> :key
     ON CONFLICT DO NOTHING
 """)
-UPDATE_SURVIVOR = type_parameters(
-    text("""
+UPDATE_SURVIVOR = typed_text("""
     UPDATE entity e SET aliases = coalesce(
             (SELECT array_agg(a.alias ORDER BY a.created_at, a.alias_key) FROM entity_alias a
              WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), '{}'),
         version = e.version + 1, updated_at = :now
     WHERE e.workspace_id = :workspace AND e.id = :survivor
 """)
-)
 
 FORGET = text("""
     WITH forgotten AS (

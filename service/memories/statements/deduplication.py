@@ -5,13 +5,12 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import NamedTuple
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import TextClause, bindparam, select, text
+from sqlalchemy import TextClause, select
 
 from service.domain.decision import Neighbour
 from service.domain.draft import Draft, EmbeddingStatus
@@ -22,9 +21,10 @@ from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE, NearVector
 from service.postgres import direct, filters, scopes
 from service.postgres.direct import DriverRow
 from service.postgres.engine import Session, use_custom_plans
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import Condition
 from service.postgres.tables import MEMORY
-from service.postgres.vectors import Half, exact_distance
+from service.postgres.template import Template, typed_text
+from service.postgres.vectors import exact_distance
 
 
 @dataclass(frozen=True, slots=True)
@@ -93,7 +93,8 @@ async def _nearest(
 # Uses ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
 # (generic_plans). Ranges of one value in the order of a key leave no other index to choose: without statistics another
 # one looks as good, and with that the whole workspace was read for each neighbour.
-COMPARE_ALL = """
+COMPARE_ALL = Template(
+    """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 )
@@ -112,11 +113,14 @@ UNION ALL
 UNION ALL
 SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance
-"""
+""",
+    distance=exact_distance(),
+)
 
 # For a scope with more rows: only the nearest by binary distance that meet the conditions are compared exactly, by
 # pk_memory_vector. The count prevents a scope of more than `exact_rows` rows from being read.
-COMPARE_CLOSE = """
+COMPARE_CLOSE = Template(
+    """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 )
@@ -130,7 +134,9 @@ WITH counted AS (
 UNION ALL
 SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance
-"""
+""",
+    distance=exact_distance(),
+)
 
 
 WITHIN_LIMIT = "(SELECT vectors FROM counted) <= :exact_rows AND "
@@ -147,29 +153,25 @@ class Parts(NamedTuple):
     generation: int
 
 
-@lru_cache(maxsize=64)
 def compare_all(parts: Parts) -> TextClause:
     return _fill(COMPARE_ALL, parts)
 
 
-@lru_cache(maxsize=64)
 def compare_close(parts: Parts) -> TextClause:
     return _fill(COMPARE_CLOSE, parts)
 
 
-def _fill(shape: str, parts: Parts) -> TextClause:
-    of_kind = f"v.generation = {int(parts.generation)} AND v.kind = 'text'"
+def _fill(template: Template, parts: Parts) -> TextClause:
+    of_kind = f"v.generation = {parts.generation} AND v.kind = 'text'"
     vectors = f"{parts.scope} AND {of_kind}"
-    filled = shape.format(
+    return template.fill(
         vectors=vectors,
         of_kind=of_kind,
         in_scope=parts.in_scope,
         rows=parts.rows,
         alive=parts.alive,
-        distance=exact_distance(),
         close_ids=nearest_passing(f"memory_vector v WHERE {WITHIN_LIMIT}{vectors}", parts.rows),
     )
-    return type_parameters(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
 
 
 def _is_too_large(rows: Sequence[DriverRow]) -> bool:
@@ -183,17 +185,17 @@ def neighbour(row: DriverRow, similarity: float, vector: NDArray[np.float32] | N
     return Neighbour(row.id, text, row.hash, row.version, similarity, *times, vector)
 
 
+WITH_HASH = Template("""
+SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
+WHERE m.hash = :hash AND m.dedup_key = :hash AND {in_scope} LIMIT 1
+""")
+
+
 async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetime) -> Neighbour | None:
     """The live row with this hash that takes part in deduplication. Uses ix_memory_hash."""
     in_scope = scopes.exactly("m", scope) & live("m", now)
-    row = await direct.first(session, _with_hash(in_scope.sql), {**in_scope.values, "hash": wanted})
+    row = await direct.first(session, WITH_HASH.fill(in_scope=in_scope.sql), {**in_scope.values, "hash": wanted})
     return neighbour(row, 1.0) if row else None
-
-
-@lru_cache(maxsize=64)
-def _with_hash(in_scope: str) -> TextClause:
-    found = "SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m"
-    return type_parameters(text(f"{found} WHERE m.hash = :hash AND m.dedup_key = :hash AND {in_scope} LIMIT 1"))
 
 
 async def with_hashes(
@@ -216,12 +218,10 @@ def live(alias: str, now: datetime) -> Condition:
     )
 
 
-TEXTS = type_parameters(
-    text(
-        "SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, v.embedding AS vector"
-        " FROM memory m JOIN memory_vector v ON v.workspace_id = m.workspace_id AND v.memory_id = m.id"
-        " WHERE m.workspace_id = :workspace AND m.id = ANY(:ids) AND v.generation = :generation AND v.kind = 'text'"
-    )
+TEXTS = typed_text(
+    "SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, v.embedding AS vector"
+    " FROM memory m JOIN memory_vector v ON v.workspace_id = m.workspace_id AND v.memory_id = m.id"
+    " WHERE m.workspace_id = :workspace AND m.id = ANY(:ids) AND v.generation = :generation AND v.kind = 'text'"
 )
 
 

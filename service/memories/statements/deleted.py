@@ -12,15 +12,13 @@ from collections.abc import Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from sqlalchemy import text
-
 from service.domain.memory import Memory
 from service.domain.scope import Scope
 from service.memories.statements import memories
 from service.memories.statements.memories import COLUMNS
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
+from service.postgres.template import typed_text
 
 DELETED = """(
     SELECT r.*, h.recorded_at AS deleted_at, h.before -> 'stat' AS stat, h.before -> 'entity_ids' AS entity_ids
@@ -30,8 +28,7 @@ DELETED = """(
 ) m"""
 
 # Deleted entities no longer have a name.
-BY_IDS = type_parameters(
-    text(f"""
+BY_IDS = typed_text(f"""
     SELECT {COLUMNS}, m.deleted_at, coalesce(CAST(m.stat ->> 'relevance' AS float8), 1.0) AS relevance,
            coalesce(CAST(m.stat ->> 'salience' AS float8), m.importance) AS salience,
            coalesce(CAST(m.stat ->> 'access_count' AS int), 0) AS access_count,
@@ -45,7 +42,6 @@ BY_IDS = type_parameters(
            CAST('{{}}' AS uuid[]) AS may_be_outdated_by, CAST(NULL AS uuid[]) AS superseded_by
     FROM {DELETED.format(changes="h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))")}
 """)  # noqa: S608 - our own columns
-)
 
 
 def source(scope: Scope, channels: Sequence[str]) -> str:

@@ -10,15 +10,14 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from typing import Any, Final
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import SparseVector
-from sqlalchemy import DateTime, Double, TextClause, bindparam, text
-from sqlalchemy.types import TypeEngine
+from sqlalchemy import TextClause, text
 
 from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
 from service.domain.draft import EmbeddingStatus, NewMemory
@@ -33,8 +32,9 @@ from service.memories.statements import visibility
 from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, by_key, type_parameters
+from service.postgres.scopes import Condition, by_key
 from service.postgres.tables import MEMORY, TERM_DIMENSIONS, insert_into
+from service.postgres.template import Template, typed_text
 
 NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status", "said_at"})
 COLUMNS = ", ".join(f'm."{column.name}"' for column in MEMORY.c if column.name not in NOT_READ)
@@ -54,15 +54,15 @@ NEWER = f"""
 """  # noqa: S608 - our own columns
 
 # pk_memory
-LEAN_BY_IDS = f"""
+LEAN_BY_IDS = Template(f"""
     SELECT {LEAN_COLUMNS}, {NEWER}
     FROM unnest(CAST(:ids AS uuid[])) AS x (id)
     CROSS JOIN LATERAL ({by_key("memory", "x.id")}) m
-    WHERE true
-"""  # noqa: S608 - our own columns
+    WHERE {{alive}}
+""")  # noqa: S608 - our own columns
 
 # pk_memory, pk_memory_stat, pk_memory_entity. `entities`: pairs of type and name.
-BY_IDS = f"""
+BY_IDS = Template(f"""
     SELECT {COLUMNS}, s.relevance, s.salience, s.access_count, s.last_accessed, s.stale_at,
            coalesce(s.confidence, m.fact_confidence) AS current_confidence,
            ARRAY(SELECT ARRAY[e.type, e.name]
@@ -72,8 +72,8 @@ BY_IDS = f"""
     FROM unnest(CAST(:ids AS uuid[])) AS x (id)
     CROSS JOIN LATERAL ({by_key("memory", "x.id")}) m
     CROSS JOIN LATERAL ({by_key("memory_stat", "x.id", key="memory_id")}) s
-    WHERE true
-"""  # noqa: S608 - our own columns
+    WHERE {{alive}}
+""")  # noqa: S608 - our own columns
 
 
 async def get(
@@ -114,18 +114,13 @@ async def get_items(
 
 
 async def _rows(
-    session: Session, statement: str, workspace_id: UUID, ids: Sequence[UUID], alive_at: datetime | None
+    session: Session, template: Template, workspace_id: UUID, ids: Sequence[UUID], alive_at: datetime | None
 ) -> Sequence[direct.DriverRow]:
     if not ids:
         return []
     alive = Condition("true") if alive_at is None else visibility.not_expired_nor_in_review("m", alive_at)
     values = {**alive.values, "workspace": workspace_id, "ids": list(ids)}
-    return await direct.fetch(session, _by_ids(statement, alive.sql), values)
-
-
-@lru_cache(maxsize=4)
-def _by_ids(statement: str, alive: str) -> TextClause:
-    return type_parameters(text(f"{statement} AND {alive}"))
+    return await direct.fetch(session, template.fill(alive=alive.sql), values)
 
 
 def _lean_values(row: direct.DriverRow) -> dict[str, Any]:
@@ -228,11 +223,11 @@ INSERT_ADDED = text("""
 """)
 
 # A row that has expired stays in uq_memory_dedup until the upkeep deletes it. Uses ix_memory_hash.
-RELEASE_EXPIRED = text("""
+RELEASE_EXPIRED = typed_text("""
     UPDATE memory SET dedup_key = NULL
     WHERE workspace_id = :workspace AND hash = ANY (CAST(:hashes AS text[])) AND dedup_key IS NOT NULL
       AND expires_at <= :now
-""").bindparams(bindparam("now", type_=DateTime(timezone=True)))
+""")
 
 
 async def release_expired(session: Session, workspace_id: UUID, hashes: Sequence[str], *, now: datetime) -> None:
@@ -356,12 +351,11 @@ SOURCE: Final = "memory m"
 COUNTED: Final = 10_000
 """Rows that are counted one by one; above that the planner's estimate is used."""
 
-MOMENT: Final = DateTime(timezone=True)
-SORT_TYPES: Final[Mapping[SortField, TypeEngine[datetime] | TypeEngine[float]]] = {
-    "created_at": MOMENT,
-    "updated_at": MOMENT,
-    "timestamp": MOMENT,
-    "importance": Double(),
+SORT_TYPES: Final[Mapping[SortField, str]] = {
+    "created_at": "timestamptz",
+    "updated_at": "timestamptz",
+    "timestamp": "timestamptz",
+    "importance": "float8",
 }
 
 
@@ -373,13 +367,13 @@ class RowCount:
     is_exact: bool
 
 
-PAGE = """
+PAGE = Template("""
     SELECT m.id, m."{sort}" AS key FROM {source}
     {top}
-"""
+""")
 TOP = 'ORDER BY m."{sort}" {direction}, m.id {direction} LIMIT :limit'
-COUNT = "SELECT count(*) FROM (SELECT FROM {source} LIMIT :limit) counted"
-ESTIMATE = "EXPLAIN (FORMAT JSON) SELECT FROM {source}"
+COUNT = Template("SELECT count(*) FROM (SELECT FROM {source} LIMIT :limit) counted")
+ESTIMATE = Template("EXPLAIN (FORMAT JSON) SELECT FROM {source}")
 
 
 async def page(
@@ -389,33 +383,25 @@ async def page(
     named `m`."""
     values = {**rows.values, "limit": limit}
     if after is not None:
-        place = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} (:last_key, :last_id)'
+        last_key = f"CAST(:last_key AS {SORT_TYPES[order.sort]})"
+        place = f'(m."{order.sort}", m.id) {">" if order.ascending else "<"} ({last_key}, :last_id)'
         rows, values = rows & Condition(place), values | {"last_key": after.key, "last_id": after.id}
-    rows_read = await direct.fetch(session, page_statement(rows, order, source, after_row=after is not None), values)
+    rows_read = await direct.fetch(session, page_statement(rows, order, source), values)
     return [PageKey(row.key, row.id) for row in rows_read]
 
 
 async def count(session: Session, rows: Condition, *, limit: int = COUNTED, source: str = SOURCE) -> RowCount:
     """The number of rows: counted up to `limit`, else the planner's estimate."""
-    counted = int(await session.scalar(_fill(COUNT, rows.source(source)), {**rows.values, "limit": limit + 1}) or 0)
+    counted = int(
+        await session.scalar(COUNT.fill(source=rows.source(source)), {**rows.values, "limit": limit + 1}) or 0
+    )
     if counted <= limit:
         return RowCount(counted, is_exact=True)
-    plan: Any = await session.scalar(_fill(ESTIMATE, rows.source(source)), rows.values)
+    plan: Any = await session.scalar(ESTIMATE.fill(source=rows.source(source)), rows.values)
     return RowCount(max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
 
 
-def page_statement(rows: Condition, order: SortOrder, source: str = SOURCE, *, after_row: bool) -> TextClause:
-    """The whole statement; `after_row`: the page begins after a row."""
+def page_statement(rows: Condition, order: SortOrder, source: str = SOURCE) -> TextClause:
+    """The whole statement."""
     top = TOP.format(sort=order.sort, direction="ASC" if order.ascending else "DESC")
-    return _page(rows.source(source, top), top, order.sort, after_row)
-
-
-@lru_cache(maxsize=256)
-def _page(source: str, top: str, sort: SortField, after_row: bool) -> TextClause:
-    page = type_parameters(text(PAGE.format(source=source, sort=sort, top=top)))
-    return page.bindparams(bindparam("last_key", type_=SORT_TYPES[sort])) if after_row else page
-
-
-@lru_cache(maxsize=256)
-def _fill(statement: str, source: str) -> TextClause:
-    return type_parameters(text(statement.format(source=source)))
+    return PAGE.fill(source=rows.source(source, top), sort=order.sort, top=top)

@@ -9,13 +9,11 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Callable, Sequence
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import TextClause, text
 
 from service.domain import sizes
 from service.domain.draft import Draft
@@ -23,27 +21,27 @@ from service.memories.statements import visibility
 from service.memories.statements.deduplication import Neighbours, live, neighbour
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
+from service.postgres.template import Template
 
 # As one value each, which costs nothing per row. Uses ix_memory_user, _agent or _run, and ix_memory_vector_user, _agent
 # or _run: whatever the statistics say, no row is looked up by the key of another one.
-VECTORS = """
+VECTORS = Template("""
 SELECT (SELECT string_agg(uuid_send(m.id), '') FROM memory m WHERE {in_scope} AND {alive}) AS alive,
        (SELECT string_agg(uuid_send(few.memory_id) || halfvec_send(few.embedding), '') FROM (
             SELECT v.memory_id, v.embedding FROM memory_vector v
             WHERE {vectors} AND v.generation = :generation AND v.kind = 'text' LIMIT :exact_rows + 1
         ) few) AS vectors
-"""
+""")
 
 # Rows by their keys, and those that have one of the texts.
-TEXTS = """
+TEXTS = Template("""
 SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
 WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
 UNION ALL
 SELECT CASE WHEN {not_expired} THEN 'equal' ELSE 'expired' END,
        m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
 WHERE m.hash = ANY (CAST(:hashes AS text[])) AND m.dedup_key = m.hash AND NOT m.archived AND {in_scope}
-"""
+""")
 
 HEADER_BYTES = 4
 """The header of halfvec_send: the number of dimensions, and an unused field; then two bytes for each dimension."""
@@ -66,7 +64,7 @@ async def find_neighbours_of_many(
     alive = live("m", now)
     exact_rows = sizes.EXACT_ROWS
     values = {**in_scope.values, **vectors.values, **alive.values, "generation": generation, "exact_rows": exact_rows}
-    row = await direct.first(session, _vectors(in_scope.sql, alive.sql, vectors.sql), values)
+    row = await direct.first(session, VECTORS.fill(in_scope=in_scope.sql, alive=alive.sql, vectors=vectors.sql), values)
     assert row is not None, "an aggregate has a row"
     size = 16 + HEADER_BYTES + 2 * wanted.shape[1]
     if len(row.vectors or b"") // size > exact_rows:
@@ -74,9 +72,8 @@ async def find_neighbours_of_many(
     near = await asyncio.to_thread(_nearest, row.alive or b"", row.vectors or b"", wanted, limit)
     ids = list({each for one in near for each, _, _ in one})
     hashes = [draft.hash for draft in drafts]
-    texts = await direct.fetch(
-        session, _texts(in_scope.sql, unexpired.sql), {**in_scope.values, "now": now, "ids": ids, "hashes": hashes}
-    )
+    of_texts = TEXTS.fill(in_scope=in_scope.sql, not_expired=unexpired.sql)
+    texts = await direct.fetch(session, of_texts, {**in_scope.values, "now": now, "ids": ids, "hashes": hashes})
     return _put_together(drafts, near, texts, similarity)
 
 
@@ -118,13 +115,3 @@ def _nearest(
         [(UUID(bytes=ids[places[at]]), float(of_one[at]), vectors_alive[at]) for at in order]
         for of_one, order in zip(cosines, nearest, strict=True)
     ]
-
-
-@lru_cache(maxsize=64)
-def _vectors(in_scope: str, alive: str, vectors: str) -> TextClause:
-    return type_parameters(text(VECTORS.format(in_scope=in_scope, alive=alive, vectors=vectors)))
-
-
-@lru_cache(maxsize=64)
-def _texts(in_scope: str, not_expired: str) -> TextClause:
-    return type_parameters(text(TEXTS.format(in_scope=in_scope, not_expired=not_expired)))

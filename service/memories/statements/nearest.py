@@ -8,18 +8,18 @@ compared exactly; for a larger one the generation's HNSW graph is searched with 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import TextClause, bindparam, text
+from sqlalchemy import TextClause
 
 from service.postgres import vectors
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, type_parameters
-from service.postgres.vectors import Half, exact_distance, graph_distance
+from service.postgres.scopes import Condition
+from service.postgres.template import Template
+from service.postgres.vectors import exact_distance, graph_distance
 
 MIN_CLOSE = 4
 """The minimum number of vectors compared exactly, as a multiple of the size of an arm of the search."""
@@ -33,7 +33,8 @@ OVERFETCH = 4
 MAX_FROM_GRAPH = 200
 
 # Uses ix_memory_vector_user, _agent or _run for the scope, and ix_memory_vector_hnsw_<generation> for the middle arm.
-NEAREST = """
+NEAREST = Template(
+    """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
 ), exact AS (
@@ -57,7 +58,9 @@ SELECT memory_id, distance FROM exact
 UNION ALL SELECT memory_id, distance FROM approximate WHERE (SELECT count(*) FROM approximate) >= :limit
 UNION ALL SELECT memory_id, distance FROM fallback
 ORDER BY distance LIMIT :limit
-"""
+""",
+    exact_distance=exact_distance(),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,18 +95,11 @@ async def find(session: Session, wanted: NearVectors) -> list[tuple[UUID, float]
 
 def statement(wanted: NearVectors) -> TextClause:
     """The whole statement; tests/search/statements/golden has it with the values filled in."""
-    return _statement(wanted.scope.sql, wanted.rows.sql, len(wanted.vector), wanted.generation)
-
-
-@lru_cache(maxsize=256)
-def _statement(scope: str, rows: str, dimension: int, generation: int) -> TextClause:
-    filled = NEAREST.format(
-        vectors=f"{scope} AND v.generation = {int(generation)} AND v.kind = 'text'",
-        rows=rows,
-        exact_distance=exact_distance(),
-        graph_distance=graph_distance(dimension),
+    return NEAREST.fill(
+        vectors=f"{wanted.scope.sql} AND v.generation = {wanted.generation} AND v.kind = 'text'",
+        rows=wanted.rows.sql,
+        graph_distance=graph_distance(len(wanted.vector)),
     )
-    return type_parameters(text(filled)).bindparams(bindparam("query_vector", type_=Half()))
 
 
 def nearest_passing(these: str, rows: str, *, checked: str = "") -> str:

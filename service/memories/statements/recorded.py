@@ -12,11 +12,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
-
-from sqlalchemy import TextClause, bindparam, text
 
 from service.domain.memory import Memory
 from service.domain.scope import Scope
@@ -24,8 +21,9 @@ from service.memories.statements import memories, versions, visibility
 from service.memories.statements.memories import COLUMNS
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, type_parameters
-from service.postgres.vectors import Half, cosine
+from service.postgres.scopes import Condition
+from service.postgres.template import Template
+from service.postgres.vectors import cosine
 
 # ix_memory_history_memory, ix_memory_history_user, _agent or _run. `entry`: the entry whose `before` is the row.
 RECORDED = """(
@@ -48,7 +46,7 @@ RECORDED = """(
 ) m"""
 
 # Entities by the ids in history; deleted ones no longer have a name.
-BY_IDS = f"""
+BY_IDS = Template(f"""
     SELECT {COLUMNS}, coalesce(s.relevance, 1.0) AS relevance, coalesce(s.salience, m.importance) AS salience,
            coalesce(s.access_count, 0) AS access_count, s.last_accessed, s.stale_at,
            m.fact_confidence AS current_confidence,
@@ -71,9 +69,10 @@ BY_IDS = f"""
            ) END AS superseded_by
     FROM {{recorded}} LEFT JOIN memory_stat s ON s.workspace_id = :workspace AND s.memory_id = m.id
     WHERE {{rows}}
-"""  # noqa: S608 - our own columns
+""")  # noqa: S608 - our own columns
 
-TEXTS = """
+TEXTS = Template(
+    """
     SELECT m.id, m.content, m.speaker, m.role, m."timestamp", NULLIF(m.mentions, '[]') AS mentions,
            m.tag_prefixes && CAST(:tags AS text[]) AS tagged, {ended} AS ended,
            m.temporal_tag, m.importance, {cosine} AS cosine
@@ -84,7 +83,10 @@ TEXTS = """
         AND b.before_generation = {generation}
     WHERE {rows}
     ORDER BY m.created_at DESC, m.id LIMIT :limit
-"""
+""",
+    cosine=cosine("coalesce(v.embedding, b.before_embedding)"),
+    ended=visibility.ENDED,
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,7 +111,7 @@ class RecordedScope:
 
 async def most_important(session: Session, scope: RecordedScope, *, limit: int) -> Sequence[UUID]:
     """At most `limit` of the memories, most important first, then latest."""
-    statement = visibility.most_important_of(f"{scope.recorded} WHERE {scope.rows.sql}")
+    statement = visibility.MOST_IMPORTANT.fill(source=f"{scope.recorded} WHERE {scope.rows.sql}")
     return (await session.scalars(statement, {**scope.values, "wanted": limit})).all()
 
 
@@ -120,7 +122,8 @@ async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID], mo
     rows = "l.workspace_id = :workspace AND l.id = ANY (CAST(:ids AS uuid[]))"
     changes = "h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))"
     values = {"workspace": workspace_id, "ids": list(ids), "as_of": moment}
-    statement = _fill(BY_IDS, RECORDED.format(rows=rows, changes=changes), "m.review_status IS NULL")
+    recorded = RECORDED.format(rows=rows, changes=changes)
+    statement = BY_IDS.fill(recorded=recorded, rows="m.review_status IS NULL")
     return {row.id: memories.of_row(row) for row in await direct.fetch(session, statement, values)}
 
 
@@ -167,12 +170,5 @@ async def list_texts(
 ) -> Sequence[Any]:
     """The columns that ranking needs, of at most `limit` memories, newest first."""
     values = {**scope.values, "query_vector": vector, "tags": list(tags), "limit": limit}
-    compared = cosine("coalesce(v.embedding, b.before_embedding)")
-    parts = {"cosine": compared, "ended": visibility.ENDED, "generation": int(generation)}
-    statement = _fill(TEXTS, scope.recorded, scope.rows.sql, **parts)
-    return await direct.fetch(session, statement.bindparams(bindparam("query_vector", type_=Half())), values)
-
-
-@lru_cache(maxsize=256)
-def _fill(shape: str, recorded: str, rows: str, **parts: Any) -> TextClause:
-    return type_parameters(text(shape.format(recorded=recorded, rows=rows, **parts)))
+    statement = TEXTS.fill(recorded=scope.recorded, rows=scope.rows.sql, generation=int(generation))
+    return await direct.fetch(session, statement, values)

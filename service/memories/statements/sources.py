@@ -8,7 +8,7 @@ from datetime import datetime
 from operator import itemgetter
 from uuid import UUID
 
-from sqlalchemy import Uuid, bindparam, text
+from sqlalchemy import text
 
 from service.domain.conversation import SourcePassage
 from service.domain.scope import Scope
@@ -16,6 +16,7 @@ from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key
+from service.postgres.template import typed_text
 
 QUOTED_CHARS = 2_000
 """Characters quoted of a turn without a span."""
@@ -26,7 +27,7 @@ INSERT = text("""
 """)
 
 # A memory that merely says the same may be deleted by a concurrent bulk delete, which takes no scope lock.
-LINK = text("""
+LINK = typed_text("""
     INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")
     SELECT m.workspace_id, s.memory_id, s.turn_id, s.start, s."end"
     FROM unnest(CAST(:memories AS uuid[]), CAST(:turns AS uuid[]), CAST(:starts AS integer[]), CAST(:ends AS integer[]))
@@ -34,7 +35,7 @@ LINK = text("""
     JOIN memory m ON m.workspace_id = :workspace AND m.id = s.memory_id
     ORDER BY s.memory_id, s.turn_id FOR KEY SHARE OF m
     ON CONFLICT DO NOTHING
-""").bindparams(bindparam("workspace", type_=Uuid()))
+""")
 
 COPY = text("""
     INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end")

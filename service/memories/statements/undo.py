@@ -13,8 +13,7 @@ from typing import Any
 from uuid import UUID
 
 from pgvector import SparseVector
-from pgvector.sqlalchemy import SPARSEVEC
-from sqlalchemy import TextClause, Uuid, bindparam, text
+from sqlalchemy import TextClause, Uuid, text
 from sqlalchemy.exc import IntegrityError
 
 from service.domain.scope import Scope
@@ -23,6 +22,7 @@ from service.language import lexemes
 from service.memories.statements import updates
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, TERM_DIMENSIONS
+from service.postgres.template import typed_text
 
 DERIVED = frozenset({"terms", "bm25", "context_terms", "context_bm25"})
 """Columns derived from the text, so not in the snapshot."""
@@ -52,14 +52,14 @@ HISTORY = text("""
     WHERE h.workspace_id = :workspace AND h.memory_id = :id ORDER BY h.recorded_at, h.seq
 """)
 
-RESTORE_ROW = text(f"""
+RESTORE_ROW = typed_text(f"""
     UPDATE memory m SET {_set(STORED - UNCHANGED)}, terms = CAST(:terms AS integer[]), bm25 = :bm25,
         version = m.version + 1, updated_at = :now
     FROM (SELECT r.* FROM memory x JOIN memory_history h ON h.workspace_id = x.workspace_id AND h.memory_id = x.id
           CROSS JOIN LATERAL jsonb_populate_record(x, h.before) r
           WHERE x.workspace_id = :workspace AND x.id = :id AND h.id = :entry) was
     WHERE m.workspace_id = was.workspace_id AND m.id = was.id
-""").bindparams(bindparam("bm25", type_=SPARSEVEC(TERM_DIMENSIONS)))  # noqa: S608 - names of our columns
+""")  # noqa: S608 - names of our columns
 
 RESTORE_ROW_OF_SAME_TEXT = text(f"""
     UPDATE memory m SET {_set(STORED - UNCHANGED - ENRICHMENT)}, version = m.version + 1, updated_at = :now
@@ -79,7 +79,8 @@ RECREATE_ROW = text(f"""
 
 # The DELETE that is the last entry of a memory, and those of its past versions, which were deleted in one transaction
 # with it. Uses ix_memory_history_memory and ix_memory_history_position.
-DELETED = text("""
+DELETED = typed_text(
+    """
     WITH deletion AS (
         SELECT position FROM memory_history
         WHERE workspace_id = :workspace AND memory_id = :id AND is_deleted AND recorded_to IS NULL
@@ -93,7 +94,9 @@ DELETED = text("""
     WHERE h.is_deleted AND h.recorded_to IS NULL AND h.before IS NOT NULL
       AND (h.memory_id = :id OR h.before ->> 'version_of' = CAST(:id AS text))
     ORDER BY is_past, h.seq
-""").bindparams(bindparam("id", type_=Uuid()))
+""",
+    id=Uuid(),
+)
 
 RECREATE_STAT = text("""
     INSERT INTO memory_stat SELECT r.*

@@ -19,12 +19,14 @@ from service.domain.version import Version
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, MEMORY_STAT
+from service.postgres.template import typed_text
 
 MAX_SAID_AT = 100
 """The number of times that are kept for one value."""
 
 # ix_memory_version_of, pk_memory_edge. A superseded memory has an end; an edge that a caller added does not set one.
-LINE = text("""
+LINE = typed_text(
+    """
     WITH RECURSIVE line AS (
         SELECT CAST(:id AS uuid) AS id
         UNION
@@ -40,8 +42,9 @@ LINE = text("""
            coalesce(m.said_at, ARRAY[m."timestamp"]) AS said_at, m.t_valid, m.t_invalid,
            m.id <> :id AS is_past
     FROM line JOIN memory m ON m.workspace_id = :workspace AND m.id = line.id
-""").bindparams(
-    bindparam("workspace", type_=Uuid()), bindparam("id", type_=Uuid()), bindparam("texts", type_=Boolean())
+""",
+    id=Uuid(),
+    texts=Boolean(),
 )
 
 OTHERS = {
@@ -101,7 +104,8 @@ KEEP = text(f"""
 )
 
 # No history: the text of the memory does not change. Its decay starts again with its last confirmation.
-SAY_AGAIN = text("""
+SAY_AGAIN = typed_text(
+    """
     WITH confirmed AS (
         UPDATE memory_stat SET confirmed_at = greatest(confirmed_at, :at)
         WHERE workspace_id = :workspace AND memory_id = :id
@@ -111,12 +115,17 @@ SAY_AGAIN = text("""
         FROM unnest(coalesce(said_at, ARRAY["timestamp"]) || CAST(:at AS timestamptz)) moment)
     WHERE workspace_id = :workspace AND id = :id AND NOT :at = ANY (coalesce(said_at, ARRAY["timestamp"]))
       AND coalesce(cardinality(said_at), 1) < :most
-""").bindparams(bindparam("at", type_=DateTime(timezone=True)))
+""",
+    at=DateTime(timezone=True),
+)
 
 # The row was added with everything that belongs to a memory; from now on only reads that name a time find it.
-HIDE = text("""
+HIDE = typed_text(
+    """
     UPDATE memory SET archived = true, version_of = :version_of WHERE workspace_id = :workspace AND id = :id
-""").bindparams(bindparam("version_of", type_=Uuid()))
+""",
+    version_of=Uuid(),
+)
 
 OF_MEMORIES = text("""
     SELECT id FROM memory WHERE workspace_id = :workspace AND version_of = ANY (CAST(:ids AS uuid[])) ORDER BY id

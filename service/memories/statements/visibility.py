@@ -6,15 +6,13 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
 from uuid import UUID
-
-from sqlalchemy import TextClause, text
 
 from service.domain.query import Narrow, Query, Validity, Window
 from service.postgres import direct, filters
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import Condition
+from service.postgres.template import Template
 
 
 def conditions(alias: str, query: Query, now: datetime) -> Condition:
@@ -121,20 +119,20 @@ def comparable(alias: str) -> Condition:
 # -- look-ups by these conditions --------------------------------------------------------------------------------------
 
 # The scope's btree finds the rows; the other conditions filter them, and the result is sorted.
-MOST_IMPORTANT = """
+MOST_IMPORTANT = Template("""
 SELECT m.id FROM {source} ORDER BY m.importance DESC, m."timestamp" DESC, m.id LIMIT :wanted
-"""
+""")
 
-RULES = """
+RULES = Template("""
 SELECT m.archived, m.expires_at, m.review_status, m.t_valid, m.t_invalid, m."timestamp", m.embedding_status,
        ({rows}) AS is_visible, ({narrow}) AS is_wanted
 FROM memory m WHERE m.workspace_id = :workspace AND m.id = :memory_id AND {scope}
-"""
+""")
 
 
 async def most_important(session: Session, rows: Condition, *, limit: int) -> Sequence[UUID]:
     """At most `limit` of the rows, the most important first, then the latest. `rows` speaks of `memory m`."""
-    statement = most_important_of(rows.source("memory m"))
+    statement = MOST_IMPORTANT.fill(source=rows.source("memory m"))
     return [row.id for row in await direct.fetch(session, statement, {**rows.values, "wanted": limit})]
 
 
@@ -160,19 +158,8 @@ async def check(
     """How one memory meets these rules; `narrow`: the caller's filters, a part of `rows`. None when it is not in the
     scope."""
     values = {**scope.values, **rows.values, **narrow.values, "memory_id": memory_id}
-    row = (await session.execute(_check(scope.sql, rows.sql, narrow.sql), values)).one_or_none()
+    row = (await session.execute(RULES.fill(scope=scope.sql, rows=rows.sql, narrow=narrow.sql), values)).one_or_none()
     return RuleCheck(*row) if row is not None else None
-
-
-@lru_cache(maxsize=256)
-def most_important_of(source: str) -> TextClause:
-    """The statement for the rows of a FROM item named `m`, with its conditions."""
-    return type_parameters(text(MOST_IMPORTANT.format(source=source)))
-
-
-@lru_cache(maxsize=64)
-def _check(scope: str, rows: str, narrow: str) -> TextClause:
-    return type_parameters(text(RULES.format(scope=scope, rows=rows, narrow=narrow)))
 
 
 ENDED = """CASE WHEN m.t_invalid = m.valid_until AND m.t_invalid <= m."timestamp" THEN NULL

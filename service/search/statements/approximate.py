@@ -12,23 +12,20 @@ Common terms score but open no candidates (term_statistics.py).
 
 from __future__ import annotations
 
-from functools import lru_cache
-from typing import Any, Final, NamedTuple
+from collections.abc import Mapping
+from typing import Any, Final
 from uuid import UUID
 
 from pgvector import HalfVector, SparseVector
-from pgvector.sqlalchemy import SPARSEVEC
-from sqlalchemy import DateTime, Text, TextClause, bindparam, text
-from sqlalchemy.types import ARRAY
+from sqlalchemy import TextClause
 
 from service.domain import bm25
 from service.domain.query import VectorPath, VectorStrategy
 from service.memories.statements.nearest import MAX_CLOSE, nearest_passing
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
 from service.postgres.tables import TERM_DIMENSIONS
-from service.postgres.vectors import Half
+from service.postgres.template import Template
 from service.search.statements import prefilter, term_statistics
 from service.search.statements.plan import Candidates, SearchPlan
 from service.search.statements.term_statistics import TermStatistics
@@ -156,16 +153,12 @@ UNION ALL (SELECT 'time', id, place FROM (
 ) both_sides ORDER BY place, id LIMIT :arm_limit)
 """
 
-PARAMETER_TYPES: Final[dict[str, Any]] = {
-    "query_vector": Half(),
-    "text_idf": SPARSEVEC(TERM_DIMENSIONS),
-    "context_idf": SPARSEVEC(TERM_DIMENSIONS),
-    "asked_at": DateTime(timezone=True),
-    "of_user": Text(),
-    "of_agent": Text(),
-    "of_run": Text(),
-    "of_channels": ARRAY(Text()),
+TEMPLATES: Final[Mapping[VectorStrategy | None, Template]] = {
+    None: Template(NEWEST + OTHER_ARMS, top=TOP),
+    "binary": Template(BINARY + FALLBACK + BINARY_CONTEXTS + OTHER_ARMS, exact_distance=vectors.exact_distance()),
+    "hnsw": Template(HNSW + FALLBACK + OTHER_ARMS, exact_distance=vectors.exact_distance()),
 }
+"""By strategy; None: without a vector."""
 
 
 async def find(session: Session, plan: SearchPlan, strategy: VectorStrategy) -> Candidates:
@@ -215,78 +208,33 @@ def _idf(frequency: Any, texts: float) -> SparseVector:
     return SparseVector({term: bm25.idf(texts, count) for term, count in frequency.items()}, TERM_DIMENSIONS)
 
 
-class ScopeSql(NamedTuple):
-    """The scope in SQL: as conditions on `memory m` and `memory_vector v`, and as the text after FROM for each;
-    `newest`: with the conditions and the order of NEWEST."""
-
-    scope: str
-    memory: str
-    newest: str
-    vector_scope: str
-    vectors: str
-
-
 def statement(plan: SearchPlan, strategy: VectorStrategy) -> TextClause:
     """The whole statement; tests/search/statements/golden has it with the values filled in."""
+    has_keys = bool(plan.filter_keys)
+    scope, rows, generation = plan.scope.sql, plan.conditions.sql, plan.generation
     ranges = [prefilter.in_range("m", at, column_range) for at, column_range in enumerate(plan.column_ranges)]
-    return _statement(
-        ScopeSql(
-            plan.scope.sql,
-            plan.scope.source("memory m"),
-            (plan.scope & plan.conditions).source("memory m", TOP),
-            plan.vector_scope.sql,
-            plan.vector_scope.source("memory_vector v"),
-        ),
-        plan.conditions.sql,
-        tuple(ranges),
-        plan.generation,
-        None if plan.vector is None else len(plan.vector),
-        strategy,
-        has_keys=bool(plan.filter_keys),
-    )
-
-
-@lru_cache(maxsize=256)
-def _statement(
-    in_scope: ScopeSql,
-    rows: str,
-    ranges: tuple[str, ...],
-    generation: int,
-    dimension: int | None,
-    strategy: VectorStrategy,
-    *,
-    has_keys: bool,
-) -> TextClause:
-    if dimension is None:
-        shape = NEWEST
-    elif strategy == "binary":
-        shape = BINARY + FALLBACK + BINARY_CONTEXTS
-    else:
-        shape = HNSW + FALLBACK
-    matching = KNOWN_MATCHING if has_keys else ALL_MATCHING
-    all_of = " AND ".join((in_scope.memory, rows, *ranges))
+    all_of = " AND ".join((plan.scope.source("memory m"), rows, *ranges))
     # in a medium scope the keys are only looked up for the fallback
     ids = f"CASE WHEN {TOO_FEW} THEN {prefilter.SCANNED_IDS} END" if strategy == "binary" else prefilter.SCANNED_IDS
-    filled = (shape + OTHER_ARMS).format(
-        scope=in_scope.scope,
-        newest=in_scope.newest,
-        top=TOP,
-        vector_scope=in_scope.vector_scope,
+    vectors_of_scope = plan.vector_scope.source("memory_vector v")
+    return TEMPLATES[None if plan.vector is None else strategy].fill(
+        scope=scope,
+        newest=(plan.scope & plan.conditions).source("memory m", TOP),
+        vector_scope=plan.vector_scope.sql,
         rows=rows,
-        generation=int(generation),
+        generation=generation,
         strategy=strategy,
-        exact_distance=vectors.exact_distance(),
-        graph_distance=vectors.graph_distance(dimension or 0),
-        text_ids=_nearest(in_scope.vectors, generation, "text", rows),
-        context_ids=_nearest(in_scope.vectors, generation, "context", rows),
+        graph_distance=vectors.graph_distance(0 if plan.vector is None else len(plan.vector)),
+        text_ids=_nearest(vectors_of_scope, generation, "text", rows),
+        context_ids=_nearest(vectors_of_scope, generation, "context", rows),
         known_ids=KNOWN_IDS.format(ids=ids) if has_keys else "",
         among_known=AMONG_KNOWN if has_keys else "",
-        matching=matching.format(too_few=TOO_FEW, scope=in_scope.scope, rows=rows, all_of=all_of),
+        matching=(KNOWN_MATCHING if has_keys else ALL_MATCHING).format(
+            too_few=TOO_FEW, scope=scope, rows=rows, all_of=all_of
+        ),
     )
-    bound = [bindparam(name, type_=kind) for name, kind in PARAMETER_TYPES.items() if f":{name}" in filled]
-    return type_parameters(text(filled)).bindparams(*bound)
 
 
 def _nearest(vectors_of_scope: str, generation: int, kind: str, rows: str) -> str:
-    of_kind = f"{vectors_of_scope} AND v.generation = {int(generation)} AND v.kind = '{kind}'"
+    of_kind = f"{vectors_of_scope} AND v.generation = {generation} AND v.kind = '{kind}'"
     return nearest_passing(of_kind, rows, checked="LIMIT :max_checked")

@@ -10,15 +10,13 @@
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Final
-
-from sqlalchemy import TextClause, text
 
 from service.domain.scope import ScopeSummary
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import Condition
+from service.postgres.template import Template
 from service.search.statements import approximate, exact, prefilter
 from service.search.statements.plan import Candidates, SearchPlan
 
@@ -31,7 +29,7 @@ MAX_SPEAKERS: Final = 200
 
 # ix_memory_user, _agent or _run is counted without the table, 0.1 ms per thousand rows. Speakers: one step per name
 # through ix_memory_user_speaker and its likes.
-SUMMARY: Final = """
+SUMMARY: Final = Template("""
 WITH RECURSIVE named AS (
     (SELECT m.speaker FROM memory m WHERE {scope} AND m.speaker IS NOT NULL ORDER BY m.speaker LIMIT 1)
     UNION ALL
@@ -42,19 +40,14 @@ WITH RECURSIVE named AS (
 SELECT (SELECT count(*) FROM (SELECT FROM memory m WHERE {scope} LIMIT :most + 1) counted) AS rows,
        CAST(ARRAY(SELECT speaker FROM named LIMIT :speakers) AS text[]) AS speakers,
        EXISTS (SELECT FROM turn t WHERE {turns}) AS has_turns
-"""
+""")
 
 
 async def summary(session: Session, scope: Condition, turns: Condition, *, count_to: int) -> ScopeSummary:
     """The size of the scope and its speakers. `turns`: the scope as a condition on `turn t`."""
     values = {**scope.values, **turns.values, "most": count_to, "speakers": MAX_SPEAKERS}
-    row = (await direct.fetch(session, summary_statement(scope.sql, turns.sql), values))[0]
+    row = (await direct.fetch(session, SUMMARY.fill(scope=scope.sql, turns=turns.sql), values))[0]
     return ScopeSummary(row.rows, tuple(row.speakers), row.has_turns)
-
-
-@lru_cache(maxsize=64)
-def summary_statement(scope: str, turns: str) -> TextClause:
-    return type_parameters(text(SUMMARY.format(scope=scope, turns=turns)))
 
 
 async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_rows: int) -> Candidates:

@@ -9,15 +9,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from functools import lru_cache
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import TextClause
 
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import by_key, type_parameters
+from service.postgres.scopes import by_key
+from service.postgres.template import Template
 from service.search.statements.plan import SearchPlan
 
 MAX_ENTITIES = 50
@@ -32,7 +32,8 @@ MAX_LINKS = 5_000
 # ix_entity_name, ix_entity_alias_key, or the unique indexes that begin with the user; then ix_entity_edge_source and
 # _target, ix_memory_entity_entity. Each step begins where the last one ended (LATERAL), whatever is known of the
 # tables: what the planner takes for the shortest way without statistics took ten times as long.
-NAMED = """
+NAMED = Template(
+    """
 WITH known AS MATERIALIZED (
     SELECT e.id, e.name_key, e.name_key AS named_as FROM entity e
     WHERE {entity} AND e.name_key = ANY (CAST(:names AS text[]))
@@ -68,9 +69,12 @@ UNION ALL (SELECT l.id, array_agg(l.name_key), NULL, NULL, array_agg(l.texts)
     FROM (SELECT unnest(ids) AS id, name_key, is_named, texts::float8
           FROM (SELECT *, sum(cardinality(ids)) OVER (PARTITION BY name_key) AS texts FROM linked) counted) l
     GROUP BY l.id ORDER BY bool_or(l.is_named) DESC, sum(1 / l.texts) DESC, l.id LIMIT :arm)
-"""
-
-VALID = "(f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)"
+""",
+    alias_of=by_key("entity", "a.entity_id"),
+    other=by_key("entity", "edge.other"),
+    memory=by_key("memory", "l.id"),
+    valid="(f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)",
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,7 +111,8 @@ async def find(session: Session, plan: SearchPlan, names: Sequence[str], *, now:
 
 def statement(plan: SearchPlan) -> TextClause:
     """The whole statement; tests/search/statements/golden has it with the values filled in."""
-    return _statement(_owner(plan), plan.scope.sql, plan.conditions.sql)
+    entity, alias = (f"{name}.workspace_id = :workspace AND {_owner(plan, name)}" for name in "ea")
+    return NAMED.fill(entity=entity, alias=alias, scope=plan.scope.sql, rows=plan.conditions.sql)
 
 
 def values(plan: SearchPlan, names: Sequence[str], now: datetime) -> dict[str, Any]:
@@ -115,25 +120,10 @@ def values(plan: SearchPlan, names: Sequence[str], now: datetime) -> dict[str, A
     return {**plan.scope.values, **plan.conditions.values, **limits, "names": list(names), "now": now}
 
 
-def _owner(plan: SearchPlan) -> str:
-    """The owner of the entities: the user if every memory of the scope is the user's, nobody if it may be shared."""
+def _owner(plan: SearchPlan, alias: str) -> str:
+    """The condition on the owner of the entities: the user if every memory of the scope is the user's, nobody if it may
+    be shared."""
     if "user_id" not in plan.scope.values or plan.match == "any":
         return "true"
-    own = "{alias}.user_id = :user_id"
-    return f"({own} OR {{alias}}.user_id IS NULL)" if plan.with_shared else own
-
-
-@lru_cache(maxsize=256)
-def _statement(owner: str, scope: str, rows: str) -> TextClause:
-    entity, alias = (f"{name}.workspace_id = :workspace AND {owner.format(alias=name)}" for name in "ea")
-    shape = NAMED.format(
-        entity=entity,
-        alias=alias,
-        alias_of=by_key("entity", "a.entity_id"),
-        other=by_key("entity", "edge.other"),
-        memory=by_key("memory", "l.id"),
-        valid=VALID,
-        scope=scope,
-        rows=rows,
-    )
-    return type_parameters(text(shape))
+    own = f"{alias}.user_id = :user_id"
+    return f"({own} OR {alias}.user_id IS NULL)" if plan.with_shared else own

@@ -14,14 +14,15 @@ from functools import lru_cache
 from typing import Any, Final
 
 from pgvector import HalfVector
-from sqlalchemy import DateTime, TextClause, bindparam, text
+from sqlalchemy import DateTime, TextClause, bindparam
 
 from service.domain.bm25 import IDF_SQL
 from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
-from service.postgres.scopes import by_key, type_parameters
+from service.postgres.scopes import by_key
 from service.postgres.tables import TERM_DIMENSIONS
+from service.postgres.template import typed_text
 from service.postgres.vectors import Half
 from service.search.statements.plan import Candidates, SearchPlan
 
@@ -244,7 +245,7 @@ def _statement(
         binary_distance=vectors.BINARY_DISTANCE,
         exact_distance=vectors.exact_distance(),
     )
-    return type_parameters(text(shape)).bindparams(
+    return typed_text(shape).bindparams(
         bindparam("query_vector", type_=Half()), bindparam("asked_at", type_=DateTime(timezone=True))
     )
 

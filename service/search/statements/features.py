@@ -9,7 +9,6 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, fields, replace
 from datetime import datetime
-from functools import lru_cache
 from itertools import compress
 from typing import Any
 from uuid import UUID
@@ -17,16 +16,16 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector, SparseVector
-from pgvector.sqlalchemy import SPARSEVEC
-from sqlalchemy import TextClause, bindparam, text
+from sqlalchemy import TextClause
 
 from service.language.context import QUESTION_MARKS
 from service.memories.statements.visibility import ENDED
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import by_key, type_parameters
+from service.postgres.scopes import by_key
 from service.postgres.tables import TERM_DIMENSIONS
-from service.postgres.vectors import Half, cosine
+from service.postgres.template import Template
+from service.postgres.vectors import cosine
 from service.search.statements.plan import SearchPlan
 
 Column = NDArray[np.float64]
@@ -73,7 +72,8 @@ OPTIONAL: Mapping[str, str] = {
 # Each candidate is found by its key alone, its vectors in one step by theirs: with the scope next to it the planner
 # would rather read the scope's whole btree, 3 ms in one of 20,000 rows. The active goals of the scope are read once; a
 # memory is linked to one by hand, or close to its description. Without active goals both columns are NULL.
-FEATURES = """
+FEATURES = Template(
+    """
 WITH active_goals AS MATERIALIZED (
     SELECT g.id, gv.embedding FROM (
         SELECT * FROM (
@@ -93,7 +93,13 @@ CROSS JOIN LATERAL (
     FROM ({vectors}) v
 ) near
 WHERE {scope} AND {rows}
-"""
+""",
+    cosine=cosine("v.embedding"),
+    original=cosine("v.embedding", ":original_vector"),
+    goal_cosine=cosine("a.embedding", "v.embedding"),
+    max_goals=MAX_GOALS,
+    memory=by_key("memory", "x.id"),
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -204,28 +210,16 @@ def statement(
         "context_idf": SparseVector(dict(idf.of_contexts), TERM_DIMENSIONS),
         "tags": list(plan.tags),
     }
-    return _statement(plan.scope.sql, plan.goal_scope.sql, plan.conditions.sql, plan.generation, wanted), values
-
-
-@lru_cache(maxsize=1024)
-def _statement(scope: str, goal_scope: str, rows: str, generation: int, wanted: frozenset[str]) -> TextClause:
     chosen = {**ALWAYS, **{name: each for name, each in OPTIONAL.items() if name in wanted}}
     if SHORT_TEXTS in wanted:
         chosen["phrasing"] = f"CASE WHEN octet_length(m.content) <= {SHORT_BYTES} OR {HAS_QUESTION} THEN m.content END"
-    made = f"generation = {int(generation)}"
-    shape = FEATURES.format(
+    of_generation = f" AND generation = {plan.generation}"
+    shape = FEATURES.fill(
         columns=",\n       ".join(f"{each} AS {name}" for name, each in chosen.items()),
-        scope=scope,
-        rows=rows,
-        goal_scope=goal_scope,
-        cosine=cosine("v.embedding"),
-        original=cosine("v.embedding", ":original_vector"),
-        goal_cosine=cosine("a.embedding", "v.embedding"),
-        max_goals=MAX_GOALS,
-        memory=by_key("memory", "x.id"),
-        vectors=by_key("memory_vector", "x.id", key="memory_id", more=f" AND {made}", most=3),
-        goal_vector=by_key("goal_vector", "g.id", key="goal_id", more=f" AND {made}"),
+        scope=plan.scope.sql,
+        rows=plan.conditions.sql,
+        goal_scope=plan.goal_scope.sql,
+        vectors=by_key("memory_vector", "x.id", key="memory_id", more=of_generation, most=3),
+        goal_vector=by_key("goal_vector", "g.id", key="goal_id", more=of_generation),
     )
-    sparse = SPARSEVEC(TERM_DIMENSIONS)
-    kinds = {"query_vector": Half(), "original_vector": Half(), "text_idf": sparse, "context_idf": sparse}
-    return type_parameters(text(shape)).bindparams(*(bindparam(name, type_=kind) for name, kind in kinds.items()))
+    return shape, values

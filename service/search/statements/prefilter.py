@@ -11,14 +11,14 @@ from __future__ import annotations
 
 import json
 from dataclasses import replace
-from functools import lru_cache
 from typing import Any, Final
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import TextClause
 
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import Condition
+from service.postgres.template import Template
 from service.search import column_ranges
 from service.search.column_ranges import ColumnRange
 from service.search.filter_keys import KeyGroup
@@ -55,6 +55,8 @@ RANGE_LEAVES_FEW: Final = """(SELECT count(*) FROM (
     LIMIT CAST(:max_few AS integer) + 1
 ) few) <= CAST(:max_few AS integer)"""
 
+PROBE: Final = Template("SELECT CASE {cases} END AS cut")
+
 BY_KEYS: Final = -1
 
 NO_CONDITION: Final = Condition("true")
@@ -79,12 +81,7 @@ def probe(plan: SearchPlan) -> TextClause:
     cases = [(BY_KEYS, f"{FEW_IDS} IS NOT NULL")] if plan.filter_keys else []
     for at, column_range in enumerate(plan.column_ranges):
         cases.append((at, RANGE_LEAVES_FEW.format(range=in_range("m", at, column_range), field=column_range.field)))
-    return _probe(tuple(cases))
-
-
-@lru_cache(maxsize=64)
-def _probe(cases: tuple[tuple[int, str], ...]) -> TextClause:
-    return type_parameters(text(f"SELECT CASE {' '.join(f'WHEN {each} THEN {cut}' for cut, each in cases)} END AS cut"))
+    return PROBE.fill(cases=" ".join(f"WHEN {each} THEN {cut}" for cut, each in cases))
 
 
 def cut_down(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:

@@ -6,7 +6,7 @@ from collections.abc import Iterable, Sequence
 from datetime import datetime
 from uuid import UUID
 
-from sqlalchemy import and_, or_, select, text, tuple_
+from sqlalchemy import and_, or_, select, tuple_
 
 from service.domain.conversation import Turn
 from service.domain.entity import Entity, key
@@ -15,24 +15,23 @@ from service.episodes.statements import turns
 from service.graph.entity_scope import EntityScope
 from service.graph.statements import entities
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
 from service.postgres.tables import TURN
+from service.postgres.template import Template, typed_text
 from service.search.values import BundleRelation
 
 MAX_ENTITIES = 20
 MAX_RELATIONS = 5
 
 # uq_entity_workspace_id_user_id_channel_name_key, uq_entity_alias_workspace_id_user_id_channel_alias_key
-NAMED = """
+NAMED = Template("""
     SELECT e.id FROM entity e WHERE {scope} AND (e.name_key = ANY (CAST(:names AS text[])) OR e.id IN (
         SELECT a.entity_id FROM entity_alias a
         WHERE a.workspace_id = :workspace AND a.alias_key = ANY (CAST(:names AS text[]))))
     ORDER BY e.salience DESC, e.id LIMIT :limit
-"""
+""")
 
 # ix_entity_edge_source, ix_entity_edge_target: of each entity the strongest relations in either direction.
-RELATIONS = type_parameters(
-    text("""
+RELATIONS = typed_text("""
     SELECT x.id, s.name AS source, edge.label, t.name AS target, edge.strength
     FROM unnest(CAST(:ids AS uuid[])) AS x (id) CROSS JOIN LATERAL (
         (SELECT * FROM entity_edge f WHERE f.workspace_id = :workspace AND f.source_id = x.id
@@ -47,7 +46,6 @@ RELATIONS = type_parameters(
     JOIN entity t ON t.workspace_id = :workspace AND t.id = edge.target_id
     ORDER BY x.id, edge.strength DESC, edge.id
 """)
-)
 
 
 async def turn_windows(
@@ -84,7 +82,7 @@ async def find_entities(session: Session, scope: Scope, names: Sequence[str]) ->
         return []
     seen = EntityScope(scope.workspace_id, scope)
     values = {**seen.rows.values, "names": sorted({key(name) for name in names}), "limit": MAX_ENTITIES}
-    ids = list(await session.scalars(type_parameters(text(NAMED.format(scope=seen.rows.sql))), values))
+    ids = list(await session.scalars(NAMED.fill(scope=seen.rows.sql), values))
     known = await entities.get_many(session, seen, ids)
     return [known[each] for each in ids if each in known]
 

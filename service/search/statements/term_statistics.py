@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
+from service.postgres.template import typed_text
 
 MIN_TEXTS: Final = 5
 """A term in fewer texts is not stored: rarer terms could identify their author, and most terms are rarer."""
@@ -46,19 +46,16 @@ MAX_COMPANION_TERMS: Final = 2
 rows were read as without."""
 
 # pk_term_stat; the policy `common` shows the rows of the nil workspace along with one's own.
-READ = type_parameters(
-    text("""
+READ = typed_text("""
     SELECT workspace_id = :workspace AS is_own, term, texts, contexts FROM term_stat
     WHERE workspace_id = ANY (ARRAY[:workspace, CAST('00000000-0000-0000-0000-000000000000' AS uuid)])
       AND term = ANY (CAST(:terms AS integer[]))
 """)
-)
 
-FORGET = type_parameters(text("DELETE FROM term_stat WHERE workspace_id = :workspace"))
+FORGET = typed_text("DELETE FROM term_stat WHERE workspace_id = :workspace")
 
 # Walks the workspace by pk_memory. A text without a context is its own context.
-COUNT = type_parameters(
-    text("""
+COUNT = typed_text("""
     WITH sized AS (
         SELECT count(*) AS texts FROM memory WHERE workspace_id = :workspace
     ), every AS (
@@ -77,7 +74,6 @@ COUNT = type_parameters(
     FROM occurrence, every, sized
     GROUP BY term, nth, texts HAVING greatest(sum(in_text), sum(in_context)) * nth >= :min_texts
 """)
-)
 
 COUNTED_WITHIN = text("""
     SELECT EXISTS (SELECT FROM term_stat WHERE workspace_id = :workspace AND term = :all_texts

@@ -12,17 +12,16 @@ from typing import Any, Final
 from uuid import UUID
 
 from pgvector import HalfVector
-from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.query import Window
 from service.domain.scope import Scope
 from service.language.summary import first_sentence
 from service.memories.statements import visibility
-from service.memories.statements.memories import MOMENT
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import Condition
+from service.postgres.template import typed_text
 from service.providers.protocols import Vector
 from service.search.values import EventKind, TimelineEvent
 
@@ -107,9 +106,7 @@ async def page(
             values |= rows.values
     union = " UNION ALL ".join(parts)
     order = NEWEST if nearest is None else NEAREST
-    statement = type_parameters(text(f"SELECT * FROM ({union}) event {order} LIMIT :limit"))  # noqa: S608
-    if after is not None:
-        statement = statement.bindparams(bindparam("after_time", type_=MOMENT))
+    statement = typed_text(f"SELECT * FROM ({union}) event {order} LIMIT :limit")  # noqa: S608
     return await direct.page(session, statement.columns(metadata=JSONB()), values, _event)
 
 

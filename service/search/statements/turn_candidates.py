@@ -14,32 +14,40 @@ import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
-from functools import lru_cache, partial
+from functools import partial
 from itertools import compress
 from typing import Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import DateTime, TextClause, bindparam, text
 
 from service.domain.bm25 import IDF_SQL
 from service.episodes.statements.turns import TurnFilter
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
-from service.postgres.scopes import Condition, by_key, type_parameters
+from service.postgres.scopes import Condition, by_key
 from service.postgres.tables import TERM_DIMENSIONS
-from service.postgres.vectors import Half, cosine, graph_distance
+from service.postgres.template import Template
+from service.postgres.vectors import cosine, graph_distance
 from service.search.statements import features
 from service.search.statements.features import Features
 from service.search.statements.plan import Candidates
+
+HELD_SHARE = 0.8
+"""A turn is no candidate when memories quote at least this share of its characters."""
+
+TURNS = "turn t"
+NEWEST = 'ORDER BY t."timestamp" DESC LIMIT :exact_rows'
+NEWEST_NAMED = 'ORDER BY t."timestamp" DESC LIMIT 2000'
 
 # ix_turn_user, _agent or _run restricts the scope and gives the order; vectors and sources are looked up by the ids,
 # all at once, and joined by FULL JOIN, which alone is hashed where hash joins are switched off (Plans.steady). The
 # weights are IDFs over the rows that were read (as in Lucene's BM25); the indexes of a sparse vector begin at 1 in SQL,
 # at 0 in the driver. A turn without a vector has no cosine, and is found by its words and those before it. A memory may
 # come from the whole turn, and two of them from one sentence.
-SCORED = """
+SCORED = Template(
+    """
 WITH any_term AS MATERIALIZED (
     SELECT ('{{' || coalesce(string_agg(term + 1 || ':' || '1', ',' ORDER BY term), '') || '}}/{dimensions}')::sparsevec
         AS vector
@@ -97,8 +105,8 @@ WITH any_term AS MATERIALIZED (
     UNION (SELECT * FROM free WHERE text_cosine IS NOT NULL ORDER BY text_cosine DESC, id LIMIT :candidate_limit)
     UNION (SELECT * FROM free WHERE context_cosine IS NOT NULL ORDER BY context_cosine DESC, id
            LIMIT :candidate_limit)
-    UNION (SELECT * FROM free WHERE CAST(:time AS timestamptz) IS NOT NULL
-           ORDER BY abs(date_part('epoch', "timestamp") - date_part('epoch', CAST(:time AS timestamptz))), id
+    UNION (SELECT * FROM free WHERE CAST(:asked_at AS timestamptz) IS NOT NULL
+           ORDER BY abs(date_part('epoch', "timestamp") - date_part('epoch', CAST(:asked_at AS timestamptz))), id
            LIMIT :candidate_limit)
     UNION (SELECT * FROM free ORDER BY "timestamp" DESC, id LIMIT :newest)
 )
@@ -113,13 +121,20 @@ SELECT c.id AS ids, c.text_lexical, c.context_lexical, c.text_cosine AS text_vec
            FROM scored, unnest(memory_ids) memory_id
        ) END AS contexts
 FROM counted LEFT JOIN (candidate c CROSS JOIN LATERAL ({turn}) t) ON true
-"""
-
-HELD_SHARE = 0.8
-"""A turn is no candidate when memories quote at least this share of its characters."""
+""",
+    newest=NEWEST,
+    share=HELD_SHARE,
+    endless=2**31 - 1,
+    turn=by_key("turn", "c.id"),
+    dimensions=TERM_DIMENSIONS,
+    idf=IDF_SQL.format(texts="total", frequency="texts"),
+    text_cosine=cosine("v.embedding"),
+    original_cosine=cosine("v.embedding", ":original_vector"),
+    short=features.SHORT_BYTES,
+)
 
 # ix_turn_vector_hnsw_<generation>; rows are filtered after it, so more are read than wanted.
-OLDER = """
+OLDER = Template("""
 WITH nearest AS MATERIALIZED (
     SELECT v.turn_id, {graph_distance} AS distance
     FROM turn_vector v JOIN turn t ON t.workspace_id = v.workspace_id AND t.id = v.turn_id
@@ -127,18 +142,15 @@ WITH nearest AS MATERIALIZED (
     ORDER BY {graph_distance} LIMIT :scan_limit
 )
 SELECT turn_id FROM nearest ORDER BY distance + 0 LIMIT :candidate_limit
-"""
+""")
 
-SPEAKERS = """
+SPEAKERS = Template("""
 SELECT DISTINCT s.speaker FROM (
     SELECT t.speaker FROM {turns} {newest}
 ) s ORDER BY s.speaker LIMIT 200
-"""
+""")
 
 OVERFETCH = 4
-TURNS = "turn t"
-NEWEST = 'ORDER BY t."timestamp" DESC LIMIT :exact_rows'
-NEWEST_NAMED = 'ORDER BY t."timestamp" DESC LIMIT 2000'
 
 
 @dataclass(frozen=True, slots=True)
@@ -162,7 +174,7 @@ NO_MEMORIES = Candidates(0, {}, {})
 async def speakers(session: Session, wanted: TurnFilter) -> list[str]:
     """Returns the names, as clients gave them, of those who speak in the newest turns of the scope."""
     named = wanted.place("t") & Condition("t.speaker IS NOT NULL")
-    statement = _speakers_statement(named.source(TURNS, NEWEST_NAMED))
+    statement = SPEAKERS.fill(turns=named.source(TURNS, NEWEST_NAMED), newest=NEWEST_NAMED)
     return [row.speaker for row in await session.execute(statement, named.values)]
 
 
@@ -184,9 +196,9 @@ async def read(
         **wanted.place("t").values,
         "workspace": wanted.scope.workspace_id,
         "terms": list(query.terms),
-        "vector": query.vector,
-        "original": query.original,
-        "time": query.time,
+        "query_vector": query.vector,
+        "original_vector": query.original,
+        "asked_at": query.time,
         "candidate_limit": candidate_limit,
         "memories": float(beside.text_count),
         "known": list(beside.text_df),
@@ -224,7 +236,11 @@ async def _score(
     *,
     generation: int,
 ) -> dict[str, tuple[Any, ...]]:
-    statement = _score_statement((wanted.place("t") & rows).source(TURNS, NEWEST), generation)
+    statement = SCORED.fill(
+        turns=(wanted.place("t") & rows).source(TURNS, NEWEST),
+        vector=by_key("turn_vector", "c.id", key="turn_id", more=f" AND generation = {generation}"),
+        generation=generation,
+    )
     return await direct.columns(session, statement, {**values, **rows.values})
 
 
@@ -236,46 +252,15 @@ async def _older(
         **scope.values,
         **vectors.values,
         **rows.values,
-        "vector": vector,
+        "query_vector": vector,
         "scan_limit": min(candidate_limit * OVERFETCH, 200),
         "candidate_limit": candidate_limit,
     }
-    statement = _older_statement(scope.sql, vectors.sql, rows.sql, len(vector), generation)
+    statement = OLDER.fill(
+        scope=scope.sql,
+        vectors=vectors.sql,
+        rows=rows.sql,
+        generation=generation,
+        graph_distance=graph_distance(len(vector)),
+    )
     return [row.turn_id for row in await direct.fetch(session, statement, values)]
-
-
-@lru_cache(maxsize=256)
-def _score_statement(turns: str, generation: int) -> TextClause:
-    filled = SCORED.format(
-        turns=turns,
-        newest=NEWEST,
-        share=HELD_SHARE,
-        endless=2**31 - 1,
-        turn=by_key("turn", "c.id"),
-        vector=by_key("turn_vector", "c.id", key="turn_id", more=f" AND generation = {int(generation)}"),
-        generation=int(generation),
-        dimensions=TERM_DIMENSIONS,
-        idf=IDF_SQL.format(texts="total", frequency="texts"),
-        text_cosine=cosine("v.embedding", ":vector"),
-        original_cosine=cosine("v.embedding", ":original"),
-        short=features.SHORT_BYTES,
-    )
-    vectors = (bindparam(name, type_=Half()) for name in ("vector", "original"))
-    return type_parameters(text(filled)).bindparams(*vectors, bindparam("time", type_=DateTime(timezone=True)))
-
-
-@lru_cache(maxsize=256)
-def _older_statement(scope: str, vectors: str, rows: str, dimension: int, generation: int) -> TextClause:
-    filled = OLDER.format(
-        scope=scope,
-        vectors=vectors,
-        rows=rows,
-        generation=int(generation),
-        graph_distance=graph_distance(dimension, ":vector"),
-    )
-    return type_parameters(text(filled)).bindparams(bindparam("vector", type_=Half()))
-
-
-@lru_cache(maxsize=64)
-def _speakers_statement(turns: str) -> TextClause:
-    return type_parameters(text(SPEAKERS.format(turns=turns, newest=NEWEST_NAMED)))

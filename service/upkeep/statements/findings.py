@@ -14,12 +14,12 @@ from functools import lru_cache
 from typing import Any, Final
 from uuid import UUID
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import TextClause
 from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.ageing import DECAYING_BELOW
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
+from service.postgres.template import typed_text
 from service.upkeep.values import PAIRS, Section, WalkPlace
 
 LOOKED_AT: Final = 100_000
@@ -227,7 +227,7 @@ def statement(section: Section, *, among: bool) -> TextClause:
     part, rows, key = STATEMENTS[section]
     chosen, after_place = (AMONG, BEHIND) if key else (PAIR_AMONG, BEHIND_PAIR)
     which = (chosen if among else after_place).format(key=key)
-    return type_parameters(text(WALK.format(part=part.format(which=which), found=rows)))
+    return typed_text(WALK.format(part=part.format(which=which), found=rows))
 
 
 def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:

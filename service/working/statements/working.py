@@ -18,15 +18,14 @@ from sqlalchemy import DateTime, bindparam, text
 from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import type_parameters
+from service.postgres.template import typed_text
 from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 
 # Every statement on one session finds its few pages by the primary key, pk_working_item.
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('working:' || CAST(:name AS text), 0))")
 
-PUT = type_parameters(
-    text("""
+PUT = typed_text("""
     INSERT INTO working_item (workspace_id, session_id, kind, key, user_id, agent_id, channel, conversation_id, turn_id,
                               value, last_used_at, expires_at)
     VALUES (:workspace, :session, :kind, :key, :user_id, :agent_id, :channel, :conversation_id, :turn_id,
@@ -37,12 +36,10 @@ PUT = type_parameters(
             created_at = CASE WHEN working_item.expires_at <= :now THEN excluded.created_at
                               ELSE working_item.created_at END
     RETURNING kind, key, value, seq, created_at, last_used_at, expires_at
-""")
-).bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))
+""").bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))
 
 # Deletes expired entries, and all others but the `max_entries` used last; reading an item is a use.
-TRIM = type_parameters(
-    text("""
+TRIM = typed_text("""
     DELETE FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind
       AND (expires_at <= :now OR key = ANY (ARRAY(
@@ -50,31 +47,24 @@ TRIM = type_parameters(
           WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND expires_at > :now
           ORDER BY last_used_at DESC, seq DESC OFFSET :max_entries)))
 """)
-)
 
-USE = type_parameters(
-    text("""
+USE = typed_text("""
     UPDATE working_item SET last_used_at = :now
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
     RETURNING kind, key, value, seq, created_at, last_used_at, expires_at
 """)
-)
 
-LATEST = type_parameters(
-    text("""
+LATEST = typed_text("""
     SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND expires_at > :now
     ORDER BY seq DESC LIMIT :limit
 """)
-)
 
-ALL = type_parameters(
-    text("""
+ALL = typed_text("""
     SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND expires_at > :now
     ORDER BY kind, seq DESC
 """)
-)
 
 REMOVE = text("""
     DELETE FROM working_item
@@ -243,7 +233,7 @@ def _entry(row: Any) -> WorkingEntry:
     return WorkingEntry(kind, row.key, row.value, row.seq, row.created_at, row.last_used_at, row.expires_at)
 
 
-GOAL_DESCRIPTION = text("""
+GOAL_DESCRIPTION = typed_text("""
     SELECT description FROM goal WHERE workspace_id = :workspace AND id = :goal
         AND user_id IS NOT DISTINCT FROM :user_id AND agent_id IS NOT DISTINCT FROM :agent_id
 """)
@@ -252,5 +242,5 @@ GOAL_DESCRIPTION = text("""
 async def goal_description(session: Session, scope: WorkingScope, goal_id: UUID) -> str | None:
     """The description of a goal of this user and agent; None without such a goal."""
     values = {"workspace": scope.workspace_id, "goal": goal_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
-    description: str | None = await session.scalar(type_parameters(GOAL_DESCRIPTION), values)
+    description: str | None = await session.scalar(GOAL_DESCRIPTION, values)
     return description

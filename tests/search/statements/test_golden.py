@@ -84,7 +84,10 @@ def statements() -> dict[str, Statement]:
     parts = Parts(near.scope.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
     compared = {**here.values, **near.values, "hash": "0123", "max_close": nearest.MAX_CLOSE}
     return {
-        "scope_summary": (candidates.summary_statement(plan.scope.sql, scopes.matching("t", SCOPE).sql), summary),
+        "scope_summary": (
+            candidates.SUMMARY.fill(scope=plan.scope.sql, turns=scopes.matching("t", SCOPE).sql),
+            summary,
+        ),
         "exact": (exact.statement(plan), exact.values(plan)),
         "prefilter_probe": (prefilter.probe(narrowed), prefilter.values(narrowed)),
         "exact_prefiltered": (exact.statement(few), exact.values(few)),

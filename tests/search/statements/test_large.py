@@ -29,7 +29,8 @@ from service.memories.statements.deduplication import Parts
 from service.memories.statements.nearest import NearVectors
 from service.postgres import direct, scopes
 from service.postgres.engine import Database, Session, driver
-from service.postgres.scopes import Condition, type_parameters
+from service.postgres.scopes import Condition
+from service.postgres.template import typed_text
 from service.search import column_ranges, filter_keys
 from service.search.filter_keys import NO_FILTER_KEYS
 from service.search.statements import approximate, candidates, exact, features, prefilter, term_statistics
@@ -313,7 +314,7 @@ async def test_speakers_are_read_name_by_name(database: Database, store: LargeSc
     scope = store.plan("big").scope
     values = {**scope.values, "most": ROWS, "speakers": 200}
     async with database.snapshot(store.workspace) as session:
-        plan = await _plan(session, candidates.summary_statement(scope.sql, NOWHERE.sql), values)
+        plan = await _plan(session, candidates.SUMMARY.fill(scope=scope.sql, turns=NOWHERE.sql), values)
     assert plan.count("ix_memory_user_speaker") == 2, plan
     assert "Sort" not in plan, plan
 
@@ -497,7 +498,7 @@ async def test_or_by_the_scope_and_the_marks_together(database: Database, store:
     where = replace(where, conditions=visibility.filter_rows("m", narrow, Window(), where.conditions))
     async with database.snapshot(store.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
-        found = await session.scalar(type_parameters(text(f"SELECT {prefilter.FEW_IDS}")), prefilter.values(where))
+        found = await session.scalar(typed_text(f"SELECT {prefilter.FEW_IDS}"), prefilter.values(where))
         assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before + 1
         rows = text(f"SELECT m.id FROM memory m WHERE {where.scope.sql} AND {where.conditions.sql}")
         there = {row[0] for row in await session.execute(rows, {**where.scope.values, **where.conditions.values})}

@@ -18,7 +18,6 @@ from uuid import UUID, uuid5
 
 import pytest
 from httpx2 import AsyncClient
-from sqlalchemy import text
 
 from service.domain import filters, sizes
 from service.domain.query import Narrow, Query, ScopeId, Window
@@ -28,7 +27,7 @@ from service.language import lexemes, tags
 from service.memories.statements import visibility
 from service.postgres import scopes
 from service.postgres.engine import Database
-from service.postgres.scopes import type_parameters
+from service.postgres.template import typed_text
 from service.runtime.resources import Resources
 from service.search import column_ranges, filter_keys
 from service.search.statements import prefilter
@@ -319,7 +318,7 @@ async def test_the_condition_says_what_the_model_says(
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
             here = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", query, NOW)
-            shape = type_parameters(text(f"SELECT m.id FROM memory m WHERE {here.sql}"))
+            shape = typed_text(f"SELECT m.id FROM memory m WHERE {here.sql}")
             found = {str(each) for each in await session.scalars(shape, here.values)}
             expected = {row.id for row in world if sees(case, row, NOW)}
             assert found == expected, (case, found ^ expected)
@@ -346,7 +345,7 @@ async def test_the_filter_keys_of_a_question_lose_no_row(
             plan = SearchPlan(scope, vectors, prefilter.NO_CONDITION, 1, ROWS, found, within)
             plan = replace(plan, match=query.scope.match, with_shared=query.scope.include_shared)
             few = prefilter.cut_down(plan).scope
-            shape = type_parameters(text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}"))
+            shape = typed_text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}")
             answer = (await session.execute(shape, {**few.values, **rows.values})).all()
             expected = {row.id for row in world if sees(case, row, NOW)}
             assert {str(row.id) for row in answer if row.seen} == expected, case
@@ -372,7 +371,7 @@ async def test_the_column_ranges_of_a_question_lose_no_row(
             expected = {row.id for row in world if sees(case, row, NOW)} if ranges else set()
             for bounds in ranges:
                 few = prefilter.cut_down(plan, bounds).scope
-                shape = type_parameters(text(f"SELECT m.id FROM memory m WHERE {few.sql}"))
+                shape = typed_text(f"SELECT m.id FROM memory m WHERE {few.sql}")
                 assert {str(each) for each in await session.scalars(shape, few.values)} == expected, (case, bounds)
                 asked += 1
     assert asked > CONDITIONS / 8

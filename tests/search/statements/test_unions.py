@@ -156,14 +156,14 @@ async def test_how_large_it_is_and_who_speaks_is_asked_part_by_part(database: Da
         found = [await candidates.summary(session, part, NOWHERE, count_to=ROWS) for part in scope.each]
         for part in scope.each:
             values = {**part.values, "most": ROWS, "speakers": 200}
-            shown = await explained(session, candidates.summary_statement(part.sql, NOWHERE.sql), values)
+            shown = await explained(session, candidates.SUMMARY.fill(scope=part.sql, turns=NOWHERE.sql), values)
             assert shown.count("_speaker") == 2, shown
     assert [each.rows for each in found] == [ROWS / 12] * 3
 
 
 async def test_a_list_walks_the_indexes_of_its_parts_in_their_order(database: Database, store: Union) -> None:
     rows = scopes.matching("m", store.scope("and shared")) & visibility.not_archived("m")
-    statement = memories.page_statement(rows, SortOrder(), after_row=False)
+    statement = memories.page_statement(rows, SortOrder())
     async with database.snapshot(store.workspace) as session:
         shown = await explained(session, statement, {**rows.values, "limit": 10})
     assert shown.count("Limit") == 3, shown
