@@ -20,11 +20,12 @@ from service.access.statements import keys
 from service.access.token_signing import caller_of, looks_like_token
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
-from service.domain.scope import Scope, ScopeMatch
+from service.domain.scope import Scope
 from service.domain.sizes import MAX_NAME
 from service.http import replica_reads, suggestions
 from service.http.buckets import Buckets, address_of
-from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, SCOPE_MATCH, SHARED_ONLY, Channel, Name, ReadScopeFields
+from service.http.query_parameters import fields_of
+from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, Channel, Name, ReadScopeFields
 from service.postgres.engine import Database
 from service.postgres.replicas import Source
 from service.providers.budget import Budget, Limits
@@ -227,17 +228,10 @@ ChannelName = Annotated[
 ]
 
 
-def scope_of(
-    caller: Caller,
-    *,
-    user_id: str | None = None,
-    agent_id: str | None = None,
-    run_id: str | None = None,
-    channel: str | None = None,
-) -> Scope:
+def scope_of(caller: Caller, **ids: str | None) -> Scope:
     """The scope of a request: its ids, else the key's defaults, and always those of its wall. Raises ScopeMissing, or
     Forbidden for an id outside the wall."""
-    return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel).require_owner()
+    return optional_scope(caller, **ids).require_owner()
 
 
 def optional_scope(
@@ -252,16 +246,9 @@ def optional_scope(
     return Scope(caller.workspace_id, *caller.ids(user_id, agent_id, run_id), channel=caller.channel(channel))
 
 
-def shared_scope(
-    caller: Caller,
-    *,
-    user_id: str | None = None,
-    agent_id: str | None = None,
-    run_id: str | None = None,
-    channel: str | None = None,
-) -> Scope:
+def shared_scope(caller: Caller, *, channel: str | None = None, **ids: str | None) -> Scope:
     """The shared scope of the workspace; raises InvalidInput if an id is given, too."""
-    for name, value in (("user_id", user_id), ("agent_id", agent_id), ("run_id", run_id)):
+    for name, value in ids.items():
         if value is not None:
             raise InvalidInput(f"{name}: cannot be combined with shared.", field=name)
     return Scope(caller.workspace_id, channel=caller.channel(channel))
@@ -304,32 +291,13 @@ async def _list_scope(scope: ScopeOf, caller: CallerOf, channel: ChannelName = N
 
 ListScopeOf = Annotated[Scope, Depends(_list_scope)]
 
-SharedOnly = Annotated[bool, Query(description=SHARED_ONLY)]
 IncludeShared = Annotated[bool | None, Query(description=INCLUDE_SHARED)]
-ScopeMatching = Annotated[ScopeMatch, Query(description=SCOPE_MATCH)]
 
 
 async def _read_scope(
-    caller: CallerOf,
-    res: ResourcesOf,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
-    shared: SharedOnly = False,
-    include_shared: IncludeShared = None,
-    scope_match: ScopeMatching = "all",
+    caller: CallerOf, res: ResourcesOf, given: Annotated[ReadScopeFields, fields_of(ReadScopeFields)]
 ) -> Scope:
-    given = ReadScopeFields(
-        user_id=user_id,
-        agent_id=agent_id,
-        run_id=run_id,
-        channel=channel,
-        shared=shared,
-        include_shared=include_shared,
-        scope_match=scope_match,
-    )
-    return list_scope(read_scope(caller, res, given, channel), caller, channel)
+    return list_scope(read_scope(caller, res, given, given.channel), caller, given.channel)
 
 
 ReadScopeOf = Annotated[Scope, Depends(_read_scope)]

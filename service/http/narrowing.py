@@ -119,14 +119,7 @@ WordList = Annotated[Words | Comma, ListInDocument()]
 Types = Annotated[list[TypeName], Field(max_length=7)]
 
 ScopeMode = Literal["given", "exact"]
-TAG_MATCH = "prefix: slack matches slack:channel:general"
-TAG_MODE = "Whether one of the tags is enough or all are required"
-MIN_CONFIDENCE = "Minimum current_confidence, 0..1; memories without one are kept"
-TIME_QUERY = "start and end in English, such as last week or in May 2023; the response has the result in `window`"
-ARCHIVED = "Include archived memories"
-VALID_AT = "Memories valid at this moment instead of now, including past versions"
 AS_OF = "Memories as recorded at this moment instead of now; without those purged since"
-SCOPE_MODE = "given: an omitted id does not filter; exact: memories must not have it"
 
 
 class NarrowingFields(ReadScopeFields):
@@ -138,31 +131,41 @@ class NarrowingFields(ReadScopeFields):
         max_length=MAX_WORDS,
         description="Several channels, in addition to _global; instead of channel",
     )
-    scope_mode: ScopeMode = Field("given", description=SCOPE_MODE)
-    filters: FilterTree | None = Field(None, description="Conditions on columns and metadata, as a tree")
-    tags: WordList = Field(
-        default_factory=list, description="A list, or one comma-separated string", examples=[["project:atlas"]]
+    scope_mode: ScopeMode = Field(
+        "given", description="given: an omitted id does not filter; exact: memories must not have it"
     )
-    tag_match: TagMatch = Field("prefix", description=TAG_MATCH)
-    tag_mode: TagMode = Field("any", description=TAG_MODE)
+    filters: FilterTree | None = Field(
+        None,
+        description="Conditions on columns and metadata, as a tree",
+        examples=[{"field": "metadata.project", "operator": "eq", "value": "atlas"}],
+    )
+    tags: WordList = Field(
+        default_factory=list, description="One of these, or all of them (tag_mode)", examples=[["project:atlas"]]
+    )
+    tag_match: TagMatch = Field("prefix", description="prefix: slack matches slack:channel:general")
+    tag_mode: TagMode = Field("any", description="Whether one of the tags is enough or all are required")
     exclude_tags: WordList = Field(default_factory=list, description="None of these; tag_match applies here, too")
     categories: Words = Field(default_factory=list, description="At least one of these")
     types: Types = Field(default_factory=list, description="One of these")
-    min_confidence: Unit | None = Field(None, description=MIN_CONFIDENCE)
+    min_confidence: Unit | None = Field(
+        None, description="Minimum current_confidence, 0..1; memories without one are kept"
+    )
     start: Time | None = Field(None, description="Only memories with a `timestamp` at or after this moment")
     end: Time | None = Field(None, description="Only memories with a `timestamp` before this moment")
     time_query: str | None = Field(
         None,
         min_length=1,
         max_length=MAX_TIME_QUERY,
-        description=TIME_QUERY,
+        description="start and end in English, such as last week or in May 2023; see `window` in the response",
         examples=["last week"],
     )
     timestamp: Time | None = Field(None, description="Reference time for 'last week' in the query; default now")
     timezone: Zone | None = Field(None, description="IANA time zone for 'last week'; default: the workspace's")
-    valid_at: Time | None = Field(None, description=VALID_AT)
+    valid_at: Time | None = Field(
+        None, description="Memories valid at this moment instead of now, including past versions"
+    )
     as_of: Time | None = Field(None, description=AS_OF)
-    include_archived: bool = Field(False, description=ARCHIVED)
+    include_archived: bool = Field(False, description="Include archived memories")
 
     @model_validator(mode="after")
     def _possible(self) -> Self:

@@ -295,15 +295,19 @@ class ScopeFields(RequestModel):
 
 SHARED_ONLY = "Only memories of the whole workspace, instead of a user's, agent's or run's"
 INCLUDE_SHARED = "Include shared memories, in one ranking; default: the workspace's setting, initially false"
-SCOPE_MATCH = "With several ids: all, a memory must have each; any, one is enough"
 
 
 class ReadScopeFields(ScopeFields):
     """A request that reads a scope, with or without the memories shared in the workspace."""
 
+    channel: Channel | None = Field(
+        None, description="Soft scope; reads also include _global, lists without it every channel"
+    )
     shared: bool = Field(False, description=SHARED_ONLY)
     include_shared: bool | None = Field(None, description=INCLUDE_SHARED)
-    scope_match: ScopeMatch = Field("all", description=SCOPE_MATCH)
+    scope_match: ScopeMatch = Field(
+        "all", description="With several ids: all, a memory must have each; any, one is enough"
+    )
 
 
 def expiry(expires_at: datetime | None, now: datetime) -> datetime | None:

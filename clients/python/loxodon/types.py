@@ -2090,14 +2090,6 @@ class ListGoalsOptions(TypedDict, total=False):
 class ListMemoriesOptions(TypedDict, total=False):
     """List the memories of a scope, newest first"""
 
-    user_id: str | None
-    """End user; a hard filter"""
-    agent_id: str | None
-    """Agent or persona; a hard filter"""
-    run_id: str | None
-    """One run with its own facts; a hard filter"""
-    channel: str | None
-    """Soft scope; reads also include _global, lists without it every channel"""
     limit: int
     """Maximum number of results"""
     sort: Literal["created_at", "updated_at", "timestamp", "importance"]
@@ -2110,48 +2102,56 @@ class ListMemoriesOptions(TypedDict, total=False):
     """deleted: list deleted memories instead, as they were"""
     detail: Literal["lean", "full"]
     """lean: the fields that callers act on; full: every field of each memory or turn"""
-    filters: str | None
-    """A filter as URL-encoded JSON"""
-    channels: list[str] | None
-    """Repeatable; several channels, instead of channel. Commas do not separate"""
-    scope_mode: ScopeMode
-    """given: an omitted id does not filter; exact: memories must not have it"""
+    user_id: str | None
+    """End user; a hard filter"""
+    agent_id: str | None
+    """Agent or persona; a hard filter"""
+    run_id: str | None
+    """One run with its own facts; a hard filter"""
+    channel: str | None
+    """Soft scope; reads also include _global, lists without it every channel"""
     shared: bool
     """Only memories of the whole workspace, instead of a user's, agent's or run's"""
     include_shared: bool | None
     """Include shared memories, in one ranking; default: the workspace's setting, initially false"""
     scope_match: ScopeMatch
     """With several ids: all, a memory must have each; any, one is enough"""
-    tags: list[str] | None
-    """Repeatable, or one comma-separated list"""
+    channels: list[str] | None
+    """Several channels, in addition to _global; instead of channel. Repeatable; commas do not separate"""
+    scope_mode: ScopeMode
+    """given: an omitted id does not filter; exact: memories must not have it"""
+    filters: str | None
+    """Conditions on columns and metadata, as a tree; as URL-encoded JSON"""
+    tags: list[str]
+    """One of these, or all of them (tag_mode). Repeatable, or one comma-separated list"""
     tag_match: TagMatch
     """prefix: slack matches slack:channel:general"""
     tag_mode: TagMode
     """Whether one of the tags is enough or all are required"""
-    exclude_tags: list[str] | None
-    """Repeatable, or one comma-separated list"""
-    categories: list[str] | None
-    """Repeatable, or one comma-separated list"""
-    types: list[MemoryType] | None
-    """Repeatable, or one comma-separated list; one of these"""
+    exclude_tags: list[str]
+    """None of these; tag_match applies here, too. Repeatable, or one comma-separated list"""
+    categories: list[str]
+    """At least one of these. Repeatable, or one comma-separated list"""
+    types: list[MemoryType]
+    """One of these. Repeatable, or one comma-separated list"""
     min_confidence: float | None
     """Minimum current_confidence, 0..1; memories without one are kept"""
-    include_archived: bool
-    """Include archived memories"""
     start: Moment | None
     """Only memories with a `timestamp` at or after this moment"""
     end: Moment | None
     """Only memories with a `timestamp` before this moment"""
     time_query: str | None
-    """start and end in English, such as last week or in May 2023; the response has the result in `window`"""
+    """start and end in English, such as last week or in May 2023; see `window` in the response"""
     timestamp: Moment | None
-    """Reference time for 'last week'; default now"""
+    """Reference time for 'last week' in the query; default now"""
     timezone: str | None
     """IANA time zone for 'last week'; default: the workspace's"""
     valid_at: Moment | None
     """Memories valid at this moment instead of now, including past versions"""
     as_of: Moment | None
     """Memories as recorded at this moment instead of now; without those purged since"""
+    include_archived: bool
+    """Include archived memories"""
 
 
 class ListScopesOptions(TypedDict, total=False):
@@ -2258,7 +2258,7 @@ class RecallOptions(TypedDict, total=False):
     run_id: str | None
     """One run with its own facts; a hard filter"""
     channel: str | None
-    """Soft scope such as a project; default _global"""
+    """Soft scope; reads also include _global, lists without it every channel"""
     shared: bool
     """Only memories of the whole workspace, instead of a user's, agent's or run's; default false"""
     include_shared: bool | None
@@ -2359,7 +2359,7 @@ class SearchMemoriesOptions(TypedDict, total=False):
     run_id: str | None
     """One run with its own facts; a hard filter"""
     channel: str | None
-    """Soft scope such as a project; default _global"""
+    """Soft scope; reads also include _global, lists without it every channel"""
     shared: bool
     """Only memories of the whole workspace, instead of a user's, agent's or run's; default false"""
     include_shared: bool | None
@@ -2373,7 +2373,7 @@ class SearchMemoriesOptions(TypedDict, total=False):
     filters: FilterInput | None
     """Conditions on columns and metadata, as a tree"""
     tags: list[str]
-    """A list, or one comma-separated string"""
+    """One of these, or all of them (tag_mode)"""
     tag_match: TagMatch
     """prefix: slack matches slack:channel:general; default "prefix"""
     tag_mode: TagMode
@@ -2391,7 +2391,7 @@ class SearchMemoriesOptions(TypedDict, total=False):
     end: Moment | None
     """Only memories with a `timestamp` before this moment"""
     time_query: str | None
-    """start and end in English, such as last week or in May 2023; the response has the result in `window`"""
+    """start and end in English, such as last week or in May 2023; see `window` in the response"""
     timestamp: Moment | None
     """Reference time for 'last week' in the query; default now"""
     timezone: str | None

@@ -16,10 +16,11 @@ from service.domain.query import SortField, SortOrder
 from service.domain.request import StoredAnswer
 from service.domain.version import Moment, Revision
 from service.http import cursors, errors, narrowing
-from service.http.deps import AgentId, Changer, ChannelName, Reader, ResourcesOf, RunId, UserId, list_scope, read_scope
+from service.http.deps import AgentId, Changer, Reader, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
+from service.http.narrowing import NarrowingFields
 from service.http.preconditions import ExpectedOf
-from service.http.query_parameters import NarrowingParameters, body_of
+from service.http.query_parameters import fields_of
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import Time, expiry
 from service.http.writes import Write, answer, etag, send
@@ -63,11 +64,7 @@ async def list_memories(
     caller: Reader,
     res: ResourcesOf,
     note: AuditReadOf,
-    narrowed: NarrowingParameters,
-    user_id: UserId = None,
-    agent_id: AgentId = None,
-    run_id: RunId = None,
-    channel: ChannelName = None,
+    body: Annotated[NarrowingFields, fields_of(NarrowingFields)],
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=300)] = None,
     sort: Annotated[SortField, Query(description="Ties are ordered by id")] = "created_at",
@@ -78,8 +75,6 @@ async def list_memories(
 ) -> Response:
     """All unexpired memories of the scope that match the filters, whether valid now or not. Deleted memories are listed
     from their history, purged ones not at all."""
-    ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
-    body = body_of(narrowing.NarrowingFields, {**narrowed, **ids})
     scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     ordered = SortOrder(sort, ascending=order == "asc")
     after = cursors.decode_place(cursor, ordered)

@@ -5,7 +5,7 @@ from __future__ import annotations
 import time
 from collections.abc import Mapping
 from dataclasses import replace
-from typing import Any
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Request, Response
 
@@ -19,7 +19,7 @@ from service.domain.text import CleanText
 from service.http import cursors, errors, narrowing
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute
-from service.http.query_parameters import body_of
+from service.http.query_parameters import fields_of
 from service.http.reads import AuditRead, in_time, send_json, use_counter
 from service.http.schemas import iso
 from service.language.tags import normalise
@@ -34,7 +34,6 @@ from service.search.routes.search_models import (
     SignalTerm,
     TimeInterval,
 )
-from service.search.routes.search_parameters import SearchParameters
 from service.search.search import search
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
@@ -66,10 +65,10 @@ async def search_memories_simple(
     request: Request,
     caller: Reader,
     res: ResourcesOf,
-    given: SearchParameters,
+    body: Annotated[SearchRequest, fields_of(SearchRequest)],
 ) -> Response:
     """Takes the fields of the POST body as query parameters; `filters` and `tuning` are JSON."""
-    return await _answer(request, body_of(SearchRequest, given), caller, res)
+    return await _answer(request, body, caller, res)
 
 
 async def _answer(request: Request, body: SearchRequest, caller: Caller, res: Resources) -> Response:

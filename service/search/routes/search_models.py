@@ -21,17 +21,6 @@ from service.search.routes.answers import MIN_PROBABILITY, Answerable, AnswerPro
 MAX_QUERY = 100_000
 Limit = Annotated[int, Field(ge=1, le=1_000)]
 
-LIMIT = "Maximum number of hits; fewer only if fewer match"
-MIN_SCORE = "Minimum score of a hit"
-VALIDITY = (
-    "Memories not valid now: exclude omits them, demote ranks past ones lower and omits future ones, ignore keeps all"
-)
-TURNS = (
-    "Also return turns whose content is in no memory, unless tags, filters or another condition that only memories "
-    "can meet is given"
-)
-CONNECTED = "Include the memories that each hit is connected to, 5 by default"
-
 
 class RankingTuning(RequestModel):
     """Ranking options for this request; the defaults are the workspace's settings."""
@@ -77,7 +66,9 @@ class RankingFields(RequestModel):
     """How to rank, and how much to explain."""
 
     tuning: RankingTuning = Field(
-        default_factory=lambda: RankingTuning(), description="How to rank; default: the workspace's settings"
+        default_factory=lambda: RankingTuning(),
+        description="How to rank; default: the workspace's settings",
+        examples=[{"diversity": 0.3}],
     )
     reinforce: bool = Field(True, description="Count the hits as used; false for previews")
     explain: bool = Field(False, description="Include the terms of each hit's score")
@@ -113,13 +104,21 @@ class SearchRequest(NarrowingFields, RankingFields):
     )
 
     query: str | None = Field(None, max_length=MAX_QUERY, description="The query", examples=["Where is the boat?"])
-    limit: Limit = Field(100, description=LIMIT)
+    limit: Limit = Field(100, description="Maximum number of hits; fewer only if fewer match")
     prefer_tags: WordList = Field(default_factory=list, description="Hits with one of these tags rank higher")
-    min_score: Unit = Field(0.0, description=MIN_SCORE)
+    min_score: Unit = Field(0.0, description="Minimum score of a hit")
     min_probability: Unit = Field(0.0, description=MIN_PROBABILITY)
-    validity: Validity = Field("exclude", description=VALIDITY)
-    connected: bool = Field(False, description=CONNECTED)
-    turns: bool = Field(True, description=TURNS)
+    validity: Validity = Field(
+        "exclude",
+        description="Memories not valid now: exclude omits them, demote ranks past ones lower and omits future ones, "
+        "ignore keeps all",
+    )
+    connected: bool = Field(False, description="Include the memories that each hit is connected to, 5 by default")
+    turns: bool = Field(
+        True,
+        description="Also return turns whose content is in no memory, unless tags, filters or another condition that "
+        "only memories can meet is given",
+    )
     detail: Detail = Field("lean", description=DETAIL)
     cursor: str | None = Field(
         None, max_length=100, description="next_cursor of the previous page, with an otherwise identical request"
