@@ -36,6 +36,7 @@ DECLARE
     operation_names text[];  -- of their stored answers: service/intake/jobs/conversations.py
     entity_ids uuid[];
     changed_ids uuid[] := '{}';
+    which_rows text;
 BEGIN
     IF of_memories IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run, or memories and turns';
@@ -60,17 +61,12 @@ BEGIN
         SELECT coalesce(array_agg(DISTINCT id), '{}') INTO memory_ids FROM (
             SELECT m.id FROM memory m
             WHERE m.workspace_id = this_workspace
-              AND (of_user IS NULL OR m.user_id = of_user)
-              AND (of_agent IS NULL OR m.agent_id = of_agent)
-              AND (of_run IS NULL OR m.run_id = of_run)
-              AND (of_channel IS NULL OR m.channel = of_channel)
+              AND is_of_subject(m.user_id, m.agent_id, m.run_id, m.channel, of_user, of_agent, of_run, of_channel)
             UNION ALL
             SELECT h.memory_id FROM memory_history h
             WHERE h.workspace_id = this_workspace
-              AND (of_user IS NULL OR h.user_id = of_user)
-              AND (of_agent IS NULL OR h.agent_id = of_agent)
-              AND (of_run IS NULL OR h.run_id = of_run)
-              AND (of_channel IS NULL OR h.before ->> 'channel' = of_channel)
+              AND is_of_subject(h.user_id, h.agent_id, h.run_id, h.before ->> 'channel',
+                                of_user, of_agent, of_run, of_channel)
         ) known;
         memory_ids := memory_ids || ARRAY(  -- copies that promotion made of them
             SELECT DISTINCT e.source_id FROM memory_edge e
@@ -112,10 +108,7 @@ BEGIN
         UNION
         SELECT t.id FROM turn t
         WHERE of_memories IS NULL AND t.workspace_id = this_workspace
-          AND (of_user IS NULL OR t.user_id = of_user)
-          AND (of_agent IS NULL OR t.agent_id = of_agent)
-          AND (of_run IS NULL OR t.run_id = of_run)
-          AND (of_channel IS NULL OR t.channel = of_channel)
+          AND is_of_subject(t.user_id, t.agent_id, t.run_id, t.channel, of_user, of_agent, of_run, of_channel)
           AND NOT EXISTS (SELECT FROM memory_source s WHERE s.workspace_id = this_workspace AND s.turn_id = t.id
                           AND NOT s.memory_id = ANY (memory_ids))
         UNION
@@ -125,10 +118,7 @@ BEGIN
     FROM turn t WHERE t.workspace_id = this_workspace AND t.id = ANY (turn_ids);
     SELECT coalesce(array_agg(c.id), '{}') INTO conversation_ids FROM conversation c
     WHERE of_memories IS NULL AND c.workspace_id = this_workspace
-      AND (of_user IS NULL OR c.user_id = of_user)
-      AND (of_agent IS NULL OR c.agent_id = of_agent)
-      AND (of_run IS NULL OR c.external_id = of_run)
-      AND (of_channel IS NULL OR c.channel = of_channel);
+      AND is_of_subject(c.user_id, c.agent_id, c.external_id, c.channel, of_user, of_agent, of_run, of_channel);
     name := 'conversation_log';  -- a deleted turn can be found only by its words
     DELETE FROM conversation_log l
     WHERE l.workspace_id = this_workspace
@@ -140,10 +130,7 @@ BEGIN
                              AND l.content_hash IN (encode(sha256(convert_to(h.old_memory, 'UTF8')), 'hex'),
                                                     encode(sha256(convert_to(h.new_memory, 'UTF8')), 'hex'))))
            OR (of_memories IS NULL
-               AND (of_user IS NULL OR l.user_id = of_user)
-               AND (of_agent IS NULL OR l.agent_id = of_agent)
-               AND (of_run IS NULL OR l.run_id = of_run)
-               AND (of_channel IS NULL OR l.channel = of_channel)));
+               AND is_of_subject(l.user_id, l.agent_id, l.run_id, l.channel, of_user, of_agent, of_run, of_channel)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'turn_vector';
@@ -158,12 +145,9 @@ BEGIN
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'turn';
-    WITH deleted AS (
-        DELETE FROM turn t
-        WHERE t.workspace_id = this_workspace
-          AND (t.conversation_id = ANY (conversation_ids) OR t.id = ANY (turn_ids))
-        RETURNING 1
-    ) SELECT count(*) INTO affected FROM deleted;
+    DELETE FROM turn t
+    WHERE t.workspace_id = this_workspace AND (t.conversation_id = ANY (conversation_ids) OR t.id = ANY (turn_ids));
+    GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'conversation';
     DELETE FROM conversation c
@@ -192,19 +176,23 @@ BEGIN
         CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(h.before -> 'entity_ids', '[]')) entity
         WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
     ) named;
-    name := 'memory_vector';
-    DELETE FROM memory_vector WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    name := 'memory_edge';
-    DELETE FROM memory_edge
-    WHERE workspace_id = this_workspace AND (source_id = ANY (memory_ids) OR target_id = ANY (memory_ids));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    name := 'memory';
-    DELETE FROM memory WHERE workspace_id = this_workspace AND id = ANY (memory_ids);
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
+    -- the change feed keeps the ids, after all their earlier changes
+    INSERT INTO erased_memory (workspace_id, memory_id, position)
+    SELECT this_workspace, h.memory_id, greatest(pg_current_xact_id()::text::bigint, max(h.position))
+    FROM memory_history h
+    WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids) GROUP BY h.memory_id;
+    FOR name, which_rows IN VALUES
+        ('memory_vector', 'memory_id = ANY ($2)'),
+        ('memory_edge', 'source_id = ANY ($2) OR target_id = ANY ($2)'),
+        ('memory', 'id = ANY ($2)'),
+        ('review', 'memory_id = ANY ($2)'),
+        ('memory_history', 'memory_id = ANY ($2)')
+    LOOP
+        EXECUTE format('DELETE FROM %I WHERE workspace_id = $1 AND (%s)', name, which_rows)
+        USING this_workspace, memory_ids;
+        GET DIAGNOSTICS affected = ROW_COUNT;
+        RETURN NEXT;
+    END LOOP;
     name := 'entity';
     DELETE FROM entity e
     WHERE e.workspace_id = this_workspace
@@ -212,10 +200,6 @@ BEGIN
            OR (e.id = ANY (entity_ids)
                AND NOT EXISTS (SELECT FROM memory_entity me
                                WHERE me.workspace_id = this_workspace AND me.entity_id = e.id)));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    name := 'review';
-    DELETE FROM review WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 
@@ -248,15 +232,7 @@ BEGIN
         WHERE d.workspace_id = this_workspace AND d.memory_id = ANY (changed_ids);
     END IF;
 
-    -- history, audit and decisions; the change feed keeps the ids, after all their earlier changes
-    INSERT INTO erased_memory (workspace_id, memory_id, position)
-    SELECT this_workspace, h.memory_id, greatest(pg_current_xact_id()::text::bigint, max(h.position))
-    FROM memory_history h
-    WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids) GROUP BY h.memory_id;
-    name := 'memory_history';
-    DELETE FROM memory_history WHERE workspace_id = this_workspace AND memory_id = ANY (memory_ids);
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
+    -- what mentions the memories: history, decisions, audit
     UPDATE memory_history h SET before = jsonb_set(h.before, '{edges}', (
         SELECT coalesce(jsonb_agg(edge), '[]') FROM jsonb_array_elements(h.before -> 'edges') edge
         WHERE NOT edge ->> 'source_id' = ANY (memory_id_texts) AND NOT edge ->> 'target_id' = ANY (memory_id_texts)))
@@ -267,10 +243,8 @@ BEGIN
     DELETE FROM decision d
     WHERE d.workspace_id = this_workspace
       AND (d.memory_id = ANY (memory_ids)
-           OR (of_memories IS NULL AND of_channel IS NULL
-               AND (of_user IS NULL OR d.user_id = of_user)
-               AND (of_agent IS NULL OR d.agent_id = of_agent)
-               AND (of_run IS NULL OR d.run_id = of_run)));
+           OR (of_memories IS NULL
+               AND is_of_subject(d.user_id, d.agent_id, d.run_id, NULL, of_user, of_agent, of_run, of_channel)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     UPDATE decision d SET reply = NULL, verdict = d.verdict - 'reason'
@@ -290,20 +264,18 @@ BEGIN
     SELECT coalesce(array_agg(o.id), '{}'), coalesce(array_agg(coalesce(o.wall || ':', '') || 'operation:' || o.id), '{}')
     INTO operation_ids, operation_names FROM operation o
     WHERE o.workspace_id = this_workspace AND of_memories IS NULL AND o.request ? 'scope'
-      AND (of_user IS NULL OR o.request -> 'scope' ->> 0 = of_user)
-      AND (of_agent IS NULL OR o.request -> 'scope' ->> 1 = of_agent)
-      AND (of_run IS NULL OR o.request -> 'scope' ->> 2 = of_run)
-      AND (of_channel IS NULL OR coalesce(o.request -> 'scope' ->> 3, o.request ->> 'channel') = of_channel);
+      AND is_of_subject(o.request -> 'scope' ->> 0, o.request -> 'scope' ->> 1, o.request -> 'scope' ->> 2,
+                        coalesce(o.request -> 'scope' ->> 3, o.request ->> 'channel'),
+                        of_user, of_agent, of_run, of_channel);
     name := 'job';
     DELETE FROM job j
     WHERE j.workspace_id = this_workspace
       AND (j.memory_id = ANY (memory_ids)
            OR j.payload ->> 'operation_id' = ANY (operation_ids::text[])
            OR j.payload ->> 'conversation_id' = ANY (conversation_ids::text[])
-           OR (of_memories IS NULL AND of_channel IS NULL
-               AND (of_user IS NULL OR j.wall ->> 'user_id' = of_user)
-               AND (of_agent IS NULL OR j.wall ->> 'agent_id' = of_agent)
-               AND (of_run IS NULL OR j.wall ->> 'run_id' = of_run)));
+           OR (of_memories IS NULL
+               AND is_of_subject(j.wall ->> 'user_id', j.wall ->> 'agent_id', j.wall ->> 'run_id', NULL,
+                                of_user, of_agent, of_run, of_channel)));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
     name := 'operation';
@@ -316,9 +288,7 @@ BEGIN
     DELETE FROM idempotency i
     WHERE i.workspace_id = this_workspace AND i.status IS NOT NULL
       AND ((of_memories IS NULL AND coalesce(i.user_id, i.agent_id, i.run_id) IS NOT NULL
-            AND (of_user IS NULL OR i.user_id = of_user)
-            AND (of_agent IS NULL OR i.agent_id = of_agent)
-            AND (of_run IS NULL OR i.run_id = of_run))
+            AND is_of_subject(i.user_id, i.agent_id, i.run_id, NULL, of_user, of_agent, of_run, NULL))
            OR i.body ->> 'operation_id' = ANY (operation_ids::text[])
            OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.id') value
                       WHERE value #>> '{}' = ANY (id_texts))
