@@ -45,6 +45,7 @@ END $$;
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
     script(schema.script())
+    op.execute(f"COMMENT ON TABLE migration IS '{schema.fingerprint()}'")  # for migrate.MADE_FROM
 
 
 def downgrade() -> None:

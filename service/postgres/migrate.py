@@ -22,10 +22,17 @@ from sqlalchemy.pool import NullPool
 from service.domain.errors import SchemaMismatch, StoreUnavailable
 from service.kit import shipped
 from service.kit.settings import Settings
-from service.postgres import citus, rights, roles
+from service.postgres import citus, rights, roles, schema
 
 MIGRATIONS = shipped.folder("migrations")
 MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
+BASELINE = "0001"  # runs the files of the schema as they are, so until the first release its number says too little
+MADE_FROM = text("SELECT obj_description(to_regclass('public.migration'), 'pg_class')")
+OTHER_STATE = (
+    "Another version of the service made this database, with other tables, and there is no migration between "
+    "versions before the first release. Start the version that made it; or begin with an empty database: move the "
+    "data folder away, or name another one in DATABASE_URL."
+)
 
 
 def script(sql: str) -> None:
@@ -143,6 +150,8 @@ def _check_known(connection: Connection) -> None:
             f"The database's schema is at revision {revision}, which this version of the service (revision {head()}) "
             "does not know. Start the version that made it, or name an empty database."
         )
+    if revision == head() == BASELINE and connection.scalar(MADE_FROM) != schema.fingerprint():
+        raise SchemaMismatch(OTHER_STATE)
 
 
 def _check_versions(connection: Connection) -> None:

@@ -108,6 +108,7 @@ async def test_an_empty_database_ends_the_start_with_one_sentence(
     [
         ("api", BEHIND, "loxodon migrate"),
         ("migrate", ADDITIVE, "does not know"),
+        ("migrate", "COMMENT ON TABLE migration IS 'other files'", "move the data folder away"),
         ("worker", BREAKING, "too new"),
     ],
 )
