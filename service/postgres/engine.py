@@ -64,8 +64,6 @@ second, which may be the one of a request. Background work gives up sooner, so i
 DATABASE_FAULTS = (StoreUnavailable, sqlalchemy.exc.DBAPIError, asyncpg.PostgresError)
 """What a transaction raises for the database's sake, a missing table included."""
 
-NO_SCHEMA = "The database has no schema of this version of the service. Run `loxodon migrate` first."
-
 
 class ReplicaFailed(Exception):
     """A read on a standby broke off. No ServiceError, so that nothing answers it before the request is repeated on the

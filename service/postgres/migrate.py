@@ -26,12 +26,10 @@ from service.postgres import citus, rights, roles, schema
 
 MIGRATIONS = shipped.folder("migrations")
 MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
-BASELINE = "0001"  # runs the files of the schema as they are, so until the first release its number says too little
 MADE_FROM = text("SELECT obj_description(to_regclass('public.migration'), 'pg_class')")
-OTHER_STATE = (
-    "Another version of the service made this database, with other tables, and there is no migration between "
-    "versions before the first release. Start the version that made it; or begin with an empty database: move the "
-    "data folder away, or name another one in DATABASE_URL."
+OTHER_FILES = (
+    "Another version of the service made this database, and before the first release nothing migrates it: start that "
+    "version, or move the data folder away (name an empty database, if you set DATABASE_URL)."
 )
 
 
@@ -150,8 +148,8 @@ def _check_known(connection: Connection) -> None:
             f"The database's schema is at revision {revision}, which this version of the service (revision {head()}) "
             "does not know. Start the version that made it, or name an empty database."
         )
-    if revision == head() == BASELINE and connection.scalar(MADE_FROM) != schema.fingerprint():
-        raise SchemaMismatch(OTHER_STATE)
+    if revision == head() == "0001" and connection.scalar(MADE_FROM) != schema.fingerprint():
+        raise SchemaMismatch(OTHER_FILES)
 
 
 def _check_versions(connection: Connection) -> None:

@@ -12,10 +12,10 @@ from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
 from sqlalchemy import text
-from sqlalchemy.exc import ProgrammingError
+from sqlalchemy.exc import NoResultFound, ProgrammingError
 
 from service.domain.errors import SchemaMismatch
-from service.postgres.engine import NO_SCHEMA, Database, Session
+from service.postgres.engine import Database, Session
 
 EXPECTED_REVISION = 1
 """The newest migration in migrations/versions; a test compares them."""
@@ -30,16 +30,9 @@ SERVER = text(
 )
 
 
+NO_SCHEMA = "The database has no schema of this version of the service: run `loxodon migrate`."
 BEHIND = "The database's schema is older than this version of the service: run `loxodon migrate`."
 AHEAD = "The database's schema is too new for this version of the service: start the newer version."
-
-
-@dataclass(frozen=True, slots=True)
-class SchemaRevision:
-    """The revision of the database's schema, and the oldest revision of code that works with it."""
-
-    number: int
-    oldest_code: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -55,7 +48,7 @@ class DatabaseStatus:
 async def check(database: Database) -> None:
     """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached."""
     async with database.read() as session:
-        check_revision(await _revision(session))
+        await _revision(session)
 
 
 async def demand_revision(connection: asyncpg.Connection[Any]) -> None:
@@ -74,24 +67,22 @@ async def status(database: Database) -> DatabaseStatus:
     """Checks the database as `check` does, and returns its versions and due jobs. Raises SchemaMismatch or
     StoreUnavailable."""
     async with database.read() as session:
-        revision = await _revision(session)
-        check_revision(revision)
-        return DatabaseStatus(revision.number, *(await session.execute(SERVER)).one())
+        return DatabaseStatus(await _revision(session), *(await session.execute(SERVER)).one())
 
 
-async def _revision(session: Session) -> SchemaRevision:
+async def _revision(session: Session) -> int:
     try:
-        row = (await session.execute(REVISION)).one_or_none()
-    except ProgrammingError as exc:  # the function does not exist
+        row = (await session.execute(REVISION)).one()
+    except (ProgrammingError, NoResultFound) as exc:  # the function does not exist, or alembic_version is empty
         raise SchemaMismatch(NO_SCHEMA) from exc
-    if row is None:
-        raise SchemaMismatch(NO_SCHEMA)
-    return SchemaRevision(*row)
+    check_revision(*row)
+    return int(row.revision)
 
 
-def check_revision(revision: SchemaRevision) -> None:
-    """Raises SchemaMismatch when this code cannot serve a schema of the revision."""
-    if revision.number < EXPECTED_REVISION:
+def check_revision(number: int, oldest_code: int) -> None:
+    """Raises SchemaMismatch when this code cannot serve a schema of revision `number`, which works with `oldest_code`
+    and newer."""
+    if number < EXPECTED_REVISION:
         raise SchemaMismatch(BEHIND)
-    if revision.oldest_code > EXPECTED_REVISION:
+    if oldest_code > EXPECTED_REVISION:
         raise SchemaMismatch(AHEAD)

@@ -17,11 +17,11 @@ from sqlalchemy.exc import DBAPIError
 from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
-from service.domain.errors import SchemaMismatch, StoreUnavailable
+from service.domain.errors import StoreUnavailable
 from service.kit import postgres_url
 from service.postgres.citus import IS_CITUS
 from service.postgres.driver_errors import translated_errors
-from service.postgres.engine import NO_SCHEMA, Access, connect_arguments
+from service.postgres.engine import Access, connect_arguments
 from service.postgres.roles import API_LOGIN, APP, LOGINS, MIGRATE_LOGIN, OWNER, URL_VARIABLES, WALLED, WORKER
 
 HINT = "An administrator runs what `loxodon bootstrap-sql` prints"
@@ -78,7 +78,6 @@ FORBIDDEN = text(
 """Why the session must not serve as `:wanted`: the first reason, and the role that it comes from. No row: it may."""
 
 GRANTED = text("SELECT session_user AS login, coalesce(pg_has_role(to_regrole(:wanted)::oid, 'USAGE'), false) AS yes")
-MIGRATED = text("SELECT to_regprocedure('public.schema_revision()') IS NOT NULL")
 
 OWNER_LOGIN = text(
     """
@@ -142,8 +141,7 @@ NEEDED = (
 
 
 async def find_access(url: str, *, wanted_role: str, pooled: bool) -> Access:
-    """How to connect with `url`. Raises StoreUnavailable for a login that reaches more than `wanted_role` may, or less,
-    and SchemaMismatch for a database that was never migrated."""
+    """How to connect with `url`. Raises StoreUnavailable for a login that may do more than `wanted_role`, or less."""
     access = Access(url, pooled)
     arguments = {"timeout": 10} | (connect_arguments(access) if pooled else {})
     engine = create_async_engine(url, connect_args=arguments, poolclass=NullPool)
@@ -167,8 +165,6 @@ async def _check(session: AsyncConnection, wanted: str) -> None:
             f"The database login {login} may not do what {wanted} may: GRANT {wanted} TO {login} WITH INHERIT TRUE; or "
             f"set {URL_VARIABLES[wanted]} to the login {LOGINS[wanted]}."
         )
-    if not await session.scalar(MIGRATED):
-        raise SchemaMismatch(NO_SCHEMA)
 
 
 def _refusal(login: str, through: str, what: str, wanted: str) -> str:

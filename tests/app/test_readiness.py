@@ -19,7 +19,7 @@ from service.domain.errors import SchemaMismatch
 from service.kit.settings import Settings
 from service.postgres import migrate, readiness
 from service.postgres.engine import Database
-from service.postgres.readiness import AHEAD, EXPECTED_REVISION, SchemaRevision, check_revision
+from service.postgres.readiness import AHEAD, EXPECTED_REVISION, check_revision
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER, WORKER
 from service.runtime.resources import Resources
@@ -51,12 +51,12 @@ def test_the_code_expects_the_newest_migration() -> None:
 )
 def test_what_is_not_served(revision: int, oldest_code: int, says: str) -> None:
     with pytest.raises(SchemaMismatch, match=says):
-        check_revision(SchemaRevision(EXPECTED_REVISION - 1 + revision, EXPECTED_REVISION - 1 + oldest_code))
+        check_revision(EXPECTED_REVISION - 1 + revision, EXPECTED_REVISION - 1 + oldest_code)
 
 
 def test_a_schema_that_only_gained_is_served() -> None:
-    check_revision(SchemaRevision(EXPECTED_REVISION, 1))
-    check_revision(SchemaRevision(EXPECTED_REVISION + 2, EXPECTED_REVISION))
+    check_revision(EXPECTED_REVISION, 1)
+    check_revision(EXPECTED_REVISION + 2, EXPECTED_REVISION)
 
 
 @pytest.fixture
