@@ -27,7 +27,7 @@ CREATE TABLE entity (
         UNIQUE NULLS NOT DISTINCT (workspace_id, user_id, channel, name_key)
 );
 CREATE INDEX ix_entity_name ON entity (workspace_id, name_key);
-CREATE INDEX ix_entity_channel ON entity (workspace_id, channel);
+CREATE INDEX ix_entity_channel ON entity (workspace_id, channel, name_key);
 
 -- An alias of an entity. The casefolded `alias_key` belongs to one entity of a user and channel. `named_by`: for a name
 -- that came with a merge, the memories that named the merged entity; the alias is erased when all of them are.

@@ -73,43 +73,43 @@ ADD_EXTRACTED = statement("""
     ON CONFLICT (workspace_id, source_id, target_id, rel_type) DO NOTHING
 """)
 
-# A memory is no longer evidence for relations that the extractor no longer reads in it.
-GIVEN = """
-    unnest(CAST(:memory_ids AS uuid[]), CAST(:sources AS uuid[]), CAST(:types AS text[]), CAST(:targets AS uuid[]),
-           CAST(:extractors AS text[]))
-        WITH ORDINALITY AS s (memory_id, source_id, type, target_id, extracted_by, place)
-    JOIN entity_edge e ON e.workspace_id = :workspace AND e.source_id = s.source_id AND e.target_id = s.target_id
-        AND e.rel_type = s.type
-"""
-EVIDENCE = text(f"""
-    WITH outdated AS (
-        DELETE FROM entity_edge_source x
-        USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)
-        WHERE x.workspace_id = :workspace AND x.memory_id = r.memory_id AND x.extracted_by = r.extracted_by
-          AND NOT EXISTS (SELECT FROM {GIVEN} WHERE s.memory_id = x.memory_id AND e.id = x.edge_id)
+# A memory is no longer evidence for relations that the extractor no longer reads in it. LATERAL, because without
+# statistics of a new table the planner joined all edges for each evidence.
+EVIDENCE = text("""
+    WITH given AS MATERIALIZED (
+        SELECT e.id AS edge_id, s.memory_id, s.extracted_by, s.place
+        FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:sources AS uuid[]), CAST(:types AS text[]),
+                    CAST(:targets AS uuid[]), CAST(:extractors AS text[]))
+            WITH ORDINALITY AS s (memory_id, source_id, type, target_id, extracted_by, place)
+        CROSS JOIN LATERAL (
+            SELECT id FROM entity_edge WHERE workspace_id = :workspace AND source_id = s.source_id
+                AND target_id = s.target_id AND rel_type = s.type LIMIT 1) e
+    ), outdated AS (
+        DELETE FROM entity_edge_source x USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (id, reader)
+        WHERE x.workspace_id = :workspace AND x.memory_id = ANY (CAST(:read AS uuid[])) AND x.memory_id = r.id
+          AND x.extracted_by = r.reader AND (r.id, x.edge_id) NOT IN (SELECT memory_id, edge_id FROM given)
     ), added AS (
         INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
-        SELECT DISTINCT ON (e.id, s.memory_id) e.workspace_id, e.id, s.memory_id, s.extracted_by
-        FROM {GIVEN} ORDER BY e.id, s.memory_id, s.place ON CONFLICT DO NOTHING
+        SELECT DISTINCT ON (edge_id, memory_id) CAST(:workspace AS uuid), edge_id, memory_id, extracted_by
+        FROM given ORDER BY edge_id, memory_id, place ON CONFLICT DO NOTHING
     )
     SELECT
-""")  # noqa: S608 - our own part
+""")
 
 # A relation that was read from texts is valid as long as one of the memories that are evidence for it: until the last
-# of them ends or is archived. An edge that has ended keeps its end. MATERIALIZED, because without statistics of a new
-# table the planner read all edges for each edge.
+# of them ends or is archived. An edge that has ended keeps its end. ARRAY for the same reason.
 UPDATE_VALIDITY = statement("""
-    WITH changed AS MATERIALIZED (
-        SELECT DISTINCT x.edge_id FROM entity_edge_source x
-        WHERE x.workspace_id = :workspace AND x.memory_id = ANY (CAST(:memory_ids AS uuid[]))
-    ), evidenced AS MATERIALIZED (
+    WITH evidenced AS MATERIALIZED (
         SELECT r.id, nullif((
             SELECT max(CASE WHEN m.archived THEN least(m.t_invalid, CAST(:now AS timestamptz))
                             ELSE coalesce(m.t_invalid, 'infinity') END)
             FROM entity_edge_source o JOIN memory m ON m.workspace_id = o.workspace_id AND m.id = o.memory_id
             WHERE o.workspace_id = r.workspace_id AND o.edge_id = r.id), 'infinity') AS ended_at
-        FROM changed JOIN entity_edge r ON r.workspace_id = :workspace AND r.id = changed.edge_id
-        WHERE r.extracted_by <> 'caller' ORDER BY r.id FOR NO KEY UPDATE OF r
+        FROM entity_edge r
+        WHERE r.workspace_id = :workspace AND r.extracted_by <> 'caller' AND r.id = ANY (ARRAY(
+            SELECT x.edge_id FROM entity_edge_source x
+            WHERE x.workspace_id = :workspace AND x.memory_id = ANY (CAST(:memory_ids AS uuid[]))))
+        ORDER BY r.id FOR NO KEY UPDATE
     )
     UPDATE entity_edge e SET t_invalid = v.ended_at, updated_at = :now FROM evidenced v
     WHERE e.workspace_id = :workspace AND e.id = v.id AND e.t_invalid IS DISTINCT FROM v.ended_at
