@@ -45,7 +45,9 @@ LISTED = (
     ListedFailure(REFUSED, ANY, "At least one of user_id, agent_id", "One of three parameters, or the key's own id"),
     ListedFailure(REFUSED, ANY, "[a-z_]+: cannot be combined with shared", TWO),
     ListedFailure(REFUSED, ANY, "include_shared: cannot be combined with shared", TWO),
-    ListedFailure(REFUSED, ANY, r"[\w.\[\]]+: give ", "What excludes or needs what; the descriptions say it"),
+    ListedFailure(
+        REFUSED, ANY, r"[\w.\[\]]+: (give|requires) ", "What excludes or needs what; the descriptions say it"
+    ),
     ListedFailure(
         REFUSED, "POST /v1/operations", "messages: are required|dry_run: send it", "It stores a conversation"
     ),
@@ -83,7 +85,12 @@ LISTED = (
         REFUSED, ANY, r"(.*\.)?(expires_at|as_of|deadline): (must not be|lies) in the", "Before or after now"
     ),
     ListedFailure(REFUSED, ".* /v1/webhooks.*", "url: (is|must) ", "Which addresses are public no pattern can tell"),
-    ListedFailure(REFUSED, ANY, "(cursor: is invalid|after: must be)", "Only what the service itself made is a cursor"),
+    ListedFailure(
+        REFUSED,
+        ANY,
+        "(cursor: (is invalid|belongs to)|after: must be)",
+        "Only what the service itself made is a cursor",
+    ),
     ListedFailure(REFUSED, ANY, "((The )?filters|tuning: is not valid JSON)", "JSON inside a parameter"),
     ListedFailure(REFUSED, ANY, ".*has changed since", "If-Match of a version that is not there"),
     ListedFailure(REFUSED, ANY, r"(.*\.)?timezone: must be an IANA", "The names are those of the zone database"),

@@ -22,9 +22,16 @@ LANGCHAIN: list[dict[str, Any]] = [
     {"type": "tool", "content": "Booked.", "tool_call_id": "call_1", "artifact": None, "status": "success"},
     {"role": "human", "content": "I like tea."},
 ]
+RESPONSES: list[dict[str, Any]] = [
+    {"type": "message", "role": "user", "content": [{"type": "input_text", "text": "I live in Graz."}]},
+    {"type": "reasoning", "id": "rs_1", "summary": [], "encrypted_content": None},
+    {"type": "function_call", "id": "fc_1", "call_id": "call_1", "name": "book", "arguments": "{}", "tool_calls": []},
+    {"type": "function_call_output", "call_id": "call_1", "output": "Booked.", "tool_call_id": None},
+    {"role": "assistant", "content": "Done.", "stop_reason": "end_turn", "stop_sequence": None},
+]
 
 
-@pytest.mark.parametrize("history", [OPENAI, LANGCHAIN], ids=["OpenAI", "LangChain"])
+@pytest.mark.parametrize("history", [OPENAI, LANGCHAIN, RESPONSES], ids=["OpenAI", "LangChain", "Responses"])
 @pytest.mark.parametrize("infer", [True, False])
 async def test_a_history_is_taken_as_it_is(client: AsyncClient, history: list[dict[str, Any]], infer: bool) -> None:
     answer = await client.post("/v1/memories", json={"messages": history, "user_id": "alice", "infer": infer})

@@ -51,9 +51,10 @@ ELSEWHERE = frozenset(
         *("id", "type", "created_at", "status", "model", "refusal", "annotations", "audio", "function_call"),
         *("tool_calls", "tool_call_id", "reasoning", "reasoning_content", "finish_reason", "usage", "metadata"),
         *("additional_kwargs", "response_metadata", "usage_metadata", "invalid_tool_calls", "example", "artifact"),
+        *("call_id", "arguments", "output", "summary", "encrypted_content", "stop_reason", "stop_sequence"),
     }
 )
-"""Message fields of other frameworks. Only the time and the type, which may hold the role, are read."""
+"""Message fields of other APIs and frameworks. Only the time and the type, which may hold the role, are read."""
 
 ROLES_ELSEWHERE = {"human": "user", "ai": "assistant"}
 
