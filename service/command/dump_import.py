@@ -17,8 +17,7 @@ from service.command.dump_readers import Owner, Record
 from service.command.output import Advance
 from service.command.problems import CommandError
 from service.command.rest import Api
-
-BATCH, BATCH_CHARS = 100, 100_000  # of POST /v1/memories/batch
+from service.domain import sizes
 
 
 @dataclass(slots=True)
@@ -37,8 +36,8 @@ class _Sender:
 
     def send(self, record: Record) -> None:
         if not record.source:
-            chars = sum(len(each["content"]) for each in [*self.waiting, record.fields])
-            if len(self.waiting) >= BATCH or chars > BATCH_CHARS:
+            together = sum(sizes.weight(each["content"]) for each in [*self.waiting, record.fields])
+            if len(self.waiting) >= sizes.MAX_BATCH_ITEMS or together > sizes.MAX_TEXTS:
                 self.flush()
             self.waiting.append(record.fields)
             return

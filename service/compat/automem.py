@@ -36,7 +36,7 @@ from service.domain.moments import elapsed_ms
 from service.domain.query import SortOrder
 from service.domain.relation import Relation, RelationType, WalkOptions
 from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
-from service.domain.sizes import MAX_BATCH_ITEMS
+from service.domain.sizes import MAX_BATCH_ITEMS, check_texts
 from service.graph.statements import edges
 from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, with_budget
 from service.http.errors import AUTOMEM
@@ -165,15 +165,15 @@ async def _are_there(caller: Caller, done: StoreBatchResponse, res: Resources) -
 async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write: BatchWrite) -> Response:
     """Nothing is stored if one of them cannot be."""
     began, sent = time.perf_counter(), await object_of(request)
-    given = objects_in(sent, "memories", MOST_AT_ONCE)
     items = []
-    for index, each in enumerate(given):
+    for index, each in enumerate(objects_in(sent, "memories", MOST_AT_ONCE)):
         fields, _ = automem_words.store_body(each, res.embedder.dimension, f"memories[{index}].")
         try:
             items.append(body_of(StoreRequest, {**fields, **owner(caller)}))
         except InvalidInput as exc:
             where = f"memories[{index}]"
             raise InvalidInput(f"{where}.{exc.detail}", field=f"{where}.{exc.field}") from None
+    check_texts("memories", (item.content or "" for item in items))
     context = write if write.idempotency else _retry(write, caller, sent)
     ids: list[str] = []
     failed: list[dict[str, Any]] = []

@@ -28,7 +28,7 @@ from service.domain.memory import Hit, Memory, StoreResult
 from service.domain.query import SortOrder
 from service.domain.request import Replay, StoredAnswer, WriteContext
 from service.domain.scope import Extent
-from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS
+from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS, check_texts
 from service.domain.version import Revision
 from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
@@ -273,6 +273,7 @@ def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revisi
 async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchWrite) -> dict[str, Any]:
     """Updates one after the other; if none succeeds, the answer is the first error."""
     items = mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)
+    check_texts("memories", (text for each in items if isinstance(text := each.get("text"), str)))
     failed: list[tuple[str, ServiceError]] = []
     for index, item in enumerate(items):
         context = of_item(write, index).answered_by(_memory_answer)

@@ -283,8 +283,7 @@ def items(sent: Mapping[str, Any], most: int) -> list[dict[str, Any]]:
     if not isinstance(given, list) or not given:
         raise InvalidInput('memories: must be a list of {"memory_id"}.', field="memories")
     if len(given) > most:
-        detail = f"memories: {len(given)} were sent, the maximum is {most}."
-        raise InvalidInput(detail, field="memories")
+        raise InvalidInput(f"memories: {len(given)} were sent, the maximum is {most}.", field="memories")
     items = [each if isinstance(each, dict) else {"memory_id": each} for each in given]
     for index, each in enumerate(items):
         if not isinstance(each.get("memory_id"), str):

@@ -17,9 +17,9 @@ from service.domain.errors import TooLarge
 MAX_TEXT: Final = 1_000_000
 """Characters of one text."""
 
-MAX_TEXTS: Final = 100_000
-"""Characters of all texts of a request with several. Each is embedded separately: 300,000 characters took 9 to 11 s of
-CPU in one request, and a request should take at most 5."""
+MAX_TEXTS: Final = 50_000
+MAX_MESSAGE: Final = 250_000
+"""Bytes of several texts of a request, and characters of one message that is read for facts: up to 5 s of CPU."""
 
 PAGE_BYTES: Final = 4_000_000
 """Bytes of one page of an answer, which ends with the row that passes this, so it has at least one."""
@@ -158,9 +158,9 @@ def check_merged(field: str, merged: Mapping[str, Any]) -> None:
 
 def check_texts(field: str, texts: Iterable[str]) -> None:
     """Raises TooLarge when several texts of a request are together longer than MAX_TEXTS."""
-    sizes = list(map(len, texts))
+    sizes = list(map(weight, texts))
     if len(sizes) > 1 and sum(sizes) > MAX_TEXTS:
-        raise TooLarge(f"{field}: all texts together have more than {MAX_TEXTS:,} characters.", field=field)
+        raise TooLarge(f"{field}: all texts together have more than {MAX_TEXTS:,} bytes.", field=field)
 
 
 """Sizes of a scope at which the search strategy changes (docs/retrieval.md). The planner cannot decide this, because

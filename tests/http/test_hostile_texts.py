@@ -12,7 +12,7 @@ from httpx2 import AsyncClient, Response
 from bench.hostile_corpus import HostileText
 from tests.fakes.embedder import AngleEmbedder
 
-NEWLINES = HostileText("newlines", "\n", "I live in Oslo.", "Yes.").of_length(16_000)
+NEWLINES = HostileText("newlines", "\n", "I live in Oslo.", "Yes.").of_length(8_000)
 QUOTES = HostileText("quotes", "\u2018\u201c").of_length(100_000)
 WORDS = [
     "Anna",

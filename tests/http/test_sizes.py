@@ -224,16 +224,36 @@ async def test_a_dry_run_keeps_the_same_limits(client: AsyncClient) -> None:
 
 
 async def test_the_texts_of_a_request_count_together(client: AsyncClient) -> None:
-    part = "a " * 200_000
-    said = [{"role": "user", "content": part}, {"role": "user", "content": [{"type": "text", "text": part}]}] * 2
+    part = "\u3042 " * 7_000  # 28,000 bytes
+    said = [{"role": "user", "content": part}, {"role": "user", "content": [{"type": "text", "text": part}]}]
     for path, body, field in (
         ("/v1/memories", {"messages": said, "user_id": "alice", "dry_run": True}, "messages"),
-        ("/v1/memories/batch", {"items": [{"content": part, "user_id": "alice"}] * 3}, "items"),
+        ("/v1/memories/batch", {"items": [{"content": part, "user_id": "alice"}] * 2}, "items"),
         ("/v1/memories/batch", {"items": [{"messages": said, "user_id": "alice"}]}, "items"),
     ):
         answer = await client.post(path, json=body)
         assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", field)
-        assert "100,000 characters" in answer.json()["detail"]
+        assert "50,000 bytes" in answer.json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "text"),
+    [("POST", "/v1/compat/automem/memory/batch", "content"), ("PUT", "/v1/compat/mem0/v1/batch/", "text")],
+)
+async def test_the_texts_of_other_clients_count_together(
+    client: AsyncClient, method: str, path: str, text: str
+) -> None:
+    memories = [{"memory_id": str(UUID(int=1)), text: "a " * 13_000}] * 2
+    answer = await client.request(method, path, json={"memories": memories})
+    assert (answer.status_code, answer.json()["field"]) == (400, "memories"), answer.text
+    assert "50,000 bytes" in answer.text
+
+
+async def test_a_message_that_is_read_for_facts_is_shorter_than_a_text(client: AsyncClient) -> None:
+    body = {"messages": "a " * 130_000, "user_id": "alice"}
+    answer = await client.post("/v1/memories", json=body)
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", "messages")
+    assert (await client.post("/v1/memories", json={**body, "infer": False})).status_code == 201
 
 
 async def test_what_each_message_keeps_counts_once_for_each(client: AsyncClient) -> None:

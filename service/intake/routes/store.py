@@ -80,10 +80,8 @@ async def store_memories(
     """A failing item does not stop the others; each has its own status. With an Idempotency-Key every item has the key
     `key:index`, so repeating the batch completes what is missing."""
     if len(body.items) > sizes.MAX_BATCH_ITEMS:
-        raise InvalidInput(
-            f"items: {len(body.items)} were sent, the maximum is {sizes.MAX_BATCH_ITEMS}.",
-            field="items",
-        )
+        detail = f"items: {len(body.items)} were sent, the maximum is {sizes.MAX_BATCH_ITEMS}."
+        raise InvalidInput(detail, field="items")
     sizes.check_texts("items", (text for one in body.items for text in list_texts(one)))
     res = with_budget(res)
     items = await asyncio.gather(*(_item(index, one, caller, res, write) for index, one in enumerate(body.items)))

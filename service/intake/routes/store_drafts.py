@@ -81,13 +81,12 @@ class StoreSerializer:
 
     def __call__(self, result: StoreResult) -> StoredAnswer:
         """201 if a row was created, else 200, also for the events of a curated conversation."""
-        timings = stage_timings([outcome.draft for outcome in result.outcomes])
         outcomes = _without_new_ids(result.outcomes) if self._body.dry_run else result.outcomes
         body = StoreResponse(
             results=[self._show(outcome) for outcome in outcomes],
             warnings=[*self._warnings, *result.warnings],
             usage=llm_usage(self._budget.used),
-            timings_ms={**timings, "total": self._total_ms},
+            timings_ms={**stage_timings([outcome.draft for outcome in result.outcomes]), "total": self._total_ms},
             dry_run=self._body.dry_run,
         )
         curated = self._body.messages is not None and self._body.infer
@@ -161,9 +160,9 @@ def _texts(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[str]]:
     messages = body.messages or []
     if isinstance(messages, str):
         messages = [MessageInput(role="user", content=messages, name=None, timestamp=None)]
-    limit = sizes.MESSAGES_AT_ONCE
-    if len(messages) > limit:
-        raise InvalidInput(f"messages: {len(messages)} were sent, the maximum is {limit}.", field="messages")
+    if len(messages) > sizes.MESSAGES_AT_ONCE:
+        detail = f"messages: {len(messages)} were sent, the maximum is {sizes.MESSAGES_AT_ONCE}."
+        raise InvalidInput(detail, field="messages")
     texts: list[tuple[str, Speech]] = []
     left_out = sorted({name for each in messages for name in each.left_out})
     warnings = [f"not_used: {', '.join(left_out)} of messages were ignored."] if left_out else []
@@ -181,6 +180,8 @@ def _texts(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[str]]:
     if not texts:
         raise InvalidInput("messages: none of them has a text.", field="messages")
     sizes.check_texts("messages", (text for text, _ in texts))
+    if body.infer and len(texts[0][0]) > sizes.MAX_MESSAGE:
+        raise TooLarge(f"messages: one has more than {sizes.MAX_MESSAGE:,} characters.", field="messages")
     return texts, warnings
 
 
