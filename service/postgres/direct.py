@@ -14,7 +14,7 @@ from dataclasses import dataclass, fields
 from functools import lru_cache
 from itertools import groupby, starmap
 from operator import attrgetter
-from typing import Any, Final, Protocol, TypeVar
+from typing import Any, Final, TypeVar
 from uuid import UUID
 
 from sqlalchemy import Dialect, TextClause
@@ -36,10 +36,8 @@ def reader(kind: Callable[..., T], **special: Callable[[Any], Any]) -> Callable[
     return lambda row: kind(*(each(row) for each in read))
 
 
-class DriverRow(Protocol):
-    """A row with its columns as attributes."""
-
-    def __getattr__(self, name: str) -> Any: ...
+DriverRow = Any
+"""A row with its columns as attributes."""
 
 
 async def fetch(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Any]:

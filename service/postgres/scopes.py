@@ -70,15 +70,18 @@ def _keep_used(sql: str, values: Mapping[str, Any]) -> Mapping[str, Any]:
 
 
 def by_key(table: str, value: str, *, key: str = "id", more: str = "", most: int = 1) -> str:
-    """SQL of the row of the workspace with this key, or of up to `most` rows if the key of the table has further
-    columns. For use in LATERAL.
-
+    """SQL of the row of the workspace with this key, for LATERAL; of up to `most` rows if the key has further columns.
     The range of one value and the ORDER BY leave the planner only the index of the key. With a join or an equality it
-    goes by statistics: for a small table, or one that was never analysed, it may choose another index and read the
-    whole workspace for each row.
-    """
+    may choose another, by statistics of a small table, and read the whole workspace for each row."""
     where = f"{table}.workspace_id = :workspace AND {table}.{key} >= {value} AND {table}.{key} <= {value}"
     return f"SELECT * FROM {table} WHERE {where}{more} ORDER BY {table}.{key} LIMIT {most}"  # noqa: S608 - our own names
+
+
+def by_keys(table: str, values: str) -> str:
+    """SQL of the rows of the workspace with these ids (an array), in half the time of a `by_key` for each. OFFSET 0
+    keeps conditions outside from choosing another index."""
+    where = f"{table}.workspace_id = :workspace AND {table}.id = ANY ({values})"
+    return f"SELECT * FROM {table} WHERE {where} ORDER BY {table}.id OFFSET 0"  # noqa: S608 - our own names
 
 
 # -- the conditions of a scope -----------------------------------------------------------------------------------------

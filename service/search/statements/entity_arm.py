@@ -16,7 +16,7 @@ from sqlalchemy import TextClause
 
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import by_key
+from service.postgres.scopes import by_key, by_keys
 from service.postgres.template import Template
 from service.search.statements.plan import SearchPlan
 
@@ -26,7 +26,7 @@ MAX_ENTITIES = 50
 RELATIONS_EACH_WAY = 5
 """Relations of an entity that are followed in each direction, strongest first."""
 
-MAX_LINKS = 5_000
+MAX_LINKS = 1_000
 """An entity named by more memories is too common to help, and counting them all would take longer than the search."""
 
 # ix_entity_name, ix_entity_alias_key, or the unique indexes that begin with the user; then ix_entity_edge_source and
@@ -53,7 +53,7 @@ WITH known AS MATERIALIZED (
     WHERE n.name_key NOT IN (SELECT name_key FROM known) ORDER BY edge.strength DESC, n.id LIMIT :most
 ), linked AS MATERIALIZED (
     SELECT x.name_key, x.is_named, ARRAY(
-        SELECT m.id FROM unnest(links.ids) AS l (id), LATERAL ({memory}) m
+        SELECT m.id FROM ({memories}) m
         WHERE cardinality(links.ids) <= :links AND {scope} AND {rows}
     ) AS ids
     FROM (SELECT id, name_key, true AS is_named FROM known UNION ALL SELECT id, name_key, false FROM next_to) x,
@@ -72,7 +72,7 @@ UNION ALL (SELECT l.id, array_agg(l.name_key), NULL, NULL, array_agg(l.texts)
 """,
     alias_of=by_key("entity", "a.entity_id"),
     other=by_key("entity", "edge.other"),
-    memory=by_key("memory", "l.id"),
+    memories=by_keys("memory", "links.ids"),
     valid="(f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)",
 )
 

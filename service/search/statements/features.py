@@ -22,7 +22,7 @@ from service.language.context import QUESTION_MARKS
 from service.memories.statements.visibility import ENDED
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import by_key
+from service.postgres.scopes import by_key, by_keys
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.template import Template
 from service.postgres.vectors import cosine
@@ -69,9 +69,9 @@ OPTIONAL: Mapping[str, str] = {
     "importance": "m.importance",
 }
 
-# Each candidate is found by its key alone, its vectors in one step by theirs: with the scope next to it the planner
-# would rather read the scope's whole btree, 3 ms in one of 20,000 rows. The active goals of the scope are read once; a
-# memory is linked to one by hand, or close to its description. Without active goals both columns are NULL.
+# The candidates are found by their keys alone, the vectors of each in one step by theirs: with the scope next to them
+# the planner would rather read the scope's whole btree, 3 ms in one of 20,000 rows. The active goals of the scope are
+# read once; a memory is linked to one by hand, or close to its description. Without active goals both columns are NULL.
 FEATURES = Template(
     """
 WITH active_goals AS MATERIALIZED (
@@ -82,8 +82,7 @@ WITH active_goals AS MATERIALIZED (
     ) g LEFT JOIN LATERAL ({goal_vector}) gv ON true
 )
 SELECT {columns}
-FROM unnest(CAST(:ids AS uuid[])) AS x (id)
-CROSS JOIN LATERAL ({memory}) m
+FROM ({memories}) m
 CROSS JOIN LATERAL (
     SELECT max({cosine}) FILTER (WHERE v.kind = 'text') AS text_vector,
            max({cosine}) FILTER (WHERE v.kind = 'context') AS context_vector,
@@ -98,7 +97,7 @@ WHERE {scope} AND {rows}
     original=cosine("v.embedding", ":original_vector"),
     goal_cosine=cosine("a.embedding", "v.embedding"),
     max_goals=MAX_GOALS,
-    memory=by_key("memory", "x.id"),
+    memories=by_keys("memory", "CAST(:ids AS uuid[])"),
 )
 
 
@@ -219,7 +218,7 @@ def statement(
         scope=plan.scope.sql,
         rows=plan.conditions.sql,
         goal_scope=plan.goal_scope.sql,
-        vectors=by_key("memory_vector", "x.id", key="memory_id", more=of_generation, most=3),
+        vectors=by_key("memory_vector", "m.id", key="memory_id", more=of_generation, most=3),
         goal_vector=by_key("goal_vector", "g.id", key="goal_id", more=of_generation),
     )
     return shape, values

@@ -5,7 +5,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set arm '50'
 \set channel '''_global'''
 \set fan '5'
-\set links '5000'
+\set links '1000'
 \set most '50'
 \set names '''{zenobia}'''
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
@@ -39,9 +39,8 @@ WITH known AS MATERIALIZED (
     WHERE n.name_key NOT IN (SELECT name_key FROM known) ORDER BY edge.strength DESC, n.id LIMIT :most
 ), linked AS MATERIALIZED (
     SELECT x.name_key, x.is_named, ARRAY(
-        SELECT m.id FROM unnest(links.ids) AS l (id), LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
-            AND memory.id >= l.id
-            AND memory.id <= l.id ORDER BY memory.id LIMIT 1) m
+        SELECT m.id FROM (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+            AND memory.id = ANY (links.ids) ORDER BY memory.id OFFSET 0) m
         WHERE cardinality(links.ids) <= :links
             AND m.workspace_id = :workspace
             AND m.user_id = :user_id

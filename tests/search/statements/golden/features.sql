@@ -48,10 +48,8 @@ SELECT m.id AS ids,
             ELSE least(m.valid_until, m.t_invalid) END AS ended,
        m.temporal_tag AS temporal_tag,
        m.importance AS importance
-FROM unnest(CAST(:ids AS uuid[])) AS x (id)
-CROSS JOIN LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
-    AND memory.id >= x.id
-    AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
+FROM (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+    AND memory.id = ANY (CAST(:ids AS uuid[])) ORDER BY memory.id OFFSET 0) m
 CROSS JOIN LATERAL (
     SELECT max(1 - (v.embedding <=> :query_vector)) FILTER (WHERE v.kind = 'text') AS text_vector,
            max(1 - (v.embedding <=> :query_vector)) FILTER (WHERE v.kind = 'context') AS context_vector,
@@ -59,8 +57,8 @@ CROSS JOIN LATERAL (
            string_agg(halfvec_send(v.embedding), ''::bytea) FILTER (WHERE v.kind = 'text') AS vector,
            max((SELECT max(1 - (a.embedding <=> v.embedding)) FROM active_goals a)) FILTER (WHERE v.kind = 'text') AS goal_cosine
     FROM (SELECT * FROM memory_vector WHERE memory_vector.workspace_id = :workspace
-        AND memory_vector.memory_id >= x.id
-        AND memory_vector.memory_id <= x.id
+        AND memory_vector.memory_id >= m.id
+        AND memory_vector.memory_id <= m.id
         AND generation = 1 ORDER BY memory_vector.memory_id LIMIT 3) v
 ) near
 WHERE m.workspace_id = :workspace
