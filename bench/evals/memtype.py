@@ -16,12 +16,12 @@ Classifier = Callable[[str], Classification]
 
 def with_default(text: str) -> Classification:
     """Returns what the published patterns say, else Context."""
-    return kinds.classify(text) or kinds.UNCLASSIFIED_UNASKED
+    return kinds.classify(text) or kinds.UNCLASSIFIED
 
 
 def with_rules(text: str) -> Classification:
     """Returns what the service says with no model: patterns, then the offline rules, then Context."""
-    return kinds.classify(text) or kinds.guess(text) or kinds.UNCLASSIFIED_UNASKED
+    return kinds.classify(text) or kinds.guess(text) or kinds.UNCLASSIFIED
 
 
 def rows(path: Path) -> list[tuple[str, MemoryType]]:

@@ -38,7 +38,7 @@ def in_each(name: WorkspaceJobName, work: Work) -> Work:
 async def start(name: WorkspaceJobName, res: Resources) -> Counts:
     """Starts a run in each workspace in which it is due and switched on."""
     async with res.db.read(NIL_WORKSPACE) as session:
-        due = await schedule.list_unaged(session, name, res.settings.jobs.intervals_min.of(name))
+        due = await schedule.list_due_workspaces(session, name, res.settings.jobs.intervals_min.of(name))
     for workspace_id in due:
         async with res.db.begin(workspace_id) as session:
             await schedule.request(session, workspace_id, name, BY_CLOCK, reason="schedule")

@@ -176,13 +176,13 @@ class Decision:
         return frozenset({*(edit.target.id for edit in self.edits if edit.target), *self.outdates, *struck})
 
     @property
-    def only_adds(self) -> bool:
-        """Whether the decision only adds its text."""
-        return self.changes_nothing and not self.outdates
+    def leaves_others_untouched(self) -> bool:
+        """Whether it only adds its text, and marks no memory as outdated."""
+        return self.only_adds and not self.outdates
 
     @property
-    def changes_nothing(self) -> bool:
-        """Whether the decision adds its text and leaves all memories as they are; some may be marked as outdated."""
+    def only_adds(self) -> bool:
+        """Whether it adds its text and changes no memory; some may be marked as outdated."""
         return not self.strikes and all(edit.action is Action.ADD for edit in self.edits)
 
 

@@ -115,8 +115,9 @@ def memory_of(turn: Turn) -> Memory:
 
 @dataclass(frozen=True, slots=True)
 class Outcome:
-    """The outcome for one text of a request; `memory_id` is None only in a dry run that would add. `kept_as`: the past
-    version of an older statement."""
+    """The outcome for one text of a request. `memory_id` is None where a dry run would add, where a fact was dropped in
+    favour of a known memory, and for an update of an unknown one. `kept_as`: the past version of an older statement.
+    """
 
     draft: Draft
     event: Action

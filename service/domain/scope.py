@@ -16,7 +16,7 @@ ScopeMatch = Literal["all", "any"]
 
 @dataclass(frozen=True, slots=True)
 class Scope:
-    """A workspace (the wall), three hard filters and a soft one.
+    """A workspace, three hard filters and a soft one.
 
     `user_id`, `agent_id`, `run_id`: None means "not given". On a write a missing id is stored as NULL; on a read
     only the given ids filter. `channel`: reads look at it and at `_global`. A memory without any id is shared by the

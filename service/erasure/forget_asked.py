@@ -50,8 +50,8 @@ TOO_MANY = f"forget_unclear: more than {MOST_ASKED} things were to be forgotten;
 
 @dataclass(frozen=True, slots=True)
 class AskedToForget:
-    """A request in the message at this place. `plan`: what is deleted; None: nothing. `sentences`: those of
-    the same messages that it refers to, as message and span."""
+    """A request in the message at this place. `plan`: what is deleted; None: nothing. `sentences`: those of the
+    same messages that it refers to, as message and span."""
 
     message: int
     wish: ForgetWish

@@ -12,10 +12,9 @@ from collections.abc import Iterable
 from service.domain.kinds import Classification, ClassificationSource, MemoryType
 
 EXPLICIT_CONFIDENCE = 0.9
-UNCLASSIFIED_UNASKED = Classification(
-    MemoryType.CONTEXT, 0.5, ClassificationSource.DEFAULT
-)  # LLM off, or it named no type of ours
-UNCLASSIFIED_FAILED = Classification(MemoryType.CONTEXT, 0.3, ClassificationSource.DEFAULT)  # LLM asked, and it failed
+UNCLASSIFIED = Classification(MemoryType.CONTEXT, 0.5, ClassificationSource.DEFAULT)
+UNCLASSIFIED_FAILED = Classification(MemoryType.CONTEXT, 0.3, ClassificationSource.DEFAULT)
+"""The model that was asked failed."""
 
 # The published table, word for word and without word boundaries. The order of the types breaks ties.
 PATTERNS: dict[MemoryType, tuple[str, ...]] = {

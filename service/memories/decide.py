@@ -193,4 +193,4 @@ def _keep_decision(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resourc
 
 def _would_change_decision(draft: Draft, newcomer: Neighbour) -> bool:
     """Whether the rules would decide differently because of a memory that is new or has changed."""
-    return not judge(draft.statement, (newcomer,)).only_adds
+    return not judge(draft.statement, (newcomer,)).leaves_others_untouched

@@ -53,7 +53,7 @@ class NewText:
 
 
 async def store_text(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
-    """Runs one text through the stages and stores it;"""
+    """Runs one text through the stages and stores it; returns its outcome. Raises Replay or Conflict."""
     res = res.with_deferred_caches()
     return await store_draft(await run(UNDECIDED, draft, res), res, request)
 
@@ -166,7 +166,7 @@ def _split(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
         draft = text.draft
         if any(seen.id in others for seen in draft.seen):
             others[text.id] = replace(text, draft=replace(draft, decision=None))
-        elif not (draft.decision and draft.decision.changes_nothing) or (draft.options.dedup and draft.hash in hashes):
+        elif not (draft.decision and draft.decision.only_adds) or (draft.options.dedup and draft.hash in hashes):
             others[text.id] = text
         else:
             hashes.add(draft.hash)

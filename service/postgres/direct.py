@@ -112,8 +112,8 @@ async def fetch_many(session: Session, statement: TextClause, values: Sequence[M
 
 
 JOINED_ROWS = 2
-"""New rows of one table that still travel in a statement joined with others. More of them go as a
-batch of their own; otherwise each number of rows would be another statement to prepare."""
+"""New rows of one table that still travel in a statement joined with others. More of them go as a batch of their own;
+otherwise each number of rows would be another statement to prepare."""
 
 
 @dataclass(frozen=True, slots=True)

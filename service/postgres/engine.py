@@ -168,9 +168,8 @@ class Database:
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
         `generic_plans`: for transactions that insert rows or find them by keys (Plans.generic). `writes_shared`: it may
         write memories of the whole workspace, which row-level security refuses otherwise. `aside`: it keeps something
-        for later requests, and this one may still be cut off at its deadline. `gives_way`: background
-        work that is repeated when it fails, so it waits for a locked row too briefly to make a request fail
-        (GIVES_WAY).
+        for later requests, and this one may still be cut off at its deadline. `gives_way`: background work that
+        is repeated when it fails, so it waits for a locked row too briefly to make a request fail (GIVES_WAY).
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """

@@ -132,7 +132,7 @@ async def request(
 ENSURE_PARTITIONS = text("SELECT ensure_partitions(:upto)")
 DROP_PARTITIONS = text("SELECT drop_partitions(:parent, :older_than)")
 CLEAN_UP = text("SELECT * FROM clean_up(:at, :job_days, :embedding_days, :history_days, :batch)")
-FIND_UNAGED = text("SELECT workspace_id FROM find_unaged(:name, :interval_min)")
+FIND_DUE_WORKSPACES = text("SELECT workspace_id FROM find_due_workspaces(:name, :interval_min)")
 FIND_OUTLIVED = text("SELECT * FROM find_outlived(:at, CAST(:retention_days AS integer), :limit)")
 
 # has_table_privilege does not know MAINTAIN before Postgres 17
@@ -171,10 +171,10 @@ async def drop_partitions(session: Session, parent: str, older_than: datetime) -
     return int(await session.scalar(DROP_PARTITIONS, {"parent": parent, "older_than": older_than}) or 0)
 
 
-async def list_unaged(session: Session, name: JobName, interval_min: float) -> list[UUID]:
+async def list_due_workspaces(session: Session, name: JobName, interval_min: float) -> list[UUID]:
     """Workspaces in which a job of each workspace is due; `interval_min` if they have no own interval. 0 switches it
     off."""
-    return list(await session.scalars(FIND_UNAGED, {"name": name, "interval_min": interval_min}))
+    return list(await session.scalars(FIND_DUE_WORKSPACES, {"name": name, "interval_min": interval_min}))
 
 
 async def list_outlived(

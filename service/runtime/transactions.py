@@ -28,7 +28,7 @@ class DecisionOutdated(Exception):
 
 @asynccontextmanager
 async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
-    """A write that adds or changes texts: one at a time in its scope. Raises idempotency.Replay for a repeated request,
+    """A write that adds or changes texts: one at a time in its scope. Raises Replay for a repeated request,
     Forbidden in the shared scope for one without the right.
 
     Locks: the scope in this process, the scope in the database (docs/decisions/006-scope-lock.md), the idempotency key.
@@ -71,8 +71,8 @@ async def scopes_transaction(
 
 @asynccontextmanager
 async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
-    """A write that needs no scope lock, because it changes no text, or memories of many scopes. Raises Replay as above.
-    The verb checks whether it may write shared memories (check_share, check_share_of)."""
+    """A write that needs no scope lock, because it changes no text, or memories of many scopes. Raises Replay
+    for a repeated request. The verb checks whether it may write shared memories (check_share, check_share_of)."""
     async with res.db.begin(workspace_id, writes_shared=request.may_share) as session:
         if request.idempotency:
             await idempotency.claim(session, workspace_id, request.idempotency)

@@ -312,11 +312,11 @@ def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Rea
     stands_alone = was.subjects or (len(new.statements) == 1 and len(old.statements) == 1)
     if stands_alone and any(_is_opposite(each, was, new.speaker) for one in said for each in one.clauses):
         return Reason.OPPOSITE
-    if any(_names_as_over(sentence, was, new) for sentence in said):
+    if any(_names_as_over(sentence, was) for sentence in said):
         return Reason.CHANGE
     if not any(sentence.passing for sentence in said) and _refills(said, was, new, old):
         return Reason.NEW_VALUE
-    return Reason.CORRECTION if correction and _is_corrected(new, old, was) else None
+    return Reason.CORRECTION if correction and _is_corrected(new, was) else None
 
 
 def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
@@ -331,7 +331,7 @@ def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
     )
 
 
-def _names_as_over(said: Sentence, was: Sentence, new: Spoken) -> bool:
+def _names_as_over(said: Sentence, was: Sentence) -> bool:
     """Whether a sentence says of the same subject that something the older one says no longer holds."""
     if was.denials or answers.refers(said.text):  # "It's 1913, not 1911" does not say what
         return False
@@ -390,7 +390,7 @@ def _refills(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) 
     return any(now.excludes(then) for one in said for now in slots.fillings(one.text, new.speaker) for then in filled)
 
 
-def _is_corrected(new: Spoken, old: Spoken, was: Sentence) -> bool:
+def _is_corrected(new: Spoken, was: Sentence) -> bool:
     """Whether the newer text corrects the older sentence: it quotes it, or replaces the one value in it."""
     old_words, own = ADDED.sub("", was.text), ADDED.sub("", new.own)
     if new.context:

@@ -24,7 +24,7 @@ def test_every_type_has_its_published_patterns() -> None:
 def test_explicit_and_unclassified() -> None:
     assert kinds.explicit(MemoryType.STYLE) == Classification(MemoryType.STYLE, 0.9, ClassificationSource.EXPLICIT)
     assert kinds.explicit(MemoryType.STYLE, 0.0).confidence == 0.0
-    unclassified = (kinds.UNCLASSIFIED_UNASKED, kinds.UNCLASSIFIED_FAILED)
+    unclassified = (kinds.UNCLASSIFIED, kinds.UNCLASSIFIED_FAILED)
     assert [(kind.type, kind.source) for kind in unclassified] == [
         (MemoryType.CONTEXT, ClassificationSource.DEFAULT)
     ] * 2

@@ -115,7 +115,7 @@ async def test_the_queue_is_measured_in_counts_alone(database: Database, tenant:
         "find_outlived(now(), 1, 1)",
         "find_large_workspaces(1)",
         "find_webhooks(1)",
-        "find_unaged('relevance', 60)",
+        "find_due_workspaces('relevance', 60)",
         "count_common_terms(1)",
         "claim_jobs('x', '{}', 1, 1, gen_random_uuid(), '')",
     ],

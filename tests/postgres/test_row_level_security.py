@@ -158,7 +158,7 @@ CALLERS = {
     "archive_turns": set(),
     "find_webhooks": {WORKER},
     "find_workspaces": {WORKER},
-    "find_unaged": {WORKER},
+    "find_due_workspaces": {WORKER},
     "find_unembedded": {WORKER},
     "in_wall": set(),
     "is_in_scope": set(),

@@ -69,7 +69,7 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
     words = identifiers.split_words(text)
     phrases = list(_phrases(text, words, is_name))
     wanted = _identifiers(words, named=bool(phrases))
-    subject, joined = _subject(text, phrases, asks_for_all=bool(_ALL.search(text)))
+    subject, joined = _subject(text, phrases)
     names = tuple(dict.fromkeys(name for name, _, _ in subject))
     used = {key for name in names for key in name} | {each.word.key for each in wanted}
     terms = frozenset(
@@ -166,7 +166,7 @@ def _is_possessive(word: Word) -> bool:
     return word.raw.translate({0x2019: "'"}).endswith(("'s", "s'"))
 
 
-def _subject(text: str, phrases: Sequence[Phrase], *, asks_for_all: bool) -> tuple[list[Phrase], bool]:
+def _subject(text: str, phrases: Sequence[Phrase]) -> tuple[list[Phrase], bool]:
     """The names that are meant: the first, with those that "or", a slash, brackets or "and" join to it. The flag says
     that the others are forms of one name."""
     if not phrases:

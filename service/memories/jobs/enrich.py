@@ -179,7 +179,7 @@ async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> l
 
 async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Resources) -> None:
     rules = [extraction for extraction in extractions if extraction.by == RULES]
-    drawn = {extraction.subject.id: _associations(extraction.read, res) for extraction in rules}
+    drawn = {extraction.subject.id: _associations(extraction.read) for extraction in rules}
     ends = {end for each in drawn.values() for edge in each for end in (edge.source_id, edge.target_id)}
     results = {each.subject: (each.found.summary, each.read.job.attempts) for each in rules}
     async with res.db.begin(workspace_id, generic_plans=True, gives_way=True) as session:
@@ -262,7 +262,7 @@ async def _write_associations(
         await edges.draw(session, workspace_id, touched, kept, extracted_by=RULES)
 
 
-def _associations(read: EnrichmentInput, res: Resources) -> list[Relation]:
+def _associations(read: EnrichmentInput) -> list[Relation]:
     """SIMILAR_TO each of `similar`, as strong as the similarity, and one OCCURRED_BEFORE from the preceding memory,
     stronger the closer it is in time."""
     subject = read.subject

@@ -6,7 +6,7 @@ from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput
@@ -60,7 +60,6 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
     responses=errors.keyed(400),
 )
 async def list_memories(
-    request: Request,
     caller: Reader,
     res: ResourcesOf,
     note: AuditReadOf,

@@ -166,7 +166,7 @@ async def annotate(draft: Draft, res: Resources) -> Draft:
     draft = await res.rules.run_if_long(chars, _by_rules, draft, stored, guess=may_ask and not by_model)
     if draft.kind is not None:
         return draft
-    return replace(draft, kind=await _kind_by_model(draft, res) if by_model else kinds.UNCLASSIFIED_UNASKED)
+    return replace(draft, kind=await _kind_by_model(draft, res) if by_model else kinds.UNCLASSIFIED)
 
 
 def _by_rules(draft: Draft, stored: CleanText, *, guess: bool) -> Draft:
@@ -198,6 +198,6 @@ async def _kind_by_model(draft: Draft, res: Resources) -> Classification:
 def read_kind(reply: KindReply) -> Classification:
     """The model's type; an unknown one is Context at 0.5."""
     if not isinstance(reply.type, str) or reply.type not in set(MemoryType):
-        return kinds.UNCLASSIFIED_UNASKED
+        return kinds.UNCLASSIFIED
     usable = isinstance(reply.confidence, int | float) and 0 <= reply.confidence <= 1
     return Classification(MemoryType(reply.type), float(reply.confidence) if usable else 0.5, ClassificationSource.LLM)

@@ -100,12 +100,12 @@ def _lists(text: str) -> Iterator[Finding]:
         if entry and (not entries or entry["by"].strip() == entries[0][1]["by"].strip()):
             entries.append((start, entry))
         else:
-            yield from _entries(text, heading, entries)
+            yield from _entries(heading, entries)
             heading, entries = named, []
         start += len(line)
 
 
-def _entries(text: str, heading: re.Match[str] | None, entries: list[tuple[int, re.Match[str]]]) -> Iterator[Finding]:
+def _entries(heading: re.Match[str] | None, entries: list[tuple[int, re.Match[str]]]) -> Iterator[Finding]:
     addresses = bool(entries) and all(_ADDRESS.search(entry["left"]) for _, entry in entries)
     if not heading and not addresses:
         return

@@ -328,7 +328,7 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
     before, first = text[name.start - 1 : name.start], text[name.start]
     compound = before in {"_", ".", "-"} or (first.isupper() and before.islower())
     if name.strength is Strength.WEAK:
-        return _is_weak_key(text, name, place, value, compound=compound)
+        return _is_weak_key(name, place, value, compound=compound)
     named = compound or names.is_named(text, name.start)
     if any(map(str.isspace, body)):
         return (
@@ -368,7 +368,7 @@ def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compou
     return named and not goes_on and (place.kind == "sign" or prose.is_ended(text, value.end))
 
 
-def _is_weak_key(text: str, name: Name, place: _Place, value: _Value, *, compound: bool) -> bool:
+def _is_weak_key(name: Name, place: _Place, value: _Value, *, compound: bool) -> bool:
     """Whether a value is a secret even after a bare "key": it must look generated; a hash or a path does not count."""
     body = value.body
     if any(map(str.isspace, body)):

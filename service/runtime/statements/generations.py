@@ -1,7 +1,7 @@
 """Embedding generations: the embedder that made the vectors, as the database records it.
 
 One is active: all searches use its vectors. Another may be being built; earlier ones are kept until they are dropped.
-docs/decisions/065-re-embedding.md, 065-re-embedding.md
+See docs/decisions/065-re-embedding.md.
 """
 
 from __future__ import annotations

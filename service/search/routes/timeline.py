@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Query, Request
+from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.domain.errors import InvalidInput
@@ -68,7 +68,6 @@ class TimelinePage(ResponseModel):
 
 @router.get("", summary="Read the timeline of a scope", responses=errors.keyed(400, 422, 429))
 async def get_timeline(
-    request: Request,
     caller: Reader,
     scope: ReadScopeOf,
     res: ResourcesOf,

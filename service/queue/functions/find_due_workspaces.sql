@@ -1,6 +1,6 @@
 -- Workspaces with memories or conversations in which the job of this name has not started within its interval: that of
 -- their own settings, else `interval_min`; 0 switches the job off. `consolidate` only if there are unread turns.
-CREATE OR REPLACE FUNCTION find_unaged(job_name text, interval_min double precision)
+CREATE OR REPLACE FUNCTION find_due_workspaces(job_name text, interval_min double precision)
 RETURNS TABLE (workspace_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
@@ -21,5 +21,5 @@ AS $$
     ORDER BY w.workspace_id
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_unaged(text, double precision) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_unaged(text, double precision) TO loxodon_worker;
+REVOKE EXECUTE ON FUNCTION find_due_workspaces(text, double precision) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION find_due_workspaces(text, double precision) TO loxodon_worker;
