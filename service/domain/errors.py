@@ -29,8 +29,8 @@
             │   └── ModelBudgetSpent  what the workspace may use of it in a day
             └── RerankError
 
-No HTTP status here: http/errors.py maps a class to one. `detail` is a sentence for the caller; it never holds memory text,
-SQL or a secret.
+No HTTP status here: http/errors.py maps a class to one. `detail` is a sentence for the caller; it never holds memory
+text, SQL or a secret.
 """
 
 from __future__ import annotations

@@ -40,7 +40,7 @@ AUTHORABLE = tuple(kind for kind in RelationType if kind not in DRAWN_BY_THE_SER
 
 @dataclass(frozen=True, slots=True)
 class Relation:
-    """A relation of one memory to another. `strength` 0..1; it counts in the half-open [t_valid, t_invalid), open where None."""
+    """From one memory to another. `strength` 0..1; it counts in the half-open [t_valid, t_invalid), open where None."""
 
     source_id: UUID
     type: RelationType
