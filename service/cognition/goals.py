@@ -210,10 +210,10 @@ async def _record(
     **metadata: Any,
 ) -> GoalDetails:
     """Adds the change to the audit log; returns the goal as it is now."""
-    now = await goals.get(session, workspace_id, goal_id)
-    assert now is not None, "its row was written or locked in this transaction"
-    await append_audit(session, operation, now.scope, [goal_id], request, res, kind="goal", **metadata)
-    return await _answer(session, now, request)
+    current = await goals.get(session, workspace_id, goal_id)
+    assert current is not None, "its row was written or locked in this transaction"
+    await append_audit(session, operation, current.scope, [goal_id], request, res, kind="goal", **metadata)
+    return await _answer(session, current, request)
 
 
 async def _answer(session: Session, goal: Goal, request: WriteContext) -> GoalDetails:

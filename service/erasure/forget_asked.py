@@ -80,14 +80,14 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
     if len(names) > 1:
         return ()
     asked: list[AskedToForget] = []
-    for place, draft in enumerate(messages):
+    for index, draft in enumerate(messages):
         if draft.speech is None or draft.speech.role != "user":
             continue
         for wish in await _wishes(draft.clean, scope, res):
             if len(asked) < MOST_ASKED:
-                asked.append(await _plan(place, wish, messages, scope, res))
+                asked.append(await _plan(index, wish, messages, scope, res))
             else:
-                asked.append(AskedToForget(place, wish, None, TOO_MANY))
+                asked.append(AskedToForget(index, wish, None, TOO_MANY))
     return tuple(asked)
 
 
@@ -99,10 +99,10 @@ async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetW
         vectors = await res.embedder.embed(scope.workspace_id, said) if said else []
     except EmbeddingError:
         vectors = []
-    for place, wish in enumerate(wishes):
-        known = place < len(vectors)
-        more = request_head.vector_odds(vectors[place], res.embedder.model) if known else request_head.NO_VECTOR
-        wishes[place] = replace(wish, odds=wish.odds + more)
+    for index, wish in enumerate(wishes):
+        known = index < len(vectors)
+        more = request_head.vector_odds(vectors[index], res.embedder.model) if known else request_head.NO_VECTOR
+        wishes[index] = replace(wish, odds=wish.odds + more)
     return forget_requests.choose_likely(text, wishes)
 
 
@@ -111,13 +111,13 @@ def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) 
     such a message is kept without a quotation, which might be of what is to be forgotten."""
     spans: dict[int, list[Span]] = {}
     for each in asked:
-        for place, start, end in each.spans:
-            spans.setdefault(place, []).append((start, end))
+        for index, start, end in each.spans:
+            spans.setdefault(index, []).append((start, end))
     return [
-        replace(one, text=CleanText(forget_requests.blank_out(one.text, spans[place])), stands_alone=True)
-        if place in spans
+        replace(one, text=CleanText(forget_requests.blank_out(one.text, spans[index])), stands_alone=True)
+        if index in spans
         else one
-        for place, one in enumerate(said)
+        for index, one in enumerate(said)
     ]
 
 
@@ -149,7 +149,7 @@ async def carry_out(
     return outcomes
 
 
-def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn) -> list[Outcome]:
+def _outcomes(draft: Draft, plan: ForgetPlan, turn: StoredTurn) -> list[Outcome]:
     return [
         Outcome(
             draft,
@@ -158,16 +158,16 @@ def _outcomes(draft: Draft, plan: ForgetPlan, place: StoredTurn) -> list[Outcome
             target.id,
             target.remaining or None,
             target.text,
-            place.conversation_id,
-            place.index,
+            turn.conversation_id,
+            turn.index,
         )
         for target in plan.memories
     ]
 
 
-async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources) -> AskedToForget:
-    draft = messages[place]
-    sentences = await _find_sentences(place, wish, messages, res) if wish.is_sure else ()
+async def _plan(index: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources) -> AskedToForget:
+    draft = messages[index]
+    sentences = await _find_sentences(index, wish, messages, res) if wish.is_sure else ()
     if wish.sort == "said" and not sentences:
         plan = await forget_plan.last_said(_where(scope), draft, res)
     else:
@@ -178,15 +178,15 @@ async def _plan(place: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
         sort = "thing" if wish.sort == "said" else wish.sort
         plan = await forget_plan.by_query(_where(scope), query, CleanText(query), res, sort=sort)
     if not wish.is_sure:
-        return AskedToForget(place, wish, None, _not_clear(replace(plan, near=(*plan.memories, *plan.near))))
+        return AskedToForget(index, wish, None, _not_clear(replace(plan, near=(*plan.memories, *plan.near))))
     if plan.is_empty:
         told = len(sentences) or int(wish.sort == "statement" and draft.clean.startswith(wish.query, wish.start))
         warning = DONE.format(memories=0, sentences=told) if told else _not_clear(plan)
-        return AskedToForget(place, wish, None, warning, sentences)
+        return AskedToForget(index, wish, None, warning, sentences)
     if not draft.options.may_delete:
-        return AskedToForget(place, wish, None, NO_RIGHT, sentences)
+        return AskedToForget(index, wish, None, NO_RIGHT, sentences)
     done = DONE.format(memories=len(plan.memories), sentences=len(plan.sentences) + len(sentences))
-    return AskedToForget(place, wish, plan, done, sentences)
+    return AskedToForget(index, wish, plan, done, sentences)
 
 
 def _not_clear(plan: ForgetPlan) -> str:
@@ -197,15 +197,15 @@ def _not_clear(plan: ForgetPlan) -> str:
 
 
 async def _find_sentences(
-    place: int, wish: ForgetWish, messages: Sequence[Draft], res: Resources
+    index: int, wish: ForgetWish, messages: Sequence[Draft], res: Resources
 ) -> tuple[tuple[int, int, int], ...]:
     """The sentences before a request, in the user's messages, that it refers to, as message and span."""
     said = [
         (number, start, end)
-        for number, each in enumerate(messages[: place + 1])
+        for number, each in enumerate(messages[: index + 1])
         if each.speech is not None and each.speech.role == "user"
         for start, end in forget_requests.own_sentences(each.clean)
-        if number < place or end <= wish.start
+        if number < index or end <= wish.start
     ][-MOST_COMPARED:]
     if wish.sort == "said" or not said:
         return tuple(said[-1:])

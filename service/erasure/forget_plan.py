@@ -107,9 +107,9 @@ async def by_query(
                 "nothing", explanation, near=_near(texts, [(key, NEAR, score) for key, _, score in scored]) or near
             )
         matched = "meaning" if first else matched
-        for key, place, similarity in first:
+        for key, index, similarity in first:
             reason = f"nearest by meaning: similarity {similarity:.2f}"
-            chosen.add(key, forget_matching.with_dependents(texts.parts[key], {place}), reason)
+            chosen.add(key, forget_matching.with_dependents(texts.parts[key], {index}), reason)
     named = parsed if _ASKS_FOR_NAME.search(query) else None
     plan = _build_plan(matched, await res.rules.run(forget_texts.spread, chosen, texts, named), texts)
     gone = {target.id for target in plan.memories}
@@ -198,15 +198,15 @@ async def _score(
     else do not match a statement about the speaker."""
     own_word = sort == "statement" and _FIRST_PERSON.search(query) is not None
     units = [
-        (key, place, part)
+        (key, index, part)
         for key in keys
-        for place, part in enumerate(texts.parts[key])
+        for index, part in enumerate(texts.parts[key])
         if not part.is_context and not (own_word and _SOMEBODY_ELSE.search(part.text))
     ][:COMPARED_PARTS]
     if not units:
         return []
     scores = await _similarities(query, [part.text for _, _, part in units], wanted.scope, res)
-    scored = [(key, place, score) for (key, place, _), score in zip(units, scores, strict=True)]
+    scored = [(key, index, score) for (key, index, _), score in zip(units, scores, strict=True)]
     return sorted(scored, key=lambda each: -each[2])
 
 
@@ -253,14 +253,14 @@ async def _one_of(
     scored = await _score(query, keys, texts, res, wanted, sort)
     first = None
     if sort == "statement":
-        shares = {(key, place): forget_texts.share(query, texts.parts[key][place].text) for key, place, _ in scored}
+        shares = {(key, index): forget_texts.share(query, texts.parts[key][index].text) for key, index, _ in scored}
         best = max((*shares.values(), ALIKE))
         alike = [each for each in scored if shares[each[0], each[1]] == best]
         first = next((each for each in alike if not texts.by_assistant(each[0])), None)
     clear = _standing_out(scored, texts, first)
     one = ChosenParts()
-    for key, place, _ in clear:
-        one.add(key, forget_matching.with_dependents(texts.parts[key], {place}), chosen.reasons[key])
+    for key, index, _ in clear:
+        one.add(key, forget_matching.with_dependents(texts.parts[key], {index}), chosen.reasons[key])
     return one, [] if clear or sort == "statement" else scored
 
 
@@ -280,7 +280,7 @@ def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> Fo
                 meant[text.id] = ForgetTarget(text.id, text.text, reason, text.version, left)
             continue
         turn = texts.turns[key]
-        for part in (texts.parts[key][place] for place in sorted(places)):
+        for part in (texts.parts[key][index] for index in sorted(places)):
             where = (turn.id, turn.conversation_id, turn.turn_index, part.start, part.end)
             said.append(ForgetSentence(*where, part.text, reason))
     whole = {forget_target.id for forget_target in meant.values() if not forget_target.remaining}

@@ -170,8 +170,8 @@ async def _work(workspace_id: UUID, operation: OperationRecord, res: Resources) 
     while operation.kind == RESET and await _reset_other_rows(operation, workspace_id, res):
         pass
     async with res.db.read(workspace_id) as session:
-        now = await operations.get(session, workspace_id, operation.id)
-    return {"deleted": int((now.progress or {}).get("done", 0)) if now else 0}
+        current = await operations.get(session, workspace_id, operation.id)
+    return {"deleted": int((current.progress or {}).get("done", 0)) if current else 0}
 
 
 async def _count(session: Session, workspace_id: UUID, operation_id: UUID, more: int) -> None:

@@ -123,7 +123,7 @@ def with_occasions(chosen: ChosenParts, texts: ForgetTexts) -> ChosenParts:
         turn, parts = texts.turns[key], texts.parts[key]
         before = texts.turn_at.get((turn.conversation_id, turn.turn_index - 1))
         if before is not None and not texts.by_assistant(before):
-            reply = " ".join(parts[place].text for place in chosen.parts[key])
+            reply = " ".join(parts[index].text for index in chosen.parts[key])
             echoing = {p for p, part in enumerate(texts.parts[before]) if forget_matching.echoes(part.text, reply)}
             if echoing:
                 chosen.add(before, echoing, "the assistant's reply to it says the words")
@@ -133,7 +133,7 @@ def with_occasions(chosen: ChosenParts, texts: ForgetTexts) -> ChosenParts:
 def _chase_names(parsed: ForgetQuery, chosen: ChosenParts, texts: ForgetTexts) -> None:
     """Adds every place of a name that is to be forgotten."""
     asked = {word for name in parsed.names for word in name}
-    said = [texts.parts[key][place].text for key, places in chosen.parts.items() for place in places]
+    said = [texts.parts[key][index].text for key, places in chosen.parts.items() for index in places]
     names = {name[-1] for text in said for name in forget_query.names_in(f"of {text}") if not asked & set(name)}
     if not names:
         return
@@ -150,13 +150,13 @@ def spread(chosen: ChosenParts, texts: ForgetTexts, named: ForgetQuery | None = 
     if named is not None:
         _chase_names(named, chosen, texts)
     while True:
-        gone = [texts.parts[key][place] for key, places in chosen.parts.items() for place in places]
+        gone = [texts.parts[key][index] for key, places in chosen.parts.items() for index in places]
         said = {forget_matching.normalise(part.text) for part in gone if not part.is_context}
         added = False
         for key, parts in texts.parts.items():
             meant = {
-                place
-                for place, part in enumerate(parts)
+                index
+                for index, part in enumerate(parts)
                 for text in [forget_matching.normalise(part.text)]
                 if (text in said if not part.is_context else any(len(each) >= BRIEF and each in text for each in said))
             }
@@ -169,7 +169,7 @@ def spread(chosen: ChosenParts, texts: ForgetTexts, named: ForgetQuery | None = 
             after = texts.turn_at.get((turn.conversation_id, turn.turn_index + 1))
             if after is None or texts.by_assistant(key) or not texts.by_assistant(after):
                 continue
-            words = " ".join(texts.parts[key][place].text for place in chosen.parts[key])
+            words = " ".join(texts.parts[key][index].text for index in chosen.parts[key])
             meant = {p for p, part in enumerate(texts.parts[after]) if forget_matching.echoes(words, part.text)}
             if meant:
                 added |= chosen.add(after, forget_matching.with_dependents(texts.parts[after], meant), "replies to it")

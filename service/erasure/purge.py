@@ -72,11 +72,11 @@ async def purge_memory(
     if owner is None:
         raise memory_not_found()
     async with write_transaction(owner[0], res, request) as session:
-        now = await purge.owner_of(session, workspace_id, memory_id)
-        if now is None:
+        current = await purge.owner_of(session, workspace_id, memory_id)
+        if current is None:
             raise memory_not_found()
-        if now[1] is not None:
-            check_version(now[1], expected)
+        if current[1] is not None:
+            check_version(current[1], expected)
         conversations = await contexts.conversations_of(session, workspace_id, memory_id)
         counts = await purge.purge_memories(session, workspace_id, [memory_id])
         await contexts.enqueue_conversations(

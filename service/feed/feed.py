@@ -8,11 +8,11 @@ from uuid import UUID
 from service.domain.errors import PlaceLost
 from service.feed.statements import feed
 from service.feed.statements.feed import FeedSource
-from service.feed.values import FEED_START, FeedPage, FeedPlace
+from service.feed.values import FEED_START, FeedCursor, FeedPage
 from service.runtime.resources import Resources
 
 
-async def read_on(workspace_id: UUID, after: FeedPlace | None, res: Resources, *, limit: int) -> FeedPage:
+async def read_on(workspace_id: UUID, after: FeedCursor | None, res: Resources, *, limit: int) -> FeedPage:
     """At most `limit` changes after `after`; None starts at the oldest one kept. Raises PlaceLost."""
     async with res.db.read(workspace_id, generic_plans=True) as session:
         source = await feed.source(session)
@@ -20,7 +20,7 @@ async def read_on(workspace_id: UUID, after: FeedPlace | None, res: Resources, *
             _check(after, source, res)
         at = FEED_START if after is None else after.at
         entries, end, has_more = await feed.entries(session, workspace_id, at, limit=limit)
-    return FeedPage(tuple(entries), FeedPlace(source.source, end, source.now), has_more=has_more)
+    return FeedPage(tuple(entries), FeedCursor(source.source, end, source.now), has_more=has_more)
 
 
 async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:
@@ -28,10 +28,10 @@ async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:
     async with res.db.read(workspace_id, generic_plans=True) as session:
         source = await feed.source(session)
         newest = await feed.newest(session, workspace_id)
-    return FeedPage((), FeedPlace(source.source, newest, source.now), has_more=False)
+    return FeedPage((), FeedCursor(source.source, newest, source.now), has_more=False)
 
 
-def _check(after: FeedPlace, source: FeedSource, res: Resources) -> None:
+def _check(after: FeedCursor, source: FeedSource, res: Resources) -> None:
     """Raises PlaceLost for a place in other tables, or one after which changes may have been dropped."""
     if after.source != source.source or after.at.position >= source.next:
         raise PlaceLost(

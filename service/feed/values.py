@@ -41,7 +41,7 @@ FEED_START = FeedPosition()
 
 
 @dataclass(frozen=True, slots=True)
-class FeedPlace:
+class FeedCursor:
     """How far a reader has come: everything up to `at`, as of `moment`, in the tables identified by `source`, which a
     restore from a dump creates again."""
 
@@ -76,10 +76,10 @@ class FeedEntry:
 
 @dataclass(frozen=True, slots=True)
 class FeedPage:
-    """Changes in order. `end`: the place after them."""
+    """Changes in order. `end`: the cursor after them."""
 
     entries: tuple[FeedEntry, ...]
-    end: FeedPlace
+    end: FeedCursor
     has_more: bool
 
 

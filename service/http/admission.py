@@ -9,7 +9,7 @@ from uuid import UUID
 
 from service.domain import sizes
 from service.domain.errors import TooManyRequests, Unavailable
-from service.kit.fair_gate import RETRY_AFTER_S, FairGate, RequestPlace
+from service.kit.fair_gate import RETRY_AFTER_S, FairGate, RequestSlots
 from service.kit.settings import Settings
 
 WAITING = 57
@@ -40,12 +40,12 @@ class Admission:
         self._most_bytes = BODIES * sizes.MAX_BODY_BYTES
         self._bytes: Counter[UUID] = Counter()
 
-    async def place(self, workspace: UUID, body_bytes: int) -> RequestPlace:
-        """A place to run; raises TooManyRequests or Unavailable."""
+    async def take_slots(self, workspace: UUID, body_bytes: int) -> RequestSlots:
+        """Waits for the slots to run; raises TooManyRequests or Unavailable."""
         gates = (self._large, self._gate) if body_bytes > LARGE_BYTES else (self._gate,)
-        place = RequestPlace(workspace, gates)
-        await place.take(patience_s=PATIENCE_S)
-        return place
+        slots = RequestSlots(workspace, gates)
+        await slots.take(patience_s=PATIENCE_S)
+        return slots
 
     @property
     def waiting(self) -> int:

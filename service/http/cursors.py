@@ -59,23 +59,23 @@ def decode(cursor: str | None) -> tuple[datetime, UUID] | None:
     return None if cursor is None else unpack(cursor, _moment_and_id)
 
 
-def encode_place(order: SortOrder, place: PageKey) -> str:
+def encode_key(order: SortOrder, key: PageKey) -> str:
     """A cursor for a list of memories in any order."""
-    key = place.key.isoformat() if isinstance(place.key, datetime) else repr(place.key)
-    return pack(f"{order.sort}|{int(order.ascending)}|{key}|{place.id}")
+    value = key.key.isoformat() if isinstance(key.key, datetime) else repr(key.key)
+    return pack(f"{order.sort}|{int(order.ascending)}|{value}|{key.id}")
 
 
-def decode_place(cursor: str | None, order: SortOrder) -> PageKey | None:
-    """The place in a cursor; raises InvalidInput for one that is not ours or belongs to another order."""
+def decode_key(cursor: str | None, order: SortOrder) -> PageKey | None:
+    """The key in a cursor; raises InvalidInput for one that is not ours or belongs to another order."""
 
-    def place(text: str) -> PageKey:
+    def parse(text: str) -> PageKey:
         sort, ascending, key, last = text.split("|")
         if (sort, ascending) != (order.sort, str(int(order.ascending))):
             raise InvalidInput("cursor: belongs to a list in another order.", field="cursor")
         value: SortValue = float(key) if sort == "importance" else aware(key)
         return PageKey(value, UUID(last))
 
-    return None if cursor is None else unpack(cursor, place)
+    return None if cursor is None else unpack(cursor, parse)
 
 
 def pack(text: str) -> str:

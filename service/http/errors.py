@@ -165,8 +165,8 @@ def _find_rejected(problems: Sequence[Any]) -> Any | None:
     return next((problem for problem in problems if problem["type"] == "pii_rejected"), None)
 
 
-def _with_secret(rejected: Any, place: Callable[[Sequence[int | str]], str]) -> errors.PiiRejected:
-    where = place(rejected["loc"])
+def _with_secret(rejected: Any, path_of: Callable[[Sequence[int | str]], str]) -> errors.PiiRejected:
+    where = path_of(rejected["loc"])
     return errors.PiiRejected(f"{where}: {rejected['msg']}.", field=where)
 
 
@@ -210,11 +210,11 @@ PLAIN_MESSAGES: Mapping[str, str] = {
 """Replacements for pydantic's messages that show the input or mention Python."""
 
 
-def first_message(problems: Sequence[Any], place: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
-    """Field and message of pydantic's first error; the field is "" for the whole body. `place` turns a location into a
-    path. A validator of a whole model names the field in its message, as in "start: must lie before end"."""
+def first_message(problems: Sequence[Any], path_of: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
+    """Field and message of pydantic's first error; the field is "" for the whole body. `path_of` turns a location into
+    a path. A validator of a whole model names the field in its message, as in "start: must lie before end"."""
     first = problems[0]
-    where, message = place(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
+    where, message = path_of(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
     if first["type"] in ("string_too_short", "too_short") and first["ctx"]["min_length"] == 1:
         return where, "must not be empty"
     if first["type"] == "too_long" and isinstance(first.get("input"), str):  # checked after a validator of ours
@@ -224,11 +224,11 @@ def first_message(problems: Sequence[Any], place: Callable[[Sequence[int | str]]
     if first["type"] == "extra_forbidden":
         *outside, name = first["loc"]
         if str(name)[:1].isupper() and str(name).isidentifier():  # a field of the caller, not a member of a union
-            around = place(outside)
+            around = path_of(outside)
             where = f"{around}.{name}" if around else str(name)
         return where, "is not a field of this request"
     if first["type"] in JSON_TYPES:  # each member of a union is an error of its own
-        types = [problem["type"] for problem in problems if place(problem["loc"]) == where]
+        types = [problem["type"] for problem in problems if path_of(problem["loc"]) == where]
         return where, "must be " + " or ".join(dict.fromkeys(JSON_TYPES[each] for each in types if each in JSON_TYPES))
     named = FIELD_AND_MESSAGE.fullmatch(message)
     if named is None or named["field"] == where:
@@ -258,7 +258,7 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
 
 def log_unexpected(exc: Exception) -> None:
     """Logs class and location of an unexpected exception, without its message, which may contain a user's text."""
-    details = {"kind": faults.classes(exc), "where": faults.place(exc), **faults.details(exc)}
+    details = {"kind": faults.classes(exc), "where": faults.locate(exc), **faults.details(exc)}
     log.error("unexpected", **details, frames=faults.frames(exc))
 
 

@@ -130,10 +130,10 @@ def _fault(part: Any, depth: int, *, with_texts: bool) -> tuple[str, str] | None
 
 
 def _list_fault(part: list[Any], depth: int, *, with_texts: bool) -> tuple[str, str] | None:
-    for place, inner in enumerate(part):
+    for index, inner in enumerate(part):
         fault = _fault(inner, depth, with_texts=with_texts)
         if fault is not None:
-            return f"[{place}]{fault[0]}", fault[1]
+            return f"[{index}]{fault[0]}", fault[1]
     return None
 
 

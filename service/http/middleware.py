@@ -136,7 +136,7 @@ class RequestMiddleware:
             answer.body_unread = answer.body_unread and announced == 0
             async with deadline.answered_by(deadline.after(self._deadline_s)) as limit:
                 request.state.deadline = limit
-                with inside(await admission.place(workspace, len(body))):
+                with inside(await admission.take_slots(workspace, len(body))):
                     request.state.has_body = bool(body.strip())
                     if body and _is_json(request.scope):
                         request.state.json = await json_body.read(body)

@@ -89,7 +89,7 @@ class AuditRead:
         kind: Subject = "semantic",
         channels: Sequence[str] = (),
         operation: Operation = "retrieve",
-        session: UUID | None = None,
+        working_session_id: UUID | None = None,
         **parameters: Any,
     ) -> None:
         request = self._request
@@ -104,7 +104,7 @@ class AuditRead:
                 operation=operation,
                 memory_type=kind,
                 scope=scope,
-                affected_ids=(session,) if session else tuple(result.id for result in results),
+                affected_ids=(working_session_id,) if working_session_id else tuple(result.id for result in results),
                 request_id=request.state.request_id,
                 api_key_id=caller.key_id,
                 session_id=session_of(request),

@@ -176,9 +176,9 @@ Metadata = dict[str, Any]
 
 
 def _few_tags(given: list[str] | str) -> list[str] | str:
-    for place, tag in enumerate(normalised := tags.normalise(given)):
+    for index, tag in enumerate(normalised := tags.normalise(given)):
         if len(tag) > sizes.MAX_TAG:
-            raise ValueError(f"tag {place + 1} has more than {sizes.MAX_TAG} characters")
+            raise ValueError(f"tag {index + 1} has more than {sizes.MAX_TAG} characters")
     if len(normalised) > sizes.MAX_TAGS:
         raise ValueError(f"must not be more than {sizes.MAX_TAGS}")
     if tags.levels(normalised) > sizes.MAX_TAG_LEVELS:

@@ -223,7 +223,7 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
         received_at=res.clock(),
         speech=source.speech if source and source.speech and source.speech.speaker else None,
         fact=fact,
-        annotation=Annotation(fact.level, None, annotate.topics(fact.categories), fact.kind),
+        annotation=Annotation(fact.level, None, annotate.usable_categories(fact.categories), fact.kind),
     )
 
 

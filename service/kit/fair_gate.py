@@ -1,7 +1,7 @@
 """Concurrency limiter, round-robin by tenant, so that none waits for the many requests of another.
 
 Used for requests (service/http/admission.py), the local embedder and the threads for CPU work. A request that waits for
-an external service, such as a language model, gives its place to others. See docs/decisions/047-admission.md.
+an external service, such as a language model, gives its slot to others. See docs/decisions/047-admission.md.
 """
 
 from __future__ import annotations
@@ -145,8 +145,8 @@ class FairGate:
         return Unavailable("The service is busy; try again shortly.", retry_after_s=RETRY_AFTER_S)
 
 
-class RequestPlace:
-    """The places of one request in the gates it passes."""
+class RequestSlots:
+    """The slots of one request in the gates it passes."""
 
     def __init__(self, tenant: Hashable, gates: Sequence[FairGate]) -> None:
         self.tenant = tenant
@@ -174,14 +174,14 @@ class RequestPlace:
 
     @asynccontextmanager
     async def left(self) -> AsyncIterator[None]:
-        """Within the block others have the place. A request whose tasks wait at once leaves with the first and comes
+        """Within the block others have the slots. A request whose tasks wait at once leaves with the first and comes
         back with the last."""
         self._away += 1
         if self._away == 1:
             self.give_back()
         try:
             yield
-        except asyncio.CancelledError:  # it ends now, without its place
+        except asyncio.CancelledError:  # it ends now, without its slots
             self._away -= 1
             raise
         except BaseException:
@@ -199,41 +199,41 @@ class RequestPlace:
             self.give_back()
 
 
-_place: ContextVar[RequestPlace | None] = ContextVar("place", default=None)
-"""The place of the running request. Ambient, because the clients of other services give it back and know no request; it
-decides who waits, never who may."""
+_slots: ContextVar[RequestSlots | None] = ContextVar("slots", default=None)
+"""The slots of the running request. Ambient, because the clients of other services give them back and know no request;
+they decide who waits, never who may."""
 
 
 def tenant() -> Hashable:
     """Whose request is running; None outside of requests."""
-    place = _place.get()
-    return None if place is None else place.tenant
+    slots = _slots.get()
+    return None if slots is None else slots.tenant
 
 
 @contextmanager
-def inside(place: RequestPlace) -> Iterator[None]:
-    """Within the block, and in tasks started inside it, the running request has this place, taken before."""
-    token = _place.set(place)
+def inside(slots: RequestSlots) -> Iterator[None]:
+    """Within the block, and in tasks started inside it, the running request has these slots, taken before."""
+    token = _slots.set(slots)
     try:
         yield
     finally:
-        _place.reset(token)
-        place.end()
+        _slots.reset(token)
+        slots.end()
 
 
 def leave() -> None:
-    """Gives up the place of the running request for good: from here on it mostly waits."""
-    place = _place.get()
-    if place is not None:
-        place.end()
+    """Gives up the slots of the running request for good: from here on it mostly waits."""
+    slots = _slots.get()
+    if slots is not None:
+        slots.end()
 
 
 @asynccontextmanager
 async def outside() -> AsyncIterator[None]:
-    """Gives the place to others while waiting for another service."""
-    place = _place.get()
-    if place is None:
+    """Gives the slots to others while waiting for another service."""
+    slots = _slots.get()
+    if slots is None:
         yield
         return
-    async with place.left():
+    async with slots.left():
         yield

@@ -48,7 +48,7 @@ def details(error: BaseException) -> dict[str, str]:
     return {}
 
 
-def place(error: BaseException) -> str:
+def locate(error: BaseException) -> str:
     """The innermost frame of the service's own code, or of any code if there is none."""
     if own := frames(error):
         return own[-1]

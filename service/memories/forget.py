@@ -44,9 +44,9 @@ async def forget(
     if memory is None:
         return await _find_deleted(workspace_id, memory_id, res, request)
     async with write_transaction(memory.scope, res, request) as session:
-        now = await memories.get(session, workspace_id, memory_id)
-        if now is not None:
-            check_version(now.version, expected)
+        current = await memories.get(session, workspace_id, memory_id)
+        if current is not None:
+            check_version(current.version, expected)
         deleted = await deletion.delete_memories(session, workspace_id, [memory_id], generation=res.generation)
         forgotten = ForgottenMemory(memory_id, deleted=bool(deleted), already_deleted=not deleted)
         if deleted:

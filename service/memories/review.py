@@ -89,16 +89,16 @@ async def resolve(
     if waiting is None:
         raise review_not_found()
     async with write_transaction(waiting.scope, res, request) as session:
-        now = await reviews.get(session, workspace_id, review_id, lock=True)
-        if now is None:
+        current = await reviews.get(session, workspace_id, review_id, lock=True)
+        if current is None:
             raise review_not_found()
-        if now.state not in ("pending", wanted):
-            raise Conflict(f"This review was already {now.state}.", field="id")
-        if now.state == "pending":
-            now = await _resolve(session, waiting, now, wanted, res)
-            ids = [now.memory_id, *now.contradicts]
+        if current.state not in ("pending", wanted):
+            raise Conflict(f"This review was already {current.state}.", field="id")
+        if current.state == "pending":
+            current = await _resolve(session, waiting, current, wanted, res)
+            ids = [current.memory_id, *current.contradicts]
             await append_audit(session, OPERATION[wanted], waiting.scope, ids, request, res, review_id=str(review_id))
-        answer = (await with_memories(session, workspace_id, [now]))[0]
+        answer = (await with_memories(session, workspace_id, [current]))[0]
         await store_answer(session, workspace_id, answer, request)
     return answer
 
@@ -108,20 +108,20 @@ def review_not_found() -> NotFound:
 
 
 async def _resolve(session: Session, waiting: Memory, review: Review, wanted: Resolved, res: Resources) -> Review:
-    workspace_id, now = waiting.scope.workspace_id, res.clock()
+    workspace_id, current = waiting.scope.workspace_id, res.clock()
     await history.lock(session, workspace_id, [waiting.id, *review.contradicts])
-    await reviews.resolve(session, workspace_id, review.id, wanted, now=now)
+    await reviews.resolve(session, workspace_id, review.id, wanted, now=current)
     if wanted == "rejected":
         await deletion.delete_memories(session, workspace_id, [waiting.id], generation=res.generation)
     else:
         await _accept(session, waiting, review, res)
-    return replace(review, state=wanted, resolved_at=now)
+    return replace(review, state=wanted, resolved_at=current)
 
 
 async def _accept(session: Session, waiting: Memory, review: Review, res: Resources) -> None:
     """Archives what the memory contradicts, unless it was deleted or archived since, and makes the memory valid."""
-    workspace_id, scope, now, text = waiting.scope.workspace_id, waiting.scope, res.clock(), waiting.text
-    known = await memories.get_many(session, workspace_id, review.contradicts, alive_at=now)
+    workspace_id, scope, current, text = waiting.scope.workspace_id, waiting.scope, res.clock(), waiting.text
+    known = await memories.get_many(session, workspace_id, review.contradicts, alive_at=current)
     live = [memory.id for memory in known.values() if not memory.archived]
     evidence = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
     context = ChangeContext(session, scope, res, evidence, uuid7())
@@ -130,6 +130,8 @@ async def _accept(session: Session, waiting: Memory, review: Review, res: Resour
         await write.retire(context, memory_id, at=at)
     was = await history.snapshot(session, workspace_id, waiting.id, generation=res.generation)
     assert was is not None, "it is locked"
-    await memories.release_expired(session, workspace_id, [waiting.hash], now=now)
-    await updates.set_columns(session, workspace_id, waiting.id, {"archived": False, "review_status": None}, now=now)
+    await memories.release_expired(session, workspace_id, [waiting.hash], now=current)
+    await updates.set_columns(
+        session, workspace_id, waiting.id, {"archived": False, "review_status": None}, now=current
+    )
     await write.append_change(context, waiting.id, text, text, was)

@@ -196,7 +196,7 @@ async def _carry_out(batch: write.MemoryBatch, text: NewText, res: Resources, *,
     key, draft = text.request.idempotency, text.draft
     if key:
         await idempotency.claim(batch.session, draft.scope.workspace_id, key, draft.scope)
-    if draft.is_duplicate:  # what is not stored has no importance, topics and type
+    if draft.is_duplicate:  # what is not stored has no importance, categories and type
         draft = replace(draft, importance=None, categories=(), kind=None)
     chosen = await _with_chosen_id(batch.session, draft)
     [outcome] = await edits.carry_out(batch, chosen or draft, res, first=first, new_id=text.id)

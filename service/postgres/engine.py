@@ -102,7 +102,7 @@ class Database:
         self._plans = planner
         self._wall: Wall | None = NO_WALL
         self._deadline = NEVER
-        self._position: RequestPosition | None = None
+        self._wal_position: RequestPosition | None = None
         self._write = (
             f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}; "
             f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
@@ -133,18 +133,18 @@ class Database:
         return cls(engine, pool, statement_timeout_s=statement_timeout_s, planner=planner)
 
     def within(
-        self, wall: Wall | None, deadline: Deadline = NEVER, position: RequestPosition | None = None
+        self, wall: Wall | None, deadline: Deadline = NEVER, wal_position: RequestPosition | None = None
     ) -> Database:
         """A view whose transactions have this wall, and whose commits lift the deadline. None refuses to open any: for
-        what outlives a request, so that no request can use it by mistake. `position`: where it may read, and how far it
-        has written; None without standbys."""
+        what outlives a request, so that no request can use it by mistake. `wal_position`: where it may read, and how
+        far it has written; None without standbys."""
         view = copy.copy(self)
-        view._wall, view._deadline, view._position = wall, deadline, position
+        view._wall, view._deadline, view._wal_position = wall, deadline, wal_position
         return view
 
     def without_wall(self) -> Database:
         """A view that reaches the whole workspace, for what a request does on the workspace's account."""
-        return self.within(NO_WALL, self._deadline, self._position)
+        return self.within(NO_WALL, self._deadline, self._wal_position)
 
     @property
     def wall(self) -> Wall:
@@ -239,17 +239,21 @@ class Database:
             opening = (f"{mode}; {settings}; {lock}" if lock else mode, f"{settings}{wall}; {citus.PROPAGATE}")
         else:
             opening = ("; ".join(filter(None, (mode, settings, lock))) + wall,)
-        position, replica = self._position, None
-        if position is not None and not writes and (opened := await position.open(opening)) is not None:
+        wal_position, replica = self._wal_position, None
+        if wal_position is not None and not writes and (opened := await wal_position.open(opening)) is not None:
             replica, connection = opened
         else:
             connection = await self.connect(opening, locks=lock is not None)
-        noted = position if position is not None and (writes or position.source == "primary") and not aside else None
+        noted = (
+            wal_position
+            if wal_position is not None and (writes or wal_position.source == "primary") and not aside
+            else None
+        )
         depth = _open.set(_open.get() + 1)
         try:
             with translated_errors(connection, walled=bool(self._wall)):
                 yield connection
-            await _commit(connection, writes=writes, position=noted)
+            await _commit(connection, writes=writes, wal_position=noted)
         except BaseException as exc:
             await _abandon(connection)
             if replica is not None and isinstance(exc, DATABASE_FAULTS):
@@ -342,14 +346,14 @@ async def _set_locally(session: Session, settings: str) -> None:
     await (await driver(session)).execute(settings)
 
 
-async def _commit(session: Session, *, writes: bool, position: RequestPosition | None = None) -> None:
+async def _commit(session: Session, *, writes: bool, wal_position: RequestPosition | None = None) -> None:
     """Ends the transaction. `writes`: it may have written, so that a lost connection leaves the outcome unknown.
-    `position`: learns how far a standby must have replayed to see the transaction."""
+    `wal_position`: learns how far a standby must have replayed to see the transaction."""
     try:
         raw = await driver(session)
         await raw.execute("COMMIT")
-        if position is not None:
-            await position.note(raw)
+        if wal_position is not None:
+            await wal_position.note(raw)
     except Exception as exc:
         if not is_lost(exc, session):
             ours = translate(exc)  # a deferred constraint, or a cancelled statement: nothing was written

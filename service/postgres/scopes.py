@@ -113,9 +113,9 @@ def _any_of(alias: str, given: Mapping[str, Any]) -> tuple[str, ...]:
     names = list(given)
     return tuple(
         " AND ".join(
-            (f"{alias}.{name} = :{name}", *(f"{alias}.{other} IS DISTINCT FROM :{other}" for other in names[:place]))
+            (f"{alias}.{name} = :{name}", *(f"{alias}.{other} IS DISTINCT FROM :{other}" for other in names[:index]))
         )
-        for place, name in enumerate(names)
+        for index, name in enumerate(names)
     ) or ("true",)
 
 

@@ -376,7 +376,7 @@ async def finish(prepared: PreparedSearch, results: ReadSearch, res: Resources) 
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
     ranked = _choose_hits(prepared, ranked, results.memories)
-    hits = tuple(_hit(each, place, results, res) for place, each in enumerate(ranked))
+    hits = tuple(_hit(each, rank, results, res) for rank, each in enumerate(ranked))
     probable = tuple(hit for hit in hits if is_probable(hit.answer_probability, query.min_probability))
     arm_counts = {name: len(arm) for name, arm in candidates.arms.items()}
     _record(prepared, arm_counts)

@@ -208,8 +208,8 @@ def relate(
     if (similarity >= NEAR and _says_the_same(new, old)) or _agrees_to(new, old):
         return _SAME
     ended = {
-        place: reason
-        for place, was in enumerate(old.statements)
+        index: reason
+        for index, was in enumerate(old.statements)
         if (reason := _ending(new, old, was, correction=correction)) is not None
     }
     if ended:
@@ -406,7 +406,7 @@ def _is_corrected(new: Spoken, was: Sentence) -> bool:
 def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:
     """The end of the older text, of one of its sentences, or a mark if a sentence says more than what has ended."""
     reason = next(iter(ended.values()))
-    if any(_says_more(old.statements[place]) for place in ended):
+    if any(_says_more(old.statements[index]) for index in ended):
         return _UNSURE
     if len(ended) == len(old.statements):
         return FactLink(LinkKind.ENDS, reason)
@@ -420,11 +420,11 @@ def _says_more(was: Sentence) -> bool:
     return _PURPOSES.search(was.bare.rstrip(".,;! ")) is not None or len(was.words) > 2 * MOST_EXTRAS
 
 
-def _struck(old: Spoken, places: Iterable[int]) -> str:
-    """The older text without the sentences at `places`."""
+def _struck(old: Spoken, indexes: Iterable[int]) -> str:
+    """The older text without the sentences at `indexes`."""
     own = old.own
-    for place in sorted(places, reverse=True):
-        said = old.statements[place]
+    for index in sorted(indexes, reverse=True):
+        said = old.statements[index]
         own = own[: said.start] + own[said.end :].lstrip()
     return old.text[: old.offset] + own.strip()
 

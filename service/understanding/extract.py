@@ -1,6 +1,6 @@
 """Extracts the facts of a conversation: by one call to the language model, or by rules.
 
-The call gives facts with speaker, type, topics, importance, times, certainty, entities and relations. Each part is
+The call gives facts with speaker, type, categories, importance, times, certainty, entities and relations. Each part is
 checked against the conversation, and what cannot be checked is left to the rules; a fact that claims more than was said
 is replaced by the sentence itself.
 """

@@ -88,7 +88,7 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
         _whole(value.get("importance")),
         _whole(value.get("message")),
     )
-    tag, kind, topics = value.get("temporal"), value.get("type"), value.get("categories")
+    tag, kind, categories = value.get("temporal"), value.get("type"), value.get("categories")
     return Fact(
         text=CleanText(text.strip()),
         confidence=CERTAINTY.get(label, CERTAINTY["implied"]),
@@ -100,7 +100,9 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
         relations=tuple(_parse_relations(value.get("relations"))),
         speaker=value["speaker"].strip() if isinstance(value.get("speaker"), str) else None,
         kind=MemoryType(kind) if isinstance(kind, str) and kind in set(MemoryType) else None,
-        categories=tuple(topic for topic in topics if isinstance(topic, str)) if isinstance(topics, list) else (),
+        categories=tuple(topic for topic in categories if isinstance(topic, str))
+        if isinstance(categories, list)
+        else (),
         t_valid=_moment(value.get("t_valid"), zone),
         t_invalid=_moment(value.get("t_invalid"), zone),
         comparison=_comparison(value.get("known"), known),

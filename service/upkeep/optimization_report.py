@@ -16,7 +16,7 @@ from service.understanding import compare
 from service.understanding.compare import LinkKind
 from service.upkeep.statements import findings
 from service.upkeep.statements.findings import Candidate, Walked
-from service.upkeep.values import CleanupChange, CleanupFinding, Section, SectionReport, WalkPlace
+from service.upkeep.values import CleanupChange, CleanupFinding, Section, SectionReport, WalkCursor
 
 SHOWN_CHARS = 240
 COMPARED_AT_ONCE = 200
@@ -32,7 +32,7 @@ CONTRADICTED: Final[Mapping[str, str]] = {
 
 
 async def report(
-    workspace_id: UUID, section: Section, res: Resources, *, after: WalkPlace, limit: int
+    workspace_id: UUID, section: Section, res: Resources, *, after: WalkCursor, limit: int
 ) -> SectionReport:
     """The findings of a section after a place, in the order of their ids. Duplicates that share a memory with an
     earlier finding of the page are left out, because joining that one changes them."""
@@ -43,7 +43,7 @@ async def report(
     if section == "duplicates":
         return await _duplicates(walked, by_id, res, limit)
     shown = tuple(_describe(section, candidate, by_id) for candidate in _present(section, walked.candidates, by_id))
-    rest = walked.candidates[-1].place if walked.total > len(walked.candidates) else walked.last
+    rest = walked.candidates[-1].cursor if walked.total > len(walked.candidates) else walked.last
     return SectionReport(section, shown, walked.total, walked.last is None, rest)
 
 
@@ -87,26 +87,26 @@ async def _duplicates(walked: Walked, by_id: Mapping[UUID, Memory], res: Resourc
     pairs = _affordable(walked.candidates, by_id)
     redundant = await _redundant(pairs, by_id, res)
     shown, used = list[CleanupFinding](), set[UUID]()
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         if len(shown) == limit:
-            pairs = pairs[:place]
+            pairs = pairs[:index]
             break
-        finding = redundant.get(pair.place)
+        finding = redundant.get(pair.cursor)
         if finding is not None and used.isdisjoint(both := ids_of([finding.change])):
             shown.append(finding)
             used.update(both)
     if len(pairs) < walked.total:
-        return SectionReport("duplicates", tuple(shown), walked.total, False, pairs[-1].place)
+        return SectionReport("duplicates", tuple(shown), walked.total, False, pairs[-1].cursor)
     return SectionReport("duplicates", tuple(shown), len(redundant), walked.last is None, walked.last)
 
 
 def _affordable(pairs: Sequence[Candidate], by_id: Mapping[UUID, Memory]) -> Sequence[Candidate]:
     """The first pairs, as many as may be compared, but at least one."""
     chars = 0
-    for place, pair in enumerate(pairs):
+    for index, pair in enumerate(pairs):
         chars += sum(len(memory.text) for memory in _both(pair, by_id))
-        if chars > COMPARED_CHARS and place:
-            return pairs[:place]
+        if chars > COMPARED_CHARS and index:
+            return pairs[:index]
     return pairs
 
 
@@ -117,7 +117,7 @@ def _both(pair: Candidate, by_id: Mapping[UUID, Memory]) -> list[Memory]:
 
 async def _redundant(
     pairs: Iterable[Candidate], by_id: Mapping[UUID, Memory], res: Resources
-) -> Mapping[WalkPlace, CleanupFinding]:
+) -> Mapping[WalkCursor, CleanupFinding]:
     """The pairs whose memories say the same, by place."""
     whole = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, by_id)) == 2]
     texts = [(newer.text, older.text, float(pair.detail["similarity"])) for pair, older, newer in whole]
@@ -128,7 +128,7 @@ async def _redundant(
             continue
         change = CleanupChange("duplicates", newer.id, newer.version, older.id, older.version)
         reason = f"It says the same; the two are {pair.detail['similarity']:.2f} similar."
-        redundant[pair.place] = CleanupFinding(change, reason, 1, "memories", _start(newer), _start(older))
+        redundant[pair.cursor] = CleanupFinding(change, reason, 1, "memories", _start(newer), _start(older))
     return redundant
 
 

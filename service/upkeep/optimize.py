@@ -79,11 +79,11 @@ async def _find_confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], 
     known: dict[CleanupChange, CleanupFinding] = {}
     for section, section_changes in _by_section(changes).items():
         known |= await find_chosen(workspace_id, section, section_changes, res)
-    for place, change in enumerate(changes):
+    for index, change in enumerate(changes):
         if change not in known:
-            raise _conflict(place, change)
+            raise _conflict(index, change)
         if known[change].review_id is not None:
-            raise Conflict(OVER.format(id=change.id, reason=known[change].reason), field=f"changes[{place}]")
+            raise Conflict(OVER.format(id=change.id, reason=known[change].reason), field=f"changes[{index}]")
     return [known[change] for change in changes]
 
 
@@ -107,9 +107,9 @@ def _by_section(changes: Sequence[CleanupChange]) -> Mapping[Section, list[Clean
     return by_section
 
 
-def _conflict(place: int, change: CleanupChange) -> Conflict:
+def _conflict(index: int, change: CleanupChange) -> Conflict:
     about = f"{change.id} (or {change.kept_id})" if change.kept_id else str(change.id)
-    return Conflict(CHANGED.format(id=about), field=f"changes[{place}]")
+    return Conflict(CHANGED.format(id=about), field=f"changes[{index}]")
 
 
 def _evidence(finding: CleanupFinding) -> Evidence:

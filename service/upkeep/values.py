@@ -65,14 +65,14 @@ class CleanupFinding:
 
 
 @dataclass(frozen=True, slots=True)
-class WalkPlace:
+class WalkCursor:
     """Where a section continues: after the last pair of ids examined; `second` is nil for findings of one id."""
 
     first: UUID
     second: UUID
 
 
-START: Final = WalkPlace(UUID(int=0), UUID(int=0))
+START: Final = WalkCursor(UUID(int=0), UUID(int=0))
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,4 +84,4 @@ class SectionReport:
     findings: tuple[CleanupFinding, ...]
     total: int
     is_exact: bool
-    next: WalkPlace | None
+    next: WalkCursor | None

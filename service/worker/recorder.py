@@ -119,4 +119,4 @@ def describe(error: BaseException) -> str:
     if isinstance(error, ServiceError):
         return f"{error.code}: {error.detail}"
     state = faults.details(error).get("sqlstate")
-    return f"{faults.classes(error)}{f' ({state})' if state else ''} at {faults.place(error)}"
+    return f"{faults.classes(error)}{f' ({state})' if state else ''} at {faults.locate(error)}"

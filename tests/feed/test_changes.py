@@ -20,8 +20,8 @@ from httpx2 import AsyncClient
 from service.domain.decision import Action
 from service.domain.scope import Scope
 from service.feed.routes import change_stream
-from service.feed.routes.changes import cursor_of, place_of
-from service.feed.values import FeedPlace, FeedPosition, MemoryState, kind_of
+from service.feed.routes.changes import format_cursor, parse_cursor
+from service.feed.values import FeedCursor, FeedPosition, MemoryState, kind_of
 from service.http import deps
 from service.kit import draining
 from service.memories import write
@@ -221,18 +221,18 @@ async def test_another_workspace_is_told_nothing(client: AsyncClient, other_clie
 
 async def test_a_place_that_is_lost_is_said_to_be(client: AsyncClient, resources: Resources) -> None:
     await store(client, "Paddles a canoe down the river")
-    place = place_of((await client.get("/v1/changes")).json()["next_cursor"])
+    place = parse_cursor((await client.get("/v1/changes")).json()["next_cursor"])
     assert place is not None
     old = place.moment - timedelta(days=resources.settings.history.retention_days + 1)
     lost = [
-        FeedPlace("other", place.at, place.moment),
-        FeedPlace(place.source, FeedPosition(2**62, 1), place.moment),
-        FeedPlace(place.source, place.at, old),
+        FeedCursor("other", place.at, place.moment),
+        FeedCursor(place.source, FeedPosition(2**62, 1), place.moment),
+        FeedCursor(place.source, place.at, old),
     ]
     for each in lost:
-        answer = await client.get("/v1/changes", params={"after": cursor_of(each)})
+        answer = await client.get("/v1/changes", params={"after": format_cursor(each)})
         assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (410, "place_lost", "after")
-    for nonsense in ("x", "bm9wZQ", cursor_of(place)[:-6]):
+    for nonsense in ("x", "bm9wZQ", format_cursor(place)[:-6]):
         answer = await client.get("/v1/changes", params={"after": nonsense})
         assert (answer.status_code, answer.json()["field"]) == (400, "after")
 

@@ -240,7 +240,7 @@ async def test_a_transaction_says_that_its_standby_failed(replicated: FastAPI, w
     assert res.replicas is not None
     position = RequestPosition(res.replicas, source="replicas")
     with pytest.raises(ReplicaFailed):
-        async with res.db.within(NO_WALL, position=position).read(workspace) as session:
+        async with res.db.within(NO_WALL, wal_position=position).read(workspace) as session:
             await session.execute(text("SELECT * FROM no_such_table"))
 
 

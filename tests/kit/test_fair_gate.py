@@ -10,7 +10,7 @@ import pytest
 
 from service.domain.errors import TooManyRequests, Unavailable
 from service.kit import fair_gate
-from service.kit.fair_gate import FairGate, RequestPlace
+from service.kit.fair_gate import FairGate, RequestSlots
 
 
 async def settle() -> None:
@@ -145,14 +145,14 @@ async def test_those_who_gave_up_take_no_place() -> None:
 
 async def test_a_place_is_free_while_its_request_waits_elsewhere() -> None:
     gate, answered = FairGate(1), asyncio.Event()
-    place = RequestPlace("a", [gate])
-    await place.take()
+    slots = RequestSlots("a", [gate])
+    await slots.take()
 
     async def asks() -> None:
         async with fair_gate.outside():
             await answered.wait()
 
-    with fair_gate.inside(place):
+    with fair_gate.inside(slots):
         assert fair_gate.tenant() == "a"
         both = asyncio.gather(asks(), asks())
         await settle()
@@ -170,14 +170,14 @@ async def test_a_place_is_free_while_its_request_waits_elsewhere() -> None:
 
 async def test_a_request_that_ends_while_a_task_of_it_is_away() -> None:
     gate, answered = FairGate(1), asyncio.Event()
-    place = RequestPlace("a", [gate])
-    await place.take()
+    slots = RequestSlots("a", [gate])
+    await slots.take()
 
     async def asks() -> None:
         async with fair_gate.outside():
             await answered.wait()
 
-    with fair_gate.inside(place):
+    with fair_gate.inside(slots):
         left_behind = asyncio.create_task(asks())
         cancelled = asyncio.create_task(asks())
         await settle()

@@ -73,7 +73,7 @@ def test_frames_are_ours_alone() -> None:
     assert faults.frames(raised.value) == []
     assert faults.classes(raised.value) == "JSONDecodeError"
     assert faults.details(raised.value) == {}
-    assert faults.place(raised.value).startswith("decoder.py:")
+    assert faults.locate(raised.value).startswith("decoder.py:")
 
 
 def test_json_lines_where_nobody_looks() -> None:

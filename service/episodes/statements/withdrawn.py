@@ -203,16 +203,18 @@ async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]
     changed = []
     for row in rows:
         hidden = hidden_of(spans.get(row.id, []), kept.get(row.id, []))
-        now = withdrawal.hide(row.content, hidden) if hidden else None
-        if rewritten or now != row.shown:
-            changed.append((row, now))
+        visible = withdrawal.hide(row.content, hidden) if hidden else None
+        if rewritten or visible != row.shown:
+            changed.append((row, visible))
     if not changed:
         return
-    await direct.many(session, SHOW, [_update_shown(workspace_id, row.id, row.content, now) for row, now in changed])
+    await direct.many(
+        session, SHOW, [_update_shown(workspace_id, row.id, row.content, visible) for row, visible in changed]
+    )
     touched = {"workspace": workspace_id, "turns": [row.id for row, _ in changed]}
     await session.execute(NO_VECTOR, touched)
     await session.execute(NO_COPY, touched)  # working memory has copies of the last turns
-    conversations = sorted({row.conversation_id for row, now in changed if now != ""})
+    conversations = sorted({row.conversation_id for row, visible in changed if visible != ""})
     jobs = [
         NewJob("embed", payload={TURNS_OF: str(conversation)}, max_attempts=LONG_MAX_ATTEMPTS)
         for conversation in conversations
@@ -221,10 +223,10 @@ async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]
         await queue.enqueue(session, workspace_id, jobs)
 
 
-def _update_shown(workspace_id: UUID, turn_id: UUID, content: str, now: str | None) -> Mapping[str, Any]:
-    weights = lexemes.weights(CleanText(content if now is None else now)) if now != "" else {}
+def _update_shown(workspace_id: UUID, turn_id: UUID, content: str, visible: str | None) -> Mapping[str, Any]:
+    weights = lexemes.weights(CleanText(content if visible is None else visible)) if visible != "" else {}
     bm25 = SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None
-    return {"workspace": workspace_id, "id": turn_id, "shown": now, "terms": sorted(weights), "bm25": bm25}
+    return {"workspace": workspace_id, "id": turn_id, "shown": visible, "terms": sorted(weights), "bm25": bm25}
 
 
 def place(row: direct.DriverRow, old_text: str | None = None) -> withdrawal.Span:

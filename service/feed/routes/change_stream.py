@@ -20,7 +20,7 @@ from fastapi.responses import StreamingResponse
 from service.domain.access import Caller, Right
 from service.domain.errors import PlaceLost, ServiceError, TooManyRequests, Unavailable
 from service.feed.feed import read_on
-from service.feed.values import FeedEntry, FeedPlace
+from service.feed.values import FeedCursor, FeedEntry
 from service.http.deps import authenticate
 from service.kit import draining, fair_gate
 from service.runtime.resources import Resources
@@ -40,7 +40,7 @@ HEAD = f"retry: {RETRY_MS}\n\n".encode()
 HEARTBEAT = b": nothing new\n\n"
 HEADERS = {"Cache-Control": "no-store", "X-Accel-Buffering": "no"}
 
-Tell = Callable[[FeedEntry, FeedPlace], bytes]
+Tell = Callable[[FeedEntry, FeedCursor], bytes]
 
 
 class OpenStreams:
@@ -71,7 +71,7 @@ class OpenStreams:
 
 
 async def stream(
-    request: Request, caller: Caller, res: Resources, after: FeedPlace | None, *, tell: Tell
+    request: Request, caller: Caller, res: Resources, after: FeedCursor | None, *, tell: Tell
 ) -> StreamingResponse:
     """The stream after `after`. The first page is read before the response begins, so that an expired `after` is an
     error. Raises PlaceLost, TooManyRequests or Unavailable."""
@@ -83,7 +83,7 @@ async def stream(
 
 
 async def _events(
-    request: Request, caller: Caller, res: Resources, place: FeedPlace | None, streams: OpenStreams, tell: Tell
+    request: Request, caller: Caller, res: Resources, cursor: FeedCursor | None, streams: OpenStreams, tell: Tell
 ) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
     with streams.counted(caller.key_id):
@@ -92,14 +92,14 @@ async def _events(
         last = loop.time()
         while not draining.begun():
             try:
-                page = await read_on(caller.workspace_id, place, res, limit=PAGE)
+                page = await read_on(caller.workspace_id, cursor, res, limit=PAGE)
             except PlaceLost:
                 return  # the client reconnects and gets the error
             except ServiceError as exc:
                 log.warning("unavailable", code=exc.code, detail=exc.detail)
                 page = None
             if page is not None:
-                place = page.end
+                cursor = page.end
                 for entry in page.entries:
                     yield tell(entry, page.end)
                 if page.entries:

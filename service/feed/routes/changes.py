@@ -12,7 +12,7 @@ from service.domain.errors import InvalidInput
 from service.domain.kinds import MemoryType
 from service.feed.feed import from_now, read_on
 from service.feed.routes.change_stream import stream
-from service.feed.values import ChangeKind, FeedEntry, FeedPage, FeedPlace, FeedPosition
+from service.feed.values import ChangeKind, FeedCursor, FeedEntry, FeedPage, FeedPosition
 from service.http import cursors, errors
 from service.http.deps import PrimaryReader, ResourcesOf
 from service.http.json_body import JsonRoute
@@ -106,27 +106,27 @@ async def list_changes(
     """Every change of a memory once, in an order that is the same for all readers; a restricted key sees changes in its
     scope. With `Accept: text/event-stream` the response is a stream that continues with new changes: `id` is the
     cursor, `event` and `data` are as in `results`."""
-    place = place_of(last_event_id or after)
+    begins_after = parse_cursor(last_event_id or after)
     if EVENTS in request.headers.get("accept", ""):
-        begin = await from_now(caller.workspace_id, res) if place is None and after == NOW else None
-        return await stream(request, caller, res, begin.end if begin else place, tell=as_event)
-    if place is None and after == NOW:
+        begin = await from_now(caller.workspace_id, res) if begins_after is None and after == NOW else None
+        return await stream(request, caller, res, begin.end if begin else begins_after, tell=as_event)
+    if begins_after is None and after == NOW:
         return page_of(await from_now(caller.workspace_id, res))
-    return page_of(await read_on(caller.workspace_id, place, res, limit=limit))
+    return page_of(await read_on(caller.workspace_id, begins_after, res, limit=limit))
 
 
-def place_of(cursor: str | None) -> FeedPlace | None:
+def parse_cursor(cursor: str | None) -> FeedCursor | None:
     """Raises InvalidInput for a cursor that is not one of ours."""
 
-    def place(text: str) -> FeedPlace:
+    def parse(text: str) -> FeedCursor:
         source, position, seq, moment = text.split("|")
         at = FeedPosition(_number(position), _number(seq))
-        return FeedPlace(source, at, cursors.aware(moment))
+        return FeedCursor(source, at, cursors.aware(moment))
 
     if cursor is None or cursor == NOW:
         return None
     try:
-        return cursors.unpack(cursor, place)
+        return cursors.unpack(cursor, parse)
     except InvalidInput:
         raise InvalidInput("after: must be the next_cursor of a page, or now.", field="after") from None
 
@@ -138,8 +138,8 @@ def _number(text: str) -> int:
     return number
 
 
-def cursor_of(place: FeedPlace) -> str:
-    return cursors.pack(f"{place.source}|{place.at.position}|{place.at.seq}|{place.moment.isoformat()}")
+def format_cursor(cursor: FeedCursor) -> str:
+    return cursors.pack(f"{cursor.source}|{cursor.at.position}|{cursor.at.seq}|{cursor.moment.isoformat()}")
 
 
 def page_of(feed_page: FeedPage) -> ChangesPage:
@@ -147,19 +147,19 @@ def page_of(feed_page: FeedPage) -> ChangesPage:
     end = replace(feed_page.end, at=last.at) if last else feed_page.end
     return ChangesPage(
         results=[change_item(entry, feed_page.end) for entry in page],
-        next_cursor=cursor_of(end),
+        next_cursor=format_cursor(end),
         has_more=feed_page.has_more or last is not None,
     )
 
 
-def change_item(entry: FeedEntry, end: FeedPlace) -> ChangeItem:
+def change_item(entry: FeedEntry, end: FeedCursor) -> ChangeItem:
     """`end`: the place after the page that contains the entry."""
     memory = None if entry.memory is None else ChangedMemory(**entry.memory)
-    cursor = cursor_of(FeedPlace(end.source, entry.at, end.moment))
+    cursor = format_cursor(FeedCursor(end.source, entry.at, end.moment))
     return ChangeItem.of(entry, id=entry.at.id, cursor=cursor, event=entry.kind, memory=memory)
 
 
-def as_event(entry: FeedEntry, end: FeedPlace) -> bytes:
+def as_event(entry: FeedEntry, end: FeedCursor) -> bytes:
     """A change as Server-Sent Event."""
     item = change_item(entry, end)
     return f"id: {item.cursor}\nevent: {item.event}\ndata: {item.model_dump_json()}\n\n".encode()

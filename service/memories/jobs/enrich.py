@@ -91,11 +91,11 @@ async def run(job: Job, res: Resources) -> None:
 
 async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     """Enriches the memories of several jobs of one workspace; jobs of one memory run one after the other."""
-    now, later = _one_each(jobs)
-    if now:
-        await _enrich(now, res)
-    if later:
-        await run_together(later, res)
+    first, others = _one_each(jobs)
+    if first:
+        await _enrich(first, res)
+    if others:
+        await run_together(others, res)
 
 
 def _one_each(jobs: Sequence[Job]) -> tuple[dict[UUID, Job], list[Job]]:

@@ -76,7 +76,7 @@ async def list_memories(
     from their history, purged ones not at all."""
     scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     ordered = SortOrder(sort, ascending=order == "asc")
-    after = cursors.decode_place(cursor, ordered)
+    after = cursors.decode_key(cursor, ordered)
     window, warnings = await narrowing.window(body, res)
     narrowing.refuse_future(body.as_of, res.clock())
     if state == "deleted":
@@ -98,7 +98,7 @@ async def list_memories(
     return send_json(
         {
             "results": [memory_item(memory, detail) for memory in page.memories],
-            "next_cursor": cursors.encode_place(ordered, page.last) if page.last else None,
+            "next_cursor": cursors.encode_key(ordered, page.last) if page.last else None,
             "total": asdict(page.total) if page.total else None,
             "warnings": warnings,
         }

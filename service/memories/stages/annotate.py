@@ -1,7 +1,7 @@
-"""The importance, times, topics, type and term weights of a text.
+"""The importance, times, categories, type and term weights of a text.
 
-One call to the language model (`ask_model`) may answer for importance, expiry and topics. Its answer is used part by
-part: what is missing or out of range is left to the rules, stage by stage. What the caller set takes precedence over
+One call to the language model (`ask_model`) may answer for importance, expiry and categories. Its answer is used part
+by part: what is missing or out of range is left to the rules, stage by stage. What the caller set takes precedence over
 both.
 """
 
@@ -74,7 +74,7 @@ def read_annotation(reply: AnnotationReply) -> Annotation:
     """The usable parts of an answer."""
     level = reply.importance
     usable = isinstance(level, int) and not isinstance(level, bool) and 1 <= level <= 10
-    return Annotation(level if usable else None, _expiry(reply), topics(reply.categories))
+    return Annotation(level if usable else None, _expiry(reply), usable_categories(reply.categories))
 
 
 def _expiry(reply: AnnotationReply) -> Temporal | None:
@@ -95,7 +95,7 @@ def moment(value: object) -> datetime | None:
         return None
 
 
-def topics(value: object) -> tuple[str, ...] | None:
+def usable_categories(value: object) -> tuple[str, ...] | None:
     """The usable ones of a model's categories; None if there are none."""
     if not isinstance(value, list | tuple):
         return None
@@ -156,8 +156,8 @@ def _later(moment: datetime | None, reference: datetime) -> datetime | None:
 
 
 async def annotate(draft: Draft, res: Resources) -> Draft:
-    """The draft with its importance, topics and type (the caller's, else the model's, else the rules'), and the BM25
-    weights of the text that will be stored, so that the write need not compute them."""
+    """The draft with its importance, categories and type (the caller's, else the model's, else the rules'), and the
+    BM25 weights of the text that will be stored, so that the write need not compute them."""
     may_ask = draft.options.use_llm and res.settings.llm.classifier_use_llm and not draft.options.record
     by_model = may_ask and res.llm is not None
     merged = draft.decision.edits[0].merged if draft.decision else None

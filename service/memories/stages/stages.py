@@ -1,6 +1,6 @@
 """The stages that a text passes before it is written, in their order.
 
-A profile is a tuple of stages; a stage is a function from draft to draft. `run` takes one draft through a profile,
+A pipeline is a tuple of stages; a stage is a function from draft to draft. `run` takes one draft through a profile,
 `run_all` the drafts of a conversation.
 """
 
@@ -78,16 +78,16 @@ BATCHED_STAGES: Mapping[Stage, Together] = {embed.embed: embed.embed_all}
 """Stages that take all drafts in one call."""
 
 
-async def run(profile: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
-    """The draft after every stage of the profile; like `run_all`."""
-    return (await run_all(profile, [draft], res))[0]
+async def run(pipeline: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
+    """The draft after every stage of the pipeline; like `run_all`."""
+    return (await run_all(pipeline, [draft], res))[0]
 
 
-async def run_all(profile: Sequence[Stage], drafts: Sequence[Draft], res: Resources) -> list[Draft]:
-    """The drafts after every stage of the profile, stage by stage and side by side, timed; stops when all are
+async def run_all(pipeline: Sequence[Stage], drafts: Sequence[Draft], res: Resources) -> list[Draft]:
+    """The drafts after every stage of the pipeline, stage by stage and side by side, timed; stops when all are
     duplicates. Stages raise ServiceError."""
     done, spent_ms = list(drafts), dict[str, float]()
-    for stage in profile:
+    for stage in pipeline:
         if all(draft.is_duplicate for draft in done):
             break
         name, began = TIMED_AS[stage], time.perf_counter()

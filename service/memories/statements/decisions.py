@@ -86,8 +86,8 @@ async def first_of_ruling(session: Session, workspace_id: UUID, ruling_id: UUID)
 async def of_ruling(session: Session, workspace_id: UUID, decided: StoredDecision) -> list[StoredDecision]:
     """The decision and those with the same ruling_id, in order, as they are now; empty if they were purged."""
     if decided.ruling_id is None:
-        now = await get(session, workspace_id, decided.id)
-        return [] if now is None else [now]
+        current = await get(session, workspace_id, decided.id)
+        return [] if current is None else [current]
     rows = await session.execute(OF_RULING, {"workspace": workspace_id, "id": decided.ruling_id})
     return [_of_row(workspace_id, row) for row in rows]
 

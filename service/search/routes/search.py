@@ -52,7 +52,7 @@ async def search_memories(
 ) -> Response:
     """Returns memories that match a query, and turns whose content is in no memory. At least one of user_id, agent_id
     and run_id is required."""
-    return await _answer(request, body, caller, res)
+    return await _search(request, body, caller, res)
 
 
 @router.get(
@@ -68,10 +68,10 @@ async def search_memories_simple(
     body: Annotated[SearchRequest, fields_of(SearchRequest)],
 ) -> Response:
     """Takes the fields of the POST body as query parameters; `filters` and `tuning` are JSON."""
-    return await _answer(request, body, caller, res)
+    return await _search(request, body, caller, res)
 
 
-async def _answer(request: Request, body: SearchRequest, caller: Caller, res: Resources) -> Response:
+async def _search(request: Request, body: SearchRequest, caller: Caller, res: Resources) -> Response:
     began = time.perf_counter()
     query, result = await run_search(request, body, caller, res)
     return _response(body, query, result, began)

@@ -26,7 +26,7 @@ from service.upkeep.values import (
     Remedy,
     Section,
     SectionReport,
-    WalkPlace,
+    WalkCursor,
 )
 
 router = APIRouter(prefix="/v1/optimization", tags=["optimization"], route_class=JsonRoute)
@@ -143,7 +143,7 @@ async def get_optimization_report(
     wanted = list(dict.fromkeys(section or SECTIONS))
     if cursor is not None and len(wanted) != 1:
         raise InvalidInput("cursor: requires exactly one section.", field="cursor")
-    after = START if cursor is None else cursors.unpack(cursor, _place)
+    after = START if cursor is None else cursors.unpack(cursor, _parse_cursor)
     sections = [
         await optimization_report.report(caller.workspace_id, each, res, after=after, limit=limit) for each in wanted
     ]
@@ -171,13 +171,13 @@ async def apply_optimization(body: ApplyOptimizationRequest, caller: Admin, res:
 
 def _refuse_overlap(changes: list[CleanupChange]) -> None:
     gone: set[UUID] = set()
-    for place, change in enumerate(changes):
+    for index, change in enumerate(changes):
         if change.id in gone:
-            raise InvalidInput(f"changes[{place}].id: another change already removes it.", field=f"changes[{place}].id")
+            raise InvalidInput(f"changes[{index}].id: another change already removes it.", field=f"changes[{index}].id")
         gone.add(change.id)
-    for place, change in enumerate(changes):
+    for index, change in enumerate(changes):
         if change.kept_id in gone:
-            field = f"changes[{place}].kept_id"
+            field = f"changes[{index}].kept_id"
             raise InvalidInput(f"{field}: another change removes it; apply that one first.", field=field)
 
 
@@ -186,9 +186,9 @@ def _answer_applied(decision_id: UUID | None, *, dry_run: bool, count: int) -> S
     return answer(200, ApplyOptimizationResponse(dry_run=dry_run, applied=applied, decision_id=decision_id))
 
 
-def _place(text: str) -> WalkPlace:
+def _parse_cursor(text: str) -> WalkCursor:
     first, _, second = text.partition("|")
-    return WalkPlace(UUID(first), UUID(second))
+    return WalkCursor(UUID(first), UUID(second))
 
 
 def _section(section: SectionReport) -> OptimizationSection:

@@ -20,7 +20,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from service.domain.ageing import DECAYING_BELOW
 from service.postgres.engine import Session
 from service.postgres.template import typed_text
-from service.upkeep.values import PAIRS, Section, WalkPlace
+from service.upkeep.values import PAIRS, Section, WalkCursor
 
 LOOKED_AT: Final = 100_000
 PAIRS_LOOKED_AT: Final = 20_000
@@ -168,9 +168,9 @@ STATEMENTS: Final[Mapping[Section, tuple[str, str, str | None]]] = {
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """A finding as read. `place`: its place in the walk. `detail`: the data for its reason."""
+    """A finding as read. `cursor`: from where a walk continues after it. `detail`: the data for its reason."""
 
-    place: WalkPlace
+    cursor: WalkCursor
     id: UUID
     version: int
     kept_id: UUID | None
@@ -184,17 +184,17 @@ class Walked:
 
     candidates: tuple[Candidate, ...]
     total: int
-    last: WalkPlace | None
+    last: WalkCursor | None
 
 
 async def walk(
-    session: Session, workspace_id: UUID, section: Section, *, after: WalkPlace, limit: int, now: datetime
+    session: Session, workspace_id: UUID, section: Section, *, after: WalkCursor, limit: int, now: datetime
 ) -> Walked:
     """The findings of a section after a place."""
     most = PAIRS_LOOKED_AT if section in PAIRS else LOOKED_AT
     values = {"first": after.first, "second": after.second, "limit": limit, "most": most}
     rows = await _rows(session, workspace_id, section, values, now=now, among=False)
-    last = WalkPlace(rows[0].last_first, rows[0].last_second) if rows[0].seen >= most else None
+    last = WalkCursor(rows[0].last_first, rows[0].last_second) if rows[0].seen >= most else None
     return Walked(_candidates(rows), rows[0].total, last)
 
 
@@ -232,7 +232,7 @@ def statement(section: Section, *, among: bool) -> TextClause:
 
 def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(WalkPlace(row.first, row.second), row.id, row.version, row.kept_id, row.kept_version, row.detail)
+        Candidate(WalkCursor(row.first, row.second), row.id, row.version, row.kept_id, row.kept_version, row.detail)
         for row in rows
         if row.id is not None
     )
