@@ -157,7 +157,7 @@ class UseCounter(WriteBehind):
             batch = [key for key in self._buffer if key[0] == workspace_id][:BATCH]
             taken = {key: self._buffer.pop(key) for key in batch}
             try:
-                async with self._database.begin(workspace_id, gives_way=True) as session:
+                async with self._database.begin(workspace_id, background=True) as session:
                     await stats.count_uses(
                         session,
                         workspace_id,

@@ -20,7 +20,7 @@ from service.compat import automem, automem_recall, mem0
 from service.console import pages
 from service.conversations.routes import conversations, turns
 from service.domain.request import Replay
-from service.erasure.routes import forget, forgetting, talk_deletion
+from service.erasure.routes import conversation_deletion, deletion, forget
 from service.feed.routes import changes, webhooks
 from service.feed.routes.change_stream import OpenStreams
 from service.graph.routes import entities, entity_graph
@@ -55,13 +55,13 @@ PARTS = (
     store,
     memories,
     forget,
-    forgetting,
+    deletion,
     relations,
     recall,
     timeline,
     conversations,
     turns,
-    talk_deletion,
+    conversation_deletion,
     why,
     entity_graph,
     entities,

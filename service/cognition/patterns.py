@@ -44,7 +44,7 @@ class TaskUses:
         return self.sequence in self.learned
 
 
-def sharing(uses: TaskUses, others: Sequence[TaskUses], *, at_least: int) -> list[TaskUses]:
+def find_same_sequence(uses: TaskUses, others: Sequence[TaskUses], *, at_least: int) -> list[TaskUses]:
     """The uses of the same task and sequence, if it worked in at least `at_least` of them; else none. `others` may
     include `uses`."""
     if not MIN_STEPS <= len(uses.sequence) <= MAX_STEPS:
@@ -53,6 +53,6 @@ def sharing(uses: TaskUses, others: Sequence[TaskUses], *, at_least: int) -> lis
     return same if sum(each.succeeded for each in same) >= at_least else []
 
 
-def description(sequence: Sequence[str]) -> str:
+def describe(sequence: Sequence[str]) -> str:
     """The description of a strategy: the names of its tools, since nothing else was observed."""
     return ", then ".join(sequence)

@@ -17,7 +17,7 @@ from service.providers.protocols import Vector
 from service.runtime.resources import Resources
 
 MIN_CANDIDATES = 200
-"""The number of nearest strategies that are ranked; the others are hardly about the task."""
+"""At least so many of the nearest strategies are ranked; the others are hardly about the task."""
 
 
 async def find(
@@ -36,11 +36,11 @@ async def find(
     except EmbeddingError:
         vector, warnings = None, ("embedding_unavailable: ranked by success alone.",)
     async with res.db.read(scope.workspace_id) as session:
-        matches = await within(session, scope, vector, res, limit=limit, channels=channels, task_type=task_type)
+        matches = await find_in(session, scope, vector, res, limit=limit, channels=channels, task_type=task_type)
     return matches, warnings
 
 
-async def within(
+async def find_in(
     session: Session,
     scope: Scope,
     vector: Vector | None,

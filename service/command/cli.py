@@ -15,7 +15,7 @@ import typer
 
 from service import __version__
 from service.command import jobs, memories, moving, workspaces
-from service.command.problems import errors_in_a_sentence, settings, warn
+from service.command.problems import exit_with_message, settings, warn
 from service.launch import parent_death
 
 app = typer.Typer(
@@ -51,7 +51,7 @@ def run(
     if parent:
         parent_death.arm(signal.SIGTERM, parent)
     try:
-        with errors_in_a_sentence():
+        with exit_with_message():
             raise typer.Exit(run.run(warn(settings(serving=True))))
     except typer.Exit as ended:
         if parent and ended.exit_code:
@@ -68,7 +68,7 @@ def api(
     _without_rich()
     from service.launch.processes import serve
 
-    with errors_in_a_sentence():
+    with exit_with_message():
         chosen = settings(serving=True)
         if gate is None:  # else the supervisor has
             warn(chosen)
@@ -83,7 +83,7 @@ def worker(
     _without_rich()
     from service.launch.processes import work
 
-    with errors_in_a_sentence():
+    with exit_with_message():
         raise typer.Exit(work(settings(serving=True), nice=nice))
 
 
@@ -92,7 +92,7 @@ def migrate() -> None:
     """Bring the database to the newest revision; ensure LOXODON_BOOTSTRAP_API_KEY when it is set."""
     from service.launch.schema import migrate_database
 
-    with errors_in_a_sentence():
+    with exit_with_message():
         migrate_database(settings())
 
 
@@ -106,7 +106,7 @@ def wait(
     from service.launch.schema import wait_for_schema
     from service.postgres.roles import APP, WORKER
 
-    with errors_in_a_sentence():
+    with exit_with_message():
         wait_for_schema(settings(), role=WORKER if worker else APP, timeout_s=timeout)
 
 
@@ -121,7 +121,7 @@ def mcp(
     from service.launch import mcp_stdio
     from service.mcp.requests import FixedIds
 
-    with errors_in_a_sentence():
+    with exit_with_message():
         mcp_stdio.serve(settings(), FixedIds(user_id, agent_id, run_id, channel))
 
 
@@ -135,7 +135,7 @@ def doctor(
     from service.launch import doctor
     from service.postgres.doctor import is_whole
 
-    with errors_in_a_sentence(CANNOT_LOOK):
+    with exit_with_message(CANNOT_LOOK):
         results = doctor.examine_database(settings(), examples=examples)
     print(doctor.as_json(results) if as_json else doctor.table(results))
     if not is_whole(results):
@@ -153,7 +153,7 @@ def reembed(
 
     if rollback + drop_old + again > 1:
         raise typer.BadParameter("--rollback, --drop-old and --again exclude each other")
-    with errors_in_a_sentence():
+    with exit_with_message():
         chosen = settings()
         if rollback:
             print(reembed.roll_back(chosen))

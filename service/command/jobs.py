@@ -33,7 +33,7 @@ def list_jobs(
         if as_json:
             show_json(listed)
         else:
-            rows = [{**each, "progress": _far(each["progress"])} for each in listed]
+            rows = [{**each, "progress": _format_progress(each["progress"])} for each in listed]
             show_table(COLUMNS, rows, empty="No job waits, runs or is dead.")
 
 
@@ -86,8 +86,8 @@ def cancel(id: Id, system: OfSystem = False, as_json: AsJson = False) -> None:
 def _steer(path: str, params: dict[str, Any], as_json: bool) -> None:
     with calling() as rest:
         job = rest.post(f"/v1/jobs/{path}", params=params)
-        show_json(job) if as_json else show_fields({**job, "progress": _far(job.get("progress"))})
+        show_json(job) if as_json else show_fields({**job, "progress": _format_progress(job.get("progress"))})
 
 
-def _far(done: dict[str, Any] | None) -> str | None:
+def _format_progress(done: dict[str, Any] | None) -> str | None:
     return f"{done['done']} of {done['total']}" if done else None

@@ -11,7 +11,7 @@ from uuid import UUID
 import typer
 
 from service.command.output import AsJson, progress, show_fields, show_json
-from service.command.problems import calling, errors_in_a_sentence, settings
+from service.command.problems import calling, exit_with_message, settings
 
 Workspace = Annotated[str | None, typer.Option("--workspace", help="Its id or name; left out: the only one there is.")]
 
@@ -29,7 +29,7 @@ def export(
     from service.launch.database_url import login_url
     from service.postgres.roles import WORKER
 
-    with errors_in_a_sentence(), login_url(settings(), WORKER) as url, progress("export") as advance:
+    with exit_with_message(), login_url(settings(), WORKER) as url, progress("export") as advance:
         made = asyncio.run(export.export(url, folder, workspace, with_vectors=vectors, advance=advance))
         rows = {table.name: table.rows for table in made.tables if table.rows}
         summary: dict[str, Any] = {"folder": str(folder), "workspace": made.workspace["id"], "rows": made.rows}
@@ -65,7 +65,7 @@ def import_(
     def announce(made: UUID, key: str) -> None:
         print(f"Made workspace {made}; its first key, shown this once: {key}", file=sys.stderr, flush=True)
 
-    with errors_in_a_sentence(), login_url(settings(), WORKER) as url, progress("import") as advance:
+    with exit_with_message(), login_url(settings(), WORKER) as url, progress("import") as advance:
         done = asyncio.run(importing.import_export(url, path, workspace, advance=advance, announce=announce))
         summary: dict[str, Any] = {
             "workspace": str(done.workspace_id),
@@ -103,7 +103,7 @@ def backup(
     from service.launch import backup
 
     began = time.monotonic()
-    with errors_in_a_sentence(), progress("backup") as advance:
+    with exit_with_message(), progress("backup") as advance:
         size = backup.backup(settings(), folder.absolute(), advance)
     summary = {"folder": str(folder), "bytes": size, "took_s": round(time.monotonic() - began, 1)}
     show_json(summary) if as_json else show_fields(summary)
@@ -114,7 +114,7 @@ def restore(folder: Annotated[Path, typer.Argument(help="The folder of a backup.
     from service.launch import backup
 
     began = time.monotonic()
-    with errors_in_a_sentence(), progress("restore") as advance:
+    with exit_with_message(), progress("restore") as advance:
         backup.restore(settings(), folder.absolute(), advance)
         target = settings().server.data_dir
     summary = {"data_dir": str(target), "took_s": round(time.monotonic() - began, 1)}

@@ -44,7 +44,7 @@ def warn(chosen: Settings) -> Settings:
 
 
 @contextmanager
-def errors_in_a_sentence(cannot: int = CANNOT_START) -> Iterator[None]:
+def exit_with_message(cannot: int = CANNOT_START) -> Iterator[None]:
     """Within the block a problem that a person can cure ends the program with a sentence, not with a traceback.
     `cannot`: the exit code where it is not the settings."""
     from service.domain.errors import ServiceError
@@ -64,7 +64,7 @@ def calling() -> Iterator[Api]:
     """The REST API for the block, within which errors end the program with a sentence."""
     from service.command.rest import api  # its HTTP client is slow to import
 
-    with errors_in_a_sentence(), api() as rest:
+    with exit_with_message(), api() as rest:
         yield rest
 
 

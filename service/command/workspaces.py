@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from service.command.output import AsJson, show_fields, show_json, show_table
-from service.command.problems import calling, errors_in_a_sentence, settings
+from service.command.problems import calling, exit_with_message, settings
 
 app = typer.Typer(help="Workspaces, the walls between tenants.", no_args_is_help=True)
 
@@ -21,7 +21,7 @@ def list_workspaces(as_json: AsJson = False) -> None:
     from service.launch.database_url import login_url
     from service.postgres.roles import WORKER
 
-    with errors_in_a_sentence(), login_url(settings(), WORKER) as url:
+    with exit_with_message(), login_url(settings(), WORKER) as url:
         rows = asyncio.run(listing(url))
         if as_json:
             show_json(rows)

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from uuid_utils.compat import uuid7
 
 from service.access.statements import keys
-from service.compat import mem0_words
+from service.compat import mem0_translation
 from service.compat.adapter_routes import (
     EVERY_METHOD,
     AdapterRoute,
@@ -89,19 +89,19 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: Write) 
     """With a language model the facts are read later unless async_mode is false: the answer is PENDING, and the event
     shows when they are stored. Without one the facts are in the answer: SUCCEEDED."""
     sent = await object_of(request)
-    given, unused = mem0_words.conversation(sent)
+    given, unused = mem0_translation.conversation(sent)
     body = body_of(StoreRequest, given)
     own = with_budget(res)
     draft, serialize = await prepare(body, caller, own, unused)
     if sent.get("async_mode") is not False and body.infer and res.llm is not None:
         assert isinstance(draft, ConversationDraft), "it is made of messages"
-        return send(_pending(await accept(draft, res, write.answered_by(_pending))))
+        return send(_pending(await accept(draft, res, write.with_serializer(_pending))))
     event_id = uuid7()
 
     def added(result: StoreResult) -> StoredAnswer:
         return _answer_add(event_id, serialize(result).body)
 
-    answer = added(await store(draft, own, write.answered_by(added)))
+    answer = added(await store(draft, own, write.with_serializer(added)))
     await _keep_event(caller, event_id, answer, res)
     return send(answer)
 
@@ -112,7 +112,7 @@ def _pending(operation_id: UUID) -> StoredAnswer:
 
 
 def _answer_add(event_id: UUID, stored: Mapping[str, Any]) -> StoredAnswer:
-    results = [mem0_words.added_item(each) for each in stored["results"] if each["event"] != "NONE"]
+    results = [mem0_translation.added_item(each) for each in stored["results"] if each["event"] != "NONE"]
     body = {"message": "Memories were made.", "status": "SUCCEEDED", "event_id": str(event_id), "results": results}
     return StoredAnswer(200, {**body, "warnings": stored["warnings"]})
 
@@ -131,12 +131,12 @@ async def list_events(request: Request, caller: PrimaryReader, res: ResourcesOf)
     """Events of adds and of long deletions, newest first."""
     limit = whole_number(request.query_params.get("page_size"), "page_size", default=PAGE_SIZE, most=PAGE_SIZE)
     async with res.db.read(caller.workspace_id) as session:
-        records = await operations.newest(session, caller.workspace_id, limit=limit)
+        records = await operations.list_newest(session, caller.workspace_id, limit=limit)
     return {
         "count": len(records),
         "next": None,
         "previous": None,
-        "results": [mem0_words.event_item(operation, {}) for operation in records],
+        "results": [mem0_translation.event_item(operation, {}) for operation in records],
     }
 
 
@@ -149,7 +149,7 @@ async def get_event(id: str, caller: PrimaryReader, res: ResourcesOf) -> dict[st
             raise _no_event()
         made = [UUID(each["id"]) for each in (operation.result or {}).get("results", []) if each.get("id")]
         texts = await memories.get_many(session, caller.workspace_id, made)
-    return mem0_words.event_item(operation, texts)
+    return mem0_translation.event_item(operation, texts)
 
 
 def _no_event() -> NotFound:
@@ -165,16 +165,17 @@ def _no_event() -> NotFound:
 async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
     """`threshold` applies to the score here, and the keywords of a query always count."""
     sent = await object_of(request)
-    given = mem0_words.search_body(sent, MAX_ITEMS)
+    given = mem0_translation.search_body(sent, MAX_ITEMS)
     hits: list[Hit] = []
-    for scope in mem0_words.scopes(sent):
-        body = body_of(SearchRequest, {**given, **scope, "filters": mem0_words.narrow(sent, scope)})
+    for scope in mem0_translation.scopes(sent):
+        body = body_of(SearchRequest, {**given, **scope, "filters": mem0_translation.narrow(sent, scope)})
         _, result = await run_search(request, body, caller, res)
         hits += result.hits
     best = sorted(hits, key=lambda hit: -hit.score)[: given["limit"]]
     return {
         "results": [
-            mem0_words.choose_fields(mem0_words.memory_item(hit.whole, score=min(hit.score, 1.0)), sent) for hit in best
+            mem0_translation.choose_fields(mem0_translation.memory_item(hit.whole, score=min(hit.score, 1.0)), sent)
+            for hit in best
         ]
     }
 
@@ -195,13 +196,13 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
     asked = {**sent, **request.query_params}
     size = whole_number(asked.get("page_size"), "page_size", default=PAGE_SIZE, most=MAX_ITEMS)
     page = whole_number(asked.get("page"), "page", default=1, most=MAX_ITEMS)
-    wanted = mem0_words.scopes(sent)
+    wanted = mem0_translation.scopes(sent)
     alone = len(wanted) == 1
     skip, limit = (size * (page - 1), size) if alone else (0, size * page)
     listed: list[Memory] = []
     total = 0
     for scope in wanted:
-        given = {"categories": sent.get("categories") or [], "filters": mem0_words.narrow(sent, scope)}
+        given = {"categories": sent.get("categories") or [], "filters": mem0_translation.narrow(sent, scope)}
         body = body_of(NarrowingFields, {**given, **scope})
         part = await read_numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
         listed += part.memories
@@ -211,7 +212,7 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
     return {
         "count": total,
         **_around(request, page, more=total > size * page),
-        "results": [mem0_words.choose_fields(mem0_words.memory_item(memory), sent) for memory in listed],
+        "results": [mem0_translation.choose_fields(mem0_translation.memory_item(memory), sent) for memory in listed],
     }
 
 
@@ -223,7 +224,7 @@ async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used
         raise memory_not_found()
     note("get", memory.scope, [memory])
     used([memory])
-    return mem0_words.memory_item(memory)
+    return mem0_translation.memory_item(memory)
 
 
 @router.get("/v1/memories/{id}/history")
@@ -240,7 +241,7 @@ async def get_history(id: str, request: Request, caller: Reader, res: ResourcesO
     if more and (len(page) < size or "page_size" not in asked):
         detail = f"page_size: the first {len(page)} changes fill an answer; ask for fewer at once."
         raise InvalidInput(detail, field="page_size")
-    return [mem0_words.history_entry(entry) for entry in page]
+    return [mem0_translation.history_entry(entry) for entry in page]
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -256,27 +257,27 @@ class ForeignPatch(PatchMemoryRequest):
 async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: Write) -> Any:
     """A new text is found at once; metadata is merged key by key."""
     change = _revision(await object_of(request), caller, res)
-    changed = await revise(caller.workspace_id, parse_id(id), change, res, write.answered_by(_memory_answer))
+    changed = await revise(caller.workspace_id, parse_id(id), change, res, write.with_serializer(_memory_answer))
     return send(_memory_answer(changed))
 
 
 def _memory_answer(memory: Memory) -> StoredAnswer:
-    return StoredAnswer(200, mem0_words.memory_item(memory))
+    return StoredAnswer(200, mem0_translation.memory_item(memory))
 
 
 def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revision:
-    change = revision(body_of(ForeignPatch, mem0_words.patch_body(sent)), caller, res.clock())
+    change = revision(body_of(ForeignPatch, mem0_translation.patch_body(sent)), caller, res.clock())
     return replace(change, embed_now=change.text is not None)
 
 
 @router.put("/v1/batch")
 async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchWrite) -> dict[str, Any]:
     """Updates one after the other; if none succeeds, the answer is the first error."""
-    items = mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)
+    items = mem0_translation.items(await object_of(request), MAX_BATCH_ITEMS)
     check_texts("memories", (text for each in items if isinstance(text := each.get("text"), str)))
     failed: list[tuple[str, ServiceError]] = []
     for index, item in enumerate(items):
-        context = of_item(write, index).answered_by(_memory_answer)
+        context = of_item(write, index).with_serializer(_memory_answer)
         try:
             await refuse_repeated(context, caller.workspace_id, res)
             await revise(caller.workspace_id, parse_id(item["memory_id"]), _revision(item, caller, res), res, context)
@@ -305,7 +306,7 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: W
     def answer(memory: Memory) -> StoredAnswer:
         return StoredAnswer(200, {"id": str(memory.id), "memory_id": str(memory.id), **kept})
 
-    return send(answer(await revise(caller.workspace_id, wanted, change, res, write.answered_by(answer))))
+    return send(answer(await revise(caller.workspace_id, wanted, change, res, write.with_serializer(answer))))
 
 
 # -- deleting ----------------------------------------------------------------------------------------------------------
@@ -320,7 +321,7 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, w
             "ids (GET /v1/memories/{id}/relations names them)."
         )
         raise InvalidInput(detail, field="delete_linked")
-    gone = await forget(caller.workspace_id, parse_id(id), res, write.answered_by(_answer_delete))
+    gone = await forget(caller.workspace_id, parse_id(id), res, write.with_serializer(_answer_delete))
     if gone.already_deleted:
         raise memory_not_found()
     return send(_answer_delete(gone))
@@ -333,12 +334,12 @@ def _answer_delete(_: ForgottenMemory) -> StoredAnswer:
 @router.delete("/v1/memories")
 async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     """Needs at least one user, agent or run: never deletes everybody's memories."""
-    only(request, *mem0_words.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
+    only(request, *mem0_translation.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
     named = {
-        **mem0_words.parse_repr(request.query_params.get("filters")),
-        **present(request.query_params, *mem0_words.ENTITIES),
+        **mem0_translation.parse_repr(request.query_params.get("filters")),
+        **present(request.query_params, *mem0_translation.ENTITIES),
     }
-    if "app_id" in request.query_params or named.keys() - set(mem0_words.ENTITIES):
+    if "app_id" in request.query_params or named.keys() - set(mem0_translation.ENTITIES):
         detail = (
             "filters: a deletion is limited by user_id, agent_id and run_id alone; others are deleted by their ids."
         )
@@ -362,13 +363,13 @@ async def _forgotten(
 
     body = body_of(NarrowingFields, dict(named))  # checks the names
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id)
-    return answer(await forget_scope(Extent(scope, caller.own_channel), res, write.answered_by(answer)))
+    return answer(await forget_scope(Extent(scope, caller.own_channel), res, write.with_serializer(answer)))
 
 
 @router.delete("/v1/batch")
 async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     """All in one transaction; unknown ids do not prevent the others."""
-    ids = [parse_id(each["memory_id"]) for each in mem0_words.items(await object_of(request), MAX_BATCH_ITEMS)]
+    ids = [parse_id(each["memory_id"]) for each in mem0_translation.items(await object_of(request), MAX_BATCH_ITEMS)]
 
     def answer(forgotten: list[ForgottenMemory]) -> StoredAnswer:
         count = sum(memory.deleted for memory in forgotten)
@@ -376,7 +377,7 @@ async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, writ
         return StoredAnswer(200, {"message": f"Successfully deleted {count} memories", "not_found": unknown})
 
     unique = list(dict.fromkeys(ids))
-    return send(answer(await forget_many(caller.workspace_id, unique, res, write.answered_by(answer))))
+    return send(answer(await forget_many(caller.workspace_id, unique, res, write.with_serializer(answer))))
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -452,4 +453,4 @@ def _around(request: Request, page: int, *, more: bool) -> dict[str, str | None]
 
 @router.api_route("/{path:path}", methods=EVERY_METHOD)
 async def other(path: str, caller: CallerOf) -> None:
-    refuse_other(path, mem0_words.NOT_OFFERED)
+    refuse_other(path, mem0_translation.NOT_OFFERED)

@@ -74,5 +74,5 @@ class WriteContext:
     may_share: bool = True
     dry_run: bool = False
 
-    def answered_by(self, serialize: Serializer) -> WriteContext:
+    def with_serializer(self, serialize: Serializer) -> WriteContext:
         return replace(self, serialize=serialize)

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.access import workspaces
+from service.access import workspace_jobs
 from service.domain.job import Counts, Job, NewJob
 from service.domain.request import WriteContext
 from service.domain.scope import Extent, Scope
@@ -158,7 +158,7 @@ async def _reset_other_rows(operation: OperationRecord, workspace_id: UUID, res:
 
 async def run(job: Job, res: Resources) -> Counts | None:
     """Deletes until nothing is left. Each batch commits with its count, so an interrupted job continues."""
-    result = await workspaces.run_operation(job, res, partial(_work, job.workspace_id))
+    result = await workspace_jobs.run_operation(job, res, partial(_work, job.workspace_id))
     return {"deleted": result["deleted"]} if result is not None else None
 
 

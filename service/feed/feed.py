@@ -15,19 +15,19 @@ from service.runtime.resources import Resources
 async def read_on(workspace_id: UUID, after: FeedCursor | None, res: Resources, *, limit: int) -> FeedPage:
     """At most `limit` changes after `after`; None starts at the oldest one kept. Raises PlaceLost."""
     async with res.db.read(workspace_id, generic_plans=True) as session:
-        source = await feed.source(session)
+        source = await feed.read_source(session)
         if after is not None:
             _check(after, source, res)
         at = FEED_START if after is None else after.at
-        entries, end, has_more = await feed.entries(session, workspace_id, at, limit=limit)
+        entries, end, has_more = await feed.list_entries(session, workspace_id, at, limit=limit)
     return FeedPage(tuple(entries), FeedCursor(source.source, end, source.now), has_more=has_more)
 
 
 async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:
     """No changes, and the place after all existing ones."""
     async with res.db.read(workspace_id, generic_plans=True) as session:
-        source = await feed.source(session)
-        newest = await feed.newest(session, workspace_id)
+        source = await feed.read_source(session)
+        newest = await feed.find_newest(session, workspace_id)
     return FeedPage((), FeedCursor(source.source, newest, source.now), has_more=False)
 
 

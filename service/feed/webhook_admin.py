@@ -28,7 +28,7 @@ async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, 
     async with res.db.begin(workspace_id) as session:
         if await webhooks.count(session, workspace_id) >= MAX_WEBHOOKS:
             raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
-        webhook = await webhooks.add(session, workspace_id, values, await feed.newest(session, workspace_id))
+        webhook = await webhooks.add(session, workspace_id, values, await feed.find_newest(session, workspace_id))
         await _audit(session, "create_webhook", workspace_id, webhook.id, res, request)
     return webhook
 

@@ -102,7 +102,7 @@ async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -
         if webhook is None or not webhook.enabled:
             return 0, False
         after = FeedPosition(webhook.position, webhook.seq)
-        entries, end, has_more = await feed.entries(session, workspace_id, after, limit=PAGE)
+        entries, end, has_more = await feed.list_entries(session, workspace_id, after, limit=PAGE)
         if end == after:
             return 0, False
         wanted = [entry for entry in entries if not webhook.events or entry.kind in webhook.events]

@@ -34,7 +34,9 @@ from service.runtime.resources import Context, Resources
 
 BEARER = HTTPBearer(auto_error=False, scheme_name="bearer", description="`Authorization: Bearer <key>` (preferred)")
 HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="header")
-QUERY = APIKeyQuery(name="api_key", auto_error=False, scheme_name="query", description="Off unless set so")
+QUERY = APIKeyQuery(
+    name="api_key", auto_error=False, scheme_name="query", description="Disabled unless LOXODON_AUTH_ALLOW_QUERY is set"
+)
 
 REMEMBERED_S = 5.0
 """How long a key is cached, and so how long a revoked key keeps working in other processes."""
@@ -59,10 +61,10 @@ class KeyRing:
         digest = keys.digest(secret)
         if digest not in self._seen and (wait_s := self._failures.wait_s(address)) > 0:
             raise RateLimited("Too many wrong keys came from this address.", retry_after_s=wait_s)
-        cached = await self._look_up(digest, partial(keys.find, self._database, secret))
-        if cached is None:
+        caller = await self._look_up(digest, partial(keys.find, self._database, secret))
+        if caller is None:
             self._failures.take(address)
-        return cached
+        return caller
 
     async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:
         """The caller for the id of a key, as in a token."""
@@ -71,16 +73,16 @@ class KeyRing:
 
     async def _look_up(self, name: str, find: Callable[[], Awaitable[Caller | None]]) -> Caller | None:
         """The caller in the cache under this name, else the one that `find` returns; None for an unknown key."""
-        until, known = self._seen.get(name, (0.0, None))
-        if known is not None and self._clock() < until:
-            return known
-        looked_up = await find()
+        until, cached = self._seen.get(name, (0.0, None))
+        if cached is not None and self._clock() < until:
+            return cached
+        caller = await find()
         self._seen.pop(name, None)
-        if looked_up is not None:
-            self._seen[name] = (self._clock() + REMEMBERED_S, looked_up)
+        if caller is not None:
+            self._seen[name] = (self._clock() + REMEMBERED_S, caller)
             if len(self._seen) > REMEMBERED_KEYS:
                 self._seen.popitem(last=False)
-        return looked_up
+        return caller
 
     def forget(self) -> None:
         """Empties the cache after a change of keys or workspace settings in this process."""
@@ -94,30 +96,30 @@ async def authenticate(request: Request) -> Caller:
     query = request.query_params.get("api_key")
     if query is not None and not res.settings.server.auth_allow_query:  # even along with a valid key: URLs are logged
         raise Unauthenticated("An API key in the URL (api_key) is not accepted: send Authorization: Bearer <key>.")
-    secret = _bearer(request) or request.headers.get("x-api-key") or query
+    secret = _bearer_secret(request) or request.headers.get("x-api-key") or query
     if not secret:
         raise Unauthenticated("An API key is required: Authorization: Bearer <key>.")
-    request.state.caller = found = await _bearer_of(secret, request, res.clock())
-    request.app.state.key_uses.add(found.workspace_id, found.key_id, res.clock())
-    return found
+    request.state.caller = caller = await _caller_of_secret(secret, request, res.clock())
+    request.app.state.key_uses.add(caller.workspace_id, caller.key_id, res.clock())
+    return caller
 
 
-def _bearer(request: Request) -> str | None:
+def _bearer_secret(request: Request) -> str | None:
     """The key in `Authorization: Bearer`, or `Token`, as mem0 clients send it."""
     scheme, _, secret = request.headers.get("authorization", "").partition(" ")
     return secret.strip() if scheme.lower() in ("bearer", "token") else None
 
 
-async def _bearer_of(secret: str, request: Request, now: datetime) -> Caller:
+async def _caller_of_secret(secret: str, request: Request, now: datetime) -> Caller:
     """The caller of a key or token; raises as `authenticate`."""
     ring: KeyRing = request.app.state.keys
     if looks_like_token(secret):
         claims = await request.app.state.tokens.read(secret, now)
         return caller_of(claims, await ring.caller_by_id(claims.workspace, claims.key), now)
-    bearer = await ring.caller(secret, address_of(request.scope))
-    if bearer is None or (bearer.expires_at is not None and bearer.expires_at <= now):
+    caller = await ring.caller(secret, address_of(request.scope))
+    if caller is None or (caller.expires_at is not None and caller.expires_at <= now):
         raise Unauthenticated("The API key is unknown, expired or revoked.")
-    return bearer
+    return caller
 
 
 async def caller(request: Request) -> Caller:

@@ -134,7 +134,7 @@ class RequestMiddleware:
         with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""
             answer.body_unread = answer.body_unread and announced == 0
-            async with deadline.answered_by(deadline.after(self._deadline_s)) as limit:
+            async with deadline.ends_at(deadline.after(self._deadline_s)) as limit:
                 request.state.deadline = limit
                 with inside(await admission.take_slots(workspace, len(body))):
                     request.state.has_body = bool(body.strip())

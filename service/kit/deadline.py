@@ -17,7 +17,7 @@ RETRY_AFTER_S = 1.0
 
 
 class Deadline:
-    """The moment by which a request, or an item of a batch, is done (`answered_by`); None never comes."""
+    """The moment by which a request, or an item of a batch, is done (`ends_at`); None never comes."""
 
     def __init__(self, limit: asyncio.Timeout | None = None) -> None:
         self._limit = limit
@@ -44,7 +44,7 @@ def after(seconds: float) -> float:
 
 
 @asynccontextmanager
-async def answered_by(moment: float | None) -> AsyncIterator[Deadline]:
+async def ends_at(moment: float | None) -> AsyncIterator[Deadline]:
     """Ends the block at the moment, unless the deadline is lifted; None never does. Raises DeadlineExceeded."""
     try:
         async with asyncio.timeout_at(moment) as limit:

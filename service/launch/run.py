@@ -63,7 +63,7 @@ def run(settings: Settings) -> int:
         with listener.listen(
             settings.server.host, settings.server.port, patience_s=TAKEOVER_PATIENCE_S if crashed else 0.0
         ) as api_socket:
-            return _Launcher(settings, folder, ownership, api_socket).go()
+            return _Launcher(settings, folder, ownership, api_socket).run()
     finally:
         ownership.release()
 
@@ -79,7 +79,7 @@ class _Launcher:
         self._url = listener.reachable_url(settings.server.host, settings.server.port)
         self._supervisor = Supervisor(stop_order=STOP_ORDER, say=say)
 
-    def go(self) -> int:
+    def run(self) -> int:
         supervisor = self._supervisor
         with supervisor.signals():
             try:

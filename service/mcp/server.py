@@ -118,7 +118,7 @@ class _Handlers:
             said = {name: problem[name] for name in ("code", "field", "request_id") if problem.get(name)}
             return _failure(answer.detail, {"status": answer.status, **said})
         body: dict[str, Any] = harmless_in(row.shown(answer.body))
-        text = row.said(body) if row.said else json.dumps(body, ensure_ascii=False)
+        text = row.as_text(body) if row.as_text else json.dumps(body, ensure_ascii=False)
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=body)
 
     async def list_resources(

@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Session = AsyncConnection
 
-_open: ContextVar[int] = ContextVar("open_sessions", default=0)
+_open_transactions: ContextVar[int] = ContextVar("open_sessions", default=0)
 """Transactions open in this task. A context variable, because the fakes of the tests read it to find calls of a model
 inside a transaction, and have the interface of a model."""
 
@@ -57,7 +57,7 @@ WRITES_SHARED = "SET LOCAL loxodon.shared = 'on'"
 
 LOCK_TIMEOUT_MS = 5_000
 
-GIVES_WAY = "SET LOCAL lock_timeout = 250"
+SHORT_LOCK_WAIT = "SET LOCAL lock_timeout = 250"
 """For background work that locks many rows. Postgres ends one of two transactions that wait for each other after a
 second, which may be the one of a request. Background work gives up sooner, so it never costs a request."""
 
@@ -72,7 +72,7 @@ class ReplicaFailed(Exception):
 
 def in_transaction() -> bool:
     """Whether this task has a transaction open, in which only the database may be awaited."""
-    return _open.get() > 0
+    return _open_transactions.get() > 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ class Database:
             json_deserializer=from_json,  # a third of the standard library's time, and a search reads fifty
             connect_args=connect_arguments(access),
         )
-        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_teach))
+        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_register_codecs))
         pool = ConnectionPool(engine, size=pool_size, timeout_s=pool_timeout_s)
         planner = plans.ON_CITUS if access.citus else plans.ON_ONE_SERVER
         return cls(engine, pool, statement_timeout_s=statement_timeout_s, planner=planner)
@@ -161,25 +161,27 @@ class Database:
         *,
         generic_plans: bool = False,
         writes_shared: bool = False,
-        aside: bool = False,
-        gives_way: bool = False,
+        outlives_deadline: bool = False,
+        background: bool = False,
     ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
         `generic_plans`: for transactions that insert rows or find them by keys (Plans.generic). `writes_shared`: it may
-        write memories of the whole workspace, which row-level security refuses otherwise. `aside`: it keeps something
-        for later requests, and this one may still be cut off at its deadline. `gives_way`: background work that
-        is repeated when it fails, so it waits for a locked row too briefly to make a request fail (GIVES_WAY).
+        write memories of the whole workspace, which row-level security refuses otherwise. `outlives_deadline`: it
+        keeps something for later requests, and this one may still be cut off at its deadline. `background`: it is
+        repeated when it fails, so it waits for a locked row too briefly to make a request fail (SHORT_LOCK_WAIT).
 
         Raises StoreUnavailable (nothing was written) or OutcomeUnknown (the connection was lost during COMMIT).
         """
         shared = WRITES_SHARED if writes_shared else None
-        planner, patience = self._plans.generic if generic_plans else None, GIVES_WAY if gives_way else None
+        planner, patience = self._plans.generic if generic_plans else None, SHORT_LOCK_WAIT if background else None
         settings = "; ".join(filter(None, (self._write, planner, patience, shared)))
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
-        async with self._transaction(mode, settings, workspace_id, writes=True, lock=lock, aside=aside) as session:
+        async with self._transaction(
+            mode, settings, workspace_id, writes=True, lock=lock, outlives_deadline=outlives_deadline
+        ) as session:
             yield session
-            if not aside:
+            if not outlives_deadline:
                 self._deadline.lift()  # COMMIT is never cancelled, because its outcome would be unknown
 
     @asynccontextmanager
@@ -209,7 +211,7 @@ class Database:
             finally:
                 await connection.close()
 
-    async def ask(self, query: str) -> Any:
+    async def fetch_value(self, query: str) -> Any:
         """The only value of a query about the server. Raises StoreUnavailable."""
         with translated_errors():
             connection = await self._free_connection()
@@ -230,7 +232,7 @@ class Database:
         *,
         writes: bool = False,
         lock: str | None = None,
-        aside: bool = False,
+        outlives_deadline: bool = False,
     ) -> AsyncIterator[Session]:
         settings = f"SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}"
         wall = walls.opening(self.wall)
@@ -246,10 +248,10 @@ class Database:
             connection = await self.connect(opening, locks=lock is not None)
         noted = (
             wal_position
-            if wal_position is not None and (writes or wal_position.source == "primary") and not aside
+            if wal_position is not None and (writes or wal_position.source == "primary") and not outlives_deadline
             else None
         )
-        depth = _open.set(_open.get() + 1)
+        depth = _open_transactions.set(_open_transactions.get() + 1)
         try:
             with translated_errors(connection, walled=bool(self._wall)):
                 yield connection
@@ -260,7 +262,7 @@ class Database:
                 raise replica.fail(exc) from exc
             raise
         finally:
-            _open.reset(depth)
+            _open_transactions.reset(depth)
             with suppress(Exception):  # the transaction has been committed, or its error is being raised
                 await connection.close()
 
@@ -305,7 +307,7 @@ class Database:
         await self.engine.dispose()
 
 
-async def _teach(connection: asyncpg.Connection[Any]) -> None:
+async def _register_codecs(connection: asyncpg.Connection[Any]) -> None:
     await times.register(connection)
     await vectors.register(connection)
 

@@ -86,7 +86,7 @@ class Replica:
             url, pooled = self._access
             await find_access(url, wanted_role=APP, pooled=pooled)
             self._is_checked = True
-        self.replayed = await self._watcher.ask(REPLAYED)
+        self.replayed = await self._watcher.fetch_value(REPLAYED)
         await self.database.pool.close_idle(IDLE_S, keep=1)
 
     async def await_position(self, position: int) -> None:
@@ -95,7 +95,7 @@ class Replica:
             async with self._looking:
                 if self.replayed is None or self.replayed >= position:
                     return
-                self.replayed = await self._watcher.ask(REPLAYED)
+                self.replayed = await self._watcher.fetch_value(REPLAYED)
                 if self.replayed is not None and self.replayed < position:
                     await asyncio.sleep(LOOK_AGAIN_S)
 
@@ -187,7 +187,7 @@ class Replicas:
         began = time.monotonic()
         try:
             async with asyncio.timeout(LOOK_S):
-                position = await self._primary.ask(CURRENT)
+                position = await self._primary.fetch_value(CURRENT)
         except NO_ANSWER:
             return
         assert position is not None

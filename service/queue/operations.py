@@ -47,7 +47,7 @@ async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> Opera
     return OperationRecord(*row) if row else None
 
 
-async def newest(session: Session, workspace_id: UUID, *, limit: int) -> list[OperationRecord]:
+async def list_newest(session: Session, workspace_id: UUID, *, limit: int) -> list[OperationRecord]:
     """Newest first, by id, since ids begin with their time."""
     columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
     query = select(*columns).where(OPERATION.c.workspace_id == workspace_id)

@@ -59,10 +59,10 @@ class ActiveEmbedder:
 
     @property
     def now(self) -> OpenGeneration:
-        assert self._now is not None, "look() comes first"
+        assert self._now is not None, "refresh() comes first"
         return self._now
 
-    async def look(self) -> None:
+    async def refresh(self) -> None:
         """Switches to the active generation. Raises StoreUnavailable, changing nothing."""
         known = await generations.read_all(self._database)
         current = generations.in_state(known, "active")
@@ -74,7 +74,7 @@ class ActiveEmbedder:
                 log.info("generation_changed", generation=current.number, embedder=str(current))
             self._now = OpenGeneration(current, with_caches(opened, self._database))
             self._opened.append(opened)
-        self._tell(difference(self._settings, current, generations.in_state(known, "building"), self._opened[-1]))
+        self._log_once(difference(self._settings, current, generations.in_state(known, "building"), self._opened[-1]))
 
     async def open(self, generation: Generation) -> Embedder:
         """The embedder of a generation, which the caller closes; loading the local one takes about a second."""
@@ -92,7 +92,7 @@ class ActiveEmbedder:
         while True:
             await asyncio.sleep(POLL_S)
             try:
-                await self.look()
+                await self.refresh()
                 await self._close_old()
             except Exception as exc:  # the database is down, or the embedder cannot be loaded
                 log.warning("generation_not_read", kind=type(exc).__name__)
@@ -109,7 +109,7 @@ class ActiveEmbedder:
             self._opened.remove(opened)
             await old.embedder.close()
 
-    def _tell(self, note: str | None) -> None:
+    def _log_once(self, note: str | None) -> None:
         if note is not None and note != self.note:
             log.warning("embedder_differs", detail=note)
         self.note = note
@@ -122,7 +122,7 @@ async def active_embedder(
     """The embedder that follows the active generation within the block. Raises StoreUnavailable."""
     embedder = ActiveEmbedder(database, settings, seldom_used=seldom_used)
     try:
-        await embedder.look()
+        await embedder.refresh()
         looking = asyncio.create_task(embedder.keep_looking())
         try:
             yield embedder

@@ -33,7 +33,7 @@ of the monotonic clock; they were read where this position of the WAL was visibl
 class ModelStatus:
     """The result of the last call of the language model."""
 
-    said: str = "no answer yet"
+    last_result: str = "no answer yet"
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,8 +96,8 @@ class Resources:
 
     @asynccontextmanager
     async def until(self, moment: float | None) -> AsyncIterator[Resources]:
-        """A view for an item of a batch, and its deadline: see `deadline.answered_by`."""
-        async with deadline.answered_by(moment) as limit:
+        """A view for an item of a batch, and its deadline: see `deadline.ends_at`."""
+        async with deadline.ends_at(moment) as limit:
             yield self.within(replace(self.context, deadline=limit))
 
     def latest(self) -> Resources:

@@ -208,7 +208,9 @@ async def _strategies(
         return []
     limit = min(MAX_STRATEGIES, query.top_k)
     with watch.measure("strategies"):
-        matches = await strategy_ranking.within(session, query.scope, vector, res, limit=limit, channels=query.channels)
+        matches = await strategy_ranking.find_in(
+            session, query.scope, vector, res, limit=limit, channels=query.channels
+        )
     return [match for match in matches if match.similarity is None or match.similarity >= MIN_STRATEGY_SIMILARITY]
 
 

@@ -278,7 +278,7 @@ class Worker:
                 task.cancel()
 
     async def _start_recurring(self) -> None:
-        if await self._timetable.look():
+        if await self._timetable.start_due():
             self._wakeup.set()
 
     async def _dispatch(self) -> None:

@@ -11,7 +11,7 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass
 from types import MappingProxyType
 
-from service.access import workspaces
+from service.access import workspace_jobs
 from service.cognition.jobs import patterns
 from service.domain.job import SHORTEST_MIN, Counts, Job, JobName, WorkspaceJobName
 from service.erasure import forget_scope
@@ -58,8 +58,8 @@ class Task:
     """Makes data of a row, such as its vector, whoever wrote it. Other tasks work within the wall of a request."""
 
 
-def _in_each(name: WorkspaceJobName, work: workspaces.Work) -> Task:
-    return Task(workspaces.in_each(name, work), interval_s=SHORTEST_S, timeout_s=HOUR_S)
+def _in_each(name: WorkspaceJobName, work: workspace_jobs.Work) -> Task:
+    return Task(workspace_jobs.in_each(name, work), interval_s=SHORTEST_S, timeout_s=HOUR_S)
 
 
 TASKS: Mapping[JobName, Task] = MappingProxyType(

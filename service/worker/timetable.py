@@ -26,7 +26,7 @@ class Timetable:
         self._at_start = [name for name, task in tasks.items() if task.at_start]
         self._registered = False
 
-    async def look(self) -> list[str]:
+    async def start_due(self) -> list[str]:
         """Queues a run of everything that is due; returns the names. The first look includes `at_start`."""
         if not self._intervals_s:
             return []

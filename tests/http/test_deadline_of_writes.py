@@ -134,5 +134,5 @@ async def test_a_task_that_comes_too_late_does_not_commit() -> None:
             limit.lift()
 
     with pytest.raises(DeadlineExceeded):
-        async with deadline.answered_by(deadline.after(0.01)) as limit:
+        async with deadline.ends_at(deadline.after(0.01)) as limit:
             await asyncio.gather(late(limit))

@@ -30,7 +30,7 @@ async def runs(database: Database, name: JobName) -> list[schedule.RunRecord]:
 
 async def test_one_of_many_workers_starts_a_due_run(worker_database: Database, kind: JobName) -> None:
     tasks = {str(kind): Task(nothing, interval_s=3600)}
-    started = await asyncio.gather(*(Timetable(worker_database, tasks).look() for _ in range(8)))
+    started = await asyncio.gather(*(Timetable(worker_database, tasks).start_due() for _ in range(8)))
     assert [name for names in started for name in names] == [kind]
     assert len(await jobs_of(worker_database, kind)) == 1
 
@@ -50,21 +50,21 @@ async def test_it_is_due_again_after_its_interval_or_at_a_start(worker_database:
     tasks = {str(kind): Task(nothing, interval_s=3600)}
     at_start = {str(kind): Task(nothing, interval_s=3600, at_start=True)}
     table = Timetable(worker_database, tasks)
-    assert await table.look() == [kind]
-    assert await table.look() == []
+    assert await table.start_due() == [kind]
+    assert await table.start_due() == []
     await later(3700)
-    assert await table.look() == [kind]
-    assert await Timetable(worker_database, at_start).look() == []  # it began less than a minute ago
+    assert await table.start_due() == [kind]
+    assert await Timetable(worker_database, at_start).start_due() == []  # it began less than a minute ago
     await later(120)
-    assert await Timetable(worker_database, tasks).look() == []
-    assert await Timetable(worker_database, at_start).look() == [kind]
+    assert await Timetable(worker_database, tasks).start_due() == []
+    assert await Timetable(worker_database, at_start).start_due() == [kind]
 
 
 async def test_a_run_that_is_under_way_is_not_started_again(worker_database: Database, kind: JobName) -> None:
     table = Timetable(worker_database, {str(kind): Task(nothing, interval_s=0.01)})
-    assert await table.look() == [kind]
+    assert await table.start_due() == [kind]
     await asyncio.sleep(0.05)
-    assert await table.look() == []
+    assert await table.start_due() == []
     assert len(await jobs_of(worker_database, kind)) == 1
 
 
@@ -112,6 +112,6 @@ async def test_a_request_that_waits_already_is_the_same_run(
 
 
 async def test_the_schedule_may_be_read_by_the_application(database: Database, worker_database: Database) -> None:
-    await Timetable(worker_database, {str(name): task for name, task in TASKS.items()}).look()
+    await Timetable(worker_database, {str(name): task for name, task in TASKS.items()}).start_due()
     found = {row.name: row.interval_s for row in await fetch(database, NIL_WORKSPACE, "SELECT * FROM schedule")}
     assert found["audit_partitions"] == found["cleanup"] == 1440 * 60

@@ -10,8 +10,8 @@ from collections.abc import Sequence
 from datetime import timedelta
 from uuid import UUID
 
-from service.access import workspaces
-from service.cognition.patterns import TaskUses, description, sharing
+from service.access import workspace_jobs
+from service.cognition.patterns import TaskUses, describe, find_same_sequence
 from service.cognition.procedures import NewStrategy, learn
 from service.cognition.statements import exemplars, tool_patterns
 from service.cognition.statements.tool_patterns import UnreadConversation
@@ -40,7 +40,7 @@ BATCH_ROWS = 100
 async def patterns(job: Job, res: Resources) -> Counts:
     """Learns strategies from conversations that are over and not marked yet, and marks them."""
     quiet_since = res.clock() - QUIET
-    context = workspaces.context_of(job)
+    context = workspace_jobs.context_of(job)
     seen = learned = 0
     last: UUID | None = FIRST
     while last is not None:
@@ -102,12 +102,12 @@ async def _learn(
     strategies."""
     new = 0
     for each in [own for own in uses if own.conversation_id == conversation.id]:
-        for shared in sharing(each, uses, at_least=MIN_CONVERSATIONS):
+        for shared in find_same_sequence(each, uses, at_least=MIN_CONVERSATIONS):
             if shared.is_counted:
                 continue
             wanted = NewStrategy(
                 conversation.owner,
-                description(shared.sequence),
+                describe(shared.sequence),
                 context_pattern=shared.task_type,
                 task_type=shared.task_type,
                 tool_sequence=shared.sequence,

@@ -56,7 +56,7 @@ async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf,
         tuple(body.memory_ids),
     )
     serialize = partial(_details, now=res.clock(), status=201)
-    return send(serialize(await goals.add_goal(new, res, write.answered_by(serialize))))
+    return send(serialize(await goals.add_goal(new, res, write.with_serializer(serialize))))
 
 
 @router.get("", summary="List the goals of a scope", responses=errors.keyed(400))
@@ -104,7 +104,12 @@ async def update_goal(
         given["status"] = GoalStatus(body.status)
     serialize = partial(_details, now=res.clock())
     goal = await goals.revise_goal(
-        caller.workspace_id, uuid_of(id, goal_not_found), given, res, write.answered_by(serialize), expected=expected
+        caller.workspace_id,
+        uuid_of(id, goal_not_found),
+        given,
+        res,
+        write.with_serializer(serialize),
+        expected=expected,
     )
     return send(serialize(goal))
 
@@ -119,7 +124,7 @@ async def update_goal(
 async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Also deletes its edges and its vector. Its subgoals and memories stay."""
     count = await goals.remove_goal(
-        caller.workspace_id, uuid_of(id, goal_not_found), res, write.answered_by(answer_count), expected=expected
+        caller.workspace_id, uuid_of(id, goal_not_found), res, write.with_serializer(answer_count), expected=expected
     )
     return send(answer_count(count))
 
@@ -137,7 +142,7 @@ async def complete_goal(
     """Repeating the request changes nothing; 409 if the goal is closed with the other status."""
     wanted, status = uuid_of(id, goal_not_found), GoalStatus(body.status)
     serialize = partial(_details, now=res.clock())
-    context = write.answered_by(serialize)
+    context = write.with_serializer(serialize)
     goal = await goals.close_goal(caller.workspace_id, wanted, status, body.result, res, context, expected=expected)
     return send(serialize(goal))
 

@@ -60,7 +60,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
         body.success,
         body.from_conversation_id,
     )
-    return send(_answer_learn(await procedures.learn(new, res, write.answered_by(_answer_learn))))
+    return send(_answer_learn(await procedures.learn(new, res, write.with_serializer(_answer_learn))))
 
 
 @router.get("", summary="List the strategies of a scope", responses=errors.keyed(400))
@@ -134,7 +134,7 @@ async def reinforce_strategy(
         caller.workspace_id,
         uuid_of(id, strategy_not_found),
         res,
-        write.answered_by(_details),
+        write.with_serializer(_details),
         success=body.success,
         conversation_id=body.conversation_id,
     )
@@ -150,7 +150,7 @@ async def reinforce_strategy(
 )
 async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Also deletes its vector and its list of conversations; the conversations stay."""
-    wanted, context = uuid_of(id, strategy_not_found), write.answered_by(answer_count)
+    wanted, context = uuid_of(id, strategy_not_found), write.with_serializer(answer_count)
     count = await procedures.remove(caller.workspace_id, wanted, res, context, expected=expected)
     return send(answer_count(count))
 

@@ -64,7 +64,7 @@ async def record_tool_invocation(
         body.conversation_id,
         body.turn_id,
     )
-    return send(_answer_recorded(await procedures.record_invocation(new, res, write.answered_by(_answer_recorded))))
+    return send(_answer_recorded(await procedures.record_invocation(new, res, write.with_serializer(_answer_recorded))))
 
 
 @router.get("/tool-invocations", summary="List the tool invocations of a scope", responses=READ)

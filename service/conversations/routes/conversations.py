@@ -89,7 +89,7 @@ async def create_conversation(
         started_at=body.started_at,
         metadata=body.metadata,
         res=res,
-        request=write.answered_by(_answer_opened),
+        request=write.with_serializer(_answer_opened),
     )
     return send(_answer_opened(opened))
 
@@ -174,7 +174,9 @@ async def patch_conversation(
     )
     conversation, turn_count = await reading.get_counted(owner, id, res)
     serialize = partial(_conversation, turn_count=turn_count)
-    return send(serialize(await change(conversation, changes, res, write.answered_by(serialize), expected=expected)))
+    return send(
+        serialize(await change(conversation, changes, res, write.with_serializer(serialize), expected=expected))
+    )
 
 
 @router.post(
@@ -202,7 +204,7 @@ async def store_turn(
         embedding_vector(body.embedding, res.embedder.dimension),
     )
     conversation = await reading.get(owner, id, res)
-    return send(_answer_stored(await store(conversation, new, res, write.answered_by(_answer_stored))))
+    return send(_answer_stored(await store(conversation, new, res, write.with_serializer(_answer_stored))))
 
 
 @router.get(

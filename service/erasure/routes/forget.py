@@ -14,7 +14,7 @@ from service.domain.errors import Forbidden, InvalidInput
 from service.domain.request import StoredAnswer
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_matched import Forgotten
-from service.erasure.routes.forgetting import PurgeReceiptResponse, receipt_response
+from service.erasure.routes.deletion import PurgeReceiptResponse, receipt_response
 from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
 from service.http import errors
 from service.http.deps import Forgetter, ResourcesOf, scope_of, shared_scope
@@ -118,7 +118,9 @@ async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: 
     if body.purge:
         await request.app.state.reads.flush()  # or they would be audited after the erasure
     shown = partial(_answer, dry_run=False)
-    return send(shown(await forget_matched.remove(wanted, plan, res, write.answered_by(shown), for_good=body.purge)))
+    return send(
+        shown(await forget_matched.remove(wanted, plan, res, write.with_serializer(shown), for_good=body.purge))
+    )
 
 
 def _check_right(body: ForgetRequest, caller: Caller) -> None:

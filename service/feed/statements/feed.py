@@ -108,12 +108,12 @@ class FeedSource:
     next: int
 
 
-async def source(session: Session) -> FeedSource:
+async def read_source(session: Session) -> FeedSource:
     (row,) = await direct.fetch(session, SOURCE, {})
     return FeedSource(row.source, row.now, row.next)
 
 
-async def entries(
+async def list_entries(
     session: Session, workspace_id: UUID, after: FeedPosition, *, limit: int
 ) -> tuple[Sequence[FeedEntry], FeedPosition, bool]:
     """The next visible changes after `after`, in order; the position of the last entry that was read; and whether there
@@ -127,11 +127,11 @@ async def entries(
 
 async def entry_at(session: Session, workspace_id: UUID, at: FeedPosition) -> FeedEntry | None:
     """The change at this position; None if it was erased."""
-    read, _, _ = await entries(session, workspace_id, FeedPosition(at.position, at.seq - 1), limit=1)
+    read, _, _ = await list_entries(session, workspace_id, FeedPosition(at.position, at.seq - 1), limit=1)
     return read[0] if read and read[0].at == at else None
 
 
-async def newest(session: Session, workspace_id: UUID) -> FeedPosition:
+async def find_newest(session: Session, workspace_id: UUID) -> FeedPosition:
     """The position of the last settled entry."""
     row = await direct.first(session, NEWESTS[is_walled(session)], {"workspace": workspace_id})
     return FEED_START if row is None else FeedPosition(row.position, row.seq)

@@ -114,7 +114,9 @@ async def upsert_entity(
     owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
     new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
-    return send(_answer(await entity.upsert(owner, new, vector, res, write.answered_by(_answer), expected=expected)))
+    return send(
+        _answer(await entity.upsert(owner, new, vector, res, write.with_serializer(_answer), expected=expected))
+    )
 
 
 def _answer(upserted: tuple[Entity, bool]) -> StoredAnswer:
@@ -171,7 +173,7 @@ async def delete_entity(
     """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, entity.entity_not_found)
     await reading.read(seen, [wanted], res)
-    context = write.answered_by(_answer_removal)
+    context = write.with_serializer(_answer_removal)
     return send(_answer_removal(await entity.remove(caller.workspace_id, wanted, res, context, expected=expected)))
 
 
@@ -188,7 +190,7 @@ def _answer_removal(removed: Entity) -> StoredAnswer:
 async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
     target already has is not duplicated. Returns the target. This cannot be undone."""
-    context = write.answered_by(_answer_merge)
+    context = write.with_serializer(_answer_merge)
     return send(_answer_merge(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
 
 

@@ -108,7 +108,7 @@ async def create_entity_relation(
     both |= await reading.read(everything, [body.target_id], res, field="target_id")
     new = EntityRelation(UUID(int=0), label=body.type, **dict(body))
     shown = partial(_answer_relation, source=both[body.source_id].name, target=both[body.target_id].name)
-    return send(shown(await entity.relate(caller.workspace_id, new, res, write.answered_by(shown))))
+    return send(shown(await entity.relate(caller.workspace_id, new, res, write.with_serializer(shown))))
 
 
 def _answer_relation(put: tuple[EntityRelation, bool], source: str, target: str) -> StoredAnswer:
@@ -130,7 +130,7 @@ async def delete_entity_relation(
     type: Annotated[str | None, Query(min_length=1, max_length=200, description="Default: every type")] = None,
 ) -> Response:
     """Deletes the relations from source to target; without any, 0 are deleted."""
-    context = write.answered_by(answer_count)
+    context = write.with_serializer(answer_count)
     return send(answer_count(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, context)))
 
 

@@ -16,7 +16,7 @@ from functools import partial
 from typing import Any
 from uuid import UUID
 
-from service.access import workspaces
+from service.access import workspace_jobs
 from service.domain import filters
 from service.domain.decision import Action
 from service.domain.draft import CallerFields, Draft, Options
@@ -56,7 +56,7 @@ REMEMBERED_S = 30 * 86_400.0
 
 async def ingest(job: Job, res: Resources) -> Counts | None:
     """Stores the operation's conversation once, however often it runs."""
-    result = await workspaces.run_operation(job, res, partial(_store, job.workspace_id))
+    result = await workspace_jobs.run_operation(job, res, partial(_store, job.workspace_id))
     return {"results": len(result["results"])} if result is not None else None
 
 
@@ -90,11 +90,13 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     """Makes the facts of the turns in the payload; if it has none, queues a job for each conversation with unread
     turns. Done when no turn is left; tried again while the model is unavailable."""
     if "conversation_id" not in job.payload:
-        return await (workspaces.start("consolidate", res) if job.workspace_id == NIL_WORKSPACE else _queue(job, res))
+        return await (
+            workspace_jobs.start("consolidate", res) if job.workspace_id == NIL_WORKSPACE else _queue(job, res)
+        )
     kept = await _find_kept(job, res)
     if kept is None:
         return None
-    own = await workspaces.with_own_settings(job, res)
+    own = await workspace_jobs.with_own_settings(job, res)
     try:
         facts = await _read(job, *kept, own, f"job:{job.id}")
     except TurnsGone:
@@ -134,7 +136,7 @@ async def _curate_once(job: Job, wanted: ConversationDraft, res: Resources, key:
 
 async def _queue(job: Job, res: Resources) -> Counts:
     """A job for each conversation of the workspace that is quiet and has unread turns."""
-    own = await workspaces.with_own_settings(job, res)
+    own = await workspace_jobs.with_own_settings(job, res)
     queued, batch = 0, BATCH_SIZE
     kept = job.payload.get("by") != "schedule"  # infer=false: no facts unless somebody asks for them
     last: UUID | None = NIL_WORKSPACE

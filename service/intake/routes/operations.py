@@ -58,7 +58,7 @@ async def store_conversation_later(body: StoreRequest, caller: Writer, res: Reso
 async def accept_conversation(body: StoreRequest, caller: Caller, res: Resources, write: WriteContext) -> Response:
     """202 with the operation, once the conversation is committed."""
     conversation, _ = await conversation_draft(body, caller, res)
-    return send(answer_accepted(await accept(conversation, res, write.answered_by(answer_accepted))))
+    return send(answer_accepted(await accept(conversation, res, write.with_serializer(answer_accepted))))
 
 
 class OperationProgress(ResponseModel):

@@ -66,7 +66,7 @@ async def store_memory(
     else:
         res = with_budget(res)
         draft, serialize = await prepare(body, caller, res, later=later)
-        context = replace(write.answered_by(serialize), dry_run=body.dry_run)
+        context = replace(write.with_serializer(serialize), dry_run=body.dry_run)
         response = send(serialize(await store(draft, res, context)))
     if later and (body.content is not None or not body.dry_run):
         response.headers["Preference-Applied"] = "respond-async"
@@ -99,7 +99,7 @@ async def _item(
         draft, serialize = await prepare(one, caller, res)
     except ServiceError as exc:
         return exc
-    return BatchItem(draft, replace(of_item(write, index).answered_by(serialize), dry_run=one.dry_run))
+    return BatchItem(draft, replace(of_item(write, index).with_serializer(serialize), dry_run=one.dry_run))
 
 
 def _batch_item(index: int, answer: StoredAnswer | ServiceError) -> StoreBatchItem:

@@ -182,7 +182,7 @@ async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Res
     drawn = {extraction.subject.id: _associations(extraction.read) for extraction in rules}
     ends = {end for each in drawn.values() for edge in each for end in (edge.source_id, edge.target_id)}
     results = {each.subject: (each.found.summary, each.read.job.attempts) for each in rules}
-    async with res.db.begin(workspace_id, generic_plans=True, gives_way=True) as session:
+    async with res.db.begin(workspace_id, generic_plans=True, background=True) as session:
         hashes = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
         kept = [each for each in extractions if hashes.get(each.subject.id) == each.subject.hash]
         if not kept:

@@ -61,7 +61,7 @@ async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: Re
     known = _uuids(body.ids)
     shown = partial(answer_deleted, ids=body.ids, known=known)
     unique = list(dict.fromkeys(known.values()))
-    return send(shown(await forget_many(caller.workspace_id, unique, res, write.answered_by(shown))))
+    return send(shown(await forget_many(caller.workspace_id, unique, res, write.with_serializer(shown))))
 
 
 def _uuids(ids: Sequence[str]) -> dict[str, UUID]:

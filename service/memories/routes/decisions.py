@@ -95,7 +95,7 @@ async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: Write
     """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the
     decision; an erased memory is not restored. Repeating the request changes nothing."""
     decision_id = uuid_of(id, undo.decision_not_found)
-    result = await undo.take_back(caller.workspace_id, decision_id, res, write.answered_by(undo_answer))
+    result = await undo.take_back(caller.workspace_id, decision_id, res, write.with_serializer(undo_answer))
     return send(undo_answer(result))
 
 

@@ -184,7 +184,7 @@ async def patch_memory(
     """Fields that are not given stay. A new `content` is redacted and found by its words at once; its vector follows
     shortly. `timestamp`, `updated_at` and `last_accessed` need `allow_system_fields`."""
     change = revision(body, caller, res.clock())
-    context = write.answered_by(memory_answer)
+    context = write.with_serializer(memory_answer)
     memory = await revise(caller.workspace_id, parse_id(id), change, res, context, expected=expected)
     return send(memory_answer(memory))
 
@@ -201,7 +201,7 @@ async def put_memory(
 ) -> Response:
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.content, embed_now=True)
-    context = write.answered_by(memory_answer)
+    context = write.with_serializer(memory_answer)
     memory = await revise(caller.workspace_id, parse_id(id), change, res, context, expected=expected)
     return send(memory_answer(memory))
 
@@ -215,7 +215,9 @@ async def put_memory(
 )
 async def archive_memory(id: str, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Searches and lists leave it out until it is restored. A memory that is archived stays as it is."""
-    memory = await archive(caller.workspace_id, parse_id(id), res, write.answered_by(memory_answer), expected=expected)
+    memory = await archive(
+        caller.workspace_id, parse_id(id), res, write.with_serializer(memory_answer), expected=expected
+    )
     return send(memory_answer(memory))
 
 
@@ -229,7 +231,9 @@ async def archive_memory(id: str, caller: Changer, res: ResourcesOf, write: Writ
 async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """An active memory stays as it is. A deleted one comes back as it was, with its id, its past versions and its
     relations to what still exists; 404 if it was purged or has expired."""
-    memory = await restore(caller.workspace_id, parse_id(id), res, write.answered_by(memory_answer), expected=expected)
+    memory = await restore(
+        caller.workspace_id, parse_id(id), res, write.with_serializer(memory_answer), expected=expected
+    )
     return send(memory_answer(memory))
 
 
@@ -249,7 +253,7 @@ async def promote_memory(
 ) -> Response:
     """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. Repeating the request changes
     nothing."""
-    reason, context = body.reason if body else None, write.answered_by(promotion_answer)
+    reason, context = body.reason if body else None, write.with_serializer(promotion_answer)
     return send(promotion_answer(await promote(caller.workspace_id, parse_id(id), reason, res, context)))
 
 

@@ -175,7 +175,7 @@ async def create_relation(
         body.t_valid,
         body.t_invalid,
     )
-    context = write.answered_by(relation_answer)
+    context = write.with_serializer(relation_answer)
     result = await associate(caller.workspace_id, asked, res, context)
     return send(relation_answer(result))
 
@@ -197,7 +197,7 @@ async def delete_relation(
     """Deletes the relations from this memory to the target; without any, 0 are deleted."""
     source, target = parse_id(id), parse_id(target_id)
     kind = RelationType(type) if type else None
-    context = write.answered_by(answer_count)
+    context = write.with_serializer(answer_count)
     count = await dissociate(caller.workspace_id, source, target, kind, res, context)
     return send(answer_count(count))
 

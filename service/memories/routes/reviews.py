@@ -74,7 +74,7 @@ async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: Write
 
 
 async def _resolve(id: str, wanted: review.Resolved, caller: Caller, res: Resources, write: WriteContext) -> Response:
-    context = write.answered_by(review_answer)
+    context = write.with_serializer(review_answer)
     return send(
         review_answer(
             await review.resolve(caller.workspace_id, uuid_of(id, review.review_not_found), wanted, res, context)

@@ -10,7 +10,7 @@ from pydantic import Field
 from service.access.values import KINDS, OwnerKind
 from service.domain.scope import Extent
 from service.erasure.forget_scope import forget_scope
-from service.erasure.routes.forgetting import ACCEPTED, answer_count
+from service.erasure.routes.deletion import ACCEPTED, answer_count
 from service.http import cursors, errors
 from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
 from service.http.json_body import JsonRoute
@@ -94,7 +94,7 @@ async def delete_scope(
     """Equivalent to DELETE /v1/memories with this id alone."""
     names: dict[str, Any] = {f"{type}_id": id}
     extent = Extent(optional_scope(caller, **names), channel or (caller.own_channel if caller.wall.channels else None))
-    return send(answer_count(await forget_scope(extent, res, write.answered_by(answer_count))))
+    return send(answer_count(await forget_scope(extent, res, write.with_serializer(answer_count))))
 
 
 @router.get("/channels", summary="List channels and their contents", responses=errors.keyed(400))

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from sqlalchemy import TextClause
 
-from service.access import workspaces
+from service.access import workspace_jobs
 from service.domain.job import Counts, Job
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
@@ -62,7 +62,7 @@ async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, res: Resour
     """Calls the verb until a batch is not full; returns the total."""
     total, done = 0, BATCH_ROWS
     while done == BATCH_ROWS:
-        done = await verb(job.workspace_id, res, workspaces.context_of(job), batch=BATCH_ROWS)
+        done = await verb(job.workspace_id, res, workspace_jobs.context_of(job), batch=BATCH_ROWS)
         total += done
     return total
 
@@ -81,7 +81,9 @@ async def archive(job: Job, res: Resources) -> Counts:
             ids = await fading.list_faded(session, job.workspace_id, after=last, batch=ARCHIVED_AT_ONCE)
             by_id = await memories.get_many(session, job.workspace_id, ids)
         for scope, group in groupby(sorted(by_id.values(), key=_owner), key=lambda each: each.scope):
-            archived += await _archive(scope, sorted(memory.id for memory in group), res, workspaces.context_of(job))
+            archived += await _archive(
+                scope, sorted(memory.id for memory in group), res, workspace_jobs.context_of(job)
+            )
         if len(ids) < ARCHIVED_AT_ONCE:
             return {"archived": archived}
         last = ids[-1]

@@ -69,7 +69,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
         return
     vectors = await res.embedder.embed(workspace_id, [subject.text for subject in subjects])
     made = {subject: _as_text(vector) for subject, vector in zip(subjects, vectors, strict=True)}
-    async with res.db.begin(workspace_id, gives_way=True) as session:
+    async with res.db.begin(workspace_id, background=True) as session:
         await enrichment.store_vectors(session, workspace_id, made, generation=res.generation)
 
 
@@ -81,7 +81,7 @@ async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> 
         return
     vectors = await res.embedder.embed(workspace_id, [each.embedded for each in texts.values()])
     made = {memory_id: (each, vector) for (memory_id, each), vector in zip(texts.items(), vectors, strict=True)}
-    async with res.db.begin(workspace_id, gives_way=True) as session:
+    async with res.db.begin(workspace_id, background=True) as session:
         await contexts.store(session, workspace_id, made, generation=res.generation)
 
 

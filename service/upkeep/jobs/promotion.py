@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from service.access import workspaces
+from service.access import workspace_jobs
 from service.domain.job import Counts, Job
 from service.domain.request import WriteContext
 from service.memories.promote import archive_outdated, promote_if_worthy
@@ -23,7 +23,7 @@ BATCH = 100
 
 async def promote(job: Job, res: Resources) -> Counts:
     """Promotes memories that meet the workspace's thresholds to `_global`."""
-    context = workspaces.context_of(job)
+    context = workspace_jobs.context_of(job)
     archived = await _archive_outdated(job.workspace_id, res, context)
     seen = promoted = 0
     last: UUID | None = FIRST

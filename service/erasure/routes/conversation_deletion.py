@@ -11,7 +11,7 @@ from service.conversations.routes.conversations import ConversationId, OwnerOf
 from service.domain.request import StoredAnswer
 from service.erasure import forget_conversation
 from service.erasure.forget_conversation import DeletedTalk
-from service.erasure.routes.forgetting import PurgeOf, PurgeReceiptResponse, receipt_answer
+from service.erasure.routes.deletion import PurgeOf, PurgeReceiptResponse, receipt_answer
 from service.http import errors
 from service.http.deps import Deleter, ResourcesOf
 from service.http.json_body import JsonRoute
@@ -63,9 +63,9 @@ async def delete_conversation(
     talk = await forget_conversation.find_conversation(owner, id, res)
     if purge:
         await request.app.state.reads.flush()
-        context = write.answered_by(receipt_answer)
+        context = write.with_serializer(receipt_answer)
         return send(receipt_answer(await forget_conversation.purge_talk(talk, res, context, expected=expected)))
-    context = write.answered_by(_answer)
+    context = write.with_serializer(_answer)
     deleted = await forget_conversation.delete(talk, res, context, with_facts=facts, expected=expected)
     return send(_answer(deleted))
 
@@ -91,8 +91,10 @@ async def delete_turn(
     talk = await forget_conversation.find_turn(owner, uuid_of(id, forget_conversation.no_turn), res)
     if purge:
         await request.app.state.reads.flush()
-        return send(receipt_answer(await forget_conversation.purge_talk(talk, res, write.answered_by(receipt_answer))))
-    return send(_answer(await forget_conversation.delete(talk, res, write.answered_by(_answer), with_facts=facts)))
+        return send(
+            receipt_answer(await forget_conversation.purge_talk(talk, res, write.with_serializer(receipt_answer)))
+        )
+    return send(_answer(await forget_conversation.delete(talk, res, write.with_serializer(_answer), with_facts=facts)))
 
 
 def _answer(deleted: DeletedTalk) -> StoredAnswer:

@@ -114,8 +114,8 @@ async def delete_memories(
         if extent.scope.is_shared:
             raise InvalidInput(PURGED_ONE_BY_ONE, field="purge")
         await request.app.state.reads.flush()  # or they would be audited after the erasure
-        return send(receipt_answer(await purge_scope(extent, res, write.answered_by(receipt_answer))))
-    return send(answer_count(await forget_scope(extent, res, write.answered_by(answer_count))))
+        return send(receipt_answer(await purge_scope(extent, res, write.with_serializer(receipt_answer))))
+    return send(answer_count(await forget_scope(extent, res, write.with_serializer(answer_count))))
 
 
 @router.delete(
@@ -141,10 +141,12 @@ async def delete_memory(
     """
     if purge:
         await request.app.state.reads.flush()
-        context = write.answered_by(receipt_answer)
+        context = write.with_serializer(receipt_answer)
         erased = await purge_memory(caller.workspace_id, parse_id(id), res, context, expected=expected)
         return send(receipt_answer(erased))
-    gone = await forget(caller.workspace_id, parse_id(id), res, write.answered_by(answer_deleted), expected=expected)
+    gone = await forget(
+        caller.workspace_id, parse_id(id), res, write.with_serializer(answer_deleted), expected=expected
+    )
     return send(answer_deleted(gone))
 
 
@@ -157,7 +159,7 @@ async def delete_memory(
 async def reset_workspace(caller: Admin, res: ResourcesOf, write: Write) -> Response:
     """Deletes every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the
     audit log stay. This cannot be undone."""
-    return send(answer_count(await empty_workspace(caller.workspace_id, res, write.answered_by(answer_count))))
+    return send(answer_count(await empty_workspace(caller.workspace_id, res, write.with_serializer(answer_count))))
 
 
 def receipt_answer(receipt: PurgeReceipt) -> StoredAnswer:

@@ -18,8 +18,8 @@ from service.language import tags
 from service.memories.routes.memory_models import memory_fields
 
 TYPES: Final[Mapping[str, str]] = {name.lower(): name for name in get_args(TypeName)}
-SYSTEM: Final = ("timestamp", "updated_at", "last_accessed")
-NEW_SYSTEM: Final = ("updated_at", "last_accessed")
+SYSTEM_FIELDS_OF_PATCH: Final = ("timestamp", "updated_at", "last_accessed")
+SYSTEM_FIELDS_OF_STORE: Final = ("updated_at", "last_accessed")
 SORTS: Final = ("score", "time_desc", "time_asc", "updated_desc", "updated_asc")
 
 MODES: Final[Mapping[str, tuple[JobName, ...]]] = {
@@ -48,9 +48,9 @@ def store_body(sent: Mapping[str, Any], dimension: int, where: str = "") -> tupl
     even if a similar one exists, as AutoMem does. `where`: a prefix for the names of fields."""
     if not isinstance(sent.get("content"), str) or not sent["content"].strip():
         raise InvalidInput(f"{where}content: is missing.", field=f"{where}content")
-    body = present(sent, "content", "tags", "metadata", "timestamp", "t_valid", "t_invalid", *NEW_SYSTEM)
+    body = present(sent, "content", "tags", "metadata", "timestamp", "t_valid", "t_invalid", *SYSTEM_FIELDS_OF_STORE)
     body |= {"dedup": False, **_numbers(sent, where), **_type(sent, where)}
-    if any(name in body for name in NEW_SYSTEM):
+    if any(name in body for name in SYSTEM_FIELDS_OF_STORE):
         body["allow_system_fields"] = True
     warnings = []
     if sent.get("id") is not None:
@@ -68,10 +68,10 @@ def store_body(sent: Mapping[str, Any], dimension: int, where: str = "") -> tupl
 
 def patch_body(sent: Mapping[str, Any]) -> dict[str, Any]:
     """The body of PATCH /v1/memories/{id}; raises InvalidInput. An empty time removes it."""
-    body = present(sent, "content", "tags", "metadata", *SYSTEM)
+    body = present(sent, "content", "tags", "metadata", *SYSTEM_FIELDS_OF_PATCH)
     body |= {**_numbers(sent, ""), **_type(sent, "")}
     body |= {name: sent[name] or None for name in ("t_valid", "t_invalid") if name in sent}
-    if any(name in body for name in SYSTEM):
+    if any(name in body for name in SYSTEM_FIELDS_OF_PATCH):
         body["allow_system_fields"] = True
     return body
 
