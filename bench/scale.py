@@ -87,7 +87,7 @@ class Cell:
         narrow = self._narrow()
         rows = visibility.conditions("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
         found, within = filter_keys.find_keys(narrow), column_ranges.find_ranges(narrow, EVER)
-        matching, vectors = scopes.matching("m", scope), scopes.matching("v", scope)
+        matching, vectors = scopes.readable("m", scope), scopes.readable("v", scope)
         return SearchPlan(matching, vectors, rows, 1, EXACT_ROWS, found, within, arm_limit=ARM, limit=WANTED)
 
     def _narrow(self) -> Narrow:

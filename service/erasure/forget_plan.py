@@ -176,7 +176,7 @@ async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dic
         vector = await res.embedder.embed_query(scope.workspace_id, query)
     except EmbeddingError:
         return {}
-    where, rows = scopes.owned("v", scope, wanted.channel), scopes.owned("m", scope, wanted.channel)
+    where, rows = scopes.deletable("v", scope, wanted.channel), scopes.deletable("m", scope, wanted.channel)
     asked = NearVectors(where, rows, vector, res.generation, 2 * NEAR_MISSES, sizes.EXACT_ROWS)
     async with res.db.snapshot(scope.workspace_id) as session:
         return {key: res.embedder.query_similarity(cosine) for key, cosine in await nearest.find(session, asked)}

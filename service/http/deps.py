@@ -211,13 +211,13 @@ Operator = Annotated[Caller, Depends(needs(Right.OPERATOR))]
 
 async def resources(request: Request) -> Resources:
     """The resources within the wall of the caller, with the settings of its workspace."""
-    known: Resources | None = getattr(request.state, "resources", None)
-    if known is None:
+    res: Resources | None = getattr(request.state, "resources", None)
+    if res is None:
         caller, base = identify(request), request.app.state.resources.latest()
         position = replica_reads.position_of(request.scope)
         context = Context(caller.wall, deadline=request.state.deadline, position=position)
-        known = request.state.resources = base.of_workspace(dict(caller.settings)).within(context)
-    return known
+        res = request.state.resources = base.of_workspace(dict(caller.settings)).within(context)
+    return res
 
 
 ResourcesOf = Annotated[Resources, Depends(resources)]

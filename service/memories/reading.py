@@ -54,12 +54,12 @@ class ListQuery:
 
     def rows(self, now: datetime) -> Condition:
         """The condition on `memory m`."""
-        condition = scopes.matching("m", self.scope, self.channels)
+        condition = scopes.readable("m", self.scope, self.channels)
         if self.state == "deleted":
-            condition &= visibility.current("m") & visibility.not_in_review("m")
+            condition &= visibility.not_past_version("m") & visibility.not_in_review("m")
             return visibility.filter_rows("m", self.narrow, self.window, replace(condition, parts=()))
         condition &= visibility.not_expired_nor_in_review("m", self.as_of or now)
-        condition &= visibility.present("m", include_archived=self.include_archived, valid_at=self.narrow.valid_at)
+        condition &= visibility.not_hidden("m", include_archived=self.include_archived, valid_at=self.narrow.valid_at)
         return visibility.filter_rows("m", self.narrow, self.window, condition, recorded=self.as_of is not None)
 
 
@@ -153,8 +153,8 @@ async def list_tagged(
 ) -> TaggedList:
     """The memories that match `narrow` after the first `skip`, most important first."""
     now = res.clock()
-    condition = scopes.matching("m", scope) & visibility.not_expired_nor_in_review("m", now)
-    condition &= visibility.present("m", include_archived=include_archived, valid_at=None)
+    condition = scopes.readable("m", scope) & visibility.not_expired_nor_in_review("m", now)
+    condition &= visibility.not_hidden("m", include_archived=include_archived, valid_at=None)
     rows = visibility.filter_rows("m", narrow, EVER, condition & visibility.valid("m", validity, now))
     async with res.db.snapshot(scope.workspace_id) as session:
         ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
@@ -174,7 +174,7 @@ async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> C
     unfiltered = replace(
         query, narrow=Narrow(valid_at=query.narrow.valid_at, without=query.narrow.without), window=EVER
     )
-    rows = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", unfiltered, now)
+    rows = scopes.readable("m", query.scope, query.channels) & visibility.conditions("m", unfiltered, now)
     async with res.db.snapshot(workspace_id) as session:
         limit_each = res.settings.search.relation_limit
         steps = await edges.read_connected(session, workspace_id, ids, rows, each=limit_each, now=now)

@@ -91,7 +91,7 @@ SHARED = "{alias}.user_id IS NULL AND {alias}.agent_id IS NULL AND {alias}.run_i
 """Rows that belong to the whole workspace; the ix_..._shared indexes have just these."""
 
 
-def matching(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
+def readable(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Condition:
     """Rows a read of this scope may see: given ids equal, channel the active one or `_global`, or one of
     `channels`; one of the ids where the scope asks for any; shared rows where it includes them."""
     where, seen = _workspace(alias, scope), seen_channels(alias, scope, channels)
@@ -133,7 +133,7 @@ def seen_channels(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Con
     )
 
 
-def exactly(alias: str, scope: Scope) -> Condition:
+def exact(alias: str, scope: Scope) -> Condition:
     """Rows of just this scope and channel: a missing id means NULL."""
     rows = _workspace(alias, scope)
     for name in ("user_id", "agent_id", "run_id"):
@@ -143,14 +143,14 @@ def exactly(alias: str, scope: Scope) -> Condition:
     return rows & Condition(f"{alias}.channel = :channel", {"channel": scope.channel})
 
 
-def owned(alias: str, scope: Scope, channel: str | None) -> Condition:
+def deletable(alias: str, scope: Scope, channel: str | None) -> Condition:
     """Everything that belongs to a scope and nothing else, for deleting: given ids equal (without any id: shared rows),
     just the given channel, or every channel when none is given."""
-    rows = having(alias, scope, channel)
+    rows = with_ids(alias, scope, channel)
     return rows if scope.has_owner else rows & Condition(SHARED.format(alias=alias))
 
 
-def having(alias: str, scope: Scope, channel: str | None) -> Condition:
+def with_ids(alias: str, scope: Scope, channel: str | None) -> Condition:
     """Rows that have every given id, and the channel if one is given; of the whole workspace when none is."""
     rows = _workspace(alias, scope) & _given(alias, scope)
     return rows & Condition(f"{alias}.channel = :channel", {"channel": channel}) if channel is not None else rows
@@ -166,9 +166,9 @@ def _given(alias: str, scope: Scope) -> Condition:
     return Condition(" AND ".join(f"{alias}.{name} = :{name}" for name in present) or "true", present)
 
 
-def of_nothing_expired(alias: str, now: datetime) -> Condition:
-    """Turns (by `alias`) that no memory came from which has expired: the daily clean-up has still to withdraw what they
-    say. Read once per statement, by ix_memory_expires."""
+def without_expired_memories(alias: str, now: datetime) -> Condition:
+    """Turns from which no expired memory was read: the daily clean-up has still to withdraw what they say. Read once
+    per statement, by ix_memory_expires."""
     expired = """SELECT s.turn_id FROM (
             SELECT id FROM memory WHERE workspace_id = :workspace AND expires_at <= :now ORDER BY expires_at
         ) m CROSS JOIN LATERAL (

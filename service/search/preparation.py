@@ -62,7 +62,7 @@ class PreparedSearch:
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
     """The query parsed, widened and embedded, holding no connection."""
     stopwatch, now, on = Stopwatch(), query.as_of or res.clock(), query.ranking.techniques
-    scope = scopes.matching("m", query.scope, query.channels)
+    scope = scopes.readable("m", query.scope, query.channels)
     summary = await _summary(query, scope, res)
     widened = await techniques.widen(query, res) if on.query_expansion or on.hyde else AddedTexts()
     text = await prepare_text(query, summary.speakers, now, stopwatch, res, added=widened.texts)
@@ -110,7 +110,7 @@ async def embed(
 def _plan(query: Query, scope: Condition, text: PreparedText, res: Resources, now: datetime) -> SearchPlan:
     return SearchPlan(
         scope=scope,
-        vector_scope=scopes.matching("v", query.scope, query.channels),
+        vector_scope=scopes.readable("v", query.scope, query.channels),
         match=query.scope.match,
         with_shared=query.scope.include_shared,
         goal_scope=_goal_scope(query),
@@ -133,13 +133,13 @@ def _goal_scope(query: Query) -> Condition:
     """The scope of goals: that of the memories, but never shared."""
     if query.scope.include_shared and not query.scope.has_owner:
         return NOWHERE
-    return scopes.matching("g", query.scope.private, query.channels)
+    return scopes.readable("g", query.scope.private, query.channels)
 
 
 async def _summary(query: Query, scope: Condition, res: Resources) -> ScopeSummary:
     """The size and the speakers of the scope. Each part of a union is looked up and cached by itself, because the
     shared part is the same for every user."""
-    turns_of = scopes.matching("t", query.scope.private, query.channels).each
+    turns_of = scopes.readable("t", query.scope.private, query.channels).each
     parts = zip_longest(scope.each, turns_of, fillvalue=NOWHERE)  # no turn is shared
     summaries = [await _part_summary(part, of_turns, query, res) for part, of_turns in parts]
     speakers = sorted({name for summary in summaries for name in summary.speakers})

@@ -107,8 +107,8 @@ class ReadSearch:
 
 
 async def search(query: Query, res: Resources) -> SearchResult:
-    """At most `query.limit` hits, best first: exactly min(limit, matching rows). Without an embedder only the other
-    signals count, and a warning says so. Without a query text, importance alone counts."""
+    """At most `query.limit` hits, best first. Without an embedder only the other signals count, and a warning says
+    so. Without a query text, importance alone counts."""
     result = await (_search_text(query, res) if query.text else _most_important(query, res))
     if query.connected:
         ids = [hit.memory.id for hit in result.hits]
@@ -132,13 +132,13 @@ async def _search_text(query: Query, res: Resources) -> SearchResult:
         first_ms = sum(prepared.stopwatch.ms.values())
         prepared, results = await _prepare_and_read(query, res, used)
         prepared.stopwatch.ms["self_query_retry"] = round(first_ms, 3)
-    return await finish(prepared, results, res)
+    return await rerank_and_shape(prepared, results, res)
 
 
 async def _most_important(query: Query, res: Resources) -> SearchResult:
     """The most important first, then the latest; the score is the importance."""
     rows = visibility.conditions("m", query, query.as_of or res.clock())
-    in_scope = scopes.matching("m", query.scope, query.channels)
+    in_scope = scopes.readable("m", query.scope, query.channels)
     async with res.db.snapshot(query.scope.workspace_id) as session:
         if query.as_of is not None:
             recorded_scope = RecordedScope(query.scope, query.as_of, rows, query.channels)
@@ -162,7 +162,7 @@ async def _prepare_and_read(
 ) -> tuple[PreparedSearch, ReadSearch]:
     prepared = await preparation.prepare(query, res, used)
     async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
-        return prepared, await read(session, prepared, res)
+        return prepared, await read_results(session, prepared, res)
 
 
 # -- inside the snapshot ----------------------------------------------------------------------------------------------
@@ -170,14 +170,14 @@ async def _prepare_and_read(
 
 async def search_in_snapshot(session: Session, prepared: PreparedSearch, res: Resources) -> SearchResult:
     """The hits, read in the caller's snapshot, without a reranker: waiting for one would hold the connection. To have
-    one, call `read` in the snapshot and `finish` after it."""
+    one, call `read_results` in the snapshot and `rerank_and_shape` after it."""
     query = replace(prepared.query, ranking=replace(prepared.query.ranking, rerank=False))
     prepared = replace(prepared, query=query)
-    return await finish(prepared, await read(session, prepared, res), res)
+    return await rerank_and_shape(prepared, await read_results(session, prepared, res), res)
 
 
 @tracing.trace("read")
-async def read(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
+async def read_results(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
     """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
     query, stopwatch = prepared.query, prepared.stopwatch
     measured = await (
@@ -203,7 +203,7 @@ async def read(session: Session, prepared: PreparedSearch, res: Resources) -> Re
         if len(ranked) < ahead:
             if len(measured.features.ids) < prepared.plan.limit or prepared.plan.limit > query.limit * MAX_WIDENED:
                 break
-            return await read(session, _wider(prepared), res)
+            return await read_results(session, _wider(prepared), res)
         ahead *= 2
         ranked = _rank(context, measured.features, columns, ahead)
         rows, next_skip = await _memories(session, query, [_id(each) for each in ranked])
@@ -312,17 +312,17 @@ async def _measure_recorded(session: Session, prepared: PreparedSearch, res: Res
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
     """The hits that fit a response, and the `skip` of the others."""
-    read: Callable[[Sequence[UUID]], Awaitable[LeanMemories]] = partial(_memories_and_turns, session, query)
+    load: Callable[[Sequence[UUID]], Awaitable[LeanMemories]] = partial(_memories_and_turns, session, query)
     if query.as_of is not None:
-        read = partial(recorded.get_many, session, query.scope.workspace_id, moment=query.as_of)
-    by_id, count = await direct.page_of_ids(ids, read)
+        load = partial(recorded.get_many, session, query.scope.workspace_id, moment=query.as_of)
+    by_id, count = await direct.page_of_ids(ids, load)
     return by_id, query.skip + count if count < len(ids) else None
 
 
 async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID]) -> dict[UUID, LeanMemory]:
     workspace_id = query.scope.workspace_id
-    read = memories.get_many if query.detail == "full" else memories.get_lean
-    by_id = {**await read(session, workspace_id, ids)}
+    load = memories.get_many if query.detail == "full" else memories.get_lean
+    by_id = {**await load(session, workspace_id, ids)}
     if of_turns := [each for each in ids if each not in by_id]:
         said = await turns.get_many(session, workspace_id, of_turns)
         by_id |= {key: memory_of(turn) for key, turn in said.items()}
@@ -365,7 +365,7 @@ def _rank(context: QueryContext, of_candidates: Features, columns: Columns, limi
 
 
 @tracing.trace("finish")
-async def finish(prepared: PreparedSearch, results: ReadSearch, res: Resources) -> SearchResult:
+async def rerank_and_shape(prepared: PreparedSearch, results: ReadSearch, res: Resources) -> SearchResult:
     """The final hits, after the reranker has seen them; holds no connection."""
     query, stopwatch = prepared.query, prepared.stopwatch
     candidates = results.measured.candidates

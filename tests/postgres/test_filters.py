@@ -84,7 +84,7 @@ def _named(raw: Any, word: str) -> Any:
 
 
 async def test_many_shapes_push_each_other_out(database: Database, workspace: UUID) -> None:
-    scope = scopes.matching("m", Scope(workspace, "alice"))
+    scope = scopes.readable("m", Scope(workspace, "alice"))
     async with database.read(workspace) as session:
         for number in range(300):
             names = [f"k{bit}" if number >> bit & 1 else f"k{bit}.x" for bit in range(9)]

@@ -45,12 +45,12 @@ async def patterns(job: Job, res: Resources) -> Counts:
     last: UUID | None = FIRST
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
-            batch = await tool_patterns.unread(
+            batch = await tool_patterns.list_unread(
                 session, job.workspace_id, after=last, quiet_since=quiet_since, batch=BATCH_ROWS
             )
         for conversation in batch:
             async with res.db.read(job.workspace_id) as session:
-                uses = await tool_patterns.uses(session, conversation, quiet_since=quiet_since)
+                uses = await tool_patterns.list_uses(session, conversation, quiet_since=quiet_since)
             learned += await _learn(conversation, uses, res, context)
             async with res.db.begin(job.workspace_id) as session:
                 await tool_patterns.mark(session, conversation)

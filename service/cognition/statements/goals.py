@@ -112,7 +112,7 @@ async def page(
     session: Session, scope: Scope, status: GoalStatus | None, *, after: tuple[datetime, UUID] | None, limit: int
 ) -> list[Goal]:
     """Goals of the scope with this status (None: any), newest first. Uses ix_goal_user, _agent or _run."""
-    query = GOALS.where(scopes.matching("goal", scope.private).clause)
+    query = GOALS.where(scopes.readable("goal", scope.private).clause)
     if status is not None:
         query = query.where(GOAL.c.status == str(status))
     return await records.newest(session, query, GOAL, _goal, after=after, limit=limit)
@@ -120,7 +120,7 @@ async def page(
 
 async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:
     """The active goals of a scope: by priority, then by deadline, then the newest."""
-    conditions = scopes.matching("goal", scope.private).clause, GOAL.c.status == str(GoalStatus.ACTIVE)
+    conditions = scopes.readable("goal", scope.private).clause, GOAL.c.status == str(GoalStatus.ACTIVE)
     order = GOAL.c.priority.desc(), GOAL.c.deadline.asc().nulls_last(), GOAL.c.created_at.desc(), GOAL.c.id
     return [_goal(row) for row in await session.execute(GOALS.where(*conditions).order_by(*order).limit(limit))]
 

@@ -84,7 +84,7 @@ async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     """Deletes the invocations with every given id (and the channel, if given); returns how many."""
-    owned = scopes.owned("tool_invocation", scope, channel).clause
+    owned = scopes.deletable("tool_invocation", scope, channel).clause
     return (await session.execute(delete(TOOL_INVOCATION).where(owned))).rowcount
 
 
@@ -107,7 +107,7 @@ async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, ba
 
 
 def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
-    in_scope = scopes.having("tool_invocation", scope, wanted.channel)
+    in_scope = scopes.with_ids("tool_invocation", scope, wanted.channel)
     conditions: list[ColumnElement[bool] | TextClause] = [in_scope.clause]
     if wanted.task_type is not None:
         conditions.append(TOOL_INVOCATION.c.task_type == wanted.task_type)

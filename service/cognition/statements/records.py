@@ -71,7 +71,7 @@ async def remove(session: Session, table: TableClause, workspace_id: UUID, recor
 
 async def erase(session: Session, table: TableClause, scope: Scope, channel: str | None) -> int:
     """Deletes all records that have every given id (and the channel, if one is given); returns their number."""
-    owned = scopes.owned(table.name, scope, channel).clause
+    owned = scopes.deletable(table.name, scope, channel).clause
     ids = list(await session.scalars(delete(table).where(owned).returning(table.c.id)))
     await idempotency.forget_answers_about(session, scope.workspace_id, ids)
     return len(ids)

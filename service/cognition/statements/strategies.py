@@ -64,7 +64,7 @@ async def page(
     limit: int,
 ) -> list[Strategy]:
     """Strategies of a scope, newest first; `tool_name`: those that use it."""
-    query = select(*STRATEGY.c).where(scopes.matching("strategy", scope.private).clause)
+    query = select(*STRATEGY.c).where(scopes.readable("strategy", scope.private).clause)
     if task_type is not None:
         query = query.where(STRATEGY.c.task_type == task_type)
     if tool_name is not None:
@@ -85,7 +85,7 @@ async def nearest(
     """Strategies that a read of this scope may see, nearest first, each with its cosine. Those without a vector come
     last (all of them when `vector` is None), the most successful first, with None. An exact scan of the scope, which
     its btree narrows."""
-    where: list[Any] = [scopes.matching("strategy", scope.private, channels).clause]
+    where: list[Any] = [scopes.readable("strategy", scope.private, channels).clause]
     if task_type is not None:
         where.append(STRATEGY.c.task_type == task_type)
     return await _nearest(session, where, vector, generation=generation, limit=limit)
@@ -103,7 +103,7 @@ async def nearest_same_task(
 ) -> list[tuple[Strategy, float | None]]:
     """Searches strategies of exactly this scope and channel, with exactly these tools and this type of task."""
     same_task = STRATEGY.c.task_type.is_not_distinct_from(task_type)
-    where = [scopes.exactly("strategy", scope).clause, STRATEGY.c.tool_sequence == list(tool_sequence), same_task]
+    where = [scopes.exact("strategy", scope).clause, STRATEGY.c.tool_sequence == list(tool_sequence), same_task]
     return await _nearest(session, where, vector, generation=generation, limit=limit)
 
 

@@ -94,7 +94,7 @@ class UnreadConversation:
     last_id: int
 
 
-async def unread(
+async def list_unread(
     session: Session,
     workspace_id: UUID,
     *,
@@ -116,7 +116,7 @@ async def unread(
     ]
 
 
-async def uses(session: Session, conversation: UnreadConversation, *, quiet_since: datetime) -> Sequence[TaskUses]:
+async def list_uses(session: Session, conversation: UnreadConversation, *, quiet_since: datetime) -> Sequence[TaskUses]:
     """The tools that this conversation and others of its owner and channel used, task by task."""
     owner = conversation.owner
     values: dict[str, Any] = {

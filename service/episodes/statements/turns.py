@@ -72,7 +72,7 @@ class TurnFilter:
 
     def place(self, alias: str) -> Condition:
         """The condition of the scope, on any table that has its columns."""
-        return scopes.matching(alias, self.scope.private, self.channels)
+        return scopes.readable(alias, self.scope.private, self.channels)
 
     def rows(self, alias: str) -> Condition:
         """The other conditions, on `turn`."""
@@ -84,7 +84,7 @@ class TurnFilter:
         if self.stored_by is not None:
             condition &= Condition(f"{alias}.created_at <= :stored_by", {"stored_by": self.stored_by})
         if self.now is not None:
-            condition &= scopes.of_nothing_expired(alias, self.now)
+            condition &= scopes.without_expired_memories(alias, self.now)
         if self.conversation_id is not None:
             condition &= Condition(f"{alias}.conversation_id = :conversation", {"conversation": self.conversation_id})
         return condition
@@ -211,7 +211,7 @@ def _select(generation: int | None = None) -> Select[Any]:
 
 
 def _of_nothing_expired(workspace_id: UUID, now: datetime) -> ColumnElement[bool]:
-    condition = scopes.of_nothing_expired("turn", now) & Condition("true", {"workspace": workspace_id})
+    condition = scopes.without_expired_memories("turn", now) & Condition("true", {"workspace": workspace_id})
     return cast(ColumnElement[bool], condition.clause)
 
 

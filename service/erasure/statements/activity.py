@@ -43,7 +43,7 @@ async def delete_activity(session: Session, scope: Scope, channel: str | None) -
 async def delete_conversations(session: Session, scope: Scope, channel: str | None) -> None:
     """Deletes the turns with every given id (and the channel, if given), the conversations that are then empty, and for
     a whole user the profile. The conversation log stays, as history does; a purge erases both."""
-    turns = scopes.owned("turn", scope, channel)
+    turns = scopes.deletable("turn", scope, channel)
     await session.execute(typed_text(f"DELETE FROM turn WHERE {turns.sql}"), dict(turns.values))  # noqa: S608
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}
     await session.execute(DELETE_EMPTY_CONVERSATIONS, {"workspace": scope.workspace_id, **ids})

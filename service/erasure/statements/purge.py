@@ -37,7 +37,7 @@ LOCK_SCOPE = Template("SELECT count(*) FROM (SELECT FROM memory WHERE {scope} OR
 
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
     """Erases rows with every given id (and the channel, if given); returns those removed or blanked by table."""
-    owned = scopes.owned("memory", scope, channel)
+    owned = scopes.deletable("memory", scope, channel)
     # concurrent changes of them have to finish, or their additions would be missed
     await session.execute(LOCK_SCOPE.fill(scope=owned.sql), dict(owned.values))
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}

@@ -117,7 +117,7 @@ class MemorySpan:
 
 async def memories(session: Session, extent: Extent, session_id: str | None) -> list[StoredText]:
     """All memories of the scope, including archived ones and those that wait for a review, oldest first."""
-    rows = scopes.owned("m", extent.scope, extent.channel)
+    rows = scopes.deletable("m", extent.scope, extent.channel)
     if session_id is not None:
         rows &= Condition("m.session_id = :session_id", {"session_id": session_id})
     texts = [StoredText(*row) for row in await _all(session, MEMORIES, rows)]
@@ -126,7 +126,7 @@ async def memories(session: Session, extent: Extent, session_id: str | None) -> 
 
 async def turns(session: Session, extent: Extent, session_id: str | None) -> list[SpokenText]:
     """All visible turns of the scope, oldest first. A session is a conversation of this name."""
-    rows = scopes.owned("t", extent.scope, extent.channel) & Condition("t.shown IS DISTINCT FROM ''")
+    rows = scopes.deletable("t", extent.scope, extent.channel) & Condition("t.shown IS DISTINCT FROM ''")
     if session_id is not None:
         rows &= Condition("t.run_id = :session_id", {"session_id": session_id})
     return [SpokenText(*row) for row in await _all(session, TURNS, rows)]
@@ -134,7 +134,7 @@ async def turns(session: Session, extent: Extent, session_id: str | None) -> lis
 
 async def by_ids(session: Session, extent: Extent, ids: Sequence[UUID], session_id: str | None) -> list[StoredText]:
     """The memories with these ids that belong to the scope, and their past versions."""
-    rows = scopes.owned("m", extent.scope, extent.channel)
+    rows = scopes.deletable("m", extent.scope, extent.channel)
     rows &= Condition(
         "(m.id = ANY (CAST(:ids AS uuid[])) OR m.version_of = ANY (CAST(:ids AS uuid[])))", {"ids": list(ids)}
     )
@@ -153,7 +153,7 @@ async def turns_by_id(session: Session, workspace_id: UUID, ids: Iterable[UUID])
 
 async def list_gone(session: Session, extent: Extent) -> list[StoredText]:
     """The texts of deleted memories of the scope, as far as history has them."""
-    rows = scopes.owned("h", extent.scope, None)
+    rows = scopes.deletable("h", extent.scope, None)
     if extent.channel is not None:
         rows &= Condition("h.before ->> 'channel' = :channel", {"channel": extent.channel})
     return [StoredText(*row) for row in await session.execute(GONE.fill(rows=rows.sql), dict(rows.values))]

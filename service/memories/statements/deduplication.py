@@ -56,8 +56,8 @@ async def find_neighbours(
         return Neighbours((equal,) if equal else ())
     rows = live("m", now)
     rows = rows & filters.compile_filter("m", draft.given.compare) if draft.given.compare else rows
-    vectors = scopes.exactly("v", draft.scope)
-    in_scope = scopes.exactly("m", draft.scope) & visibility.not_archived("m")
+    vectors = scopes.exact("v", draft.scope)
+    in_scope = scopes.exact("m", draft.scope) & visibility.not_archived("m")
     parts = Parts(vectors.sql, in_scope.sql, rows.sql, visibility.not_expired_nor_in_review("m", now).sql, generation)
     close = max(MAX_CLOSE, limit * MIN_CLOSE)
     values = {**in_scope.values, **vectors.values, **rows.values, "hash": draft.hash, "query_vector": draft.vector}
@@ -193,7 +193,7 @@ WHERE m.hash = :hash AND m.dedup_key = :hash AND {in_scope} LIMIT 1
 
 async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetime) -> Neighbour | None:
     """The live row with this hash that takes part in deduplication. Uses ix_memory_hash."""
-    in_scope = scopes.exactly("m", scope) & live("m", now)
+    in_scope = scopes.exact("m", scope) & live("m", now)
     row = await direct.first(session, WITH_HASH.fill(in_scope=in_scope.sql), {**in_scope.values, "hash": wanted})
     return neighbour(row, 1.0) if row else None
 
@@ -202,7 +202,7 @@ async def with_hashes(
     session: Session, scope: Scope, wanted: Sequence[str], *, now: datetime
 ) -> dict[str, tuple[UUID, str]]:
     """Id and text of the live rows among these hashes, for a whole conversation at once."""
-    in_scope = scopes.exactly("memory", scope) & live("memory", now)
+    in_scope = scopes.exact("memory", scope) & live("memory", now)
     rows = await session.execute(
         select(MEMORY.c.hash, MEMORY.c.id, MEMORY.c.content).where(
             in_scope.clause, MEMORY.c.hash.in_(wanted), MEMORY.c.dedup_key == MEMORY.c.hash
@@ -214,7 +214,9 @@ async def with_hashes(
 def live(alias: str, now: datetime) -> Condition:
     """The condition on rows that others are compared with."""
     return (
-        visibility.not_archived(alias) & visibility.not_expired_nor_in_review(alias, now) & visibility.comparable(alias)
+        visibility.not_archived(alias)
+        & visibility.not_expired_nor_in_review(alias, now)
+        & visibility.may_be_compared(alias)
     )
 
 

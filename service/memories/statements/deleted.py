@@ -46,7 +46,7 @@ BY_IDS = typed_text(f"""
 
 def source(scope: Scope, channels: Sequence[str]) -> str:
     """The FROM item, named `m`."""
-    changes = scopes.matching("h", scope, channels).sql.replace("h.channel", "h.before ->> 'channel'")
+    changes = scopes.readable("h", scope, channels).sql.replace("h.channel", "h.before ->> 'channel'")
     return DELETED.format(changes=changes)
 
 

@@ -90,7 +90,7 @@ DELETED_BEFORE = text("""
 
 
 def _rows(extent: Extent) -> ColumnElement[bool]:
-    statement = scopes.owned("memory", extent.scope, extent.channel).clause
+    statement = scopes.deletable("memory", extent.scope, extent.channel).clause
     own = MEMORY.c.version_of.is_(None)  # past versions are deleted with their memory
     return and_(statement, own, true() if extent.upto is None else MEMORY.c.created_at <= extent.upto)
 

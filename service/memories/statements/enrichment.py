@@ -207,7 +207,7 @@ async def find_neighbours(
     scope = Scope(workspace_id, memory.user_id, memory.agent_id, memory.run_id, memory.channel)
     rows = visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", now)
     own_vector = np.asarray(vector, dtype=np.float32)
-    wanted = NearVectors(scopes.exactly("v", scope), rows, own_vector, generation, limit + 1, exact_rows)
+    wanted = NearVectors(scopes.exact("v", scope), rows, own_vector, generation, limit + 1, exact_rows)
     near = await nearest.find(session, wanted)
     return [(each, similarity(cosine)) for each, cosine in near if each != memory.id][:limit]
 

@@ -59,7 +59,7 @@ async def find_neighbours_of_many(
     vector. None where the scope has more than EXACT_ROWS rows."""
     scope, now = drafts[0].scope, drafts[0].received_at
     wanted = np.stack([draft.vector for draft in drafts if draft.vector is not None])
-    in_scope, vectors = scopes.exactly("m", scope), scopes.exactly("v", scope)
+    in_scope, vectors = scopes.exact("m", scope), scopes.exact("v", scope)
     unexpired = visibility.not_expired_nor_in_review("m", now)
     alive = live("m", now)
     exact_rows = sizes.EXACT_ROWS

@@ -100,12 +100,12 @@ class RecordedScope:
 
     @property
     def recorded(self) -> str:
-        rows, changes = (scopes.matching(alias, self.scope, self.channels).sql for alias in "lh")
+        rows, changes = (scopes.readable(alias, self.scope, self.channels).sql for alias in "lh")
         return RECORDED.format(rows=rows, changes=changes)
 
     @property
     def values(self) -> dict[str, Any]:
-        in_scope = scopes.matching("m", self.scope, self.channels)
+        in_scope = scopes.readable("m", self.scope, self.channels)
         return {**in_scope.values, **self.rows.values, "as_of": self.moment}
 
 

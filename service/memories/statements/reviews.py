@@ -43,7 +43,7 @@ async def flag(session: Session, workspace_id: UUID, memory_id: UUID, contradict
 
 async def find_flagged(session: Session, scope: Scope, text_hash: str) -> UUID | None:
     """The flagged memory of exactly this scope with this hash. Uses ix_memory_hash."""
-    in_scope = scopes.exactly("memory", scope).clause
+    in_scope = scopes.exact("memory", scope).clause
     flagged_id: UUID | None = await session.scalar(
         select(MEMORY.c.id).where(in_scope, MEMORY.c.hash == text_hash, MEMORY.c.review_status == "flagged").limit(1)
     )
@@ -58,7 +58,7 @@ async def page(
     query = (
         select(*COLUMNS)
         .join(MEMORY, (MEMORY.c.workspace_id == REVIEW.c.workspace_id) & (MEMORY.c.id == REVIEW.c.memory_id))
-        .where(scopes.matching("memory", scope).clause, flagged, REVIEW.c.state == "pending")
+        .where(scopes.readable("memory", scope).clause, flagged, REVIEW.c.state == "pending")
     )
     if after is not None:
         at, last = after

@@ -17,7 +17,7 @@ from service.postgres.template import Template
 
 def conditions(alias: str, query: Query, now: datetime) -> Condition:
     """All conditions except the scope. A given window includes memories that are not valid now."""
-    condition = not_expired_nor_in_review(alias, now) & present(
+    condition = not_expired_nor_in_review(alias, now) & not_hidden(
         alias, include_archived=query.include_archived, valid_at=query.narrow.valid_at
     )
     if query.window.is_open and query.narrow.valid_at is None:
@@ -78,15 +78,15 @@ def not_archived(alias: str) -> Condition:
     return Condition(f"NOT {alias}.archived")
 
 
-def present(alias: str, *, include_archived: bool, valid_at: datetime | None) -> Condition:
+def not_hidden(alias: str, *, include_archived: bool, valid_at: datetime | None) -> Condition:
     """Memories that are not archived, or with `include_archived` all. Past versions only if a time is named, because
     they say what was valid then."""
     if valid_at is not None:
         return Condition("true" if include_archived else f"(NOT {alias}.archived OR {alias}.version_of IS NOT NULL)")
-    return current(alias) if include_archived else not_archived(alias)
+    return not_past_version(alias) if include_archived else not_archived(alias)
 
 
-def current(alias: str) -> Condition:
+def not_past_version(alias: str) -> Condition:
     """Memories that are not a past version of another one."""
     return Condition(f"{alias}.version_of IS NULL")
 
@@ -110,7 +110,7 @@ def not_superseded(alias: str) -> Condition:
     return Condition(f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :now OR NOT {taken})")
 
 
-def comparable(alias: str) -> Condition:
+def may_be_compared(alias: str) -> Condition:
     """What a new fact is compared with: not what another fact superseded, which no longer takes part in
     deduplication."""
     return Condition(f"({alias}.dedup_key IS NOT NULL OR {alias}.t_invalid IS NULL OR {alias}.t_invalid > :now)")

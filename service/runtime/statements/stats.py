@@ -106,7 +106,7 @@ async def categories(session: Session, scope: Scope, *, limit: int) -> list[tupl
     rows = await session.execute(
         select(category, count)
         .select_from(MEMORY)
-        .where(scopes.matching("memory", scope).clause, ~MEMORY.c.archived)
+        .where(scopes.readable("memory", scope).clause, ~MEMORY.c.archived)
         .group_by(category)
         .order_by(count.desc(), category)
         .limit(limit)

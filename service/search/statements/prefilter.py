@@ -72,7 +72,7 @@ async def few_rows(session: Session, plan: SearchPlan) -> SearchPlan | None:
     row = await direct.first(session, probe(plan), values(plan))
     if row is None or row.cut is None:
         return None
-    return cut_down(plan, None if row.cut == BY_KEYS else plan.column_ranges[row.cut])
+    return restrict_to(plan, None if row.cut == BY_KEYS else plan.column_ranges[row.cut])
 
 
 def probe(plan: SearchPlan) -> TextClause:
@@ -84,7 +84,7 @@ def probe(plan: SearchPlan) -> TextClause:
     return PROBE.fill(cases=" ".join(f"WHEN {each} THEN {cut}" for cut, each in cases))
 
 
-def cut_down(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
+def restrict_to(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
     """The plan for those rows with the filter keys, or in the column range, that meet the conditions, so that none of
     them is hidden. They and their vectors are found by their ids; scope and conditions are checked for each row read.
 

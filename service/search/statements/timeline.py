@@ -125,13 +125,13 @@ def _rows(
     include_archived: bool,
     now: datetime,
 ) -> Condition:
-    rows = scopes.matching(alias, scope if kind is EventKind.SEMANTIC else scope.private)
+    rows = scopes.readable(alias, scope if kind is EventKind.SEMANTIC else scope.private)
     if kind is EventKind.SEMANTIC:
         rows &= visibility.not_expired_nor_in_review(alias, now) & visibility.not_superseded(alias)
         rows &= Condition(f"{alias}.turn_index IS NULL")
-        rows &= visibility.present(alias, include_archived=include_archived, valid_at=None)
+        rows &= visibility.not_hidden(alias, include_archived=include_archived, valid_at=None)
     if kind is EventKind.EPISODIC:
-        rows &= Condition(f"{alias}.shown IS DISTINCT FROM ''") & scopes.of_nothing_expired(alias, now)
+        rows &= Condition(f"{alias}.shown IS DISTINCT FROM ''") & scopes.without_expired_memories(alias, now)
         if not include_archived:
             rows &= visibility.not_archived(alias)
     if window.start is not None:

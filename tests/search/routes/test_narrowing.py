@@ -408,7 +408,7 @@ async def test_of_very_many_the_planner_tells_about_how_many(
 ) -> None:
     for text in ("a", "b", "c"):
         await store(client, text, dedup=False)
-    rows = scopes.matching("m", Scope(workspace, "alice")) & visibility.not_expired_nor_in_review("m", clock.now)
+    rows = scopes.readable("m", Scope(workspace, "alice")) & visibility.not_expired_nor_in_review("m", clock.now)
     async with database.read(workspace) as session:
         assert await memories.count(session, rows, limit=3) == memories.RowCount(3, is_exact=True)
         about = await memories.count(session, rows, limit=1)

@@ -88,7 +88,7 @@ async def store(request: pytest.FixtureRequest, database: Database) -> AsyncIter
             )
     scope = Scope(tenant.workspace_id, user_id="ana")
     shown = Condition("(m.metadata->>'n')::int % 7 <> 3")
-    matching, vectors = scopes.matching("m", scope), scopes.matching("v", scope)
+    matching, vectors = scopes.readable("m", scope), scopes.readable("v", scope)
     yield TermRows(SearchPlan(matching, vectors, shown, 1, 10 * ROWS, arm_limit=ARM, limit=1), texts)
     async with database.begin(tenant.workspace_id) as session:
         await (await driver(session)).execute("DELETE FROM memory WHERE workspace_id = $1", tenant.workspace_id)

@@ -54,12 +54,12 @@ def plan_of(narrow: Narrow | None = None, **more: Any) -> SearchPlan:
         "vector": VECTOR,
         "asked_at": NOW,
         "tags": ("boat",),
-        "goal_scope": scopes.matching("g", SCOPE),
+        "goal_scope": scopes.readable("g", SCOPE),
         **more,
     }
     return SearchPlan(
-        scopes.matching("m", scope),
-        scopes.matching("v", scope),
+        scopes.readable("m", scope),
+        scopes.readable("v", scope),
         visibility.conditions("m", query, NOW),
         1,
         20_000,
@@ -71,7 +71,7 @@ def plan_of(narrow: Narrow | None = None, **more: Any) -> SearchPlan:
 
 def statements() -> dict[str, Statement]:
     plan, narrowed = plan_of(), plan_of(NARROW)
-    few = prefilter.cut_down(narrowed)
+    few = prefilter.restrict_to(narrowed)
     statistics = TermStatistics(100_000, {11: 40.0, 12: 3_000.0}, {11: 50.0, 12: 3_500.0})
     idf = TermIdf({11: 7.8, 12: 3.5}, {11: 7.6, 12: 3.3})
     summary = {**plan.scope.values, "most": 150_000, "speakers": candidates.MAX_SPEAKERS}
@@ -79,13 +79,13 @@ def statements() -> dict[str, Statement]:
         Scope(WORKSPACE, user_id="alice"),
         visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", NOW),
     )
-    near = NearVectors(scopes.exactly("v", scope), live, VECTOR, 1, 5, 20_000)
-    here = scopes.exactly("m", scope) & visibility.not_archived("m")
+    near = NearVectors(scopes.exact("v", scope), live, VECTOR, 1, 5, 20_000)
+    here = scopes.exact("m", scope) & visibility.not_archived("m")
     parts = Parts(near.scope.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
     compared = {**here.values, **near.values, "hash": "0123", "max_close": nearest.MAX_CLOSE}
     return {
         "scope_summary": (
-            candidates.SUMMARY.fill(scope=plan.scope.sql, turns=scopes.matching("t", SCOPE).sql),
+            candidates.SUMMARY.fill(scope=plan.scope.sql, turns=scopes.readable("t", SCOPE).sql),
             summary,
         ),
         "exact": (exact.statement(plan), exact.values(plan)),

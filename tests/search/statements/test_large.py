@@ -73,9 +73,9 @@ class LargeScope:
 
     def plan(self, user: str, rows: str = "true", **more: Any) -> SearchPlan:
         scope = Scope(self.workspace, user_id=user)
-        given = {"arm_limit": ARM, "goal_scope": scopes.matching("g", scope), **more}
+        given = {"arm_limit": ARM, "goal_scope": scopes.readable("g", scope), **more}
         return SearchPlan(
-            scopes.matching("m", scope), scopes.matching("v", scope), Condition(rows), 1, EXACT_ROWS, **given
+            scopes.readable("m", scope), scopes.readable("v", scope), Condition(rows), 1, EXACT_ROWS, **given
         )
 
     def asking(self, user: str, at: int = 0, rows: str = "true", **more: Any) -> SearchPlan:
@@ -219,8 +219,8 @@ async def test_words_are_read_from_the_scopes_btree_alone(
     scope = Scope(store.workspace, **ids)
     plan = replace(
         store.asking("small", asked_at=datetime(2026, 2, 1, tzinfo=UTC)),
-        scope=scopes.matching("m", scope),
-        vector_scope=scopes.matching("v", scope),
+        scope=scopes.readable("m", scope),
+        vector_scope=scopes.readable("v", scope),
         conditions=SHOWN,
     )
     statement, values = exact.statement(plan), exact.values(plan)
@@ -257,7 +257,7 @@ async def test_rows_with_many_words_are_counted_and_found(database: Database) ->
     ids = [UUID(int=(9 << 124) + number) for number in range(len(sizes))]
     scope = Scope(tenant.workspace_id, user_id=name, channel=channel)
     terms = [1, 61, 120, 121, 2_000, *range(5_000, 5_030), 20_000]
-    matching, vectors = scopes.matching("m", scope), scopes.matching("v", scope)
+    matching, vectors = scopes.readable("m", scope), scopes.readable("v", scope)
     plan = SearchPlan(matching, vectors, SHOWN, 1, EXACT_ROWS, terms=terms, arm_limit=ARM, limit=1)
     async with database.begin(tenant.workspace_id) as session:
         raw = await driver(session)
@@ -302,7 +302,7 @@ async def test_speakers_are_read_name_by_name(database: Database, store: LargeSc
     """Each step is a look into the index, however many rows without a speaker there are."""
     tenant = await new_tenant(database)
     here = replace(store, workspace=tenant.workspace_id)
-    side = scopes.matching("m", Scope(here.workspace, user_id="small", channel="side"))
+    side = scopes.readable("m", Scope(here.workspace, user_id="small", channel="side"))
     async with database.begin(here.workspace) as session:
         raw = await driver(session)
         await raw.execute(MEMORIES, here.workspace, store.ids[:160])
@@ -337,7 +337,7 @@ async def test_binary_quantisation_finds_the_nearest(database: Database, store: 
 
 
 async def test_deduplications_arms_too(database: Database, store: LargeScope) -> None:
-    scope = scopes.matching("v", Scope(store.workspace, user_id="big"))
+    scope = scopes.readable("v", Scope(store.workspace, user_id="big"))
     wanted = NearVectors(scope, Condition("true"), store.vectors[0], 1, 10, EXACT_ROWS)
     statement, values = nearest.statement(wanted), wanted.values
     async with database.snapshot(store.workspace) as session:
@@ -457,7 +457,7 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
     """Nor where ANALYZE has not seen the workspace, when a scan of the scope looks free to the planner. Postgres 16
     then asks the ids of each row of pk_memory_vector instead of looking them up."""
     here = store if known else replace(store, workspace=UUID(int=9))
-    plan = prefilter.cut_down(_narrowed(here, FEW[1], tags=("t3",)))
+    plan = prefilter.restrict_to(_narrowed(here, FEW[1], tags=("t3",)))
     statement, values = exact.statement(plan), exact.values(plan)
     async with database.snapshot(here.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
@@ -710,8 +710,8 @@ async def _kept_plan(database: Database, store: LargeScope, shape: Callable[[Par
     scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
     alive = visibility.not_expired_nor_in_review("m", now)
     live = visibility.not_archived("m") & alive
-    here = scopes.exactly("m", scope) & visibility.not_archived("m")
-    statement = shape(Parts(scopes.exactly("v", scope).sql, here.sql, live.sql, alive.sql, 1))
+    here = scopes.exact("m", scope) & visibility.not_archived("m")
+    statement = shape(Parts(scopes.exact("v", scope).sql, here.sql, live.sql, alive.sql, 1))
     async with database.read(store.workspace, generic_plans=True) as session:
         wanted, parameters = direct.compile_statement(statement, session.dialect)
         raw = await driver(session)

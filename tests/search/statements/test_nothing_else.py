@@ -317,7 +317,7 @@ async def test_the_condition_says_what_the_model_says(
         for _ in range(CONDITIONS):
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
-            here = scopes.matching("m", query.scope, query.channels) & visibility.conditions("m", query, NOW)
+            here = scopes.readable("m", query.scope, query.channels) & visibility.conditions("m", query, NOW)
             shape = typed_text(f"SELECT m.id FROM memory m WHERE {here.sql}")
             found = {str(each) for each in await session.scalars(shape, here.values)}
             expected = {row.id for row in world if sees(case, row, NOW)}
@@ -340,11 +340,11 @@ async def test_the_filter_keys_of_a_question_lose_no_row(
             if not found:
                 continue
             rows = visibility.conditions("m", query, NOW)
-            scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
+            scope, vectors = (scopes.readable(each, query.scope, query.channels) for each in "mv")
             within = column_ranges.find_ranges(query.narrow, query.window)
             plan = SearchPlan(scope, vectors, prefilter.NO_CONDITION, 1, ROWS, found, within)
             plan = replace(plan, match=query.scope.match, with_shared=query.scope.include_shared)
-            few = prefilter.cut_down(plan).scope
+            few = prefilter.restrict_to(plan).scope
             shape = typed_text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}")
             answer = (await session.execute(shape, {**few.values, **rows.values})).all()
             expected = {row.id for row in world if sees(case, row, NOW)}
@@ -365,12 +365,12 @@ async def test_the_column_ranges_of_a_question_lose_no_row(
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
             rows = visibility.conditions("m", query, NOW)
-            scope, vectors = (scopes.matching(each, query.scope, query.channels) for each in "mv")
+            scope, vectors = (scopes.readable(each, query.scope, query.channels) for each in "mv")
             ranges = column_ranges.find_ranges(query.narrow, query.window)
             plan = SearchPlan(scope, vectors, rows, 1, ROWS, column_ranges=ranges)
             expected = {row.id for row in world if sees(case, row, NOW)} if ranges else set()
             for bounds in ranges:
-                few = prefilter.cut_down(plan, bounds).scope
+                few = prefilter.restrict_to(plan, bounds).scope
                 shape = typed_text(f"SELECT m.id FROM memory m WHERE {few.sql}")
                 assert {str(each) for each in await session.scalars(shape, few.values)} == expected, (case, bounds)
                 asked += 1

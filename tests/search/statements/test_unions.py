@@ -63,8 +63,8 @@ class Union:
     def plan(self, scope: Scope) -> SearchPlan:
         """A query of two terms and a vector."""
         return SearchPlan(
-            scopes.matching("m", scope),
-            scopes.matching("v", scope),
+            scopes.readable("m", scope),
+            scopes.readable("v", scope),
             visibility.conditions("m", Query(scope, CleanText("?"), 10), NOW),
             1,
             EXACT_ROWS,
@@ -151,7 +151,7 @@ async def test_each_part_of_a_medium_scope_is_read_from_its_index_alone(
 
 
 async def test_how_large_it_is_and_who_speaks_is_asked_part_by_part(database: Database, store: Union) -> None:
-    scope = scopes.matching("m", store.scope("or agent and shared"))
+    scope = scopes.readable("m", store.scope("or agent and shared"))
     async with database.snapshot(store.workspace) as session:
         found = [await candidates.summary(session, part, NOWHERE, count_to=ROWS) for part in scope.each]
         for part in scope.each:
@@ -162,7 +162,7 @@ async def test_how_large_it_is_and_who_speaks_is_asked_part_by_part(database: Da
 
 
 async def test_a_list_walks_the_indexes_of_its_parts_in_their_order(database: Database, store: Union) -> None:
-    rows = scopes.matching("m", store.scope("and shared")) & visibility.not_archived("m")
+    rows = scopes.readable("m", store.scope("and shared")) & visibility.not_archived("m")
     statement = memories.page_statement(rows, SortOrder())
     async with database.snapshot(store.workspace) as session:
         shown = await explained(session, statement, {**rows.values, "limit": 10})
@@ -188,8 +188,8 @@ async def test_strategies_agree(database: Database, store: Union, name: str) -> 
 async def test_a_shared_text_is_compared_with_shared_ones_by_their_index(database: Database, store: Union) -> None:
     """By generic plans, which are made once for all scopes of this kind."""
     shared = Scope(store.workspace)
-    near = NearVectors(scopes.exactly("v", shared), Condition("NOT m.archived"), store.vector, 1, 5, ROWS)
-    here = scopes.exactly("m", shared)
+    near = NearVectors(scopes.exact("v", shared), Condition("NOT m.archived"), store.vector, 1, 5, ROWS)
+    here = scopes.exact("m", shared)
     statement = deduplication.compare_all(Parts(near.scope.sql, here.sql, near.rows.sql, "true", 1))
     values = {**here.values, **near.values, "hash": "0", "max_close": 800}
     async with database.begin(store.workspace, generic_plans=True) as session:
