@@ -45,8 +45,8 @@ class DedupAction(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class CallerFields:
-    """Fields set by the caller; None means that the service determines it. `compare`: a filter for the memories that
-    facts are compared with, None for all."""
+    """Fields set by the caller; None means that the service determines it. `dedup_filter`: a filter for the memories
+    that facts are compared with, None for all."""
 
     id: UUID | None = None
     type: MemoryType | None = None
@@ -61,7 +61,7 @@ class CallerFields:
     expires_at: datetime | None = None
     embedding: NDArray[np.float32] | None = None
     session_id: str | None = None
-    compare: Filter | None = None
+    dedup_filter: Filter | None = None
     updated_at: datetime | None = None
     last_accessed: datetime | None = None
 
@@ -264,7 +264,7 @@ class NewMemory:
         """The nearest memories with their similarity; None: not searched. Empty if the search found none; a caller's
         filter may have hidden some."""
         draft = self.draft
-        looked = draft.options.dedup and not draft.options.record and draft.given.compare is None
+        looked = draft.options.dedup and not draft.options.record and draft.given.dedup_filter is None
         if draft.merged or not (draft.seen or (looked and draft.embedding_status is EmbeddingStatus.STORED)):
             return None
         return tuple((neighbour.id, neighbour.similarity) for neighbour in draft.seen)

@@ -91,7 +91,7 @@ async def _strike(session: Session, scope: Scope, target: ForgetTarget, res: Res
     """Removes the matching sentences from a memory; False if another memory already says the rest."""
     text = CleanText(target.remaining)
     memory = Neighbour(target.id, CleanText(target.text), "", target.version, 1.0)
-    return await write.strike(ChangeContext(session, scope, res), Strike(memory, text), at=None)
+    return await write.remove_sentence(ChangeContext(session, scope, res), Strike(memory, text), at=None)
 
 
 async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget, res: Resources) -> None:

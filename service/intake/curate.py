@@ -176,13 +176,13 @@ async def _prepare(
     drafts: list[Draft] = []
     warnings: list[str] = []
     for fact in extracted.facts:
-        draft = replace(_draft(fact, messages, conversation, res), timings_ms=timings_ms)
+        draft = replace(_make_draft(fact, messages, conversation, res), timings_ms=timings_ms)
         try:
             clean = await pii.redact(draft, res)
         except PiiRejected:
             warnings.append("pii_rejected: a fact that announces a secret was left out.")
             continue
-        cut = pii.still_in(clean.clean, (_source(fact, messages) or messages[-1]).redactions)
+        cut = pii.still_in(clean.clean, (_source_of(fact, messages) or messages[-1]).redactions)
         clean = replace(clean, redactions=pii.add_up((*clean.redactions, *cut)))
         if clean.clean not in {each.clean for each in drafts}:
             drafts.append(clean)
@@ -196,22 +196,22 @@ async def _prepare(
 
 def _set_validity(draft: Draft) -> Draft:
     """The draft with the period of validity from the model, unless it has one."""
-    fact = _fact(draft)
+    fact = _fact_of(draft)
     if draft.given.t_valid is not None or draft.given.t_invalid is not None:
         return draft
     return replace(draft, given=replace(draft.given, t_valid=fact.t_valid, t_invalid=fact.t_invalid))
 
 
-def _fact(draft: Draft) -> Fact:
+def _fact_of(draft: Draft) -> Fact:
     assert draft.fact is not None, "it was read from a conversation"
     return draft.fact
 
 
-def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
+def _make_draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
     """A fact as a draft: with the caller's options for the conversation, the time of the message it came from, and its
     speaker, if that is a person with a name, so that a question about one speaker is not answered by what another
     said."""
-    source = _source(fact, messages)
+    source = _source_of(fact, messages)
     said = source or messages[-1]
     given: CallerFields = conversation.drafts[0].given
     options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
@@ -227,7 +227,7 @@ def _draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraf
     )
 
 
-def _source(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
+def _source_of(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
     """The message that a fact was read from, if known."""
     return messages[fact.message] if fact.message is not None and fact.message < len(messages) else None
 
@@ -247,7 +247,7 @@ async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
         for draft, neighbours in zip(drafts, recalled, strict=True)
     ]
     asked = [
-        ShownStatement(draft.statement, draft.seen, _fact(draft).comparison)
+        ShownStatement(draft.statement, draft.seen, _fact_of(draft).comparison)
         for draft, decision in zip(drafts, known, strict=True)
         if decision is None
     ]
@@ -262,7 +262,7 @@ async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
 
 async def _find_recalled(session: Session, draft: Draft, res: Resources) -> Sequence[Neighbour]:
     """Texts that the assistant may have repeated; none for a fact in the user's own words."""
-    if not _fact(draft).by_assistant:
+    if not _fact_of(draft).by_assistant:
         return ()
     return (await decide.find_neighbours(session, draft, res, limit=ECHO_CANDIDATES)).neighbours
 
@@ -285,7 +285,7 @@ async def _write(
     async with write_transaction(scope, res, request) as session:
         facts = [await decide.confirm(session, draft, res, last=last) for draft in facts]
         again = read.read_again_at is not None
-        places, turn_rows = await _turns(session, conversation, read.turns, res, consolidated=not again)
+        places, turn_rows = await _append_or_lock_turns(session, conversation, read.turns, res, consolidated=not again)
         batch = write.MemoryBatch(session, scope.workspace_id)
         batch.add(*turn_rows)
         outcomes, links = await _carry_out(batch, facts, read.related, places, res)
@@ -321,65 +321,65 @@ async def _carry_out(
     links: list[SourceLink] = []
     linked: set[tuple[UUID, UUID]] = set()
     changed: set[UUID | None] = set()
-    touched = {one for draft in facts if draft.decision for one in draft.decision.targets}
+    touched = {outcome for draft in facts if draft.decision for outcome in draft.decision.targets}
     if len(touched) > 1:
         await history.lock(batch.session, facts[0].scope.workspace_id, touched)
-    for place, draft in enumerate(facts):
+    for index, draft in enumerate(facts):
         assert draft.decision is not None
-        if changed & draft.decision.targets or place in related:  # an earlier fact of the turns affects it
+        if changed & draft.decision.targets or index in related:  # an earlier fact of the turns affects it
             await batch.flush()
             draft = await decide.confirm(batch.session, draft, res, last=True)
             await sources.link(batch.session, draft.scope, links)  # a change withdraws the sources of its memory
             linked |= {(link.memory_id, link.turn_id) for link in links}
             links.clear()
-        first = not outcomes
-        if not first:  # an earlier fact may have written the same text
+        nothing_written_yet = not outcomes
+        if not nothing_written_yet:  # an earlier fact may have written the same text
             draft = replace(draft, expired_duplicate_possible=True)
-        done = await edits.carry_out(batch, draft, res, turn=places[0], first=first)
+        done = await edits.carry_out(batch, draft, res, turn=places[0], nothing_written_yet=nothing_written_yet)
         outcomes.extend(done)
-        changes = [one for one in done if one.event is not Action.NONE]
-        changed |= {one.memory_id for one in changes}
+        changes = [outcome for outcome in done if outcome.event is not Action.NONE]
+        changed |= {outcome.memory_id for outcome in changes}
         links.extend(  # to the memories that the turn changed, if there are any
-            SourceLink(one.kept_as or one.memory_id, places[message].id, start, end)
-            for one in changes or done
-            for message, start, end in _spans(_fact(draft))
-            if one.memory_id and one.event is not Action.DELETE
+            SourceLink(outcome.kept_as or outcome.memory_id, places[message].id, start, end)
+            for outcome in changes or done
+            for message, start, end in _list_spans(_fact_of(draft))
+            if outcome.memory_id and outcome.event is not Action.DELETE
         )
     return outcomes, [link for link in links if (link.memory_id, link.turn_id) not in linked]
 
 
 async def _find_related(facts: Sequence[Draft], res: Resources) -> frozenset[int]:
-    """The places of the facts that an earlier one of the same conversation affects. Each is compared with as many of
+    """The indexes of the facts that an earlier one of the same conversation affects. Each is compared with as many of
     the earlier ones as it is with stored memories, the nearest."""
     if len(facts) < 2:
         return frozenset()
     unknown = np.full(res.embedder.dimension, np.nan, dtype=np.float32)
     vectors = np.stack([unknown if draft.vector is None else draft.vector for draft in facts])
 
-    def is_affected(place: int) -> bool:
-        cosines = vectors[:place] @ vectors[place]
+    def is_affected(index: int) -> bool:
+        cosines = vectors[:index] @ vectors[index]
         cosines[np.isnan(cosines)] = 1.0  # a pair without a vector is compared by its texts
         return any(
             near >= BEARS_ON
-            and relate(facts[place].clean, facts[at].clean, near, correction=_fact(facts[place]).correction)
-            for at in place - 1 - np.argsort(-cosines[::-1], kind="stable")[: decide.CANDIDATES]  # else the latest
+            and relate(facts[index].clean, facts[at].clean, near, correction=_fact_of(facts[index]).correction)
+            for at in index - 1 - np.argsort(-cosines[::-1], kind="stable")[: decide.CANDIDATES]  # else the latest
             if (near := res.embedder.similarity(float(cosines[at])))
         )
 
     chars = sum(len(draft.clean) for draft in facts)
     affected = await res.rules.run_if_long(
-        chars, lambda: [place for place in range(1, len(facts)) if is_affected(place)]
+        chars, lambda: [index for index in range(1, len(facts)) if is_affected(index)]
     )
     return frozenset(affected)
 
 
-def _spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:
+def _list_spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:
     """The message that a fact came from (the last, if unknown) and the others that it quotes, with spans."""
     said = (-1 if fact.message is None else fact.message, fact.start, fact.end)
     return [said, *fact.also]
 
 
-async def _turns(
+async def _append_or_lock_turns(
     session: Session,
     conversation: ConversationDraft,
     new_turns: Sequence[NewTurn],

@@ -127,7 +127,7 @@ def _given_to_json(draft: Draft) -> dict[str, Any]:
         "importance": given.importance and [given.importance.value, given.importance.level],
         "tags": list(draft.tags),
         "metadata": dict(draft.metadata),
-        "filters": given.compare and filters.write(given.compare),
+        "filters": given.dedup_filter and filters.write(given.dedup_filter),
     }
 
 
@@ -141,7 +141,7 @@ def _parse_given(stored: Mapping[str, Any]) -> CallerFields:
         importance=Importance(*stored["importance"]) if stored["importance"] else None,
         tags=tuple(stored["tags"]),
         metadata=stored["metadata"],
-        compare=filters.read(stored["filters"]) if stored["filters"] else None,
+        dedup_filter=filters.read(stored["filters"]) if stored["filters"] else None,
     )
 
 

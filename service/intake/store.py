@@ -18,7 +18,7 @@ from service.domain.scope import Scope
 from service.intake.curate import curate
 from service.intake.verbatim import ConversationDraft, store_verbatim
 from service.memories.stages.stages import UNDECIDED, run
-from service.memories.store import NewText, rules_decide, store_draft, store_text, store_together
+from service.memories.store import NewText, can_decide_under_lock, store_draft, store_text, store_under_lock
 from service.runtime.resources import Resources
 from service.runtime.transactions import DecisionOutdated, refuse_repeated
 
@@ -74,8 +74,8 @@ class _BatchRun:
                 scopes.setdefault(item.draft.scope, []).append(number)
         shared = {number for numbers in scopes.values() if len(numbers) > 1 for number in numbers}
         alone = [number for number in self._items if number not in shared]
-        parts = [self._in_parts(numbers) for numbers in scopes.values() if len(numbers) > 1]
-        await asyncio.gather(*parts, *map(self._alone, alone))
+        parts = [self._store_in_parts(numbers) for numbers in scopes.values() if len(numbers) > 1]
+        await asyncio.gather(*parts, *map(self._store_one, alone))
 
     def _may_share(self, draft: Draft, request: WriteContext) -> bool:
         """Whether the text can be stored with others: no model is asked about it, and it names no memory."""
@@ -83,22 +83,22 @@ class _BatchRun:
         asks = self._res.llm is not None and options.use_llm
         return not (asks or request.dry_run or options.embed_later or draft.given.id)
 
-    async def _in_parts(self, numbers: Sequence[int]) -> None:
+    async def _store_in_parts(self, numbers: Sequence[int]) -> None:
         until = None if self._ends is None else (asyncio.get_running_loop().time() + self._ends) / 2
         async with asyncio.TaskGroup() as group:
-            reads = {number: group.create_task(self._read(number, until)) for number in numbers}
+            reads = {number: group.create_task(self._run_early_stages(number, until)) for number in numbers}
             for start in range(0, len(numbers), TEXTS_PER_TRANSACTION):
                 part = numbers[start : start + TEXTS_PER_TRANSACTION]
                 drafts = {number: draft for number in part if (draft := await reads[number])}
-                await self._together(part, drafts)
+                await self._store_part(part, drafts)
 
-    async def _together(self, numbers: Sequence[int], drafts: Mapping[int, Draft]) -> None:
-        short = [number for number, draft in drafts.items() if rules_decide(draft, self._res)]
+    async def _store_part(self, numbers: Sequence[int], drafts: Mapping[int, Draft]) -> None:
+        short = [number for number, draft in drafts.items() if can_decide_under_lock(draft, self._res)]
         if len(short) > 1 and all(drafts[each].embedding_status is EmbeddingStatus.STORED for each in short):
             texts = [NewText(drafts[number], self._items[number].request) for number in short]
             try:
                 async with self._shared.until(self._ends) as res:
-                    stored = await store_together(texts, res)
+                    stored = await store_under_lock(texts, res)
                 for number, outcome in zip(short, stored, strict=True):
                     if outcome is not None:
                         self.answers[number] = self._answer(number, StoreResult((outcome,)))
@@ -107,9 +107,9 @@ class _BatchRun:
             except (DecisionOutdated, Replay, ServiceError):
                 pass  # another request was faster, or one text cannot be stored: each is stored by itself
         rest = [number for number in numbers if number not in self.answers]
-        await asyncio.gather(*(self._alone(number, drafts.get(number)) for number in rest))
+        await asyncio.gather(*(self._store_one(number, drafts.get(number)) for number in rest))
 
-    async def _read(self, number: int, until: float | None) -> Draft | None:
+    async def _run_early_stages(self, number: int, until: float | None) -> Draft | None:
         """The draft after the stages that look at its text alone; None if it was answered before, or if they failed or
         took too long: then it does not delay the others and has the rest of the time for itself."""
         item = self._items[number]
@@ -124,13 +124,13 @@ class _BatchRun:
             self.answers[number] = exc.answer if isinstance(exc, Replay) else exc
             return None
 
-    async def _alone(self, number: int, read: Draft | None = None) -> None:
-        """Stores a text by itself. `read`: the draft after the stages it passed with the others, if any."""
+    async def _store_one(self, number: int, draft: Draft | None = None) -> None:
+        """Stores a text by itself. `draft`: the draft after the stages it passed with the others, if any."""
         item = self._items[number]
         try:
-            async with self._slots, (self._shared if read else self._res).until(self._ends) as res:
-                if read is not None:
-                    stored = StoreResult((await store_draft(read, res, item.request),))
+            async with self._slots, (self._shared if draft else self._res).until(self._ends) as res:
+                if draft is not None:
+                    stored = StoreResult((await store_draft(draft, res, item.request),))
                 else:
                     await refuse_repeated(item.request, item.draft.scope.workspace_id, res)
                     stored = await store(item.draft, res, item.request)

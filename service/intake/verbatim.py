@@ -21,7 +21,7 @@ from service.episodes.statements import conversations, last_turns
 from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.language.context import PRECEDING, ContextTurn
 from service.memories import write
-from service.memories.stages.embed import surround
+from service.memories.stages.embed import add_turn_contexts
 from service.memories.stages.stages import UNCOMPARED, run_all
 from service.memories.statements import deduplication, sources
 from service.memories.statements.sources import SourceLink
@@ -60,7 +60,7 @@ async def store_verbatim(conversation: ConversationDraft, res: Resources, reques
         if last:  # other requests keep adding to this conversation: better stored without context than not at all
             return await _write(conversation, drafts, None, res, request)
         count, before = await _before(conversation, res)
-        return await _write(conversation, await surround(drafts, before, res), count, res, request)
+        return await _write(conversation, await add_turn_contexts(drafts, before, res), count, res, request)
 
     return await until_it_holds(attempt)
 
@@ -98,7 +98,7 @@ async def _write(
         await batch.flush()
         for outcome in outcomes:
             if outcome.event is Action.NONE and outcome.memory_id:
-                await write.prolong(session, scope, outcome.memory_id, outcome.draft.given.expires_at, res)
+                await write.extend_expiry(session, scope, outcome.memory_id, outcome.draft.given.expires_at, res)
         links = [
             SourceLink(each.memory_id, place.id, 0, len(each.draft.clean))
             for each, place in zip(outcomes, places, strict=True)

@@ -61,7 +61,7 @@ async def keep(
     await _make_room(context, position, target)
     added = await _add(context, draft, position, target)
     if previous is not None and not any(version.id == previous.id for version in line):
-        await _end(context, previous.id, position.start, added)
+        await _end_previous(context, previous.id, position.start, added)
     return added
 
 
@@ -70,8 +70,8 @@ async def _note_repetition(context: ChangeContext, position: Place, at: datetime
     known, workspace_id = position.known, context.workspace_id
     assert known is not None, "the caller has looked"
     if known is position.after and known.t_valid == known.said_at[0]:  # it is valid from when it was first said
-        await _set(context, known, {"t_valid": position.t_valid})
-        await _cut(context, position.before, position.start)
+        await _set_columns(context, known, {"t_valid": position.t_valid})
+        await _end_before(context, position.before, position.start)
     await versions.note_repetition(context.session, workspace_id, known.id, at)
 
 
@@ -81,16 +81,16 @@ async def _make_room(context: ChangeContext, position: Place, target: UUID) -> N
     if before is not None and position.is_split:
         await _split(context, before, position.start, target)
         return
-    await _cut(context, before, position.start)
+    await _end_before(context, before, position.start)
     if after is not None and after.t_valid is None:
-        await _set(context, after, {"t_valid": write.holds_since(after.start, after.t_invalid, context.res)})
+        await _set_columns(context, after, {"t_valid": write.holds_since(after.start, after.t_invalid, context.res)})
 
 
-async def _cut(context: ChangeContext, before: Version | None, at: datetime) -> None:
+async def _end_before(context: ChangeContext, before: Version | None, at: datetime) -> None:
     if before is None or not before.is_past or (before.t_valid is not None and before.t_valid >= at):
         return
     if before.t_invalid is None or before.t_invalid > at:
-        await _set(context, before, {"t_invalid": at})
+        await _set_columns(context, before, {"t_invalid": at})
 
 
 async def _split(context: ChangeContext, version: Version, at: datetime, target: UUID) -> None:
@@ -104,10 +104,10 @@ async def _split(context: ChangeContext, version: Version, at: datetime, target:
     if kept:
         await _record_decision(context, copy, history_id)
     said_at = again if len(again) > 1 else None
-    await _set(context, version, {"t_valid": again[0], "said_at": said_at})
+    await _set_columns(context, version, {"t_valid": again[0], "said_at": said_at})
 
 
-async def _set(context: ChangeContext, version: Version, values: Mapping[str, Any]) -> None:
+async def _set_columns(context: ChangeContext, version: Version, values: Mapping[str, Any]) -> None:
     """Sets columns of a version, with an entry in its history and in the decision."""
     was, now = await context.snapshot(version.id), context.res.clock()
     await updates.set_columns(context.session, context.workspace_id, version.id, values, now=now)
@@ -130,7 +130,7 @@ async def _add(context: ChangeContext, draft: Draft, position: Place, target: UU
         await history.append(session, workspace_id, [added])
     await _record_decision(context, new.id, new.history_id)
     if is_memory:
-        await _tie(context, position, new.id)
+        await _link_neighbours(context, position, new.id)
     else:
         await versions.hide(session, workspace_id, new.id, version_of=target)
     return new.id
@@ -142,7 +142,7 @@ async def _record_decision(context: ChangeContext, memory_id: UUID, history_id: 
         await decisions.append(context.session, context.workspace_id, [added])
 
 
-async def _tie(context: ChangeContext, position: Place, new_id: UUID) -> None:
+async def _link_neighbours(context: ChangeContext, position: Place, new_id: UUID) -> None:
     """Adds the edges: the next version supersedes the statement, and the statement the previous one."""
     session, workspace_id, now = context.session, context.workspace_id, context.res.clock()
     before, after, supersedes = (
@@ -158,7 +158,7 @@ async def _tie(context: ChangeContext, position: Place, new_id: UUID) -> None:
             await edges.remove(session, workspace_id, after.id, before.id, supersedes)
 
 
-async def _end(context: ChangeContext, memory_id: UUID, at: datetime, by: UUID) -> None:
+async def _end_previous(context: ChangeContext, memory_id: UUID, at: datetime, by: UUID) -> None:
     """Ends another memory, which was valid until the statement began."""
     if context.res.settings.memories.contradiction_policy == "supersede":
         await write.end_validity(context, memory_id, by, at=at)

@@ -44,16 +44,16 @@ FLAGGED = "contradiction_policy: flagged, it counts once POST /v1/reviews/{id}/a
 class EditContext:
     """What the edits of one decision share. `turn`: where a fact was said; None for a single text.
 
-    `only_edit`: nothing was written since the neighbours were read under the lock, and the decision has one edit, so no
-    other equal text can exist. `joins`: the decision only adds, and its rows wait in the batch. `new_id`: the id of the
-    memory that is added.
+    `is_sole_edit`: nothing was written since the neighbours were read under the lock, and the decision has one edit, so
+    no other equal text can exist. `may_join_batch`: the decision only adds, and its rows wait in the batch. `new_id`:
+    the id of the memory that is added.
     """
 
     batch: MemoryBatch
     changes: ChangeContext
     turn: StoredTurn | None
-    only_edit: bool
-    joins: bool
+    is_sole_edit: bool
+    may_join_batch: bool
     new_id: UUID | None
 
 
@@ -63,26 +63,26 @@ async def carry_out(
     res: Resources,
     *,
     turn: StoredTurn | None = None,
-    first: bool = False,
+    nothing_written_yet: bool = False,
     new_id: UUID | None = None,
 ) -> list[Outcome]:
     """Carries out the draft's decision; at least one outcome for a single text. Raises Gone.
 
-    The evidence is kept with every memory that the edits change; edits of one decision are undone together. `first`:
-    nothing was written since the neighbours were read under the lock. A row that is merely added joins the `batch`; any
-    other edit reads, so the batch is written first.
+    The evidence is kept with every memory that the edits change; edits of one decision are undone together.
+    `nothing_written_yet`: not since the neighbours were read under the lock. A row that is merely added joins the
+    `batch`; any other edit reads, so the batch is written first.
     """
     decision = _decision_of(draft)
     policy = policy_of(draft, decision.edits, res.settings) if turn else "in_place"
     several = len(decision.edits) > 1 or policy == "supersede"
-    only_edit = first and not several
-    joins = only_edit and all(edit.action is Action.ADD for edit in decision.edits)
-    if not joins:
+    is_sole_edit = nothing_written_yet and not several
+    may_join_batch = is_sole_edit and all(edit.action is Action.ADD for edit in decision.edits)
+    if not may_join_batch:
         await batch.flush()
     if turn is None and several:
         await history.lock(batch.session, draft.scope.workspace_id, decision.targets)
     changes = ChangeContext(batch.session, draft.scope, res, draft.evidence, uuid7() if several else None)
-    context = EditContext(batch, changes, turn, only_edit, joins, new_id)
+    context = EditContext(batch, changes, turn, is_sole_edit, may_join_batch, new_id)
     outcomes = await _by_policy(policy, context, draft, decision.edits)
     added = next((one.memory_id for one in outcomes if one.event is Action.ADD and one.memory_id), None)
     if added is not None:
@@ -90,7 +90,7 @@ async def carry_out(
         if decision.strikes:
             await batch.flush()
         for struck in decision.strikes:
-            await write.strike(replace(changes, ruling_id=None), struck, at=draft.start)
+            await write.remove_sentence(replace(changes, ruling_id=None), struck, at=draft.start)
     return outcomes if turn else outcomes[:1]
 
 
@@ -154,7 +154,7 @@ async def _keep(context: EditContext, draft: Draft, edit: Edit, target: Neighbou
     if edit.earlier:
         draft, kept_as = await backdated.keep_as_history(session, draft, edit, res)
     elif context.turn is None:
-        await write.prolong(session, draft.scope, target.id, given.expires_at, res)
+        await write.extend_expiry(session, draft.scope, target.id, given.expires_at, res)
         if given.session_id is not None:
             await promotable.note_session(session, workspace_id, target.id, given.session_id)
     if edit.renewed:
@@ -259,7 +259,7 @@ async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contrad
 
 async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None = None) -> Outcome | None:
     """The outcome when a memory other than the target already has exactly this text."""
-    if not draft.options.dedup or (context.only_edit and draft.merged is None):
+    if not draft.options.dedup or (context.is_sole_edit and draft.merged is None):
         return None
     session, besides = context.changes.session, target.id if target else None
     equal = await write.equal_memory(session, draft, draft.final_hash, besides=besides)
@@ -275,7 +275,7 @@ async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Adds the draft's final text as a new memory."""
     new = draft.finish(context.new_id or uuid7(), context.turn.conversation_id if context.turn else None)
     await write.add(context.batch, [new], context.changes.res, ruling_id=context.changes.ruling_id)
-    if not context.joins:
+    if not context.may_join_batch:
         await context.batch.flush()
     return replace(_outcome(context, draft, Action.ADD, edit, text=new.text), memory_id=new.id)
 

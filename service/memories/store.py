@@ -60,23 +60,23 @@ async def store_text(draft: Draft, res: Resources, request: WriteContext) -> Out
 
 async def store_draft(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """Stores a draft that has passed the stages UNDECIDED."""
-    if rules_decide(draft, res):
+    if can_decide_under_lock(draft, res):
         try:
-            [outcome] = await store_together([NewText(draft, request)], res)
+            [outcome] = await store_under_lock([NewText(draft, request)], res)
         except (DecisionOutdated, write.Gone):
             outcome = None
         if outcome is not None:
             return outcome
-    return await _store_decided(draft, res, request)
+    return await _store_with_decision(draft, res, request)
 
 
-def rules_decide(draft: Draft, res: Resources) -> bool:
+def can_decide_under_lock(draft: Draft, res: Resources) -> bool:
     """Whether no model is asked about the draft, and the rules are fast enough to decide inside the scope lock."""
     asks = res.llm is not None and draft.options.use_llm
     return not asks and len(draft.clean) <= LONG_CHARS
 
 
-async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outcome | None]:
+async def store_under_lock(texts: Sequence[NewText], res: Resources) -> list[Outcome | None]:
     """Stores texts of one scope in one transaction and returns their outcomes in order; None for one that is too long
     to be decided under the lock. Raises DecisionOutdated where several texts cannot be compared in one statement."""
     annotated = await run_all(ANNOTATED, [text.draft for text in texts], res)
@@ -90,15 +90,16 @@ async def store_together(texts: Sequence[NewText], res: Resources) -> list[Outco
         if others and len(texts) > 1:
             await history.lock(session, scope.workspace_id, touched)
         for new_text in new:
-            outcomes[new_text.id] = await _carry_out(batch, new_text, res, first=True)
+            outcomes[new_text.id] = await _carry_out(batch, new_text, res, nothing_written_yet=True)
         for new_text in others:
             draft: Draft | None = new_text.draft
             if outcomes or new_text.draft.decision is None:
                 await batch.flush()
                 draft = await _decide_under_lock(session, new_text.draft, res)
             if draft is not None:
-                first = not outcomes
-                outcomes[new_text.id] = await _carry_out(batch, replace(new_text, draft=draft), res, first=first)
+                outcomes[new_text.id] = await _carry_out(
+                    batch, replace(new_text, draft=draft), res, nothing_written_yet=not outcomes
+                )
         batch.add(write.audit_rows(scope, list(outcomes.values()), audited, res))
         await batch.flush()
         for new_text in texts:
@@ -191,7 +192,7 @@ async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> 
     return add_time(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 
-async def _carry_out(batch: write.MemoryBatch, text: NewText, res: Resources, *, first: bool) -> Outcome:
+async def _carry_out(batch: write.MemoryBatch, text: NewText, res: Resources, *, nothing_written_yet: bool) -> Outcome:
     """Writes what was decided about one text, in the caller's transaction. Raises Replay, Conflict or Gone."""
     key, draft = text.request.idempotency, text.draft
     if key:
@@ -199,7 +200,9 @@ async def _carry_out(batch: write.MemoryBatch, text: NewText, res: Resources, *,
     if draft.is_duplicate:  # what is not stored has no importance, categories and type
         draft = replace(draft, importance=None, categories=(), kind=None)
     chosen = await _with_chosen_id(batch.session, draft)
-    [outcome] = await edits.carry_out(batch, chosen or draft, res, first=first, new_id=text.id)
+    [outcome] = await edits.carry_out(
+        batch, chosen or draft, res, nothing_written_yet=nothing_written_yet, new_id=text.id
+    )
     if chosen and outcome.event is Action.UPDATE:  # it was not compared with the memory of this id
         outcome = replace(outcome, dedup=Dedup(DedupAction.UPDATED_EXISTING, outcome.memory_id))
     return outcome
@@ -220,7 +223,7 @@ async def _with_chosen_id(session: Session, draft: Draft) -> Draft | None:
     return replace(draft, decision=replace(decision, edits=(Edit(Action.UPDATE, target, draft.clean),)))
 
 
-async def _store_decided(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+async def _store_with_decision(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
     """Stores a text that needs a model, or takes the rules long: the decision is made outside the lock."""
 
     async def attempt(*, last: bool) -> Outcome:
@@ -231,7 +234,7 @@ async def _store_decided(draft: Draft, res: Resources, request: WriteContext) ->
         async with write_transaction(draft.scope, res, replace(request, idempotency=None)) as session:
             batch = write.MemoryBatch(session, draft.scope.workspace_id)
             text = NewText(await decide.confirm(session, draft, res, last=last), request)
-            outcome = await _carry_out(batch, text, res, first=True)
+            outcome = await _carry_out(batch, text, res, nothing_written_yet=True)
             batch.add(write.audit_rows(draft.scope, [outcome], request, res))
             await batch.flush()
             await store_answer(session, draft.scope.workspace_id, StoreResult((outcome,)), request)

@@ -51,8 +51,8 @@ enriched."""
 
 
 class MemoryBatch(InsertBatch):
-    """New memories of one transaction that are written together. `outdated`: pairs of a newer memory and one that it
-    may outdate, which may be erased by now; they are marked afterwards."""
+    """New memories of one transaction that are written together. `outdated`: pairs of a newer memory and an older one,
+    which is marked afterwards, unless it has been erased by then."""
 
     def __init__(self, session: Session, workspace_id: UUID) -> None:
         super().__init__(session)
@@ -155,7 +155,7 @@ async def update(
     return old.text
 
 
-async def strike(context: ChangeContext, struck: Strike, *, at: datetime | None) -> bool:
+async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetime | None) -> bool:
     """Takes a sentence that is no longer true out of a memory, which keeps its id and times. The old text becomes a
     past version that was valid until `at`; None: no version, because it is to be forgotten. Returns False and changes
     nothing if the memory was deleted, or another memory already has the remaining text."""
@@ -192,7 +192,7 @@ def holds_since(start: datetime, until: datetime | None, res: Resources) -> date
     return start if start <= res.clock() and (until is None or start < until) else None
 
 
-async def prolong(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
+async def extend_expiry(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
     """Moves the end of a memory to `until` (None: it never ends) if it would end sooner: its text was stored again."""
     workspace_id = scope.workspace_id
     if not await updates.expires_before(session, workspace_id, target, until):

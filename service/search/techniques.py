@@ -33,7 +33,7 @@ from service.domain.text import CleanText
 from service.language import temporal
 from service.language.questions import statement
 from service.language.tags import normalise
-from service.memories.stages.annotate import moment
+from service.memories.stages.annotate import parse_time
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import LlmRequest, Vector
 from service.runtime.resources import Resources
@@ -216,7 +216,7 @@ def _texts(values: Sequence[object]) -> list[CleanText]:
 
 def _by_model(query: Query, reply: _Filters) -> Query:
     """The query restricted by a model's answer; an invalid time, an unknown type or an invalid filter is left out."""
-    start, end = moment(reply.start), moment(reply.end)
+    start, end = parse_time(reply.start), parse_time(reply.end)
     usable = (start or end) and not (start and end and start >= end)
     types = reply.types if isinstance(reply.types, list) else []
     tags = reply.tags if isinstance(reply.tags, list) else []

@@ -151,7 +151,7 @@ async def _queue(job: Job, res: Resources) -> Counts:
 
 
 def _job_of(turns: UnreadTurns, res: Resources) -> NewJob:
-    given = CallerFields(timezone=res.settings.memories.timezone, session_id=turns.name, compare=NO_MESSAGES)
+    given = CallerFields(timezone=res.settings.memories.timezone, session_id=turns.name, dedup_filter=NO_MESSAGES)
     draft = Draft(turns.scope, CleanText(""), given, Options(), res.clock())
     conversation = ConversationDraft(turns.scope, [draft], None, infer=True)
     payload = deferred.consolidation_payload(conversation, draft, turns.conversation_id, turns.first, turns.last)

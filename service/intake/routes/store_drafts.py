@@ -121,7 +121,7 @@ def text_draft(body: StoreRequest, caller: Caller, res: Resources, *, later: boo
     for name in ("prompt", "filters"):
         if getattr(body, name) is not None:
             raise InvalidInput(ONLY_INFERRED.format(name), field=name)
-    return _draft(body, body.content, None, _scope(body, caller), res, embed_later=later)
+    return _make_draft(body, body.content, None, _choose_scope(body, caller), res, embed_later=later)
 
 
 async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources) -> tuple[ConversationDraft, list[str]]:
@@ -134,12 +134,12 @@ async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources)
             raise InvalidInput(f"{name}: cannot be combined with messages.", field=name)
     if body.filters is not None and not body.infer:
         raise InvalidInput(ONLY_INFERRED.format("filters"), field="filters")
-    compare = await narrowing.redact_tree(body.filters, res)
-    scope = _scope(body, caller)
-    texts, warnings = _texts(body)
+    dedup_filter = await narrowing.redact_tree(body.filters, res)
+    scope = _choose_scope(body, caller)
+    texts, warnings = _read_messages(body)
     if len(texts) * (sizes.count(body.metadata) + tags.levels(tags.normalise(body.tags))) > sizes.MAX_REPEATED:
         raise TooLarge(REPEATED, field="metadata")
-    drafts = [_draft(body, text, speech, scope, res, compare=compare) for text, speech in texts]
+    drafts = [_make_draft(body, text, speech, scope, res, dedup_filter=dedup_filter) for text, speech in texts]
     if caller.may(Right.DELETE):
         drafts = [replace(draft, options=replace(draft.options, may_delete=True)) for draft in drafts]
     external_id = body.run_id or body.session_id or scope.run_id
@@ -148,14 +148,14 @@ async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources)
     return ConversationDraft(scope, drafts, external_id, body.infer, body.prompt), warnings
 
 
-def _scope(body: StoreRequest, caller: Caller) -> Scope:
+def _choose_scope(body: StoreRequest, caller: Caller) -> Scope:
     if body.shared and not caller.may(Right.SHARE):
         raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
     ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
     return (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
 
 
-def _texts(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[str]]:
+def _read_messages(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[str]]:
     """The messages with a text, in order, and warnings; raises InvalidInput for none, or for too many."""
     messages = body.messages or []
     if isinstance(messages, str):
@@ -200,7 +200,7 @@ def _text_of(message: MessageInput) -> tuple[str, int]:
     return "\n".join(texts), len(message.content) - len(texts)
 
 
-def _draft(
+def _make_draft(
     body: StoreRequest,
     text: str,
     speech: Speech | None,
@@ -208,7 +208,7 @@ def _draft(
     res: Resources,
     *,
     embed_later: bool = False,
-    compare: Filter | None = None,
+    dedup_filter: Filter | None = None,
 ) -> Draft:
     now = res.clock()
     options = Options(
@@ -219,7 +219,7 @@ def _draft(
         record=speech is not None and not body.infer,
         embed_later=embed_later,
     )
-    given = replace(_caller_fields(body, res, now), compare=compare)
+    given = replace(_caller_fields(body, res, now), dedup_filter=dedup_filter)
     return Draft(scope, text, given, options, now, speech)
 
 

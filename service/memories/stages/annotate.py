@@ -58,15 +58,15 @@ async def ask_model(draft: Draft, res: Resources) -> Draft:
     except LlmError as exc:
         warning = exc.as_warning("Importance, temporal and categories come from the rules.")
         return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))
-    return _with_asked_end(replace(draft, annotation=read_annotation(reply)))
+    return _with_expiry_of_model(replace(draft, annotation=read_annotation(reply)))
 
 
-def _with_asked_end(draft: Draft) -> Draft:
+def _with_expiry_of_model(draft: Draft) -> Draft:
     """The draft with the expiry that the model gave, unless the text itself names one."""
     asked, stated = draft.annotation.temporal if draft.annotation else None, draft.temporal
     if asked is None or stated is None or draft.given.t_invalid is not None:
         return draft
-    until = _later(asked.valid_until, draft.timestamp)
+    until = _expiry_after(asked.valid_until, draft.timestamp)
     return replace(draft, temporal=replace(stated, type=asked.type, valid_until=until))
 
 
@@ -82,10 +82,10 @@ def _expiry(reply: AnnotationReply) -> Temporal | None:
         return Temporal(TemporalType.PERSISTENT)
     if reply.temporal != TemporalType.TEMPORAL:
         return None
-    return Temporal(TemporalType.TEMPORAL, moment(reply.valid_until))
+    return Temporal(TemporalType.TEMPORAL, parse_time(reply.valid_until))
 
 
-def moment(value: object) -> datetime | None:
+def parse_time(value: object) -> datetime | None:
     """A time in an answer of the model; None if it is not one."""
     if not isinstance(value, str):
         return None
@@ -150,8 +150,8 @@ def _temporal(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Temp
     return Temporal(kind, valid_until if kind is TemporalType.TEMPORAL else None, tag, tuple(mentions))
 
 
-def _later(moment: datetime | None, reference: datetime) -> datetime | None:
-    """A model's expiry before the note's own time is a mistake, not an expiry."""
+def _expiry_after(moment: datetime | None, reference: datetime) -> datetime | None:
+    """The expiry that a model gave; None if it lies before the note's own time, which is a mistake."""
     return moment if moment is not None and moment > reference else None
 
 

@@ -74,7 +74,7 @@ def placeholder(text: CleanText, dimension: int) -> Vector:
     return unit(np.random.default_rng(seed).standard_normal(dimension).astype(np.float32))
 
 
-async def surround(drafts: Sequence[Draft], before: Sequence[ContextTurn], res: Resources) -> list[Draft]:
+async def add_turn_contexts(drafts: Sequence[Draft], before: Sequence[ContextTurn], res: Resources) -> list[Draft]:
     """The drafts of one conversation, in order, each with its context; `before`: the turns already stored.
 
     When the provider is down, a turn has context words but no context vector.

@@ -55,7 +55,7 @@ async def find_neighbours(
         equal = await with_hash(session, draft.scope, draft.hash, now=now)
         return Neighbours((equal,) if equal else ())
     rows = live("m", now)
-    rows = rows & filters.compile_filter("m", draft.given.compare) if draft.given.compare else rows
+    rows = rows & filters.compile_filter("m", draft.given.dedup_filter) if draft.given.dedup_filter else rows
     vectors = scopes.exact("v", draft.scope)
     in_scope = scopes.exact("m", draft.scope) & visibility.not_archived("m")
     parts = Parts(vectors.sql, in_scope.sql, rows.sql, visibility.not_expired_nor_in_review("m", now).sql, generation)

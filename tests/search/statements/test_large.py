@@ -761,7 +761,11 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
         )
         draft = replace(
             Draft(
-                Scope(store.workspace, user_id=user), "", CallerFields(compare=compare), Options(), datetime.now(UTC)
+                Scope(store.workspace, user_id=user),
+                "",
+                CallerFields(dedup_filter=compare),
+                Options(),
+                datetime.now(UTC),
             ),
             vector=vector,
             embedding_status=EmbeddingStatus.STORED,
