@@ -18,10 +18,10 @@ from uuid_utils.compat import uuid7
 from service.cognition.statements import goals
 from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
 from service.cognition.values import Goal, GoalDetails, GoalStatus
-from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed
+from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
-from service.domain.version import Expected
+from service.domain.version import Expected, check_version
 from service.postgres.engine import Session
 from service.postgres.tables import GOAL, MEMORY
 from service.runtime import deferred_vectors, pii
@@ -154,7 +154,7 @@ async def read_goal(workspace_id: UUID, goal_id: UUID, res: Resources) -> GoalDe
     async with res.db.snapshot(workspace_id) as session:
         goal = await goals.get(session, workspace_id, goal_id)
         if goal is None:
-            raise goal_not_found()
+            raise NotFound.of("goal")
         return await goals.details(session, workspace_id, goal)
 
 
@@ -166,16 +166,11 @@ async def list_goals(
         return await goals.page(session, scope, status, after=after, limit=limit)
 
 
-def goal_not_found() -> NotFound:
-    return NotFound("There is no goal with this id.", field="id")
-
-
 async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: Expected | None = None) -> Goal:
     goal = await goals.lock(session, workspace_id, goal_id)
     if goal is None:
-        raise goal_not_found()
-    if expected is not None and not expected.meets(goal.version):
-        raise PreconditionFailed("The goal has changed since: read it again.", field="If-Match")
+        raise NotFound.of("goal")
+    check_version(goal.version, expected, "goal")
     return goal
 
 

@@ -15,12 +15,11 @@ from uuid_utils.compat import uuid7
 
 from service.cognition.statements import invocations, strategies, tool_patterns
 from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStats
-from service.domain.errors import NotFound, PreconditionFailed
+from service.domain.errors import NotFound
 from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.domain.text import Redaction
-from service.domain.version import Expected
-from service.episodes import turns
+from service.domain.version import Expected, check_version
 from service.episodes.statements import conversations
 from service.memories.decide import CANDIDATES, is_same
 from service.postgres.engine import Session
@@ -169,7 +168,7 @@ async def reinforce(
     """Adds one use; returns the strategy. Raises NotFound."""
     async with plain_transaction(workspace_id, res, request) as session:
         if not await strategies.reinforce(session, workspace_id, strategy_id, success=success, at=res.clock()):
-            raise strategy_not_found()
+            raise NotFound.of("strategy")
         stored = await strategies.get(session, workspace_id, strategy_id)
         assert stored is not None, "its row is locked"
         if conversation_id is not None:
@@ -191,9 +190,8 @@ async def remove(
     async with plain_transaction(workspace_id, res, request) as session:
         strategy = await strategies.get(session, workspace_id, strategy_id)
         if strategy is None:
-            raise strategy_not_found()
-        if expected is not None and not expected.meets(strategy.version):
-            raise PreconditionFailed("The strategy has changed since: read it again.", field="If-Match")
+            raise NotFound.of("strategy")
+        check_version(strategy.version, expected, "strategy")
         await strategies.remove(session, workspace_id, strategy_id)
         await append_audit(session, "strategy_delete", strategy.scope, [strategy_id], request, res, kind="procedural")
         await store_answer(session, workspace_id, 1, request)
@@ -206,7 +204,7 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given
     async with res.db.read(workspace_id) as session:
         conversation = await conversations.get(session, workspace_id, conversation_id)
     if conversation is None or not given.may_link_to(conversation.scope):
-        raise turns.conversation_not_found("conversation_id")
+        raise NotFound.of("conversation", "conversation_id")
     own = conversation.scope
     return Scope(
         workspace_id,
@@ -225,7 +223,7 @@ async def read_strategy(workspace_id: UUID, strategy_id: UUID, res: Resources) -
     async with res.db.read(workspace_id) as session:
         strategy = await strategies.get(session, workspace_id, strategy_id)
     if strategy is None:
-        raise strategy_not_found()
+        raise NotFound.of("strategy")
     return strategy
 
 
@@ -257,13 +255,9 @@ async def tool_stats(scope: Scope, wanted: InvocationFilter, res: Resources) -> 
         return await invocations.stats(session, scope, wanted)
 
 
-def strategy_not_found() -> NotFound:
-    return NotFound("There is no strategy with this id.", field="id")
-
-
 async def _check_conversation(session: Session, scope: Scope, conversation_id: UUID | None, field: str) -> None:
     if conversation_id is None:
         return
     conversation = await conversations.get(session, scope.workspace_id, conversation_id)
     if conversation is None or not scope.may_link_to(conversation.scope):
-        raise turns.conversation_not_found(field)
+        raise NotFound.of("conversation", field)

@@ -9,10 +9,10 @@ from uuid import UUID
 
 from service.cognition.statements import profiles
 from service.cognition.values import Profile, Traits
-from service.domain.errors import NotFound, PreconditionFailed
+from service.domain.errors import NotFound
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.domain.version import Expected
+from service.domain.version import Expected, check_version
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
@@ -48,8 +48,7 @@ async def replace(
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, request) as session:
         old = await profiles.find(session, workspace_id, user_id, lock=True)
-        if expected is not None and (old is None or not expected.meets(old.version)):
-            raise PreconditionFailed("The profile has changed since, or is not there: read it again.", field="If-Match")
+        check_version(old.version if old else None, expected, "profile")
         profile = await profiles.put(session, workspace_id, user_id, Traits(**parts), now=res.clock())
         await append_audit(session, "update" if old else "store", scope, [], request, res, kind="profile")
         outcome = ProfileOutcome(profile, old is None)

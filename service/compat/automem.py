@@ -29,7 +29,7 @@ from service.compat.adapter_routes import (
 )
 from service.compat.automem_scope import ends_of, find_tagged, is_untouched, one, owner, read
 from service.domain.access import Caller
-from service.domain.errors import InvalidInput, ServiceError
+from service.domain.errors import InvalidInput, NotFound, ServiceError
 from service.domain.job import MAX_ATTEMPTS, WORKSPACE_JOBS
 from service.domain.memory import Memory, StoreResult
 from service.domain.moments import elapsed_ms
@@ -59,7 +59,7 @@ from service.memories.routes.memories import revision
 from service.memories.routes.relations import CreateRelationRequest
 from service.memories.statements import memories
 from service.runtime.resources import Resources
-from service.runtime.transactions import memory_not_found, refuse_repeated
+from service.runtime.transactions import refuse_repeated
 
 router = APIRouter(prefix=AUTOMEM, route_class=AdapterRoute, include_in_schema=False)
 
@@ -292,7 +292,7 @@ async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, write: Wri
     memory = await one(caller, id, res)
     gone = await forget(caller.workspace_id, memory.id, res, write.with_serializer(_answer_delete))
     if gone.already_deleted:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     return send(_answer_delete(gone))
 
 
@@ -348,7 +348,7 @@ async def _associate(sent: Mapping[str, Any], caller: Caller, res: Resources, wr
         CreateRelationRequest, {"target_id": target, "type": kind, "strength": strength, "properties": properties}
     )
     if len(await read(caller, [source, target], res)) < 2:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     asked = Relation(source, RelationType(kind), target, checked.strength, checked.properties)
 
     def answer(put: tuple[Relation, bool]) -> StoredAnswer:

@@ -11,13 +11,12 @@ from typing import Any, Final
 from uuid import UUID
 
 from service.domain.access import Caller
-from service.domain.errors import InvalidInput
+from service.domain.errors import InvalidInput, NotFound
 from service.domain.memory import Memory
 from service.http.narrowing import NarrowingFields
 from service.http.query_parameters import body_of
 from service.memories.statements import memories
 from service.runtime.resources import Resources
-from service.runtime.transactions import memory_not_found
 
 ONE_STORE: Final = "automem"
 """The user who owns everything stored with a key that has no owner."""
@@ -53,7 +52,7 @@ def uuid_of(given: str, field: str = "id") -> UUID:
 async def one(caller: Caller, id: str, res: Resources) -> Memory:
     wanted = uuid_of(id)
     if (memory := (await read(caller, [wanted], res)).get(wanted)) is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     return memory
 
 

@@ -62,7 +62,7 @@ from service.memories.routes.memories import revision
 from service.memories.statements import history, memories
 from service.queue import operations
 from service.runtime.resources import Resources
-from service.runtime.transactions import memory_not_found, parse_id, refuse_repeated
+from service.runtime.transactions import refuse_repeated
 from service.search.routes.search import run_search
 from service.search.routes.search_models import SearchRequest
 from service.tenants.routes.scopes import ScopeItem, list_scopes
@@ -219,9 +219,9 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
 @router.get("/v1/memories/{id}")
 async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf) -> dict[str, Any]:
     async with res.db.read(caller.workspace_id) as session:
-        memory = await memories.get(session, caller.workspace_id, parse_id(id), alive_at=res.clock())
+        memory = await memories.get(session, caller.workspace_id, uuid_of(id, "memory"), alive_at=res.clock())
     if memory is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     note("get", memory.scope, [memory])
     used([memory])
     return mem0_translation.memory_item(memory)
@@ -234,9 +234,11 @@ async def get_history(id: str, request: Request, caller: Reader, res: ResourcesO
     size = whole_number(asked.get("page_size"), "page_size", default=MOST_ENTITIES, most=MOST_ENTITIES)
     before = size * (whole_number(asked.get("page"), "page", default=1, most=MOST_ENTITIES) - 1)
     async with res.db.read(caller.workspace_id) as session:
-        entries = await history.of_memory(session, caller.workspace_id, parse_id(id), skip=before, limit=size + 1)
+        entries = await history.of_memory(
+            session, caller.workspace_id, uuid_of(id, "memory"), skip=before, limit=size + 1
+        )
     if not entries and not before:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     page, more = cursors.cut(entries, size)
     if more and (len(page) < size or "page_size" not in asked):
         detail = f"page_size: the first {len(page)} changes fill an answer; ask for fewer at once."
@@ -257,7 +259,9 @@ class ForeignPatch(PatchMemoryRequest):
 async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: Write) -> Any:
     """A new text is found at once; metadata is merged key by key."""
     change = _revision(await object_of(request), caller, res)
-    changed = await revise(caller.workspace_id, parse_id(id), change, res, write.with_serializer(_memory_answer))
+    changed = await revise(
+        caller.workspace_id, uuid_of(id, "memory"), change, res, write.with_serializer(_memory_answer)
+    )
     return send(_memory_answer(changed))
 
 
@@ -280,7 +284,9 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, writ
         context = of_item(write, index).with_serializer(_memory_answer)
         try:
             await refuse_repeated(context, caller.workspace_id, res)
-            await revise(caller.workspace_id, parse_id(item["memory_id"]), _revision(item, caller, res), res, context)
+            await revise(
+                caller.workspace_id, uuid_of(item["memory_id"], "memory"), _revision(item, caller, res), res, context
+            )
         except Replay:
             pass  # done before
         except ServiceError as exc:
@@ -301,7 +307,7 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: W
         raise InvalidInput(detail, field="feedback")
     kept = {"feedback": said, "feedback_reason": sent.get("feedback_reason") if said else None}
     change = revision(body_of(PatchMemoryRequest, {"metadata": kept}), caller, res.clock())
-    wanted = parse_id(str(sent.get("memory_id", "")))
+    wanted = uuid_of(str(sent.get("memory_id", "")), "memory")
 
     def answer(memory: Memory) -> StoredAnswer:
         return StoredAnswer(200, {"id": str(memory.id), "memory_id": str(memory.id), **kept})
@@ -321,9 +327,9 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, w
             "ids (GET /v1/memories/{id}/relations names them)."
         )
         raise InvalidInput(detail, field="delete_linked")
-    gone = await forget(caller.workspace_id, parse_id(id), res, write.with_serializer(_answer_delete))
+    gone = await forget(caller.workspace_id, uuid_of(id, "memory"), res, write.with_serializer(_answer_delete))
     if gone.already_deleted:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     return send(_answer_delete(gone))
 
 
@@ -369,7 +375,10 @@ async def _forgotten(
 @router.delete("/v1/batch")
 async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     """All in one transaction; unknown ids do not prevent the others."""
-    ids = [parse_id(each["memory_id"]) for each in mem0_translation.items(await object_of(request), MAX_BATCH_ITEMS)]
+    ids = [
+        uuid_of(each["memory_id"], "memory")
+        for each in mem0_translation.items(await object_of(request), MAX_BATCH_ITEMS)
+    ]
 
     def answer(forgotten: list[ForgottenMemory]) -> StoredAnswer:
         count = sum(memory.deleted for memory in forgotten)

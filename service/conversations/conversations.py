@@ -12,13 +12,12 @@ from datetime import datetime
 from typing import Any
 
 from service.domain.conversation import Conversation, ConversationChanges
-from service.domain.errors import PreconditionFailed
+from service.domain.errors import NotFound
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.domain.sizes import check_merged
-from service.domain.version import Expected
+from service.domain.version import Expected, check_version
 from service.episodes.statements import conversations
-from service.episodes.turns import conversation_not_found
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
@@ -75,9 +74,8 @@ async def change(
     async with write_transaction(scope, res, request) as session:
         old = await conversations.lock(session, workspace_id, conversation.id)
         if old is None:
-            raise conversation_not_found()
-        if expected is not None and not expected.meets(old.version):
-            raise PreconditionFailed("The conversation has changed since: read it again.", field="If-Match")
+            raise NotFound.of("conversation")
+        check_version(old.version, expected, "conversation")
         values = _columns(old, clean, now)
         changed = await conversations.change(session, workspace_id, old.id, values, now=now) if values else old
         fields = sorted(values)

@@ -35,6 +35,8 @@ text, SQL or a secret.
 
 from __future__ import annotations
 
+from typing import Self
+
 
 class ServiceError(Exception):
     """Base of every error of ours. `code` is stable and for machines. The job loop reads `retryable`, and `pauses`: the
@@ -84,6 +86,10 @@ class Forbidden(ServiceError):
 
 class NotFound(ServiceError):
     code = "not_found"
+
+    @classmethod
+    def of(cls, record: str, field: str = "id") -> Self:
+        return cls(f"There is no {record} with this id.", field=field)
 
 
 class Conflict(ServiceError):

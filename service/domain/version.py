@@ -114,7 +114,8 @@ class Expected:
         return self.anything or version in self.versions
 
 
-def check_version(version: int, expected: Expected | None) -> None:
-    """Raises PreconditionFailed when If-Match names another version."""
-    if expected is not None and not expected.meets(version):
-        raise PreconditionFailed("The memory has changed since: read it again.", field="If-Match")
+def check_version(version: int | None, expected: Expected | None, record: str = "memory") -> None:
+    """Raises PreconditionFailed when If-Match names another version. `version`: None where there is no such record."""
+    if expected is not None and (version is None or not expected.meets(version)):
+        gone = ", or is not there" if version is None else ""
+        raise PreconditionFailed(f"The {record} has changed since{gone}: read it again.", field="If-Match")

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 from service.domain.conversation import Conversation
-from service.domain.errors import InvalidInput
+from service.domain.errors import InvalidInput, NotFound
 from service.domain.filters import uuid_or_none
 from service.domain.scope import Scope
 from service.episodes.statements import conversations
-from service.episodes.turns import conversation_not_found
 from service.postgres.engine import Session
 
 
@@ -27,7 +26,7 @@ async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -
             f"{field}: several conversations have this name; say whose with user_id or agent_id.", field="user_id"
         )
     if not named or not _is_owned(named[0], owner):
-        raise conversation_not_found(field)
+        raise NotFound.of("conversation", field)
     return named[0]
 
 

@@ -86,7 +86,7 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
     async with write_transaction(conversation.scope, res, request) as session:
         locked = await conversations.lock(session, workspace_id, conversation.id)
         if locked is None:
-            raise conversation_not_found()
+            raise NotFound.of("conversation")
         repeated = await _find_repeated(session, locked, new, given)
         turn = repeated or await _insert(session, locked, new, given.index, res, request)
         outcome = TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings)
@@ -170,7 +170,3 @@ async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resource
         by_id = {turn.id: (turn.text, vector) for turn, vector in zip(waiting, vectors, strict=True)}
         async with res.db.begin(workspace_id) as session:
             made += await turns.store_vectors(session, workspace_id, by_id, generation=res.generation)
-
-
-def conversation_not_found(field: str = "id") -> NotFound:
-    return NotFound("There is no conversation with this id.", field=field)

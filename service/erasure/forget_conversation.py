@@ -10,14 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
-from service.domain.errors import NotFound, PreconditionFailed
+from service.domain.errors import NotFound
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.domain.version import Expected
+from service.domain.version import Expected, check_version
 from service.episodes.lookup import find
 from service.episodes.statements import contexts, conversations
 from service.episodes.statements.turns import get_many
-from service.episodes.turns import conversation_not_found
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, turns
 from service.memories.forget import parts
@@ -75,7 +74,7 @@ async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
             try:
                 conversation_id = UUID(wanted)
             except ValueError:
-                raise conversation_not_found() from None
+                raise NotFound.of("conversation") from None
             logged = await turns.find_logged(session, owner.workspace_id, conversation_id)
             if logged is None or logged.conversation_id != conversation_id or not _is_owned(logged.scope, owner):
                 raise
@@ -145,8 +144,7 @@ async def _lock(session: Session, talk: Talk, expected: Expected | None) -> bool
     conversation = await conversations.lock(session, workspace_id, talk.conversation_id)
     if conversation is None:
         return False
-    if expected is not None and not expected.meets(conversation.version):
-        raise PreconditionFailed("The conversation has changed since: read it again.", field="If-Match")
+    check_version(conversation.version, expected, "conversation")
     if talk.turn_id is None:
         return True
     return bool(await get_many(session, workspace_id, [talk.turn_id]))

@@ -13,6 +13,7 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from service.domain.errors import NotFound
 from service.domain.job import NewJob
 from service.domain.request import WriteContext
 from service.domain.scope import Extent, Scope
@@ -22,7 +23,7 @@ from service.erasure.statements import purge
 from service.postgres.engine import Session
 from service.queue import queue, schedule
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, memory_not_found, store_answer, write_transaction
+from service.runtime.transactions import append_audit, store_answer, write_transaction
 
 PROMISE = (
     "Unreachable from now on. Out of the data files once VACUUM has passed: {vacuum}. In the write-ahead log and in "
@@ -70,11 +71,11 @@ async def purge_memory(
     async with res.db.read(workspace_id) as session:
         owner = await purge.owner_of(session, workspace_id, memory_id)
     if owner is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     async with write_transaction(owner[0], res, request) as session:
         current = await purge.owner_of(session, workspace_id, memory_id)
         if current is None:
-            raise memory_not_found()
+            raise NotFound.of("memory")
         if current[1] is not None:
             check_version(current[1], expected)
         conversations = await contexts.conversations_of(session, workspace_id, memory_id)

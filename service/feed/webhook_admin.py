@@ -96,10 +96,6 @@ async def list_deliveries(
         return await webhooks.deliveries(session, workspace_id, webhook_id, state=state, before=before, limit=limit)
 
 
-def webhook_not_found() -> NotFound:
-    return NotFound("There is no webhook with this id.", field="id")
-
-
 def _check(given: Mapping[str, Any], res: Resources) -> dict[str, Any]:
     values = dict(given)
     if "url" in values and (fault := webhook_sender.fault_of(values["url"], res.settings.server.webhook_networks)):
@@ -112,7 +108,7 @@ def _check(given: Mapping[str, Any], res: Resources) -> dict[str, Any]:
 async def _get(session: Session, workspace_id: UUID, webhook_id: UUID) -> Webhook:
     webhook = await webhooks.get(session, workspace_id, webhook_id)
     if webhook is None:
-        raise webhook_not_found()
+        raise NotFound.of("webhook")
     return webhook
 
 

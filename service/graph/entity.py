@@ -8,11 +8,11 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, display_name, key, type_name
-from service.domain.errors import Conflict, InvalidInput, NotFound, PreconditionFailed, TooLarge
+from service.domain.errors import Conflict, InvalidInput, NotFound, TooLarge
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_ALIASES, check_merged
-from service.domain.version import Expected
+from service.domain.version import Expected, check_version
 from service.graph.entity_scope import EntityScope
 from service.graph.statements import entities, entity_relations, merges
 from service.language.relation_labels import normalise
@@ -102,8 +102,7 @@ async def _find_or_create(
             return created, True
         entity_id = await entities.find_id(session, owner, new.name)
     version = (await entities.lock(session, owner.workspace_id, [entity_id])).get(entity_id) if entity_id else None
-    if expected is not None and (version is None or not expected.meets(version)):
-        raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
+    check_version(version, expected, "entity")
     if entity_id is None or version is None:
         raise Conflict("The entity was just deleted; try again.", field="name")
     return entity_id, False
@@ -121,8 +120,7 @@ async def remove(
         stored = await entities.get(session, seen, entity_id)
         if entity_id not in versions or stored is None:
             raise entity_not_found()
-        if expected is not None and not expected.meets(versions[entity_id]):
-            raise PreconditionFailed("The entity has changed since: read it again.", field="If-Match")
+        check_version(versions[entity_id], expected, "entity")
         await entities.remove(session, workspace_id, [entity_id])
         await append_audit(session, "delete_entity", _scope(stored, workspace_id), [entity_id], request, res)
         await store_answer(session, workspace_id, stored, request)

@@ -36,15 +36,15 @@ async def parse_if_match(
 ExpectedOf = Annotated[Expected | None, Depends(parse_if_match)]
 
 
-def uuid_of(given: str, missing: Callable[[], NotFound]) -> UUID:
-    """The id; raises NotFound for anything that is not a UUID."""
+def uuid_of(given: str, record: str) -> UUID:
+    """The id of a record; raises NotFound for anything that is not a UUID."""
     try:
         return UUID(given)
     except ValueError:
-        raise missing() from None
+        raise NotFound.of(record) from None
 
 
-def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], missing: Callable[[], NotFound]) -> Any:
+def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], record: str) -> Any:
     """A dependency for routes with `{id}`: scope ids are optional, but those given must match the record's, else it is
     not found. A shared memory matches any."""
 
@@ -59,8 +59,8 @@ def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], mis
         if not any((user_id, agent_id, run_id)):
             return
         async with res.db.read(caller.workspace_id) as session:
-            found = await get(session, caller.workspace_id, uuid_of(id, missing))
+            found = await get(session, caller.workspace_id, uuid_of(id, record))
         if found is not None and not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
-            raise missing()
+            raise NotFound.of(record)
 
     return Depends(check)

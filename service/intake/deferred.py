@@ -57,12 +57,8 @@ async def progress(workspace_id: UUID, operation_id: UUID, res: Resources) -> Op
     async with res.db.read(workspace_id) as session:
         operation = await operations.get(session, workspace_id, operation_id)
     if operation is None:
-        raise operation_not_found()
+        raise NotFound.of("operation")
     return operation
-
-
-def operation_not_found() -> NotFound:
-    return NotFound("There is no operation with this id.", field="id")
 
 
 def to_json(conversation: ConversationDraft, instruction: str | None = None) -> dict[str, Any]:

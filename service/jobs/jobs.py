@@ -129,10 +129,6 @@ async def cancel(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext
     return job
 
 
-def job_not_found() -> NotFound:
-    return NotFound("There is no job with this id.", field="id")
-
-
 def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
     """Seconds between the runs of a job in each workspace, and when the next is due; None for other jobs."""
     interval_s = 60 * res.settings.jobs.intervals_min.of(name)
@@ -150,7 +146,7 @@ async def _steer(
         changed = await act(session, of.workspace_id, job_id)
         job = await overview.get(session, of.workspace_id, job_id)
         if job is None:
-            raise job_not_found()
+            raise NotFound.of("job")
         if changed:
             await _audit(session, operation, [job_id], of, res, request)
     return changed, job

@@ -13,7 +13,7 @@ from service.graph.statements import edges
 from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check_share_of, memory_not_found, plain_transaction, store_answer
+from service.runtime.transactions import append_audit, check_share_of, plain_transaction, store_answer
 
 
 async def associate(
@@ -41,7 +41,7 @@ async def _ends(session: Session, workspace_id: UUID, relation: Relation, res: R
     scopes = await edges.lock_ends(session, workspace_id, [relation.source_id, relation.target_id], now=res.clock())
     source, target = scopes.get(relation.source_id), scopes.get(relation.target_id)
     if source is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     if target is None:
         raise NotFound("target_id: there is no memory with this id.", field="target_id")
     for name, mine, theirs in (
@@ -69,7 +69,7 @@ async def dissociate(
         await check_share_of(session, workspace_id, [source_id, target_id], request)
         ends = await edges.lock_ends(session, workspace_id, [source_id, target_id], now=res.clock())
         if source_id not in ends:
-            raise memory_not_found()
+            raise NotFound.of("memory")
         removed = await edges.remove(session, workspace_id, source_id, target_id, kind)
         if removed:
             ids = [source_id, target_id]

@@ -9,6 +9,7 @@ from operator import itemgetter
 from uuid import UUID
 
 from service.access.statements.keys import workspace
+from service.domain.errors import NotFound
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.version import Expected, check_version
@@ -19,7 +20,6 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import (
     append_audit,
     check_share_of,
-    memory_not_found,
     plain_transaction,
     store_answer,
     write_transaction,
@@ -58,7 +58,7 @@ async def forget(
 async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> ForgottenMemory:
     async with plain_transaction(workspace_id, res, request) as session:
         if not await deletion.find_deleted(session, workspace_id, [memory_id]):
-            raise memory_not_found()
+            raise NotFound.of("memory")
         forgotten = ForgottenMemory(memory_id, already_deleted=True)
         await store_answer(session, workspace_id, forgotten, request)
     return forgotten

@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 
 from service.domain.decision import Action, Evidence, Reason
 from service.domain.draft import EmbeddingStatus
-from service.domain.errors import Conflict
+from service.domain.errors import Conflict, NotFound
 from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
@@ -32,7 +32,7 @@ from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import Promotion
-from service.runtime.transactions import append_audit, memory_not_found, store_answer, write_transaction
+from service.runtime.transactions import append_audit, store_answer, write_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +53,7 @@ async def promote(
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     if memory.scope.channel == GLOBAL_CHANNEL:
         raise Conflict("The memory is already in _global.", field="id")
     async with write_transaction(memory.scope, res, request) as session:
@@ -105,7 +105,7 @@ async def _lock(session: Session, workspace_id: UUID, memory_id: UUID, res: Reso
     ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
     original = await memories.get(session, workspace_id, memory_id)
     if not ends or original is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     return original
 
 

@@ -13,6 +13,7 @@ from typing import NamedTuple
 from uuid import UUID
 
 from service.domain.decision import StoredDecision
+from service.domain.errors import NotFound
 from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemoryState
 from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
 from service.domain.relation import ConnectedMemory, Relation, Walk, WalkOptions, WalkStep
@@ -37,7 +38,6 @@ from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
 from service.runtime.resources import Resources
-from service.runtime.transactions import memory_not_found
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,7 +113,7 @@ async def get(
     async with res.db.read(workspace_id, generic_plans=True) if by_key else res.db.snapshot(workspace_id) as session:
         memory = await recorded.get(session, workspace_id, memory_id, valid_at=valid_at, as_of=as_of, now=res.clock())
     if memory is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     return memory
 
 
@@ -230,7 +230,7 @@ async def relations(
 async def _alive(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
     memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     return memory
 
 
@@ -288,4 +288,4 @@ async def origin(
 
 async def _refuse_unknown(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
     if await history.last(session, workspace_id, memory_id) is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")

@@ -6,6 +6,7 @@ from datetime import datetime
 from uuid import UUID
 
 from service.domain.decision import Action
+from service.domain.errors import NotFound
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
@@ -21,7 +22,7 @@ from service.postgres.engine import Session
 from service.postgres.tables import MEMORY_STAT
 from service.queue import queue
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, memory_not_found, store_answer, write_transaction
+from service.runtime.transactions import append_audit, store_answer, write_transaction
 
 
 async def find(session: Session, workspace_id: UUID, memory_id: UUID) -> Memory | DeletedMemory | None:
@@ -37,7 +38,7 @@ async def archive(
     async with res.db.read(workspace_id) as session:
         known = await memories.get(session, workspace_id, memory_id)
     if known is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     async with write_transaction(known.scope, res, request) as session:
         memory = await _alive(session, workspace_id, memory_id, res)
         check_version(memory.version, expected)
@@ -56,7 +57,7 @@ async def restore(
     async with res.db.read(workspace_id) as session:
         known = await find(session, workspace_id, memory_id)
     if known is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     async with write_transaction(known.scope, res, request) as session:
         deleted = await undo.find_deleted(session, workspace_id, memory_id)
         for each in deleted:
@@ -111,6 +112,6 @@ async def _alive(session: Session, workspace_id: UUID, memory_id: UUID, res: Res
     await history.lock(session, workspace_id, [memory_id])
     memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     refuse_past(memory)
     return memory

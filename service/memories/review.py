@@ -81,17 +81,17 @@ async def resolve(
         review = await reviews.get(session, workspace_id, review_id)
         waiting = await memories.get(session, workspace_id, review.memory_id) if review else None
         if review is None:
-            raise review_not_found()
+            raise NotFound.of("review")
         if review.state == wanted:
             return (await with_memories(session, workspace_id, [review]))[0]
     if review.state != "pending":
         raise Conflict(f"This review was already {review.state}.", field="id")
     if waiting is None:
-        raise review_not_found()
+        raise NotFound.of("review")
     async with write_transaction(waiting.scope, res, request) as session:
         current = await reviews.get(session, workspace_id, review_id, lock=True)
         if current is None:
-            raise review_not_found()
+            raise NotFound.of("review")
         if current.state not in ("pending", wanted):
             raise Conflict(f"This review was already {current.state}.", field="id")
         if current.state == "pending":
@@ -101,10 +101,6 @@ async def resolve(
         answer = (await with_memories(session, workspace_id, [current]))[0]
         await store_answer(session, workspace_id, answer, request)
     return answer
-
-
-def review_not_found() -> NotFound:
-    return NotFound("There is no review with this id.", field="id")
 
 
 async def _resolve(session: Session, waiting: Memory, review: Review, wanted: Resolved, res: Resources) -> Review:

@@ -11,7 +11,7 @@ from typing import Any
 from uuid import UUID
 
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
-from service.domain.errors import Conflict, InvalidInput
+from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.kinds import ClassificationSource
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
@@ -28,7 +28,7 @@ from service.postgres.engine import Session
 from service.queue import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check_share, memory_not_found, store_answer, write_transaction
+from service.runtime.transactions import append_audit, check_share, store_answer, write_transaction
 
 
 async def revise(
@@ -45,7 +45,7 @@ async def revise(
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
     if memory is None:
-        raise memory_not_found()
+        raise NotFound.of("memory")
     check_share(memory.scope, request)  # before anything is embedded
     refuse_past(memory)
     draft = await _prepare(memory, revision, res)
@@ -53,7 +53,7 @@ async def revise(
         was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
         old = await memories.get(session, workspace_id, memory_id, alive_at=res.clock()) if was else None
         if was is None or old is None:
-            raise memory_not_found()
+            raise NotFound.of("memory")
         check_version(old.version, expected)
         values = changes(old, revision, draft)
         revised = old

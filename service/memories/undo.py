@@ -47,13 +47,13 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
         decision = await decisions.get(session, workspace_id, decision_id)
         together = await decisions.of_ruling(session, workspace_id, decision) if decision else []
     if decision is None:
-        raise decision_not_found()
+        raise NotFound.of("decision")
     scopes = {decision.scope, *(stored_decision.scope for stored_decision in together)}
     async with scopes_transaction(workspace_id, scopes, res, request, owner=decision.scope) as session:
         await undo.lock(session, workspace_id, decision_id, decision.ruling_id)
         group = await decisions.of_ruling(session, workspace_id, decision)
         if not group:
-            raise decision_not_found()  # purged in the meantime
+            raise NotFound.of("decision")  # purged in the meantime
         ours = [
             stored_decision
             for stored_decision in group
@@ -69,10 +69,6 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
         answer = await _answer(session, workspace_id, decision_id, ours)
         await store_answer(session, workspace_id, answer, request)
     return answer
-
-
-def decision_not_found() -> NotFound:
-    return NotFound("There is no decision with this id.", field="id")
 
 
 async def _take_back(session: Session, workspace_id: UUID, group: Sequence[StoredDecision], res: Resources) -> None:

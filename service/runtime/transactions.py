@@ -8,7 +8,7 @@ from typing import Any
 from uuid import UUID
 
 from service.domain.access import Right
-from service.domain.errors import Forbidden, NotFound
+from service.domain.errors import Forbidden
 from service.domain.request import Operation, Replay, Subject, WriteContext
 from service.domain.scope import Scope
 from service.postgres import scopes
@@ -139,15 +139,3 @@ async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUI
     """Checks as `check_share` does, for memories by their ids."""
     if not request.may_share and await sharing.any_shared(session, workspace_id, ids):
         check_share(Scope(workspace_id), request)
-
-
-def memory_not_found() -> NotFound:
-    return NotFound("There is no memory with this id.", field="id")
-
-
-def parse_id(text: str) -> UUID:
-    """The id; raises NotFound for anything that is not a UUID."""
-    try:
-        return UUID(text)
-    except ValueError:
-        raise memory_not_found() from None

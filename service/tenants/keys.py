@@ -131,14 +131,10 @@ async def mint(
     return token, expires_at
 
 
-def key_not_found() -> NotFound:
-    return NotFound("There is no key with this id.", field="id")
-
-
 async def _get(session: Session, caller: Caller, key_id: UUID) -> KeyInfo:
     key = await keys.get(session, caller.workspace_id, key_id)
     if key is None:
-        raise key_not_found()
+        raise NotFound.of("key")
     return key
 
 

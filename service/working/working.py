@@ -9,8 +9,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from service.domain.errors import NotFound, PreconditionFailed, TooLarge
-from service.domain.version import Expected
+from service.domain.errors import NotFound, TooLarge
+from service.domain.version import Expected, check_version
 from service.observability import metrics
 from service.postgres.engine import Session
 from service.runtime import pii
@@ -45,7 +45,7 @@ async def put(
     clean = await pii.clean_json(value, field, res, key=key if kind is WorkingKind.ITEM else "")
     async with _lock_session(scope, res) as session:
         before = await working.use(session, scope, kind, key, now=res.clock())
-        _check_version(before, expected)
+        check_version(before.version if before else None, expected, str(kind))
         entry = await working.put(session, scope, kind, key, clean, limits_of(kind, res, ttl_s))
     return entry, before is None
 
@@ -125,7 +125,7 @@ async def remove(
         entry = await working.use(session, scope, kind, key, now=res.clock())
         if entry is None:
             raise entry_not_found(kind)
-        _check_version(entry, expected)
+        check_version(entry.version, expected, str(kind))
         await working.remove(session, scope, kind, key)
 
 
@@ -149,11 +149,6 @@ async def _lock_session(scope: WorkingScope, res: Resources) -> AsyncIterator[Se
     async with res.db.begin(scope.workspace_id) as session:
         await working.lock(session, scope)
         yield session
-
-
-def _check_version(entry: WorkingEntry | None, expected: Expected | None) -> None:
-    if expected is not None and (entry is None or not expected.meets(entry.version)):
-        raise PreconditionFailed("It has changed since, or is gone: read it again.", field="If-Match")
 
 
 def _check_size(value: Any, field: str) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from service.cognition import goals
-from service.cognition.goals import Changeable, NewGoal, goal_not_found
+from service.cognition.goals import Changeable, NewGoal
 from service.cognition.routes.goal_models import (
     CompleteGoalRequest,
     CreateGoalRequest,
@@ -32,7 +32,7 @@ from service.http.writes import Write, answer, answer_count, send
 router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
 
 
-IN_SCOPE = [in_scope(goals.find, goal_not_found)]
+IN_SCOPE = [in_scope(goals.find, "goal")]
 CHANGE = errors.keyed(400, 404, 409, 412, 413, 422)
 
 
@@ -88,7 +88,7 @@ async def list_goals(
 )
 async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
     """Returns the goal with at most 100 subgoals. The ETag is for If-Match."""
-    return send(_details(await goals.read_goal(caller.workspace_id, uuid_of(id, goal_not_found), res), now=res.clock()))
+    return send(_details(await goals.read_goal(caller.workspace_id, uuid_of(id, "goal"), res), now=res.clock()))
 
 
 @router.patch(
@@ -105,7 +105,7 @@ async def update_goal(
     serialize = partial(_details, now=res.clock())
     goal = await goals.revise_goal(
         caller.workspace_id,
-        uuid_of(id, goal_not_found),
+        uuid_of(id, "goal"),
         given,
         res,
         write.with_serializer(serialize),
@@ -124,7 +124,7 @@ async def update_goal(
 async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Also deletes its edges and its vector. Its subgoals and memories stay."""
     count = await goals.remove_goal(
-        caller.workspace_id, uuid_of(id, goal_not_found), res, write.with_serializer(answer_count), expected=expected
+        caller.workspace_id, uuid_of(id, "goal"), res, write.with_serializer(answer_count), expected=expected
     )
     return send(answer_count(count))
 
@@ -140,7 +140,7 @@ async def complete_goal(
     id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
 ) -> Response:
     """Repeating the request changes nothing; 409 if the goal is closed with the other status."""
-    wanted, status = uuid_of(id, goal_not_found), GoalStatus(body.status)
+    wanted, status = uuid_of(id, "goal"), GoalStatus(body.status)
     serialize = partial(_details, now=res.clock())
     context = write.with_serializer(serialize)
     goal = await goals.close_goal(caller.workspace_id, wanted, status, body.result, res, context, expected=expected)

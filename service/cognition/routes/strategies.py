@@ -7,7 +7,7 @@ from typing import Annotated
 from fastapi import APIRouter, Query, Response
 
 from service.cognition import procedures, strategy_ranking
-from service.cognition.procedures import NewStrategy, strategy_not_found
+from service.cognition.procedures import NewStrategy
 from service.cognition.routes.procedure_models import (
     LearnStrategyRequest,
     LearnStrategyResponse,
@@ -33,7 +33,7 @@ from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1/strategies", tags=["procedures"], route_class=JsonRoute)
 
-IN_SCOPE = [in_scope(procedures.find, strategy_not_found)]
+IN_SCOPE = [in_scope(procedures.find, "strategy")]
 Label = Annotated[str | None, Query(min_length=1, max_length=100)]
 
 
@@ -116,7 +116,7 @@ async def find_strategies(
 )
 async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
     """Returns the strategy with at most 100 conversations. The ETag is for If-Match."""
-    return send(_details(await procedures.read_strategy(caller.workspace_id, uuid_of(id, strategy_not_found), res)))
+    return send(_details(await procedures.read_strategy(caller.workspace_id, uuid_of(id, "strategy"), res)))
 
 
 @router.post(
@@ -132,7 +132,7 @@ async def reinforce_strategy(
     """Adds one success or failure; concurrent calls all count."""
     strategy = await procedures.reinforce(
         caller.workspace_id,
-        uuid_of(id, strategy_not_found),
+        uuid_of(id, "strategy"),
         res,
         write.with_serializer(_details),
         success=body.success,
@@ -150,7 +150,7 @@ async def reinforce_strategy(
 )
 async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Also deletes its vector and its list of conversations; the conversations stay."""
-    wanted, context = uuid_of(id, strategy_not_found), write.with_serializer(answer_count)
+    wanted, context = uuid_of(id, "strategy"), write.with_serializer(answer_count)
     count = await procedures.remove(caller.workspace_id, wanted, res, context, expected=expected)
     return send(answer_count(count))
 

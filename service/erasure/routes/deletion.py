@@ -27,13 +27,12 @@ from service.http.deps import (
     shared_scope,
 )
 from service.http.json_body import JsonRoute
-from service.http.preconditions import ExpectedOf
+from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.schemas import ResponseModel, ScopeDeletionResponse, Time
 from service.http.writes import Write, answer, send, url_of
 from service.memories.forget import ForgottenMemory, forget
 from service.memories.routes.change_models import DeletedMemoryResponse
 from service.memories.routes.in_scope import IN_SCOPE
-from service.runtime.transactions import parse_id
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
 
@@ -142,10 +141,10 @@ async def delete_memory(
     if purge:
         await request.app.state.reads.flush()
         context = write.with_serializer(receipt_answer)
-        erased = await purge_memory(caller.workspace_id, parse_id(id), res, context, expected=expected)
+        erased = await purge_memory(caller.workspace_id, uuid_of(id, "memory"), res, context, expected=expected)
         return send(receipt_answer(erased))
     gone = await forget(
-        caller.workspace_id, parse_id(id), res, write.with_serializer(answer_deleted), expected=expected
+        caller.workspace_id, uuid_of(id, "memory"), res, write.with_serializer(answer_deleted), expected=expected
     )
     return send(answer_deleted(gone))
 

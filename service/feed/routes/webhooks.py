@@ -169,7 +169,7 @@ async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
 @router.get("/{id}", summary="Get a webhook", responses=errors.keyed(404))
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """The webhook is returned without its secret; `disabled_reason` says why the service disabled it."""
-    wanted = uuid_of(id, webhook_admin.webhook_not_found)
+    wanted = uuid_of(id, "webhook")
     return WebhookItem.describing(await webhook_admin.read(caller.workspace_id, wanted, res))
 
 
@@ -180,21 +180,21 @@ async def update_webhook(
     """A new `url` and `enabled: true` reset the failures and retry dead deliveries. Changes that occur while it is
     disabled are sent once it is enabled."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
-    wanted = uuid_of(id, webhook_admin.webhook_not_found)
+    wanted = uuid_of(id, "webhook")
     return WebhookItem.describing(await webhook_admin.change(caller.workspace_id, wanted, given, res, write))
 
 
 @router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.keyed(404))
 async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedWrite) -> None:
     """Also deletes its deliveries; waiting ones are not sent."""
-    await webhook_admin.remove(caller.workspace_id, uuid_of(id, webhook_admin.webhook_not_found), res, write)
+    await webhook_admin.remove(caller.workspace_id, uuid_of(id, "webhook"), res, write)
 
 
 @router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.keyed(404))
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and returns the result. Disabled webhooks can be
     tested too."""
-    answer = await webhook_admin.test(caller.workspace_id, uuid_of(id, webhook_admin.webhook_not_found), res)
+    answer = await webhook_admin.test(caller.workspace_id, uuid_of(id, "webhook"), res)
     return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
 
 
@@ -209,7 +209,7 @@ async def list_webhook_deliveries(
 ) -> DeliveriesPage:
     """Newest first; kept for 7 days after they finish. Dead ones are retried when the webhook is enabled again."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)
-    wanted = uuid_of(id, webhook_admin.webhook_not_found)
+    wanted = uuid_of(id, "webhook")
     deliveries = await webhook_admin.list_deliveries(
         caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1
     )

@@ -157,7 +157,7 @@ async def search_entities(
 @router.get("/{id}", summary="Get an entity", response_model=EntityResponse, responses=errors.keyed(400, 404))
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Scope ids are optional; those given must match the entity's."""
-    wanted = uuid_of(id, entity.entity_not_found)
+    wanted = uuid_of(id, "entity")
     return send(answer(200, EntityResponse.of((await reading.read(seen, [wanted], res))[wanted])))
 
 
@@ -171,7 +171,7 @@ async def delete_entity(
     id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf, seen: VisibleOf
 ) -> Response:
     """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
-    wanted = uuid_of(id, entity.entity_not_found)
+    wanted = uuid_of(id, "entity")
     await reading.read(seen, [wanted], res)
     context = write.with_serializer(_answer_removal)
     return send(_answer_removal(await entity.remove(caller.workspace_id, wanted, res, context, expected=expected)))

@@ -17,7 +17,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, ResponseModel, Time
 from service.http.writes import Write, answer, send, url_of
-from service.intake.deferred import accept, operation_not_found, progress
+from service.intake.deferred import accept, progress
 from service.intake.routes.store_drafts import conversation_draft
 from service.intake.routes.store_models import StoreRequest
 from service.runtime.resources import Resources
@@ -91,6 +91,6 @@ class OperationResponse(ResponseModel):
 async def get_operation(id: str, caller: PrimaryReader, res: ResourcesOf) -> OperationResponse:
     """The state of a request that returned 202. Finished operations are kept as long as finished jobs, 7 days by
     default."""
-    operation = await progress(caller.workspace_id, uuid_of(id, operation_not_found), res)
+    operation = await progress(caller.workspace_id, uuid_of(id, "operation"), res)
     done = OperationProgress(**operation.progress) if operation.progress else None
     return OperationResponse.of(operation, status=operation.state, progress=done, result=operation.result or None)

@@ -199,7 +199,7 @@ async def retry_jobs(
 async def retry_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedWrite) -> JobItem:
     """Retries a dead, cancelled or waiting job; it gets at least three more attempts. 409 if it is running or done, or
     its operation is finished: then repeat that request. Needs the right `admin`; with `system`, `operator`."""
-    return JobItem.describing(await jobs.retry(of, uuid_of(id, jobs.job_not_found), res, write))
+    return JobItem.describing(await jobs.retry(of, uuid_of(id, "job"), res, write))
 
 
 @router.post("/{id}/cancel", summary="Cancel a job", responses=errors.keyed(400, 404, 409))
@@ -207,4 +207,4 @@ async def cancel_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedWrite) 
     """A waiting job does not start; a running one stops between two of its transactions, within a third of its lease
     (20 s). Its operation fails with the code `cancelled`. 409 if the job is done. Needs the right `admin`; with
     `system`, `operator`."""
-    return JobItem.describing(await jobs.cancel(of, uuid_of(id, jobs.job_not_found), res, write))
+    return JobItem.describing(await jobs.cancel(of, uuid_of(id, "job"), res, write))

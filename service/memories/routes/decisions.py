@@ -19,7 +19,6 @@ from service.http.writes import Write, answer, send
 from service.memories import reading, undo
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryResponse, memory_response
-from service.runtime.transactions import parse_id
 
 router = APIRouter(prefix="/v1", tags=["decisions"], route_class=JsonRoute)
 
@@ -80,7 +79,9 @@ async def get_memory_decisions(
 ) -> DecisionPage:
     """Available for a deleted memory too, until it is purged; 404 only for an id that never existed."""
     before = cursors.counts(cursor)
-    decisions = await reading.decisions_about(caller.workspace_id, parse_id(id), res, skip=before[0], limit=limit + 1)
+    decisions = await reading.decisions_about(
+        caller.workspace_id, uuid_of(id, "memory"), res, skip=before[0], limit=limit + 1
+    )
     (page,), more = cursors.cut_each(before, limit, decisions)
     return DecisionPage(results=[decision_response(each) for each in page], next_cursor=more)
 
@@ -94,7 +95,7 @@ async def get_memory_decisions(
 async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the
     decision; an erased memory is not restored. Repeating the request changes nothing."""
-    decision_id = uuid_of(id, undo.decision_not_found)
+    decision_id = uuid_of(id, "decision")
     result = await undo.take_back(caller.workspace_id, decision_id, res, write.with_serializer(undo_answer))
     return send(undo_answer(result))
 

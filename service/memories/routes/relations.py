@@ -15,6 +15,7 @@ from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
+from service.http.preconditions import uuid_of
 from service.http.query_parameters import Several, split
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
 from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
@@ -23,7 +24,6 @@ from service.memories import reading
 from service.memories.associate import associate, dissociate
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryItem, memory_item
-from service.runtime.transactions import parse_id
 
 router = APIRouter(prefix="/v1/memories/{id}", tags=["relations"], dependencies=IN_SCOPE, route_class=JsonRoute)
 
@@ -117,7 +117,7 @@ async def get_related_memories(
     (skip,) = cursors.counts(cursor)
     options = WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
     start, walk, memories, count = await reading.walk(
-        caller.workspace_id, parse_id(id), options, res, skip=skip, detail=detail
+        caller.workspace_id, uuid_of(id, "memory"), options, res, skip=skip, detail=detail
     )
     note("related", start.scope, list(memories.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
@@ -141,7 +141,7 @@ async def list_relations(
     cursor: ReadOn = None,
 ) -> RelationPage:
     """Strongest first, including relations that are not valid now."""
-    before, start = cursors.counts(cursor), parse_id(id)
+    before, start = cursors.counts(cursor), uuid_of(id, "memory")
     relations = await reading.relations(caller.workspace_id, start, res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, relations)
     return RelationPage(results=[_relation(each, start) for each in page], next_cursor=more)
@@ -165,7 +165,7 @@ async def create_relation(
     write: Write,
 ) -> Response:
     """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
-    source = parse_id(id)
+    source = uuid_of(id, "memory")
     asked = Relation(
         source,
         RelationType(body.type),
@@ -195,7 +195,7 @@ async def delete_relation(
     type: Annotated[RelationName | None, Query(description="Default: every type")] = None,
 ) -> Response:
     """Deletes the relations from this memory to the target; without any, 0 are deleted."""
-    source, target = parse_id(id), parse_id(target_id)
+    source, target = uuid_of(id, "memory"), uuid_of(target_id, "memory")
     kind = RelationType(type) if type else None
     context = write.with_serializer(answer_count)
     count = await dissociate(caller.workspace_id, source, target, kind, res, context)

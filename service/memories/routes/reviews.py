@@ -75,11 +75,7 @@ async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: Write
 
 async def _resolve(id: str, wanted: review.Resolved, caller: Caller, res: Resources, write: WriteContext) -> Response:
     context = write.with_serializer(review_answer)
-    return send(
-        review_answer(
-            await review.resolve(caller.workspace_id, uuid_of(id, review.review_not_found), wanted, res, context)
-        )
-    )
+    return send(review_answer(await review.resolve(caller.workspace_id, uuid_of(id, "review"), wanted, res, context)))
 
 
 def review_answer(resolved: ReviewWithMemories) -> StoredAnswer:

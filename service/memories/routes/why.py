@@ -11,13 +11,13 @@ from pydantic import Field
 from service.http import cursors, errors
 from service.http.deps import Reader, ResourcesOf
 from service.http.json_body import JsonRoute
+from service.http.preconditions import uuid_of
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.memories import reading
 from service.memories.routes.decisions import DecisionResponse, decision_response
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryHistoryItem, history_item
-from service.runtime.transactions import parse_id
 
 router = APIRouter(prefix="/v1/memories/{id}", tags=["decisions"], route_class=JsonRoute)
 
@@ -58,7 +58,7 @@ async def explain_memory(
     id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100, cursor: ReadOn = None
 ) -> ExplainMemoryResponse:
     """Available for a deleted memory too, until it is purged."""
-    wanted = parse_id(id)
+    wanted = uuid_of(id, "memory")
     quotes_before, decisions_before, changes_before = cursors.counts(cursor, 3)
     before = (quotes_before, decisions_before, changes_before)
     origin = await reading.origin(caller.workspace_id, wanted, res, skip=before, limit=limit + 1)

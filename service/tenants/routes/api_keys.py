@@ -57,7 +57,7 @@ async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
 @router.get("/api-keys/{id}", summary="Get an API key", responses=errors.keyed(404))
 async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
     """The key is returned without its secret."""
-    return ApiKeyItem.describing(await keys.read(uuid_of(id, keys.key_not_found), caller, res))
+    return ApiKeyItem.describing(await keys.read(uuid_of(id, "key"), caller, res))
 
 
 @router.patch("/api-keys/{id}", summary="Change an API key", responses=errors.keyed(400, 404, 409))
@@ -68,7 +68,7 @@ async def update_api_key(
     given = {name: getattr(body, name) for name in body.model_fields_set}
     given |= {"channels": body.wall.channels} if "channels" in given else {}
     given |= {"defaults": body.defaults.value()} if body.defaults is not None else {}
-    after = await keys.change(uuid_of(id, keys.key_not_found), given, caller, res, write)
+    after = await keys.change(uuid_of(id, "key"), given, caller, res, write)
     request.app.state.keys.forget()
     return ApiKeyItem.describing(after)
 
@@ -79,7 +79,7 @@ async def rotate_api_key(
 ) -> RotateApiKeyResponse:
     """The new secret works at once, the old one for `overlap_s` more seconds; one from an earlier rotation expires now.
     Rights, restrictions, expiry and id stay. The caller needs every right of that key."""
-    wanted = uuid_of(id, keys.key_not_found)
+    wanted = uuid_of(id, "key")
     secret, until = await keys.rotate(wanted, body.overlap_s, caller, res, write)
     request.app.state.keys.forget()
     return RotateApiKeyResponse(id=wanted, api_key=secret, old_secret_until=until)
@@ -89,5 +89,5 @@ async def rotate_api_key(
 async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedWrite) -> None:
     """Also revokes its tokens. Takes effect at once in this process, within five seconds in others. Repeating it
     changes nothing."""
-    await keys.revoke(uuid_of(id, keys.key_not_found), caller, res, write)
+    await keys.revoke(uuid_of(id, "key"), caller, res, write)
     request.app.state.keys.forget()
