@@ -20,8 +20,8 @@ from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
 from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.request import Operation, WriteContext
+from service.domain.revision import Expected, check_version
 from service.domain.scope import Scope
-from service.domain.version import Expected, check_version
 from service.postgres.engine import Session
 from service.postgres.tables import GOAL, MEMORY
 from service.runtime import deferred_vectors, pii

@@ -17,9 +17,9 @@ from service.cognition.statements import invocations, strategies, tool_patterns
 from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStats
 from service.domain.errors import NotFound
 from service.domain.request import Operation, WriteContext
+from service.domain.revision import Expected, check_version
 from service.domain.scope import Scope
 from service.domain.text import Redaction
-from service.domain.version import Expected, check_version
 from service.episodes.statements import conversations
 from service.memories.decide import CANDIDATES, is_same
 from service.postgres.engine import Session

@@ -11,8 +11,8 @@ from service.cognition.statements import profiles
 from service.cognition.values import Profile, Traits
 from service.domain.errors import NotFound
 from service.domain.request import WriteContext
+from service.domain.revision import Expected, check_version
 from service.domain.scope import Scope
-from service.domain.version import Expected, check_version
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction

@@ -36,7 +36,7 @@ NOT_OFFERED: Final[Mapping[str, str]] = {
     "viewer": "There is no viewer.",
     "stream": "Events of AutoMem's form are not sent.",
     "documents": "Files are not kept: store their text.",
-    "enrichment/reprocess": "What is enriched again is what changes: PATCH the memory's content.",
+    "enrichment/reprocess": "A memory is enriched again when its content changes: PATCH it.",
 }
 """Messages by the beginning of the path."""
 

@@ -27,9 +27,9 @@ from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceE
 from service.domain.memory import Hit, Memory, StoreResult
 from service.domain.query import SortOrder
 from service.domain.request import Replay, StoredAnswer, WriteContext
+from service.domain.revision import Revision
 from service.domain.scope import Extent
 from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS, check_texts
-from service.domain.version import Revision
 from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
 from service.http.deps import (

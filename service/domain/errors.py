@@ -14,7 +14,7 @@
     ├── PlaceLost             the feed cannot be continued from there
     ├── PreconditionFailed    If-Match names another version
     ├── RequestTimeout        the body came too slowly
-    ├── TooManyRequests       as many of the workspace's requests wait already as may
+    ├── TooManyRequests       too many requests of this workspace are waiting
     │   └── RateLimited       a budget is used up, or too many keys were wrong
     └── Unavailable           try again later
         ├── StoreUnavailable  Postgres cannot be reached, or is overloaded

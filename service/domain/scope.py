@@ -10,7 +10,10 @@ from uuid import UUID
 from service.domain.errors import ScopeMissing
 
 GLOBAL_CHANNEL = "_global"
-NIL_WORKSPACE = UUID(int=0)
+NIL_ID = UUID(int=0)
+"""Before every other id."""
+
+NIL_WORKSPACE = NIL_ID
 ScopeMatch = Literal["all", "any"]
 
 

@@ -1,5 +1,4 @@
-"""The versions of one value in the order of time, and the place of another statement among them; changes of a memory,
-and the version they expect.
+"""The versions of one value in the order of time, and the place of another statement among them.
 
 A version holds from its `start` until the next one's. The first has no start unless it says so; the last one is the
 current one. The place of a statement does not depend on the order of arrival.
@@ -8,14 +7,10 @@ current one. The place of a statement does not depend on the order of arrival.
 from __future__ import annotations
 
 from bisect import bisect_right
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
 from uuid import UUID
-
-from service.domain.errors import PreconditionFailed
-from service.domain.kinds import Importance, MemoryType
 
 
 def begins(said_at: datetime, t_valid: datetime | None, t_invalid: datetime | None) -> datetime:
@@ -81,41 +76,3 @@ def place(
 
 def _earliest(first: datetime | None, second: datetime | None) -> datetime | None:
     return min(first, second) if first and second else first or second
-
-
-Moment = Literal["t_valid", "t_invalid", "expires_at", "timestamp", "updated_at", "last_accessed"]
-
-
-@dataclass(frozen=True, slots=True)
-class Revision:
-    """A change; None leaves a field unchanged. `metadata` is merged key by key, a None in it removes the key, and None
-    for all of it every key; `tags` replace the whole list; `moments` has the given times, None clears one. `embed_now`:
-    the vector is made in the request, else by a job."""
-
-    text: str | None = None
-    tags: tuple[str, ...] | None = None
-    metadata: Mapping[str, Any] | None = field(default_factory=dict)
-    type: MemoryType | None = None
-    type_confidence: float | None = None
-    fact_confidence: float | None = None
-    importance: Importance | None = None
-    moments: Mapping[Moment, datetime | None] = field(default_factory=dict)
-    embed_now: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Expected:
-    """The If-Match of a request. `versions`: any of them will do; `anything`: `*`."""
-
-    versions: frozenset[int] = frozenset()
-    anything: bool = False
-
-    def meets(self, version: int) -> bool:
-        return self.anything or version in self.versions
-
-
-def check_version(version: int | None, expected: Expected | None, record: str = "memory") -> None:
-    """Raises PreconditionFailed when If-Match names another version. `version`: None where there is no such record."""
-    if expected is not None and (version is None or not expected.meets(version)):
-        gone = ", or is not there" if version is None else ""
-        raise PreconditionFailed(f"The {record} has changed since{gone}: read it again.", field="If-Match")

@@ -12,8 +12,8 @@ from uuid import UUID
 
 from service.domain.errors import NotFound
 from service.domain.request import WriteContext
+from service.domain.revision import Expected, check_version
 from service.domain.scope import Scope
-from service.domain.version import Expected, check_version
 from service.episodes.lookup import find
 from service.episodes.statements import contexts, conversations
 from service.episodes.statements.turns import get_many

@@ -16,8 +16,8 @@ from uuid import UUID
 from service.domain.errors import NotFound
 from service.domain.job import NewJob
 from service.domain.request import WriteContext
+from service.domain.revision import Expected, check_version
 from service.domain.scope import Extent, Scope
-from service.domain.version import Expected, check_version
 from service.episodes.statements import contexts
 from service.erasure.statements import purge
 from service.postgres.engine import Session
@@ -32,7 +32,7 @@ PROMISE = (
 """What an erasure guarantees: docs/decisions/022-erasure.md."""
 
 BY_JOB = "a job that does it waits for the worker"
-BY_ITSELF = "autovacuum does that by itself, the owner of the tables can at once, this service cannot on this server"
+BY_ITSELF = "autovacuum does that by itself; only the owner of the tables can run it at once"
 
 
 VacuumState = Literal["queued", "not_permitted"]

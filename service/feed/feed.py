@@ -1,4 +1,4 @@
-"""Reading the change feed from a place on."""
+"""Reading the change feed after a cursor."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ async def read_on(workspace_id: UUID, after: FeedCursor | None, res: Resources, 
 
 
 async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:
-    """No changes, and the place after all existing ones."""
+    """No changes, and the cursor after all existing ones."""
     async with res.db.read(workspace_id, generic_plans=True) as session:
         source = await feed.read_source(session)
         newest = await feed.find_newest(session, workspace_id)
@@ -32,7 +32,8 @@ async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:
 
 
 def _check(after: FeedCursor, source: FeedSource, res: Resources) -> None:
-    """Raises PlaceLost for a place in other tables, or one after which changes may have been dropped."""
+    """Raises PlaceLost for a cursor of other tables or beyond the newest change, as after a restore, and for one after
+    which changes may have been dropped."""
     if after.source != source.source or after.at.position >= source.next:
         raise PlaceLost(
             "after: comes from before the database was restored. Begin with after=now, and read all memories again.",

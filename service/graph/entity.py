@@ -10,9 +10,9 @@ from uuid_utils.compat import uuid7
 from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, display_name, key, type_name
 from service.domain.errors import Conflict, InvalidInput, NotFound, TooLarge
 from service.domain.request import WriteContext
+from service.domain.revision import Expected, check_version
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_ALIASES, check_merged
-from service.domain.version import Expected, check_version
 from service.graph.entity_scope import EntityScope
 from service.graph.statements import entities, entity_relations, merges
 from service.language.relation_labels import normalise

@@ -1,6 +1,5 @@
-"""Rare garbage collection: a request leaves few cycles, and each run walks all that was loaded.
-
-With Python's defaults a twentieth of the API's time went into it.
+"""Rare garbage collection. With Python's defaults a twentieth of the API's time went into it: a request leaves few
+cycles, but each collection walks every object that was loaded.
 """
 
 from __future__ import annotations

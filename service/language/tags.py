@@ -39,7 +39,7 @@ def levels(tags: Iterable[str]) -> int:
 
 
 def newest(tags: Sequence[str], *, most: int, most_levels: int) -> list[str]:
-    """The last tags, as many as may be kept."""
+    """The last tags that fit within both limits."""
     first = max(0, len(tags) - most)
     while levels(tags[first:]) > most_levels:
         first += 1

@@ -43,7 +43,7 @@ async def compare(draft: Draft, res: Resources) -> Draft:
 
 
 async def decide(draft: Draft, res: Resources) -> Draft:
-    """The draft with a decision; a model is asked only about texts that are near."""
+    """The draft with a decision; a model is asked only if the nearest memory is near (`dedup_near`)."""
     if draft.decision is not None:
         return draft
     near = draft.seen[0].similarity >= res.settings.memories.dedup_near

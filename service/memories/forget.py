@@ -11,8 +11,8 @@ from uuid import UUID
 from service.access.statements.keys import workspace
 from service.domain.errors import NotFound
 from service.domain.request import WriteContext
+from service.domain.revision import Expected, check_version
 from service.domain.scope import NIL_WORKSPACE, Scope
-from service.domain.version import Expected, check_version
 from service.memories.statements import deletion, memories
 from service.memories.statements.deletion import BATCH
 from service.queue import schedule

@@ -15,9 +15,9 @@ from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.kinds import ClassificationSource
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
+from service.domain.revision import Expected, Revision, check_version
 from service.domain.sizes import check_merged
 from service.domain.text import content_hash
-from service.domain.version import Expected, Revision, check_version
 from service.language import kinds
 from service.memories import write
 from service.memories.stages.stages import UNCOMPARED, run

@@ -25,8 +25,7 @@ from service.runtime.embedding import ActiveEmbedder
 from service.runtime.statements.caches import DeferredEntries, VectorTable
 
 ScopeKey = tuple[str, str, int, Wall]
-"""A part of a scope as SQL, its values, the most rows to count, and the wall. Cached facts about it hold until a moment
-of the monotonic clock; they were read where this position of the WAL was visible."""
+"""A part of a scope as SQL, its values, the most rows to count, and the wall."""
 
 
 @dataclass(slots=True)

@@ -50,8 +50,8 @@ async def decide(
 async def decide_open(
     given: Sequence[ShownStatement], workspace_id: UUID, res: Resources, *, llm: bool
 ) -> list[Decision]:
-    """Decides about each statement. The model is asked only about those that the rules leave open, or, if the workspace
-    has its own instruction for decisions, about all that have memories near them."""
+    """Decides about each statement. The model is asked about those that the rules leave open; with an instruction of
+    the workspace for decisions, about all that have memories near them."""
     if not llm or res.llm is None:
         return await _by_rules(_judge_all, given, res)
     if res.settings.llm.prompts.update_decision is not None:

@@ -101,7 +101,7 @@ async def _duplicates(walked: Walked, by_id: Mapping[UUID, Memory], res: Resourc
 
 
 def _affordable(pairs: Sequence[Candidate], by_id: Mapping[UUID, Memory]) -> Sequence[Candidate]:
-    """The first pairs, as many as may be compared, but at least one."""
+    """The first pairs that are compared within COMPARED_CHARS; at least one."""
     chars = 0
     for index, pair in enumerate(pairs):
         chars += sum(len(memory.text) for memory in _both(pair, by_id))

@@ -21,11 +21,11 @@ Batch = tuple[Job, ...]
 @dataclass(frozen=True, slots=True)
 class ClaimGroup:
     """Kinds of work that are claimed together. `batch_sizes`: the largest batch of each kind; empty for kinds that run
-    alone. `half`: they use at most half of the slots."""
+    alone. `at_most_half`: they use at most half of the slots."""
 
     kinds: tuple[str, ...]
     batch_sizes: tuple[int, ...] = ()
-    half: bool = False
+    at_most_half: bool = False
 
     @property
     def limit(self) -> int | None:
@@ -40,10 +40,10 @@ class ClaimGroup:
 def claim_groups(tasks: Mapping[str, Task], batch_size: int) -> list[ClaimGroup]:
     """The claims of a round: one for kinds that run alone, one for those limited to half of the slots, one for those
     that run together, with `batch_size` unless the task sets another size."""
-    alone = tuple(name for name, task in tasks.items() if task.together is None and not task.half)
-    half = tuple(name for name, task in tasks.items() if task.half)
+    alone = tuple(name for name, task in tasks.items() if task.together is None and not task.at_most_half)
+    half = tuple(name for name, task in tasks.items() if task.at_most_half)
     joint = {name: task.max_batch or batch_size for name, task in tasks.items() if task.together is not None}
-    groups = [ClaimGroup(alone), ClaimGroup(half, half=True), ClaimGroup(tuple(joint), tuple(joint.values()))]
+    groups = [ClaimGroup(alone), ClaimGroup(half, at_most_half=True), ClaimGroup(tuple(joint), tuple(joint.values()))]
     return [group for group in groups if group.kinds]
 
 

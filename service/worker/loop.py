@@ -164,7 +164,7 @@ class Worker:
                 if room <= 0:
                     more = True
                     break
-                limit = self._half_left(group) if group.half else group.limit or room
+                limit = self._half_left(group) if group.at_most_half else group.limit or room
                 if limit <= 0:
                     continue
                 jobs = await queue.claim(session, self.name, group.kinds, limit, LEASE_S, after=self._lanes[group])
@@ -193,7 +193,7 @@ class Worker:
     def _forget(self, task: asyncio.Task[None]) -> None:
         batch = self._running.pop(task)
         self._freed.set()
-        if self._tasks[batch[0].kind].half:
+        if self._tasks[batch[0].kind].at_most_half:
             self._wakeup.set()  # others of its group may have been left
 
     # -- running

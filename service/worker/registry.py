@@ -51,8 +51,8 @@ class Task:
     retry_alone: bool = False
     """After a batch failed, each of its jobs runs alone in the same attempt, else after its pause."""
 
-    half: bool = False
-    """Uses at most half of a worker's slots, because its duration depends on others."""
+    at_most_half: bool = False
+    """Uses at most half of a worker's slots, because it waits for other servers."""
 
     derives: bool = False
     """Makes data of a row, such as its vector, whoever wrote it. Other tasks work within the wall of a request."""
@@ -83,6 +83,6 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "patterns": _in_each("patterns", patterns.patterns),
         "promote": _in_each("promote", promotion.promote),
         "reembed": Task(reembed.run, interval_s=24 * HOUR_S, timeout_s=24 * HOUR_S),
-        "deliver_webhook": Task(webhooks.run, timeout_s=120.0, half=True),
+        "deliver_webhook": Task(webhooks.run, timeout_s=120.0, at_most_half=True),
     }
 )

@@ -14,8 +14,8 @@ from sqlalchemy import text
 from service.access.statements import keys
 from service.domain.job import Job, JobName
 from service.domain.request import WriteContext
+from service.domain.revision import Revision
 from service.domain.scope import NIL_WORKSPACE
-from service.domain.version import Revision
 from service.memories import restore, revise
 from service.memories.statements import memories, versions
 from service.postgres.engine import Database

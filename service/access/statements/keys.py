@@ -59,7 +59,7 @@ def new_secret() -> str:
 
 
 async def find(database: Database, secret: str) -> Caller | None:
-    """The caller with this secret; None when unknown or revoked. Expiry is the caller's to check against its clock."""
+    """The caller with this secret; None when unknown or revoked. The calling code checks expiry."""
     async with database.read() as session:
         row = (await session.execute(FIND, {"hash": digest(secret)})).one_or_none()
     return _caller(row) if row is not None else None

@@ -19,12 +19,12 @@ from service.domain.errors import InvalidInput, NotFound
 from service.domain.job import Counts, Job
 from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
+from service.domain.scope import NIL_ID
 from service.language import pattern_examples
 from service.memories.associate import associate
 from service.queue import queue
 from service.runtime.resources import Resources
 
-FIRST = UUID(int=0)
 OVERLAP = timedelta(minutes=10)
 """The next run reads again what was written while the last one was reading."""
 
@@ -42,7 +42,7 @@ async def patterns(job: Job, res: Resources) -> Counts:
     quiet_since = res.clock() - QUIET
     context = workspace_jobs.context_of(job)
     seen = learned = 0
-    last: UUID | None = FIRST
+    last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
             batch = await tool_patterns.list_unread(
@@ -65,7 +65,7 @@ async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) 
     """Draws EXEMPLIFIES from memories of an instance to the memory of the pattern. Counts the edges; `examples_until`
     is the time (seconds since 1970) up to which memories were read, where the next run continues."""
     now, drawn = res.clock(), 0
-    last: UUID | None = FIRST
+    last: UUID | None = NIL_ID
     async with res.db.read(workspace_id) as session:
         since = await exemplars.read_until(session, workspace_id) - OVERLAP
     while last is not None:

@@ -13,9 +13,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from service.domain.ageing import Promoting
+from service.domain.scope import NIL_ID
 from service.postgres.engine import Session
-
-FIRST = UUID(int=0)
 
 MAX_SESSIONS = 16
 """Sessions that repeated a memory; more are not noted."""
@@ -97,7 +96,7 @@ async def list_worthy(
     workspace_id: UUID,
     rules: Promoting,
     *,
-    after: UUID = FIRST,
+    after: UUID = NIL_ID,
     now: datetime,
     batch: int,
     only: UUID | None = None,
@@ -140,7 +139,7 @@ async def is_copy(session: Session, workspace_id: UUID, memory_id: UUID) -> bool
 
 
 async def list_outdated(
-    session: Session, workspace_id: UUID, *, after: UUID = FIRST, now: datetime, batch: int, only: UUID | None = None
+    session: Session, workspace_id: UUID, *, after: UUID = NIL_ID, now: datetime, batch: int, only: UUID | None = None
 ) -> Sequence[UUID]:
     """The next copies whose originals have changed or are no longer valid; with `only`, this copy if it is one."""
     values = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, "only": only}

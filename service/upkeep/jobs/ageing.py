@@ -19,7 +19,7 @@ from service.access import workspace_jobs
 from service.domain.job import Counts, Job
 from service.domain.memory import Memory
 from service.domain.request import WriteContext
-from service.domain.scope import Scope
+from service.domain.scope import NIL_ID, Scope
 from service.episodes.statements import conversations
 from service.memories import write
 from service.memories.statements import memories
@@ -29,7 +29,6 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, write_transaction
 from service.upkeep.statements import fading
 
-FIRST = UUID(int=0)
 BATCH_ROWS = 1_000
 ARCHIVED_AT_ONCE = 100  # in one transaction, under the lock of their scope: some 100 ms
 
@@ -75,7 +74,7 @@ async def flag_stale(job: Job, res: Resources) -> Counts:
 async def archive(job: Job, res: Resources) -> Counts:
     """Archives faded memories if the workspace is set to; a requested run always does. An archived memory can be read
     by id and restored."""
-    archived, last = 0, FIRST
+    archived, last = 0, NIL_ID
     while True:
         async with res.db.read(job.workspace_id) as session:
             ids = await fading.list_faded(session, job.workspace_id, after=last, batch=ARCHIVED_AT_ONCE)
@@ -130,7 +129,7 @@ async def _age(job: Job, statement: TextClause, res: Resources, *, entities: boo
     async with res.db.read(workspace_id) as session:
         total = await fading.count(session, workspace_id, entities=entities)
     seen = changed = 0
-    last: UUID | None = FIRST
+    last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.begin(workspace_id) as session:
             batch = await fading.age(session, workspace_id, statement, rules, now=now, after=last)

@@ -49,7 +49,7 @@ async def run(job: Job, res: Resources) -> Counts | None:
 
 
 async def run_together(jobs: Sequence[Job], res: Resources) -> None:
-    """Embeds the memories of `jobs` of one workspace. A text that has changed has its own job."""
+    """Embeds the memories of `jobs`, all of one workspace. One whose text changes in between has another job."""
     workspace_id = jobs[0].workspace_id
     for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
         await turns.embed_missing(workspace_id, UUID(conversation_id), res)
@@ -60,7 +60,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
         if job.memory_id is not None:
             (of_contexts if contexts.PAYLOAD.items() <= job.payload.items() else of_texts).append(job.memory_id)
     if of_contexts:
-        await _contexts(workspace_id, of_contexts, res)
+        await _embed_contexts(workspace_id, of_contexts, res)
     if not of_texts:
         return
     async with res.db.read(workspace_id) as session:
@@ -73,8 +73,8 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
         await enrichment.store_vectors(session, workspace_id, made, generation=res.generation)
 
 
-async def _contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
-    """Makes the contexts of turns whose neighbours changed. A text that has changed has its own job."""
+async def _embed_contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
+    """Embeds turns again whose neighbours changed."""
     async with res.db.read(workspace_id) as session:
         texts = await contexts.texts_of(session, workspace_id, ids)
     if not texts:

@@ -12,12 +12,12 @@ from uuid import UUID
 from service.access import workspace_jobs
 from service.domain.job import Counts, Job
 from service.domain.request import WriteContext
+from service.domain.scope import NIL_ID
 from service.memories.promote import archive_outdated, promote_if_worthy
 from service.memories.statements import promotable
 from service.queue import queue
 from service.runtime.resources import Resources
 
-FIRST = UUID(int=0)
 BATCH = 100
 
 
@@ -26,7 +26,7 @@ async def promote(job: Job, res: Resources) -> Counts:
     context = workspace_jobs.context_of(job)
     archived = await _archive_outdated(job.workspace_id, res, context)
     seen = promoted = 0
-    last: UUID | None = FIRST
+    last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
             worthy_ids = await promotable.list_worthy(
@@ -49,7 +49,7 @@ async def promote(job: Job, res: Resources) -> Counts:
 async def _archive_outdated(workspace_id: UUID, res: Resources, context: WriteContext) -> int:
     """Archives copies whose originals have changed or ended since; returns how many."""
     archived = 0
-    last: UUID | None = FIRST
+    last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.read(workspace_id) as session:
             ids = await promotable.list_outdated(session, workspace_id, after=last, now=res.clock(), batch=BATCH)

@@ -18,7 +18,7 @@ from uuid import UUID
 
 from service.domain.errors import EmbeddingError
 from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
-from service.domain.scope import NIL_WORKSPACE
+from service.domain.scope import NIL_ID, NIL_WORKSPACE
 from service.postgres.engine import Session
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import MissingEmbedder
@@ -39,7 +39,6 @@ LATER = (timedelta(seconds=10), timedelta(minutes=10))
 """Times after the cut-over: by the first every process has noticed it, by the second jobs that began before it have
 ended."""
 
-FIRST = UUID(int=0)
 DELETE_BATCH = 2_000
 
 
@@ -168,7 +167,7 @@ async def _delete_dropped(workspace_id: UUID, numbers: list[int], res: Resources
 
 async def _walk(workspace_id: UUID, find: Find, store: Store, progress: Progress, res: Resources) -> int:
     """Makes vectors, storing each batch with the progress of the run; returns how many."""
-    made, after = 0, FIRST
+    made, after = 0, NIL_ID
     while True:
         async with res.db.read(workspace_id) as session:
             texts = await find(session, workspace_id, res.generation, after)

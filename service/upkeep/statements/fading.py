@@ -3,9 +3,7 @@
 Each number is computed from its stored base, never from the result of an earlier run, and written only if it changed by
 more than MOVED, so most hourly runs write nothing. Locked rows are left to the next run, so others wait at most for the
 batch being written. The numbers are in memory_stat, whose updates stay HOT; rows of `memory` are never written.
-Statements walk the primary keys from `after` on, and find the rows of the batch again by ctid: looking each up by its
-key twice more took a fifth of the time, and in a freshly filled table, without statistics, a plan without the index
-once took a minute. A row that was just changed is no longer found, as if it were locked.
+Statements walk the primary keys from `after` on.
 """
 
 from __future__ import annotations
@@ -44,7 +42,12 @@ def _statement(
     key: str = "memory_id",
 ) -> TextClause:
     """A statement that assigns the `fresh` number in a batch of `rows`, where it changed enough; `rows` has the table
-    as `s`."""
+    as `s`.
+
+    The rows of the batch are found again by ctid: looking each up by its key twice more took a fifth of the time, and
+    in a freshly filled table, without statistics, a plan without the index once took a minute. A row that was just
+    changed is no longer found, as if it were locked.
+    """
     return text(f"""
         WITH part AS MATERIALIZED (
             SELECT s.{key} AS id, s.ctid AS at, {old} AS old, {fresh} AS fresh FROM {rows}
