@@ -19,8 +19,7 @@ from service.cognition.statements import goals
 from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
 from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.errors import Conflict, InvalidInput, NotFound
-from service.domain.request import Operation, WriteContext
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, Operation, WriteContext, check_version
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.postgres.tables import GOAL, MEMORY

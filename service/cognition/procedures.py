@@ -16,8 +16,7 @@ from uuid_utils.compat import uuid7
 from service.cognition.statements import invocations, strategies, tool_patterns
 from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStats
 from service.domain.errors import NotFound
-from service.domain.request import Operation, WriteContext
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, Operation, WriteContext, check_version
 from service.domain.scope import Scope
 from service.domain.text import Redaction
 from service.episodes.statements import conversations

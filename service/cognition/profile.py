@@ -10,8 +10,7 @@ from uuid import UUID
 from service.cognition.statements import profiles
 from service.cognition.values import Profile, Traits
 from service.domain.errors import NotFound
-from service.domain.request import WriteContext
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import Scope
 from service.runtime import pii
 from service.runtime.resources import Resources

@@ -15,7 +15,7 @@ from typing import Any, Final
 from fastapi import APIRouter, Request, Response
 from fastapi.responses import JSONResponse
 
-from service.compat import automem_translation
+from service.compat import automem_format
 from service.compat.adapter_routes import (
     EVERY_METHOD,
     AdapterRoute,
@@ -100,7 +100,7 @@ async def health(request: Request) -> Response:
 async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write: BatchWrite) -> Response:
     """201, also for a repetition within a minute, which gets the first answer again if that memory is unchanged."""
     began, sent = time.perf_counter(), await object_of(request)
-    given, warnings = automem_translation.store_body(sent, res.embedder.dimension)
+    given, warnings = automem_format.store_body(sent, res.embedder.dimension)
     body = body_of(StoreRequest, {**given, **owner(caller)})
     context = write if write.idempotency else _retry(write, caller, sent)
     try:
@@ -167,7 +167,7 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
     began, sent = time.perf_counter(), await object_of(request)
     items = []
     for index, each in enumerate(objects_in(sent, "memories", MOST_AT_ONCE)):
-        fields, _ = automem_translation.store_body(each, res.embedder.dimension, f"memories[{index}].")
+        fields, _ = automem_format.store_body(each, res.embedder.dimension, f"memories[{index}].")
         try:
             items.append(body_of(StoreRequest, {**fields, **owner(caller)}))
         except InvalidInput as exc:
@@ -228,12 +228,12 @@ async def list_by_tag(request: Request, caller: Reader, res: ResourcesOf) -> dic
         "limit": limit,
         "offset": offset,
         "has_more": page.total.value > offset + len(page.memories),
-        "memories": [automem_translation.memory_item(memory) for memory in page.memories],
+        "memories": [automem_format.memory_item(memory) for memory in page.memories],
     }
 
 
 def _tags(request: Request) -> list[str]:
-    wanted = automem_translation.normalise(automem_translation.words(request.query_params.getlist("tags")))
+    wanted = automem_format.normalise(automem_format.words(request.query_params.getlist("tags")))
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
     return wanted
@@ -266,7 +266,7 @@ async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadO
     memory = await one(caller, id, res)
     note("get", memory.scope, [memory])
     used([memory])
-    return {"status": "success", "memory": automem_translation.memory_item(memory)}
+    return {"status": "success", "memory": automem_format.memory_item(memory)}
 
 
 @router.patch("/memory/{id}")
@@ -274,7 +274,7 @@ async def update_memory(id: str, request: Request, caller: Changer, res: Resourc
     """A new text is found at once; metadata is merged key by key."""
     memory = await one(caller, id, res)
     change = revision(
-        body_of(PatchMemoryRequest, automem_translation.patch_body(await object_of(request))), caller, res.clock()
+        body_of(PatchMemoryRequest, automem_format.patch_body(await object_of(request))), caller, res.clock()
     )
     change = replace(change, embed_now=change.text is not None)
     return send(
@@ -284,7 +284,7 @@ async def update_memory(id: str, request: Request, caller: Changer, res: Resourc
 
 def _answer_update(memory: Memory) -> StoredAnswer:
     body = {"status": "success", "memory_id": str(memory.id), "message": "Memory updated successfully"}
-    return StoredAnswer(200, {**body, "memory": automem_translation.memory_item(memory)})
+    return StoredAnswer(200, {**body, "memory": automem_format.memory_item(memory)})
 
 
 @router.delete("/memory/{id}")
@@ -341,8 +341,8 @@ async def associate_memories(request: Request, caller: Writer, res: ResourcesOf,
 
 async def _associate(sent: Mapping[str, Any], caller: Caller, res: Resources, write: WriteContext) -> dict[str, Any]:
     source, target = ends_of(sent)
-    kind = automem_translation.relation_type(sent.get("type"))
-    strength = automem_translation.unit(sent.get("strength", 0.5), "strength")
+    kind = automem_format.relation_type(sent.get("type"))
+    strength = automem_format.unit(sent.get("strength", 0.5), "strength")
     properties = {name: value for name, value in sent.items() if name not in OF_A_RELATION and value is not None}
     checked = body_of(
         CreateRelationRequest, {"target_id": target, "type": kind, "strength": strength, "properties": properties}
@@ -364,7 +364,7 @@ async def _associate(sent: Mapping[str, Any], caller: Caller, res: Resources, wr
 async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, note: AuditReadOf) -> dict[str, Any]:
     """Nearest first, then strongest."""
     asked, start = request.query_params, await one(caller, id, res)
-    named = [each.upper() for each in automem_translation.words(asked.getlist("relationship_types"))]
+    named = [each.upper() for each in automem_format.words(asked.getlist("relationship_types"))]
     types = tuple(RelationType(name) for name in named if name in set(RelationType))
     depth = whole_number(asked.get("max_depth"), "max_depth", default=1, most=3)
     limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_TAGGED)
@@ -379,7 +379,7 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
         "status": "success",
         "memory_id": str(start.id),
         "count": len(shown),
-        "related_memories": [automem_translation.memory_item(memory) for memory in shown],
+        "related_memories": [automem_format.memory_item(memory) for memory in shown],
         "relationship_types": [str(relation_type) for relation_type in types],
         "max_depth": depth,
         "limit": limit,
@@ -394,10 +394,10 @@ async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: 
     """Queues the corresponding jobs of this service; with dry_run it only names them."""
     sent = await object_of(request) if getattr(request.state, "json", None) else {}
     mode, dry_run = str(sent.get("mode") or "full").lower(), sent.get("dry_run", True)
-    if mode not in automem_translation.MODES:
-        raise InvalidInput(f"mode: must be one of {', '.join(sorted(automem_translation.MODES))}.", field="mode")
+    if mode not in automem_format.MODES:
+        raise InvalidInput(f"mode: must be one of {', '.join(sorted(automem_format.MODES))}.", field="mode")
     steps: dict[str, Any] = {}
-    for name in automem_translation.MODES[mode]:
+    for name in automem_format.MODES[mode]:
         steps[name] = {"status": "dry_run"}
         if not dry_run:
             job = await jobs.run(JobsOf(caller), name, res, write)
@@ -446,4 +446,4 @@ async def sync(caller: Admin) -> dict[str, Any]:
 
 @router.api_route("/{path:path}", methods=EVERY_METHOD)
 async def other(path: str, caller: CallerOf) -> None:
-    refuse_other(path, automem_translation.NOT_OFFERED)
+    refuse_other(path, automem_format.NOT_OFFERED)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Request
 
-from service.compat import automem_translation
+from service.compat import automem_format
 from service.compat.adapter_routes import AdapterRoute, read_numbered_page, whole_number
 from service.compat.automem_scope import find_tagged, owner, read
 from service.domain.access import Caller
@@ -54,9 +54,9 @@ class RecalledHits:
             self.repeated += known is not None
             if known is None or known.score < hit.score:
                 self.hits[hit.memory.id] = hit
-                relations = [automem_translation.relation_item(memory) for memory in connected.get(hit.memory.id, ())]
+                relations = [automem_format.relation_item(memory) for memory in connected.get(hit.memory.id, ())]
                 kind = "keyword" if match == "vector" and hit.similarity is None else match
-                self.items[hit.memory.id] = automem_translation.hit_item(hit, kind, relations)
+                self.items[hit.memory.id] = automem_format.hit_item(hit, kind, relations)
 
 
 @router.get("/recall")
@@ -82,9 +82,7 @@ async def recall(request: Request, caller: Reader, res: ResourcesOf) -> dict[str
     results = [recalled.items[hit.memory.id] for hit in ordered]
     asks = bool(query or queries)
     pool = len(recalled.hits) if asks else None
-    fills = (
-        asks and bool(given["tags"]) and len(results) < limit and automem_translation.flag(asked.get("scope_fallback"))
-    )
+    fills = asks and bool(given["tags"]) and len(results) < limit and automem_format.flag(asked.get("scope_fallback"))
     if fills:
         outside = {"tags": [], "exclude_tags": [*given["exclude_tags"], *given["tags"]]}
         room = {"query": query or queries[0], "limit": limit - len(results)}
@@ -152,14 +150,14 @@ def _state_mode(asked: Mapping[str, str]) -> str:
     if mode not in ("current", "history"):
         raise InvalidInput("state_mode: must be current or history.", field="state_mode")
     if asked.get("current_only") is not None:
-        return "current" if automem_translation.flag(asked["current_only"]) else "history"
+        return "current" if automem_format.flag(asked["current_only"]) else "history"
     return mode
 
 
 def _sort(asked: Mapping[str, str], *, has_query: bool) -> str:
     """The order of the hits: with a time alone the newest come first, as in AutoMem."""
     sort = (asked.get("sort") or asked.get("order_by") or "").strip().lower()
-    if sort not in automem_translation.SORTS:
+    if sort not in automem_format.SORTS:
         sort = "score"
     return "time_desc" if sort == "score" and _is_timed(asked) and not has_query else sort
 
@@ -176,9 +174,9 @@ def _narrow(request: Request, caller: Caller, state_mode: str, res: Resources) -
     holds = state_mode == "current" and bool(said_so or not _is_timed(asked))
     given: dict[str, Any] = {
         **owner(caller),
-        "tags": automem_translation.normalise(automem_translation.words(asked.getlist("tags"))),
-        "exclude_tags": automem_translation.normalise(automem_translation.words(asked.getlist("exclude_tags"))),
-        "prefer_tags": automem_translation.normalise(automem_translation.words(asked.getlist("context_tags"))),
+        "tags": automem_format.normalise(automem_format.words(asked.getlist("tags"))),
+        "exclude_tags": automem_format.normalise(automem_format.words(asked.getlist("exclude_tags"))),
+        "prefer_tags": automem_format.normalise(automem_format.words(asked.getlist("context_tags"))),
         "tag_mode": "all" if (asked.get("tag_mode") or "").strip().lower() == "all" else "any",
         "tag_match": "exact" if (asked.get("tag_match") or "").strip().lower() == "exact" else "prefix",
         "validity": "exclude" if holds else "ignore",
@@ -188,7 +186,7 @@ def _narrow(request: Request, caller: Caller, state_mode: str, res: Resources) -
     if not given.keys() & {"start", "end"} and (said := asked.get("time_query") or asked.get("time")):
         given["time_query"] = said
     if asked.get("min_score"):
-        given["min_score"] = automem_translation.unit(asked["min_score"], "min_score")
+        given["min_score"] = automem_format.unit(asked["min_score"], "min_score")
     if holds:  # a recall with a time would also show what has ended
         given["filters"] = _holds(res.clock())
     return given
@@ -227,9 +225,7 @@ def _echo(given: Mapping[str, Any], window: Window, queries: Sequence[str], offs
 
 
 def _expands(asked: Mapping[str, str]) -> bool:
-    return any(
-        automem_translation.flag(asked.get(name)) for name in ("expand_relations", "expand_associations", "expand")
-    )
+    return any(automem_format.flag(asked.get(name)) for name in ("expand_relations", "expand_associations", "expand"))
 
 
 async def _expand(
@@ -240,8 +236,8 @@ async def _expand(
     if not _expands(asked):
         return []
     most = whole_number(asked.get("expansion_limit"), "expansion_limit", default=25, most=MOST_EXPANDED)
-    strength = automem_translation.unit(asked.get("expand_min_strength") or 0, "expand_min_strength")
-    importance = automem_translation.unit(asked.get("expand_min_importance") or 0, "expand_min_importance")
+    strength = automem_format.unit(asked.get("expand_min_strength") or 0, "expand_min_strength")
+    importance = automem_format.unit(asked.get("expand_min_importance") or 0, "expand_min_importance")
     seen = {result["id"] for result in results}
     ways: dict[str, tuple[Mapping[str, Any], Mapping[str, Any]]] = {}
     for result in results:
@@ -255,7 +251,7 @@ async def _expand(
         if memory is not None and memory.importance.value >= importance:
             by = {"type": edge["type"], "strength": edge["strength"], "from": result["id"]}
             items.append(
-                automem_translation.hit_item(Hit(memory, result["score"] * edge["strength"], None), "relation", [by])
+                automem_format.hit_item(Hit(memory, result["score"] * edge["strength"], None), "relation", [by])
             )
     return items[:most]
 
@@ -288,7 +284,7 @@ async def _with_tags(
     order = SortOrder("importance")
     tagged = find_tagged(caller, wanted)
     page = await read_numbered_page(request, tagged, caller, res, order, skip=0, limit=limit, may_cut=True)
-    return [automem_translation.memory_item(memory) for memory in page.memories]
+    return [automem_format.memory_item(memory) for memory in page.memories]
 
 
 @router.get("/analyze")
@@ -299,6 +295,6 @@ async def analyze(request: Request, caller: Reader, res: ResourcesOf) -> dict[st
     page = await read_numbered_page(request, body, caller, res, SortOrder(), skip=0, limit=ANALYSED, may_cut=True)
     return {
         "status": "success",
-        "analytics": automem_translation.analysis(page.memories),
+        "analytics": automem_format.analysis(page.memories),
         "elapsed_ms": elapsed_ms(began),
     }

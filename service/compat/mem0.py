@@ -11,7 +11,7 @@ from fastapi import APIRouter, Request
 from uuid_utils.compat import uuid7
 
 from service.access.statements import keys
-from service.compat import mem0_translation
+from service.compat import mem0_format
 from service.compat.adapter_routes import (
     EVERY_METHOD,
     AdapterRoute,
@@ -24,10 +24,9 @@ from service.compat.adapter_routes import (
 )
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceError
-from service.domain.memory import Hit, Memory, StoreResult
+from service.domain.memory import Hit, Memory, Revision, StoreResult
 from service.domain.query import SortOrder
 from service.domain.request import Replay, StoredAnswer, WriteContext
-from service.domain.revision import Revision
 from service.domain.scope import Extent
 from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS, check_texts
 from service.erasure.forget_scope import ForgottenScope, forget_scope
@@ -89,7 +88,7 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: Write) 
     """With a language model the facts are read later unless async_mode is false: the answer is PENDING, and the event
     shows when they are stored. Without one the facts are in the answer: SUCCEEDED."""
     sent = await object_of(request)
-    given, unused = mem0_translation.conversation(sent)
+    given, unused = mem0_format.conversation(sent)
     body = body_of(StoreRequest, given)
     own = with_budget(res)
     draft, serialize = await prepare(body, caller, own, unused)
@@ -112,7 +111,7 @@ def _pending(operation_id: UUID) -> StoredAnswer:
 
 
 def _answer_add(event_id: UUID, stored: Mapping[str, Any]) -> StoredAnswer:
-    results = [mem0_translation.added_item(each) for each in stored["results"] if each["event"] != "NONE"]
+    results = [mem0_format.added_item(each) for each in stored["results"] if each["event"] != "NONE"]
     body = {"message": "Memories were made.", "status": "SUCCEEDED", "event_id": str(event_id), "results": results}
     return StoredAnswer(200, {**body, "warnings": stored["warnings"]})
 
@@ -136,7 +135,7 @@ async def list_events(request: Request, caller: PrimaryReader, res: ResourcesOf)
         "count": len(records),
         "next": None,
         "previous": None,
-        "results": [mem0_translation.event_item(operation, {}) for operation in records],
+        "results": [mem0_format.event_item(operation, {}) for operation in records],
     }
 
 
@@ -149,7 +148,7 @@ async def get_event(id: str, caller: PrimaryReader, res: ResourcesOf) -> dict[st
             raise _no_event()
         made = [UUID(each["id"]) for each in (operation.result or {}).get("results", []) if each.get("id")]
         texts = await memories.get_many(session, caller.workspace_id, made)
-    return mem0_translation.event_item(operation, texts)
+    return mem0_format.event_item(operation, texts)
 
 
 def _no_event() -> NotFound:
@@ -165,16 +164,16 @@ def _no_event() -> NotFound:
 async def search(request: Request, caller: Reader, res: ResourcesOf) -> dict[str, Any]:
     """`threshold` applies to the score here, and the keywords of a query always count."""
     sent = await object_of(request)
-    given = mem0_translation.search_body(sent, MAX_ITEMS)
+    given = mem0_format.search_body(sent, MAX_ITEMS)
     hits: list[Hit] = []
-    for scope in mem0_translation.scopes(sent):
-        body = body_of(SearchRequest, {**given, **scope, "filters": mem0_translation.narrow(sent, scope)})
+    for scope in mem0_format.scopes(sent):
+        body = body_of(SearchRequest, {**given, **scope, "filters": mem0_format.narrow(sent, scope)})
         _, result = await run_search(request, body, caller, res)
         hits += result.hits
     best = sorted(hits, key=lambda hit: -hit.score)[: given["limit"]]
     return {
         "results": [
-            mem0_translation.choose_fields(mem0_translation.memory_item(hit.whole, score=min(hit.score, 1.0)), sent)
+            mem0_format.choose_fields(mem0_format.memory_item(hit.whole, score=min(hit.score, 1.0)), sent)
             for hit in best
         ]
     }
@@ -196,13 +195,13 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
     asked = {**sent, **request.query_params}
     size = whole_number(asked.get("page_size"), "page_size", default=PAGE_SIZE, most=MAX_ITEMS)
     page = whole_number(asked.get("page"), "page", default=1, most=MAX_ITEMS)
-    wanted = mem0_translation.scopes(sent)
+    wanted = mem0_format.scopes(sent)
     alone = len(wanted) == 1
     skip, limit = (size * (page - 1), size) if alone else (0, size * page)
     listed: list[Memory] = []
     total = 0
     for scope in wanted:
-        given = {"categories": sent.get("categories") or [], "filters": mem0_translation.narrow(sent, scope)}
+        given = {"categories": sent.get("categories") or [], "filters": mem0_format.narrow(sent, scope)}
         body = body_of(NarrowingFields, {**given, **scope})
         part = await read_numbered_page(request, body, caller, res, SortOrder("timestamp"), skip=skip, limit=limit)
         listed += part.memories
@@ -212,7 +211,7 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
     return {
         "count": total,
         **_around(request, page, more=total > size * page),
-        "results": [mem0_translation.choose_fields(mem0_translation.memory_item(memory), sent) for memory in listed],
+        "results": [mem0_format.choose_fields(mem0_format.memory_item(memory), sent) for memory in listed],
     }
 
 
@@ -224,7 +223,7 @@ async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used
         raise NotFound.of("memory")
     note("get", memory.scope, [memory])
     used([memory])
-    return mem0_translation.memory_item(memory)
+    return mem0_format.memory_item(memory)
 
 
 @router.get("/v1/memories/{id}/history")
@@ -243,7 +242,7 @@ async def get_history(id: str, request: Request, caller: Reader, res: ResourcesO
     if more and (len(page) < size or "page_size" not in asked):
         detail = f"page_size: the first {len(page)} changes fill an answer; ask for fewer at once."
         raise InvalidInput(detail, field="page_size")
-    return [mem0_translation.history_entry(entry) for entry in page]
+    return [mem0_format.history_entry(entry) for entry in page]
 
 
 # -- changing ----------------------------------------------------------------------------------------------------------
@@ -266,18 +265,18 @@ async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, w
 
 
 def _memory_answer(memory: Memory) -> StoredAnswer:
-    return StoredAnswer(200, mem0_translation.memory_item(memory))
+    return StoredAnswer(200, mem0_format.memory_item(memory))
 
 
 def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revision:
-    change = revision(body_of(ForeignPatch, mem0_translation.patch_body(sent)), caller, res.clock())
+    change = revision(body_of(ForeignPatch, mem0_format.patch_body(sent)), caller, res.clock())
     return replace(change, embed_now=change.text is not None)
 
 
 @router.put("/v1/batch")
 async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchWrite) -> dict[str, Any]:
     """Updates one after the other; if none succeeds, the answer is the first error."""
-    items = mem0_translation.items(await object_of(request), MAX_BATCH_ITEMS)
+    items = mem0_format.items(await object_of(request), MAX_BATCH_ITEMS)
     check_texts("memories", (text for each in items if isinstance(text := each.get("text"), str)))
     failed: list[tuple[str, ServiceError]] = []
     for index, item in enumerate(items):
@@ -340,12 +339,12 @@ def _answer_delete(_: ForgottenMemory) -> StoredAnswer:
 @router.delete("/v1/memories")
 async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     """Needs at least one user, agent or run: never deletes everybody's memories."""
-    only(request, *mem0_translation.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
+    only(request, *mem0_format.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
     named = {
-        **mem0_translation.parse_repr(request.query_params.get("filters")),
-        **present(request.query_params, *mem0_translation.ENTITIES),
+        **mem0_format.parse_repr(request.query_params.get("filters")),
+        **present(request.query_params, *mem0_format.ENTITIES),
     }
-    if "app_id" in request.query_params or named.keys() - set(mem0_translation.ENTITIES):
+    if "app_id" in request.query_params or named.keys() - set(mem0_format.ENTITIES):
         detail = (
             "filters: a deletion is limited by user_id, agent_id and run_id alone; others are deleted by their ids."
         )
@@ -376,8 +375,7 @@ async def _forgotten(
 async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     """All in one transaction; unknown ids do not prevent the others."""
     ids = [
-        uuid_of(each["memory_id"], "memory")
-        for each in mem0_translation.items(await object_of(request), MAX_BATCH_ITEMS)
+        uuid_of(each["memory_id"], "memory") for each in mem0_format.items(await object_of(request), MAX_BATCH_ITEMS)
     ]
 
     def answer(forgotten: list[ForgottenMemory]) -> StoredAnswer:
@@ -462,4 +460,4 @@ def _around(request: Request, page: int, *, more: bool) -> dict[str, str | None]
 
 @router.api_route("/{path:path}", methods=EVERY_METHOD)
 async def other(path: str, caller: CallerOf) -> None:
-    refuse_other(path, mem0_translation.NOT_OFFERED)
+    refuse_other(path, mem0_format.NOT_OFFERED)

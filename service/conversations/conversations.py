@@ -13,8 +13,7 @@ from typing import Any
 
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.errors import NotFound
-from service.domain.request import WriteContext
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import Scope
 from service.domain.sizes import check_merged
 from service.episodes.statements import conversations

@@ -1,4 +1,5 @@
-"""The request that a verb serves: its ids for the audit, its Idempotency-Key, and the answer stored for a retry.
+"""The request that a verb serves: its ids for the audit, its Idempotency-Key and If-Match, and the answer stored for a
+retry.
 
 The audit log has only these words, so a filter with another one is misspelt.
 """
@@ -9,6 +10,8 @@ from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
+
+from service.domain.errors import PreconditionFailed
 
 Operation = Literal[
     "store", "update", "delete", "restore", "promote", "associate", "dissociate", "undo", "review_accepted",
@@ -76,3 +79,21 @@ class WriteContext:
 
     def with_serializer(self, serialize: Serializer) -> WriteContext:
         return replace(self, serialize=serialize)
+
+
+@dataclass(frozen=True, slots=True)
+class Expected:
+    """The If-Match of a request. `versions`: any of them will do; `anything`: `*`."""
+
+    versions: frozenset[int] = frozenset()
+    anything: bool = False
+
+    def meets(self, version: int) -> bool:
+        return self.anything or version in self.versions
+
+
+def check_version(version: int | None, expected: Expected | None, record: str = "memory") -> None:
+    """Raises PreconditionFailed when If-Match names another version. `version`: None where there is no such record."""
+    if expected is not None and (version is None or not expected.meets(version)):
+        gone = ", or is not there" if version is None else ""
+        raise PreconditionFailed(f"The {record} has changed since{gone}: read it again.", field="If-Match")

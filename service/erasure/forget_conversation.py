@@ -11,8 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from service.domain.errors import NotFound
-from service.domain.request import WriteContext
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import Scope
 from service.episodes.lookup import find
 from service.episodes.statements import contexts, conversations

@@ -15,8 +15,7 @@ from uuid import UUID
 
 from service.domain.errors import NotFound
 from service.domain.job import NewJob
-from service.domain.request import WriteContext
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import Extent, Scope
 from service.episodes.statements import contexts
 from service.erasure.statements import purge

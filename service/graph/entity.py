@@ -9,8 +9,7 @@ from uuid_utils.compat import uuid7
 
 from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, display_name, key, type_name
 from service.domain.errors import Conflict, InvalidInput, NotFound, TooLarge
-from service.domain.request import WriteContext
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_ALIASES, check_merged
 from service.graph.entity_scope import EntityScope

@@ -9,7 +9,7 @@ from uuid import UUID
 from fastapi import Depends, Header
 
 from service.domain.errors import NotFound
-from service.domain.revision import Expected
+from service.domain.request import Expected
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_HEADER
 from service.http.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId

@@ -29,35 +29,35 @@ SCOPE: Mapping[str, Schema] = {
 TYPES = tuple(MemoryType)
 
 
-def text_schema(description: str, **more: Any) -> Schema:
+def text(description: str, **more: Any) -> Schema:
     return {"type": "string", "description": description, **more}
 
 
-def time_schema(description: str) -> Schema:
-    return text_schema(f"{description}; ISO 8601", format="date-time")
+def moment(description: str) -> Schema:
+    return text(f"{description}; ISO 8601", format="date-time")
 
 
-def uuid_schema(description: str) -> Schema:
-    return text_schema(description, format="uuid")
+def uuid(description: str) -> Schema:
+    return text(description, format="uuid")
 
 
-def integer_schema(description: str, least: int, most: int) -> Schema:
+def integer(description: str, least: int, most: int) -> Schema:
     return {"type": "integer", "minimum": least, "maximum": most, "description": description}
 
 
-def share_schema(description: str) -> Schema:
+def share(description: str) -> Schema:
     return {"type": "number", "minimum": 0, "maximum": 1, "description": f"0..1: {description}"}
 
 
-def array_schema(description: str, items: Schema, most: int) -> Schema:
+def array(description: str, items: Schema, most: int) -> Schema:
     return {"type": "array", "items": items, "maxItems": most, "description": description}
 
 
-TAGS = array_schema("Such as project:atlas", {"type": "string", "maxLength": 255}, 100)
-TYPE = text_schema("Classified when left out", enum=TYPES)
-IMPORTANCE = share_schema("rated when left out")
+TAGS = array("Such as project:atlas", {"type": "string", "maxLength": 255}, 100)
+TYPE = text("Classified when left out", enum=TYPES)
+IMPORTANCE = share("rated when left out")
 METADATA: Schema = {"type": "object", "description": "More to keep with it"}
-MEMORY_ID = uuid_schema("UUID of the memory, as search shows it")
+MEMORY_ID = uuid("UUID of the memory, as search shows it")
 LIST, TEXTS = {"type": "array", "items": {"type": "object"}}, {"type": "array", "items": {"type": "string"}}
 OR_NULL = {"anyOf": [{"type": "string"}, {"type": "null"}]}
 
@@ -226,14 +226,14 @@ TOOLS: Sequence[AgentTool] = (
         "POST",
         "/v1/memories",
         {
-            "content": text_schema("One fact, under 2,000 characters", minLength=1),
+            "content": text("One fact, under 2,000 characters", minLength=1),
             "type": TYPE,
             "importance": IMPORTANCE,
             "tags": TAGS,
             "metadata": METADATA,
-            "embedding": array_schema("Its vector, if you made one", {"type": "number"}, 1_536),
-            "timestamp": time_schema("When it happened, default now"),
-            "session_id": text_schema("Your name for the chat", maxLength=255),
+            "embedding": array("Its vector, if you made one", {"type": "number"}, 1_536),
+            "timestamp": moment("When it happened, default now"),
+            "session_id": text("Your name for the chat", maxLength=255),
         },
         _show_stored,
         {"results": LIST, "warnings": TEXTS},
@@ -246,20 +246,20 @@ TOOLS: Sequence[AgentTool] = (
         "POST",
         "/v1/memories",
         {
-            "messages": array_schema(
+            "messages": array(
                 "In their order",
                 {
                     "type": "object",
                     "properties": {
-                        "role": text_schema("user or assistant"),
-                        "content": text_schema("What was said"),
+                        "role": text("user or assistant"),
+                        "content": text("What was said"),
                     },
                     "required": ["role", "content"],
                 },
                 5_000,
             ),
-            "session_id": text_schema("The conversation's name; further messages join it", maxLength=255),
-            "timestamp": time_schema("When it was said, default now"),
+            "session_id": text("The conversation's name; further messages join it", maxLength=255),
+            "timestamp": moment("When it was said, default now"),
         },
         _show_stored,
         {"results": LIST, "warnings": TEXTS},
@@ -272,9 +272,9 @@ TOOLS: Sequence[AgentTool] = (
         "POST",
         "/v1/recall",
         {
-            "query": text_schema("The question, in plain words", minLength=1, maxLength=20_000),
-            "max_tokens": integer_schema("Length of the text, default 2000", 50, 200_000),
-            "valid_at": time_schema("Facts that held then, default now"),
+            "query": text("The question, in plain words", minLength=1, maxLength=20_000),
+            "max_tokens": integer("Length of the text, default 2000", 50, 200_000),
+            "valid_at": moment("Facts that held then, default now"),
         },
         _show_recall,
         {"context": {"type": "string"}, "facts": LIST, "conversations": TEXTS, **ANSWERABLE},
@@ -290,12 +290,12 @@ TOOLS: Sequence[AgentTool] = (
         "POST",
         "/v1/memories/search",
         {
-            "query": text_schema("In plain words", minLength=1, maxLength=20_000),
-            "limit": integer_schema("Default 10", 1, 1_000),
+            "query": text("In plain words", minLength=1, maxLength=20_000),
+            "limit": integer("Default 10", 1, 1_000),
             "tags": TAGS,
-            "types": array_schema("One of these", text_schema("", enum=TYPES), 7),
-            "time_query": text_schema("When it happened, such as last week", maxLength=200),
-            "valid_at": time_schema("What held then, default now"),
+            "types": array("One of these", text("", enum=TYPES), 7),
+            "time_query": text("When it happened, such as last week", maxLength=200),
+            "valid_at": moment("What held then, default now"),
         },
         _show_found,
         {"results": LIST, "warnings": TEXTS, **ANSWERABLE},
@@ -309,10 +309,10 @@ TOOLS: Sequence[AgentTool] = (
         "GET",
         "/v1/memories",
         {
-            "limit": integer_schema("Default 20", 1, 1_000),
-            "cursor": text_schema("next_cursor of the previous page", maxLength=300),
+            "limit": integer("Default 20", 1, 1_000),
+            "cursor": text("next_cursor of the previous page", maxLength=300),
             "tags": TAGS,
-            "types": array_schema("One of these", text_schema("", enum=TYPES), 7),
+            "types": array("One of these", text("", enum=TYPES), 7),
         },
         _page,
         {"results": LIST, "next_cursor": OR_NULL},
@@ -326,14 +326,14 @@ TOOLS: Sequence[AgentTool] = (
         "/v1/memories/{id}",
         {
             "id": MEMORY_ID,
-            "content": text_schema("The text that is right", minLength=1),
+            "content": text("The text that is right", minLength=1),
             "type": TYPE,
             "importance": IMPORTANCE,
             "tags": TAGS,
-            "type_confidence": share_schema("how sure the type is"),
+            "type_confidence": share("how sure the type is"),
             "metadata": METADATA,
-            "timestamp": time_schema("When it happened; needs a key with memory:admin"),
-            "t_invalid": time_schema("From when on it no longer holds"),
+            "timestamp": moment("When it happened; needs a key with memory:admin"),
+            "t_invalid": moment("From when on it no longer holds"),
         },
         show_memory,
         ONE_MEMORY,
@@ -350,9 +350,9 @@ TOOLS: Sequence[AgentTool] = (
         "POST",
         "/v1/forget",
         {
-            "query": text_schema("What to forget; instead of ids", maxLength=2_000),
-            "ids": array_schema("UUIDs of memories", {"type": "string", "format": "uuid"}, 1_000),
-            "session_id": text_schema("Only what belongs to this session", maxLength=255),
+            "query": text("What to forget; instead of ids", maxLength=2_000),
+            "ids": array("UUIDs of memories", {"type": "string", "format": "uuid"}, 1_000),
+            "session_id": text("Only what belongs to this session", maxLength=255),
             "dry_run": {"type": "boolean", "description": "Show, and delete nothing"},
         },
         _show_forgotten,
@@ -375,9 +375,9 @@ TOOLS: Sequence[AgentTool] = (
         "/v1/memories/{id}/relations",
         {
             "id": MEMORY_ID,
-            "target_id": uuid_schema("UUID of the other memory"),
-            "type": text_schema("Read from the first to the target", enum=AUTHORABLE),
-            "strength": share_schema("default 1"),
+            "target_id": uuid("UUID of the other memory"),
+            "type": text("Read from the first to the target", enum=AUTHORABLE),
+            "strength": share("default 1"),
         },
         _show_related,
         {name: {"type": "string"} for name in ("source_id", "target_id", "type")},
@@ -389,7 +389,7 @@ TOOLS: Sequence[AgentTool] = (
         "Where a memory comes from: the words it was read from, what was decided about it, every change.",
         "GET",
         "/v1/memories/{id}/why",
-        {"id": MEMORY_ID, "limit": integer_schema("Of sources and decisions, default 100", 1, 1_000)},
+        {"id": MEMORY_ID, "limit": integer("Of sources and decisions, default 100", 1, 1_000)},
         _show_explanation,
         {"id": {"type": "string"}, "memory": OR_NULL, "sources": LIST, "decisions": LIST, "changes": LIST},
         needed=("id",),
@@ -402,9 +402,9 @@ TOOLS: Sequence[AgentTool] = (
         "GET",
         "/v1/goals",
         {
-            "status": text_schema("Default all", enum=("active", "blocked", "completed", "abandoned")),
-            "limit": integer_schema("Default 20", 1, 1_000),
-            "cursor": text_schema("next_cursor of the previous page", maxLength=200),
+            "status": text("Default all", enum=("active", "blocked", "completed", "abandoned")),
+            "limit": integer("Default 20", 1, 1_000),
+            "cursor": text("next_cursor of the previous page", maxLength=200),
         },
         _goals,
         {"results": LIST, "next_cursor": OR_NULL},
@@ -417,10 +417,10 @@ TOOLS: Sequence[AgentTool] = (
         "POST",
         "/v1/goals",
         {
-            "description": text_schema("What is to be achieved", minLength=1, maxLength=4_000),
-            "priority": integer_schema("The greater comes first, default 0", -1_000, 1_000),
-            "deadline": time_schema("Until when"),
-            "parent_id": uuid_schema("UUID of the goal that it is a part of"),
+            "description": text("What is to be achieved", minLength=1, maxLength=4_000),
+            "priority": integer("The greater comes first, default 0", -1_000, 1_000),
+            "deadline": moment("Until when"),
+            "parent_id": uuid("UUID of the goal that it is a part of"),
         },
         show_goal,
         ONE_GOAL,
@@ -432,9 +432,9 @@ TOOLS: Sequence[AgentTool] = (
         "POST",
         "/v1/goals/{id}/complete",
         {
-            "id": uuid_schema("UUID of the goal"),
-            "status": text_schema("Default completed", enum=("completed", "abandoned")),
-            "result": text_schema("How it ended", minLength=1, maxLength=4_000),
+            "id": uuid("UUID of the goal"),
+            "status": text("Default completed", enum=("completed", "abandoned")),
+            "result": text("How it ended", minLength=1, maxLength=4_000),
         },
         show_goal,
         ONE_GOAL,

@@ -10,8 +10,7 @@ from uuid import UUID
 
 from service.access.statements.keys import workspace
 from service.domain.errors import NotFound
-from service.domain.request import WriteContext
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.memories.statements import deletion, memories
 from service.memories.statements.deletion import BATCH

@@ -8,8 +8,7 @@ from uuid import UUID
 from service.domain.decision import Action
 from service.domain.errors import NotFound
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, WriteContext, check_version
 from service.domain.text import CleanText, content_hash
 from service.episodes.statements import withdrawn
 from service.memories import write

@@ -13,9 +13,8 @@ from uuid import UUID
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.kinds import ClassificationSource
-from service.domain.memory import Memory
-from service.domain.request import WriteContext
-from service.domain.revision import Expected, Revision, check_version
+from service.domain.memory import Memory, Revision
+from service.domain.request import Expected, WriteContext, check_version
 from service.domain.sizes import check_merged
 from service.domain.text import content_hash
 from service.language import kinds

@@ -161,13 +161,13 @@ class Database:
         *,
         generic_plans: bool = False,
         writes_shared: bool = False,
-        outlives_deadline: bool = False,
+        detached: bool = False,
         background: bool = False,
     ) -> AsyncIterator[Session]:
         """A READ COMMITTED transaction that commits at the end of the block, before any reply. `lock`: a statement
         without parameters that waits for a lock (scopes.lock); it travels with BEGIN, which saves a round trip.
         `generic_plans`: for transactions that insert rows or find them by keys (Plans.generic). `writes_shared`: it may
-        write memories of the whole workspace, which row-level security refuses otherwise. `outlives_deadline`: it
+        write memories of the whole workspace, which row-level security refuses otherwise. `detached`: it
         keeps something for later requests, and this one may still be cut off at its deadline. `background`: it is
         repeated when it fails, so it waits for a locked row too briefly to make a request fail (SHORT_LOCK_WAIT).
 
@@ -178,10 +178,10 @@ class Database:
         settings = "; ".join(filter(None, (self._write, planner, patience, shared)))
         mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
         async with self._transaction(
-            mode, settings, workspace_id, writes=True, lock=lock, outlives_deadline=outlives_deadline
+            mode, settings, workspace_id, writes=True, lock=lock, detached=detached
         ) as session:
             yield session
-            if not outlives_deadline:
+            if not detached:
                 self._deadline.lift()  # COMMIT is never cancelled, because its outcome would be unknown
 
     @asynccontextmanager
@@ -232,7 +232,7 @@ class Database:
         *,
         writes: bool = False,
         lock: str | None = None,
-        outlives_deadline: bool = False,
+        detached: bool = False,
     ) -> AsyncIterator[Session]:
         settings = f"SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}"
         wall = walls.opening(self.wall)
@@ -248,7 +248,7 @@ class Database:
             connection = await self.connect(opening, locks=lock is not None)
         noted = (
             wal_position
-            if wal_position is not None and (writes or wal_position.source == "primary") and not outlives_deadline
+            if wal_position is not None and (writes or wal_position.source == "primary") and not detached
             else None
         )
         depth = _open_transactions.set(_open_transactions.get() + 1)

@@ -32,7 +32,7 @@ ScopeKey = tuple[str, str, int, Wall]
 class ModelStatus:
     """The result of the last call of the language model."""
 
-    last_result: str = "no answer yet"
+    result: str = "no answer yet"
 
 
 @dataclass(frozen=True, slots=True)

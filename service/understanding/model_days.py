@@ -40,12 +40,10 @@ async def probe(res: Resources) -> None:
     if res.llm is not None:
         try:
             await res.llm.complete(PROBE)
-            res.model_status.last_result = ANSWERS
+            res.model_status.result = ANSWERS
         except LlmError as exc:
-            res.model_status.last_result = f"{exc.detail} {exc.provider_message}".strip()
-            log.warning(
-                "the language model does not answer, so rules read what is stored: %s", res.model_status.last_result
-            )
+            res.model_status.result = f"{exc.detail} {exc.provider_message}".strip()
+            log.warning("the language model does not answer, so rules read what is stored: %s", res.model_status.result)
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +68,7 @@ class DayLimitedLlm:
         try:
             reply = await budget.complete(self.llm, request)
         except LlmError as exc:
-            self.res.model_status.last_result = exc.detail
+            self.res.model_status.result = exc.detail
             used = TokenUsage(*exc.tokens) if exc.tokens is not None else estimate
             if reserved or used != NOTHING:
                 await self._settle(call, used, request.task)
@@ -78,7 +76,7 @@ class DayLimitedLlm:
         except BaseException:  # cancelled: the provider may go on
             await self._settle(call, estimate, request.task)
             raise
-        self.res.model_status.last_result = ANSWERS
+        self.res.model_status.result = ANSWERS
         await self._settle(call, estimate if reply.usage == NOTHING else reply.usage, request.task)
         return reply
 

@@ -10,7 +10,7 @@ from typing import Any
 from uuid import UUID
 
 from service.domain.errors import NotFound, TooLarge
-from service.domain.revision import Expected, check_version
+from service.domain.request import Expected, check_version
 from service.observability import metrics
 from service.postgres.engine import Session
 from service.runtime import pii

@@ -13,8 +13,8 @@ from sqlalchemy import text
 
 from service.access.statements import keys
 from service.domain.job import Job, JobName
+from service.domain.memory import Revision
 from service.domain.request import WriteContext
-from service.domain.revision import Revision
 from service.domain.scope import NIL_WORKSPACE
 from service.memories import restore, revise
 from service.memories.statements import memories, versions

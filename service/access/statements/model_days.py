@@ -76,7 +76,7 @@ async def reserve(
         "now_s": now.timestamp(),
         "ends_s": ends_s,
     }
-    async with database.begin(call.workspace_id, generic_plans=True, outlives_deadline=True) as session:
+    async with database.begin(call.workspace_id, generic_plans=True, detached=True) as session:
         return await direct.first(session, RESERVE, values) is not None
 
 
@@ -93,7 +93,7 @@ async def settle(
         "completion_tokens": completion_tokens,
         "cost": cost,
     }
-    async with database.begin(call.workspace_id, generic_plans=True, outlives_deadline=True) as session:
+    async with database.begin(call.workspace_id, generic_plans=True, detached=True) as session:
         await direct.fetch(session, SETTLE, values)
 
 

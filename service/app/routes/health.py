@@ -187,5 +187,5 @@ async def _details(res: Resources) -> HealthDetailsResponse:
         queue_depth=status.queue_depth,
         embedder=res.embedder.model,
         llm=res.llm.model if res.llm else None,
-        llm_status=res.model_status.last_result if res.llm else None,
+        llm_status=res.model_status.result if res.llm else None,
     )

@@ -11,10 +11,9 @@ from fastapi import APIRouter, Query, Response
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
-from service.domain.memory import Memory, MemoryState
+from service.domain.memory import Memory, MemoryState, Moment, Revision
 from service.domain.query import SortField, SortOrder
 from service.domain.request import StoredAnswer
-from service.domain.revision import Moment, Revision
 from service.http import cursors, errors, narrowing
 from service.http.deps import AgentId, Changer, Reader, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute

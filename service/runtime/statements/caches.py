@@ -92,7 +92,7 @@ class AnswerTable:
         if self.deferred is not None:
             self.deferred.answers[owner, digest] = row
             return
-        async with self.db.begin(owner, outlives_deadline=True) as session:
+        async with self.db.begin(owner, detached=True) as session:
             await direct.insert(session, NewRows(STORE_ANSWER, [row]))
 
     def _own(self, prompt_sha256: bytes) -> str:
@@ -124,7 +124,7 @@ class VectorTable:
         if self.deferred is not None:
             self.deferred.vectors |= rows
             return
-        async with self.db.begin(owner, outlives_deadline=True) as session:
+        async with self.db.begin(owner, detached=True) as session:
             await _store_vectors(session, rows)
 
 
