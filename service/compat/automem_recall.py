@@ -293,8 +293,4 @@ async def analyze(request: Request, caller: Reader, res: ResourcesOf) -> dict[st
     began = time.perf_counter()
     body = body_of(NarrowingFields, owner(caller))
     page = await read_numbered_page(request, body, caller, res, SortOrder(), skip=0, limit=ANALYSED, may_cut=True)
-    return {
-        "status": "success",
-        "analytics": automem_format.analysis(page.memories),
-        "elapsed_ms": elapsed_ms(began),
-    }
+    return {"status": "success", "analytics": automem_format.analysis(page.memories), "elapsed_ms": elapsed_ms(began)}

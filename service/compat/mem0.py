@@ -218,7 +218,7 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
 @router.get("/v1/memories/{id}")
 async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf) -> dict[str, Any]:
     async with res.db.read(caller.workspace_id) as session:
-        memory = await memories.get(session, caller.workspace_id, uuid_of(id, "memory"), alive_at=res.clock())
+        memory = await memories.get(session, caller.workspace_id, uuid_of(id), alive_at=res.clock())
     if memory is None:
         raise NotFound.of("memory")
     note("get", memory.scope, [memory])
@@ -233,9 +233,7 @@ async def get_history(id: str, request: Request, caller: Reader, res: ResourcesO
     size = whole_number(asked.get("page_size"), "page_size", default=MOST_ENTITIES, most=MOST_ENTITIES)
     before = size * (whole_number(asked.get("page"), "page", default=1, most=MOST_ENTITIES) - 1)
     async with res.db.read(caller.workspace_id) as session:
-        entries = await history.of_memory(
-            session, caller.workspace_id, uuid_of(id, "memory"), skip=before, limit=size + 1
-        )
+        entries = await history.of_memory(session, caller.workspace_id, uuid_of(id), skip=before, limit=size + 1)
     if not entries and not before:
         raise NotFound.of("memory")
     page, more = cursors.cut(entries, size)
@@ -258,9 +256,7 @@ class ForeignPatch(PatchMemoryRequest):
 async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: Write) -> Any:
     """A new text is found at once; metadata is merged key by key."""
     change = _revision(await object_of(request), caller, res)
-    changed = await revise(
-        caller.workspace_id, uuid_of(id, "memory"), change, res, write.with_serializer(_memory_answer)
-    )
+    changed = await revise(caller.workspace_id, uuid_of(id), change, res, write.with_serializer(_memory_answer))
     return send(_memory_answer(changed))
 
 
@@ -283,9 +279,7 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, writ
         context = of_item(write, index).with_serializer(_memory_answer)
         try:
             await refuse_repeated(context, caller.workspace_id, res)
-            await revise(
-                caller.workspace_id, uuid_of(item["memory_id"], "memory"), _revision(item, caller, res), res, context
-            )
+            await revise(caller.workspace_id, uuid_of(item["memory_id"]), _revision(item, caller, res), res, context)
         except Replay:
             pass  # done before
         except ServiceError as exc:
@@ -306,7 +300,7 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: W
         raise InvalidInput(detail, field="feedback")
     kept = {"feedback": said, "feedback_reason": sent.get("feedback_reason") if said else None}
     change = revision(body_of(PatchMemoryRequest, {"metadata": kept}), caller, res.clock())
-    wanted = uuid_of(str(sent.get("memory_id", "")), "memory")
+    wanted = uuid_of(str(sent.get("memory_id", "")))
 
     def answer(memory: Memory) -> StoredAnswer:
         return StoredAnswer(200, {"id": str(memory.id), "memory_id": str(memory.id), **kept})
@@ -326,7 +320,7 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, w
             "ids (GET /v1/memories/{id}/relations names them)."
         )
         raise InvalidInput(detail, field="delete_linked")
-    gone = await forget(caller.workspace_id, uuid_of(id, "memory"), res, write.with_serializer(_answer_delete))
+    gone = await forget(caller.workspace_id, uuid_of(id), res, write.with_serializer(_answer_delete))
     if gone.already_deleted:
         raise NotFound.of("memory")
     return send(_answer_delete(gone))
@@ -374,9 +368,7 @@ async def _forgotten(
 @router.delete("/v1/batch")
 async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
     """All in one transaction; unknown ids do not prevent the others."""
-    ids = [
-        uuid_of(each["memory_id"], "memory") for each in mem0_format.items(await object_of(request), MAX_BATCH_ITEMS)
-    ]
+    ids = [uuid_of(item["memory_id"]) for item in mem0_format.items(await object_of(request), MAX_BATCH_ITEMS)]
 
     def answer(forgotten: list[ForgottenMemory]) -> StoredAnswer:
         count = sum(memory.deleted for memory in forgotten)

@@ -36,7 +36,7 @@ async def parse_if_match(
 ExpectedOf = Annotated[Expected | None, Depends(parse_if_match)]
 
 
-def uuid_of(given: str, record: str) -> UUID:
+def uuid_of(given: str, record: str = "memory") -> UUID:
     """The id of a record; raises NotFound for anything that is not a UUID."""
     try:
         return UUID(given)

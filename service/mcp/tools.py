@@ -250,10 +250,7 @@ TOOLS: Sequence[AgentTool] = (
                 "In their order",
                 {
                     "type": "object",
-                    "properties": {
-                        "role": text("user or assistant"),
-                        "content": text("What was said"),
-                    },
+                    "properties": {"role": text("user or assistant"), "content": text("What was said")},
                     "required": ["role", "content"],
                 },
                 5_000,

@@ -246,11 +246,9 @@ class Database:
             replica, connection = opened
         else:
             connection = await self.connect(opening, locks=lock is not None)
-        noted = (
-            wal_position
-            if wal_position is not None and (writes or wal_position.source == "primary") and not detached
-            else None
-        )
+        noted = None if detached else wal_position
+        if noted is not None and not writes and noted.source != "primary":
+            noted = None
         depth = _open_transactions.set(_open_transactions.get() + 1)
         try:
             with translated_errors(connection, walled=bool(self._wall)):

@@ -100,9 +100,7 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
         relations=tuple(_parse_relations(value.get("relations"))),
         speaker=value["speaker"].strip() if isinstance(value.get("speaker"), str) else None,
         kind=MemoryType(kind) if isinstance(kind, str) and kind in set(MemoryType) else None,
-        categories=tuple(topic for topic in categories if isinstance(topic, str))
-        if isinstance(categories, list)
-        else (),
+        categories=tuple(each for each in categories if isinstance(each, str)) if isinstance(categories, list) else (),
         t_valid=_moment(value.get("t_valid"), zone),
         t_invalid=_moment(value.get("t_invalid"), zone),
         comparison=_comparison(value.get("known"), known),

@@ -43,8 +43,8 @@ class UnavailableDatabase(Database):
         *,
         generic_plans: bool = False,
         writes_shared: bool = False,
-        aside: bool = False,
-        gives_way: bool = False,
+        detached: bool = False,
+        background: bool = False,
     ) -> AsyncIterator[Session]:
         if self.unavailable:
             raise StoreUnavailable("unavailable")

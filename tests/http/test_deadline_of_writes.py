@@ -122,7 +122,7 @@ async def test_a_commit_that_has_begun_is_not_cut_off(
             pass
         await asyncio.sleep(0.1)
     with pytest.raises(DeadlineExceeded):
-        async with resources.until(deadline.after(0.2)) as own, own.db.begin(tenant.workspace_id, aside=True):
+        async with resources.until(deadline.after(0.2)) as own, own.db.begin(tenant.workspace_id, detached=True):
             await asyncio.sleep(0.5)
 
 

@@ -91,9 +91,8 @@ async def delete_turn(
     talk = await forget_conversation.find_turn(owner, uuid_of(id, forget_conversation.no_turn), res)
     if purge:
         await request.app.state.reads.flush()
-        return send(
-            receipt_answer(await forget_conversation.purge_talk(talk, res, write.with_serializer(receipt_answer)))
-        )
+        receipt = await forget_conversation.purge_talk(talk, res, write.with_serializer(receipt_answer))
+        return send(receipt_answer(receipt))
     return send(_answer(await forget_conversation.delete(talk, res, write.with_serializer(_answer), with_facts=facts)))
 
 

@@ -141,11 +141,9 @@ async def delete_memory(
     if purge:
         await request.app.state.reads.flush()
         context = write.with_serializer(receipt_answer)
-        erased = await purge_memory(caller.workspace_id, uuid_of(id, "memory"), res, context, expected=expected)
+        erased = await purge_memory(caller.workspace_id, uuid_of(id), res, context, expected=expected)
         return send(receipt_answer(erased))
-    gone = await forget(
-        caller.workspace_id, uuid_of(id, "memory"), res, write.with_serializer(answer_deleted), expected=expected
-    )
+    gone = await forget(caller.workspace_id, uuid_of(id), res, write.with_serializer(answer_deleted), expected=expected)
     return send(answer_deleted(gone))
 
 

@@ -118,9 +118,8 @@ async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: 
     if body.purge:
         await request.app.state.reads.flush()  # or they would be audited after the erasure
     shown = partial(_answer, dry_run=False)
-    return send(
-        shown(await forget_matched.remove(wanted, plan, res, write.with_serializer(shown), for_good=body.purge))
-    )
+    forgotten = await forget_matched.remove(wanted, plan, res, write.with_serializer(shown), for_good=body.purge)
+    return send(shown(forgotten))
 
 
 def _check_right(body: ForgetRequest, caller: Caller) -> None:

@@ -79,9 +79,7 @@ async def get_memory_decisions(
 ) -> DecisionPage:
     """Available for a deleted memory too, until it is purged; 404 only for an id that never existed."""
     before = cursors.counts(cursor)
-    decisions = await reading.decisions_about(
-        caller.workspace_id, uuid_of(id, "memory"), res, skip=before[0], limit=limit + 1
-    )
+    decisions = await reading.decisions_about(caller.workspace_id, uuid_of(id), res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, decisions)
     return DecisionPage(results=[decision_response(each) for each in page], next_cursor=more)
 

@@ -132,7 +132,7 @@ async def get_memory(
     """Archived memories included. An id that is not a UUID is not found. The ETag is for If-Match. `valid_at` returns
     the version that was valid then, `as_of` the memory as recorded then, both together that version as recorded then;
     404 if there was none."""
-    wanted = uuid_of(id, "memory")
+    wanted = uuid_of(id)
     narrowing.refuse_future(as_of, res.clock())
     memory = await reading.get(caller.workspace_id, wanted, res, valid_at=valid_at, as_of=as_of)
     if not memory.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
@@ -159,7 +159,7 @@ async def get_memory_history(
     """Available for a deleted memory, too; 404 only for an id that never existed."""
     changes_before, versions_before = cursors.counts(cursor, 2)
     before = (changes_before, versions_before)
-    lists = await reading.changes(caller.workspace_id, uuid_of(id, "memory"), res, skip=before, limit=limit + 1)
+    lists = await reading.changes(caller.workspace_id, uuid_of(id), res, skip=before, limit=limit + 1)
     (changes, versions), next_cursor = cursors.cut_each(before, limit, *lists)
     return MemoryHistoryResponse(
         results=[history_item(change) for change in changes],
@@ -183,7 +183,7 @@ async def patch_memory(
     shortly. `timestamp`, `updated_at` and `last_accessed` need `allow_system_fields`."""
     change = revision(body, caller, res.clock())
     context = write.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id, "memory"), change, res, context, expected=expected)
+    memory = await revise(caller.workspace_id, uuid_of(id), change, res, context, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -200,7 +200,7 @@ async def put_memory(
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.content, embed_now=True)
     context = write.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id, "memory"), change, res, context, expected=expected)
+    memory = await revise(caller.workspace_id, uuid_of(id), change, res, context, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -214,7 +214,7 @@ async def put_memory(
 async def archive_memory(id: str, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Searches and lists leave it out until it is restored. A memory that is archived stays as it is."""
     memory = await archive(
-        caller.workspace_id, uuid_of(id, "memory"), res, write.with_serializer(memory_answer), expected=expected
+        caller.workspace_id, uuid_of(id), res, write.with_serializer(memory_answer), expected=expected
     )
     return send(memory_answer(memory))
 
@@ -230,7 +230,7 @@ async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: Writ
     """An active memory stays as it is. A deleted one comes back as it was, with its id, its past versions and its
     relations to what still exists; 404 if it was purged or has expired."""
     memory = await restore(
-        caller.workspace_id, uuid_of(id, "memory"), res, write.with_serializer(memory_answer), expected=expected
+        caller.workspace_id, uuid_of(id), res, write.with_serializer(memory_answer), expected=expected
     )
     return send(memory_answer(memory))
 
@@ -252,7 +252,7 @@ async def promote_memory(
     """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. Repeating the request changes
     nothing."""
     reason, context = body.reason if body else None, write.with_serializer(promotion_answer)
-    return send(promotion_answer(await promote(caller.workspace_id, uuid_of(id, "memory"), reason, res, context)))
+    return send(promotion_answer(await promote(caller.workspace_id, uuid_of(id), reason, res, context)))
 
 
 def revision(body: PatchMemoryRequest, caller: Caller, now: datetime) -> Revision:

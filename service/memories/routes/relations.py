@@ -117,7 +117,7 @@ async def get_related_memories(
     (skip,) = cursors.counts(cursor)
     options = WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
     start, walk, memories, count = await reading.walk(
-        caller.workspace_id, uuid_of(id, "memory"), options, res, skip=skip, detail=detail
+        caller.workspace_id, uuid_of(id), options, res, skip=skip, detail=detail
     )
     note("related", start.scope, list(memories.values()), start=str(start.id), depth=depth, limit=limit)
     results = [
@@ -141,7 +141,7 @@ async def list_relations(
     cursor: ReadOn = None,
 ) -> RelationPage:
     """Strongest first, including relations that are not valid now."""
-    before, start = cursors.counts(cursor), uuid_of(id, "memory")
+    before, start = cursors.counts(cursor), uuid_of(id)
     relations = await reading.relations(caller.workspace_id, start, res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, relations)
     return RelationPage(results=[_relation(each, start) for each in page], next_cursor=more)
@@ -165,7 +165,7 @@ async def create_relation(
     write: Write,
 ) -> Response:
     """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
-    source = uuid_of(id, "memory")
+    source = uuid_of(id)
     asked = Relation(
         source,
         RelationType(body.type),
@@ -195,7 +195,7 @@ async def delete_relation(
     type: Annotated[RelationName | None, Query(description="Default: every type")] = None,
 ) -> Response:
     """Deletes the relations from this memory to the target; without any, 0 are deleted."""
-    source, target = uuid_of(id, "memory"), uuid_of(target_id, "memory")
+    source, target = uuid_of(id), uuid_of(target_id)
     kind = RelationType(type) if type else None
     context = write.with_serializer(answer_count)
     count = await dissociate(caller.workspace_id, source, target, kind, res, context)

@@ -58,7 +58,7 @@ async def explain_memory(
     id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100, cursor: ReadOn = None
 ) -> ExplainMemoryResponse:
     """Available for a deleted memory too, until it is purged."""
-    wanted = uuid_of(id, "memory")
+    wanted = uuid_of(id)
     quotes_before, decisions_before, changes_before = cursors.counts(cursor, 3)
     before = (quotes_before, decisions_before, changes_before)
     origin = await reading.origin(caller.workspace_id, wanted, res, skip=before, limit=limit + 1)
