@@ -10,9 +10,7 @@ from uuid import UUID
 from service.domain.errors import ScopeMissing
 
 GLOBAL_CHANNEL = "_global"
-NIL_ID = UUID(int=0)
-"""Before every other id."""
-
+NIL_ID = UUID(int=0)  # before every other id
 NIL_WORKSPACE = NIL_ID
 ScopeMatch = Literal["all", "any"]
 

@@ -176,9 +176,8 @@ class Database:
         shared = WRITES_SHARED if writes_shared else None
         planner, patience = self._plans.generic if generic_plans else None, SHORT_LOCK_WAIT if background else None
         settings = "; ".join(filter(None, (self._write, planner, patience, shared)))
-        mode = "BEGIN ISOLATION LEVEL READ COMMITTED"
         async with self._transaction(
-            mode, settings, workspace_id, writes=True, lock=lock, detached=detached
+            "BEGIN ISOLATION LEVEL READ COMMITTED", settings, workspace_id, writes=True, lock=lock, detached=detached
         ) as session:
             yield session
             if not detached:
@@ -246,14 +245,12 @@ class Database:
             replica, connection = opened
         else:
             connection = await self.connect(opening, locks=lock is not None)
-        noted = None if detached else wal_position
-        if noted is not None and not writes and noted.source != "primary":
-            noted = None
+        follows = wal_position is not None and not detached and (writes or wal_position.source == "primary")
         depth = _open_transactions.set(_open_transactions.get() + 1)
         try:
             with translated_errors(connection, walled=bool(self._wall)):
                 yield connection
-            await _commit(connection, writes=writes, wal_position=noted)
+            await _commit(connection, writes=writes, wal_position=wal_position if follows else None)
         except BaseException as exc:
             await _abandon(connection)
             if replica is not None and isinstance(exc, DATABASE_FAULTS):

@@ -80,9 +80,8 @@ async def archive(job: Job, res: Resources) -> Counts:
             ids = await fading.list_faded(session, job.workspace_id, after=last, batch=ARCHIVED_AT_ONCE)
             by_id = await memories.get_many(session, job.workspace_id, ids)
         for scope, group in groupby(sorted(by_id.values(), key=_owner), key=lambda each: each.scope):
-            archived += await _archive(
-                scope, sorted(memory.id for memory in group), res, workspace_jobs.context_of(job)
-            )
+            ids_of_scope = sorted(memory.id for memory in group)
+            archived += await _archive(scope, ids_of_scope, res, workspace_jobs.context_of(job))
         if len(ids) < ARCHIVED_AT_ONCE:
             return {"archived": archived}
         last = ids[-1]

@@ -2,8 +2,8 @@
 
 Each number is computed from its stored base, never from the result of an earlier run, and written only if it changed by
 more than MOVED, so most hourly runs write nothing. Locked rows are left to the next run, so others wait at most for the
-batch being written. The numbers are in memory_stat, whose updates stay HOT; rows of `memory` are never written.
-Statements walk the primary keys from `after` on.
+batch being written. The numbers are in memory_stat, whose updates stay HOT; rows of `memory` are never written. Statements
+walk the primary keys from `after` on.
 """
 
 from __future__ import annotations
@@ -41,12 +41,10 @@ def _statement(
     table: str = "memory_stat",
     key: str = "memory_id",
 ) -> TextClause:
-    """A statement that assigns the `fresh` number in a batch of `rows`, where it changed enough; `rows` has the table
-    as `s`.
+    """Assigns the `fresh` number in a batch of `rows`, which has the table as `s`, where it changed enough.
 
-    The rows of the batch are found again by ctid: looking each up by its key twice more took a fifth of the time, and
-    in a freshly filled table, without statistics, a plan without the index once took a minute. A row that was just
-    changed is no longer found, as if it were locked.
+    Rows are found again by ctid: looking each up by its key twice more took a fifth of the time, and a minute in a
+    freshly filled table without statistics. A row that was just changed is no longer found, as if it were locked.
     """
     return text(f"""
         WITH part AS MATERIALIZED (
