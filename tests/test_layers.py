@@ -100,7 +100,9 @@ def test_routes_leave_the_database_to_verbs() -> None:
     """A route parses, calls one verb and answers."""
     wrong = []
     for room in HEIGHT:
-        for file in (SERVICE / room).glob("routes/*.py"):
+        for file in (SERVICE / room).glob("**/*.py"):
+            if "APIRouter(" not in file.read_text():
+                continue
             wrong += [f"{file.relative_to(SERVICE)} imports {name}" for name in imports(file) if ".statements" in name]
             opened = re.search(r"res\.db\.(?:begin|read|snapshot)\(", file.read_text())
             wrong += [f"{file.relative_to(SERVICE)} opens a transaction"] if opened else []

@@ -51,13 +51,13 @@ from service.intake.store import store
 from service.jobs import jobs
 from service.jobs.jobs import JobsOf
 from service.jobs.routes.jobs import JobRunItem
+from service.memories import reading
 from service.memories.associate import associate
 from service.memories.forget import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise
 from service.memories.routes.change_models import PatchMemoryRequest
 from service.memories.routes.memories import revision
 from service.memories.routes.relations import CreateRelationRequest
-from service.memories.statements import memories
 from service.runtime.resources import Resources
 from service.runtime.transactions import refuse_repeated
 
@@ -368,12 +368,10 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
     types = tuple(RelationType(name) for name in named if name in set(RelationType))
     depth = whole_number(asked.get("max_depth"), "max_depth", default=1, most=3)
     limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_TAGGED)
-    way = WalkOptions(depth, limit, types=types, include_archived=False)
-    async with res.db.snapshot(caller.workspace_id) as session:
-        walk = await edges.walk(session, caller.workspace_id, start.id, way, now=res.clock())
-        ids = [step.memory_id for step in walk.steps]
-        by_id, _ = await memories.get_page(session, caller.workspace_id, ids)
-    shown = [by_id[step.memory_id] for step in walk.steps if step.memory_id in by_id]
+    options = WalkOptions(depth, limit, types=types, include_archived=False)
+    walked = await reading.walk(caller.workspace_id, start.id, options, res, skip=0, detail="full")
+    near = (walked.memories.get(step.memory_id) for step in walked.walk.steps)
+    shown = [memory for memory in near if isinstance(memory, Memory)]
     note("related", start.scope, shown, start=str(start.id), depth=depth, limit=limit)
     return {
         "status": "success",

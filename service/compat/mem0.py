@@ -10,7 +10,6 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from uuid_utils.compat import uuid7
 
-from service.access.statements import keys
 from service.compat import mem0_format
 from service.compat.adapter_routes import (
     EVERY_METHOD,
@@ -49,21 +48,21 @@ from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
 from service.http.writes import BatchWrite, Write, of_item, send
-from service.intake.deferred import KIND, accept
+from service.intake.deferred import accept, keep_finished, list_operations, progress
 from service.intake.routes.store_drafts import prepare
 from service.intake.routes.store_models import StoreRequest
 from service.intake.store import store
 from service.intake.verbatim import ConversationDraft
+from service.memories import reading
 from service.memories.forget import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise
 from service.memories.routes.change_models import PatchMemoryRequest
 from service.memories.routes.memories import revision
-from service.memories.statements import history, memories
-from service.queue import operations
 from service.runtime.resources import Resources
 from service.runtime.transactions import refuse_repeated
 from service.search.routes.search import run_search
 from service.search.routes.search_models import SearchRequest
+from service.tenants import workspaces
 from service.tenants.routes.scopes import ScopeItem, list_scopes
 
 router = APIRouter(prefix=MEM0, route_class=AdapterRoute, include_in_schema=False)
@@ -120,17 +119,14 @@ async def _keep_event(caller: Caller, event_id: UUID, answer: StoredAnswer, res:
     """Keeps an event for a finished add, since clients ask for it. It contains no text."""
     made = [{"event": each["event"], "id": each["id"]} for each in answer.body["results"]]
     result = {"results": made, "warnings": answer.body["warnings"]}
-    async with res.db.begin(caller.workspace_id) as session:
-        await operations.add(session, caller.workspace_id, event_id, KIND, {})
-        await operations.finish(session, caller.workspace_id, event_id, result=result)
+    await keep_finished(caller.workspace_id, event_id, result, res)
 
 
 @router.get("/v1/events")
 async def list_events(request: Request, caller: PrimaryReader, res: ResourcesOf) -> dict[str, Any]:
     """Events of adds and of long deletions, newest first."""
     limit = whole_number(request.query_params.get("page_size"), "page_size", default=PAGE_SIZE, most=PAGE_SIZE)
-    async with res.db.read(caller.workspace_id) as session:
-        records = await operations.list_newest(session, caller.workspace_id, limit=limit)
+    records = await list_operations(caller.workspace_id, res, limit=limit)
     return {
         "count": len(records),
         "next": None,
@@ -142,17 +138,11 @@ async def list_events(request: Request, caller: PrimaryReader, res: ResourcesOf)
 @router.get("/v1/event/{id}")
 @router.get("/v1/events/{id}")
 async def get_event(id: str, caller: PrimaryReader, res: ResourcesOf) -> dict[str, Any]:
-    async with res.db.read(caller.workspace_id) as session:
-        operation = await operations.get(session, caller.workspace_id, uuid_of(id, _no_event))
-        if operation is None:
-            raise _no_event()
-        made = [UUID(each["id"]) for each in (operation.result or {}).get("results", []) if each.get("id")]
-        texts = await memories.get_many(session, caller.workspace_id, made)
+    """An event; they are kept for a week."""
+    operation = await progress(caller.workspace_id, uuid_of(id, "event"), res, "event")
+    made = [UUID(each["id"]) for each in (operation.result or {}).get("results", []) if each.get("id")]
+    texts, _ = await reading.get_items(caller.workspace_id, made, "lean", res)
     return mem0_format.event_item(operation, texts)
-
-
-def _no_event() -> NotFound:
-    return NotFound("There is no event with this id; they are kept for a week.", field="id")
 
 
 # -- finding -----------------------------------------------------------------------------------------------------------
@@ -217,10 +207,7 @@ async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Call
 
 @router.get("/v1/memories/{id}")
 async def get(id: str, caller: Reader, res: ResourcesOf, note: AuditReadOf, used: CountUseOf) -> dict[str, Any]:
-    async with res.db.read(caller.workspace_id) as session:
-        memory = await memories.get(session, caller.workspace_id, uuid_of(id), alive_at=res.clock())
-    if memory is None:
-        raise NotFound.of("memory")
+    memory = await reading.get(caller.workspace_id, uuid_of(id), res, valid_at=None, as_of=None)
     note("get", memory.scope, [memory])
     used([memory])
     return mem0_format.memory_item(memory)
@@ -232,10 +219,7 @@ async def get_history(id: str, request: Request, caller: Reader, res: ResourcesO
     asked = request.query_params
     size = whole_number(asked.get("page_size"), "page_size", default=MOST_ENTITIES, most=MOST_ENTITIES)
     before = size * (whole_number(asked.get("page"), "page", default=1, most=MOST_ENTITIES) - 1)
-    async with res.db.read(caller.workspace_id) as session:
-        entries = await history.of_memory(session, caller.workspace_id, uuid_of(id), skip=before, limit=size + 1)
-    if not entries and not before:
-        raise NotFound.of("memory")
+    entries, _ = await reading.changes(caller.workspace_id, uuid_of(id), res, skip=(before, 0), limit=size + 1)
     page, more = cursors.cut(entries, size)
     if more and (len(page) < size or "page_size" not in asked):
         detail = f"page_size: the first {len(page)} changes fill an answer; ask for fewer at once."
@@ -428,13 +412,11 @@ async def delete_entity(type: str, name: str, request: Request, caller: Deleter,
 async def get_project(org: str, project: str, request: Request, caller: CallerOf, res: ResourcesOf) -> dict[str, Any]:
     """The workspace, which has no instructions or categories."""
     workspace = str(caller.workspace_id)
-    async with res.db.read(caller.workspace_id) as session:
-        name = (await keys.workspace(session, caller.workspace_id)).name
     details = {
         "id": workspace,
         "org_id": workspace,
         "project_id": workspace,
-        "name": name,
+        "name": (await workspaces.read(caller.workspace_id, res)).name,
         "custom_instructions": None,
         "custom_categories": None,
     }

@@ -15,7 +15,7 @@ from uuid import UUID
 from service.compat.adapter_routes import moment, present, whole_number
 from service.domain import filters
 from service.domain.errors import InvalidInput
-from service.domain.memory import HistoryEntry, Memory
+from service.domain.memory import HistoryEntry, LeanMemory, Memory
 from service.http.schemas import iso
 from service.intake.deferred import KIND
 from service.queue.operations import OperationRecord
@@ -368,7 +368,7 @@ STATUS: Final[Mapping[str, str]] = {
 """The status of an event by the state of its operation."""
 
 
-def event_item(operation: OperationRecord, texts: Mapping[UUID, Memory]) -> dict[str, Any]:
+def event_item(operation: OperationRecord, texts: Mapping[UUID, LeanMemory]) -> dict[str, Any]:
     """The event of an add or a long deletion, as mem0 shows it. `texts`: of the new memories."""
     results = [
         {**each, "data": {"memory": texts[UUID(each["id"])].text}}

@@ -59,7 +59,7 @@ async def find_turn(owner: Scope, turn_id: UUID, res: Resources) -> Talk:
             return Talk(turn.scope, turn.conversation_id, turn_id)
         logged = await turns.find_logged(session, workspace_id, turn_id)
     if turn is not None or logged is None or logged.turn_id != turn_id or not _is_owned(logged.scope, owner):
-        raise no_turn()
+        raise NotFound.of("turn")
     return Talk(logged.scope, logged.conversation_id, turn_id, is_there=False)
 
 
@@ -78,10 +78,6 @@ async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
             if logged is None or logged.conversation_id != conversation_id or not _is_owned(logged.scope, owner):
                 raise
             return Talk(logged.scope, conversation_id, is_there=False)
-
-
-def no_turn() -> NotFound:
-    return NotFound("There is no turn with this id.", field="id")
 
 
 async def delete(

@@ -52,12 +52,26 @@ async def accept(conversation: ConversationDraft, res: Resources, request: Write
     return operation_id
 
 
-async def progress(workspace_id: UUID, operation_id: UUID, res: Resources) -> OperationRecord:
-    """The progress of an operation; raises NotFound."""
+async def keep_finished(workspace_id: UUID, operation_id: UUID, result: Mapping[str, Any], res: Resources) -> None:
+    """Keeps a finished operation with its result."""
+    async with res.db.begin(workspace_id) as session:
+        await operations.add(session, workspace_id, operation_id, KIND, {})
+        await operations.finish(session, workspace_id, operation_id, result=result)
+
+
+async def list_operations(workspace_id: UUID, res: Resources, *, limit: int) -> list[OperationRecord]:
+    async with res.db.read(workspace_id) as session:
+        return await operations.list_newest(session, workspace_id, limit=limit)
+
+
+async def progress(
+    workspace_id: UUID, operation_id: UUID, res: Resources, record: str = "operation"
+) -> OperationRecord:
+    """The progress of an operation, which a client may know as another kind of `record`; raises NotFound."""
     async with res.db.read(workspace_id) as session:
         operation = await operations.get(session, workspace_id, operation_id)
     if operation is None:
-        raise NotFound.of("operation")
+        raise NotFound.of(record)
     return operation
 
 

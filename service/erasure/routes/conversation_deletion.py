@@ -88,7 +88,7 @@ async def delete_turn(
 ) -> Response:
     """Also deletes the message that was stored verbatim. Facts extracted from it stay unless `facts=true`. The other
     turns keep their indexes. `purge=true` works as for a conversation."""
-    talk = await forget_conversation.find_turn(owner, uuid_of(id, forget_conversation.no_turn), res)
+    talk = await forget_conversation.find_turn(owner, uuid_of(id, "turn"), res)
     if purge:
         await request.app.state.reads.flush()
         receipt = await forget_conversation.purge_talk(talk, res, write.with_serializer(receipt_answer))

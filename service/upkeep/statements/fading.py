@@ -2,8 +2,8 @@
 
 Each number is computed from its stored base, never from the result of an earlier run, and written only if it changed by
 more than MOVED, so most hourly runs write nothing. Locked rows are left to the next run, so others wait at most for the
-batch being written. The numbers are in memory_stat, whose updates stay HOT; rows of `memory` are never written. Statements
-walk the primary keys from `after` on.
+batch being written. The numbers are in memory_stat, whose updates stay HOT; rows of `memory` are never written.
+Statements walk the primary keys from `after` on.
 """
 
 from __future__ import annotations
