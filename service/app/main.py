@@ -26,7 +26,7 @@ from service.feed.routes.change_stream import OpenStreams
 from service.graph.routes import entities, entity_graph
 from service.http import answer_headers, buckets, errors, writes
 from service.http.admission import Admission
-from service.http.deps import KeyRing
+from service.http.key_ring import KeyRing
 from service.http.middleware import RequestMiddleware
 from service.intake.routes import operations, store
 from service.jobs.routes import jobs

@@ -37,9 +37,9 @@ from service.domain.query import SortOrder
 from service.domain.relation import Relation, RelationType, WalkOptions
 from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
 from service.domain.sizes import MAX_BATCH_ITEMS, check_texts
-from service.graph.statements import edges
-from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer, with_budget
+from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer
 from service.http.errors import AUTOMEM
+from service.http.model_budget import with_budget
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso

@@ -30,18 +30,9 @@ from service.domain.scope import Extent
 from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS, check_texts
 from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
-from service.http.deps import (
-    CallerOf,
-    Changer,
-    Deleter,
-    PrimaryReader,
-    Reader,
-    ResourcesOf,
-    Writer,
-    scope_of,
-    with_budget,
-)
+from service.http.deps import CallerOf, Changer, Deleter, PrimaryReader, Reader, ResourcesOf, Writer, scope_of
 from service.http.errors import MEM0
+from service.http.model_budget import with_budget
 from service.http.narrowing import NarrowingFields
 from service.http.preconditions import uuid_of
 from service.http.query_parameters import body_of

@@ -1,34 +1,28 @@
-"""Dependencies of routes: the caller and its rights, resources, scope, and a budget for models."""
+"""Dependencies of routes: the caller and its rights, resources and scope."""
 
 from __future__ import annotations
 
-import time
-from collections import OrderedDict
-from collections.abc import Awaitable, Callable, Coroutine
+from collections.abc import Callable, Coroutine
 from dataclasses import replace
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Any, get_args, get_origin
-from uuid import UUID
 
 from fastapi import Depends, Query, Request, params
 from fastapi.dependencies.utils import get_flat_params
 from fastapi.routing import APIRoute
 from fastapi.security import APIKeyHeader, APIKeyQuery, HTTPBearer
 
-from service.access.statements import keys
 from service.access.token_signing import caller_of, looks_like_token
 from service.domain.access import Caller, Right
-from service.domain.errors import Forbidden, InvalidInput, PiiRejected, RateLimited, Unauthenticated
+from service.domain.errors import Forbidden, InvalidInput, PiiRejected, Unauthenticated
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_NAME
 from service.http import replica_reads, suggestions
-from service.http.buckets import Buckets, address_of
+from service.http.buckets import address_of
+from service.http.key_ring import KeyRing
 from service.http.query_parameters import fields_of
 from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, Channel, Name, ReadScopeFields
-from service.postgres.engine import Database
 from service.postgres.replicas import Source
-from service.providers.budget import Budget, Limits
 from service.redaction import detection
 from service.runtime.resources import Context, Resources
 
@@ -37,56 +31,6 @@ HEADER = APIKeyHeader(name="X-API-Key", auto_error=False, scheme_name="header")
 QUERY = APIKeyQuery(
     name="api_key", auto_error=False, scheme_name="query", description="Disabled unless LOXODON_AUTH_ALLOW_QUERY is set"
 )
-
-REMEMBERED_S = 5.0
-"""How long a key is cached, and so how long a revoked key keeps working in other processes."""
-
-REMEMBERED_KEYS = 1_000
-
-
-class KeyRing:
-    """Caches API keys by hash, and limits wrong keys by address."""
-
-    def __init__(
-        self, database: Database, *, failed_per_min: int = 0, clock: Callable[[], float] = time.monotonic
-    ) -> None:
-        self._database = database
-        self._clock = clock
-        self._seen: OrderedDict[str, tuple[float, Caller]] = OrderedDict()
-        self._failures = Buckets(failed_per_min / 60, failed_per_min, clock)
-
-    async def caller(self, secret: str, address: str = "") -> Caller | None:
-        """The caller, None for an unknown key. Raises RateLimited for an address that sent too many of them, unless the
-        key is cached as valid."""
-        digest = keys.digest(secret)
-        if digest not in self._seen and (wait_s := self._failures.wait_s(address)) > 0:
-            raise RateLimited("Too many wrong keys came from this address.", retry_after_s=wait_s)
-        caller = await self._look_up(digest, partial(keys.find, self._database, secret))
-        if caller is None:
-            self._failures.take(address)
-        return caller
-
-    async def caller_by_id(self, workspace_id: UUID, key_id: UUID) -> Caller | None:
-        """The caller for the id of a key, as in a token."""
-        find = partial(keys.find_by_id, self._database, workspace_id, key_id)
-        return await self._look_up(f"{workspace_id}/{key_id}", find)
-
-    async def _look_up(self, name: str, find: Callable[[], Awaitable[Caller | None]]) -> Caller | None:
-        """The caller in the cache under this name, else the one that `find` returns; None for an unknown key."""
-        until, cached = self._seen.get(name, (0.0, None))
-        if cached is not None and self._clock() < until:
-            return cached
-        caller = await find()
-        self._seen.pop(name, None)
-        if caller is not None:
-            self._seen[name] = (self._clock() + REMEMBERED_S, caller)
-            if len(self._seen) > REMEMBERED_KEYS:
-                self._seen.popitem(last=False)
-        return caller
-
-    def forget(self) -> None:
-        """Empties the cache after a change of keys or workspace settings in this process."""
-        self._seen.clear()
 
 
 async def authenticate(request: Request) -> Caller:
@@ -322,24 +266,3 @@ def session_of(request: Request) -> str | None:
     if detection.holds_secret(name):
         raise PiiRejected(f"X-Session-Id: {NOT_A_NAME}.", field="X-Session-Id")
     return name[:MAX_SESSION_CHARS] or None
-
-
-MODELS_SHARE = 0.85
-"""Share of a request's time for model calls: their results still have to be embedded and written."""
-
-MODEL_CALLS, MODEL_TOKENS = 32, 60_000
-"""What one request may use of the language model: a batch of a hundred texts needs a tenth of it."""
-
-TECHNIQUES_SHARE = 0.6
-"""Share of a search's time for the language model; after that the query is embedded as it is."""
-
-
-def with_budget(res: Resources, *, within_s: float | None = None) -> Resources:
-    """A view with a budget for the model calls, tokens and seconds of a request, shared by the items of a batch.
-    `within_s`: a time shorter than the request's deadline."""
-    settings = res.settings
-    deadline_s, overall_deadline_s = settings.server.request_deadline_s * MODELS_SHARE, None
-    if within_s is not None:
-        deadline_s, overall_deadline_s = min(deadline_s, within_s * TECHNIQUES_SHARE), within_s * MODELS_SHARE
-    limits = Limits(MODEL_CALLS, MODEL_TOKENS, deadline_s, overall_deadline_s)
-    return res.within(replace(res.context, budget=Budget(limits)))

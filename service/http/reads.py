@@ -22,7 +22,8 @@ from service.domain.moments import elapsed_ms
 from service.domain.query import Detail
 from service.domain.request import Operation, Subject
 from service.domain.scope import GLOBAL_CHANNEL, Scope
-from service.http.deps import ResourcesOf, session_of, with_budget
+from service.http.deps import ResourcesOf, session_of
+from service.http.model_budget import with_budget
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry, thresholds
 

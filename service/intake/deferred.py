@@ -64,14 +64,12 @@ async def list_operations(workspace_id: UUID, res: Resources, *, limit: int) -> 
         return await operations.list_newest(session, workspace_id, limit=limit)
 
 
-async def progress(
-    workspace_id: UUID, operation_id: UUID, res: Resources, record: str = "operation"
-) -> OperationRecord:
-    """The progress of an operation, which a client may know as another kind of `record`; raises NotFound."""
+async def progress(workspace_id: UUID, operation_id: UUID, res: Resources, name: str = "operation") -> OperationRecord:
+    """The progress of an operation, which a client may know by another `name`; raises NotFound."""
     async with res.db.read(workspace_id) as session:
         operation = await operations.get(session, workspace_id, operation_id)
     if operation is None:
-        raise NotFound.of(record)
+        raise NotFound.of(name)
     return operation
 
 

@@ -100,9 +100,7 @@ async def page(
     return MemoryList([by_id[key.id] for key in places[:read]], last, total)
 
 
-async def find(session: Session, workspace_id: UUID, memory_id: UUID) -> Memory | None:
-    """A memory, archived or expired or not."""
-    return await memories.get(session, workspace_id, memory_id)
+find = memories.get
 
 
 async def get(

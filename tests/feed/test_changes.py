@@ -22,7 +22,7 @@ from service.domain.scope import Scope
 from service.feed.routes import change_stream
 from service.feed.routes.changes import format_cursor, parse_cursor
 from service.feed.values import FeedCursor, FeedPosition, MemoryState, kind_of
-from service.http import deps
+from service.http import key_ring
 from service.kit import draining
 from service.memories import write
 from service.memories.statements import deletion, history
@@ -336,7 +336,7 @@ async def test_a_walled_stream_stays_open_until_its_key_ends(
 ) -> None:  # fmt: skip
     """Also when the key is looked up again from within the stream."""
     monkeypatch.setattr(change_stream, "POLL_S", 0.05)
-    monkeypatch.setattr(deps, "REMEMBERED_S", 0.0)
+    monkeypatch.setattr(key_ring, "REMEMBERED_S", 0.0)
     expires = {"expires_at": (clock() + timedelta(seconds=60)).isoformat()} if end == "expired" else {}
     rights = ["memory:read", "tokens"]
     made = (await client.post("/v1/api-keys", json={"name": "x", "rights": rights, **wall, **expires})).json()

@@ -17,7 +17,7 @@ from service.access.statements import keys
 from service.app import main
 from service.domain.errors import RateLimited
 from service.http import middleware, request_body
-from service.http.deps import KeyRing
+from service.http.key_ring import KeyRing
 from service.launch import http_protocol
 from service.postgres.engine import Database
 from service.runtime.resources import Resources

@@ -42,9 +42,9 @@ from service.http.deps import (
     RunId,
     UserId,
     scope_of,
-    with_budget,
 )
 from service.http.json_body import JsonRoute
+from service.http.model_budget import with_budget
 from service.http.preconditions import ExpectedOf
 from service.http.reads import AuditReadOf, CountUseOf, DetailOf, send_json
 from service.http.schemas import Filled, RedactionCount, embedding_vector

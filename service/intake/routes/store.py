@@ -13,8 +13,9 @@ from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.request import StoredAnswer, WriteContext
 from service.http import errors
-from service.http.deps import ResourcesOf, Writer, with_budget
+from service.http.deps import ResourcesOf, Writer
 from service.http.json_body import JsonRoute
+from service.http.model_budget import with_budget
 from service.http.schemas import BatchItemError
 from service.http.writes import BatchWrite, Write, of_item, send
 from service.intake.routes import operations

@@ -1,7 +1,7 @@
 """Routes for API keys: whoami, create, change, rotate, revoke.
 
 A change of a key and its audit entry are one transaction. Other processes notice a change within seconds
-(deps.REMEMBERED_S).
+(key_ring.REMEMBERED_S).
 """
 
 from __future__ import annotations
