@@ -15,7 +15,7 @@ from pathlib import Path
 from uuid import UUID
 
 from bench.evals.pairs import LABELS, Pair, cosines, read
-from service.domain.decision import Action, Decision, Neighbour, Statement
+from service.domain.decision import Action, Claim, Decision, Neighbour
 from service.domain.text import CleanText
 from service.memories import decide
 from service.providers.local import LocalEmbedder
@@ -32,7 +32,7 @@ def guarded(pair: Pair) -> bool:
 
 def judged(new: CleanText, old: CleanText, similarity: float) -> Decision:
     """The judgement on a text beside one memory."""
-    return judge(Statement(new), (Neighbour(UUID(int=1), old, "", 1, similarity),))
+    return judge(Claim(new), (Neighbour(UUID(int=1), old, "", 1, similarity),))
 
 
 def report(path: Path) -> str:

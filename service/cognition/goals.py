@@ -140,7 +140,7 @@ async def remove_goal(
     async with plain_transaction(workspace_id, res, request) as session:
         goal = await _lock(session, workspace_id, goal_id, expected)
         await goals.remove(session, workspace_id, goal_id)
-        await append_audit(session, "goal_delete", goal.scope, [goal_id], request, res, kind="goal")
+        await append_audit(session, "goal_delete", goal.scope, [goal_id], request, res, subject="goal")
         await store_answer(session, workspace_id, 1, request)
         return 1
 
@@ -206,7 +206,7 @@ async def _record(
     """Adds the change to the audit log; returns the goal as it is now."""
     current = await goals.get(session, workspace_id, goal_id)
     assert current is not None, "its row was written or locked in this transaction"
-    await append_audit(session, operation, current.scope, [goal_id], request, res, kind="goal", **metadata)
+    await append_audit(session, operation, current.scope, [goal_id], request, res, subject="goal", **metadata)
     return await _answer(session, current, request)
 
 

@@ -48,7 +48,7 @@ async def record_invocation(given: Invocation, res: Resources, request: WriteCon
         recorded = replace(clean, id=row_id, recorded_at=recorded_at)
         if res.settings.history.audit_level == "verbose":
             about: Any = {"conversation_id": clean.conversation_id, "invocation": row_id}
-            await append_audit(session, "record_tool", clean.scope, [], request, res, kind="procedural", **about)
+            await append_audit(session, "record_tool", clean.scope, [], request, res, subject="procedural", **about)
         await store_answer(session, workspace_id, recorded, request)
     return recorded
 
@@ -110,7 +110,7 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> tupl
         assert stored is not None, "it was just written, or found under the lock"
         learned = stored, equal is None
         operation: Operation = "strategy_add" if equal is None else "strategy_reinforce"
-        await append_audit(session, operation, scope, [learned_id], request, res, kind="procedural")
+        await append_audit(session, operation, scope, [learned_id], request, res, subject="procedural")
         await store_answer(session, workspace_id, learned, request)
     return learned
 
@@ -176,7 +176,7 @@ async def reinforce(
             stored = replace(stored, conversations={**stored.conversations, conversation_id: success})
         ids = [strategy_id]
         await append_audit(
-            session, "strategy_reinforce", stored.scope, ids, request, res, kind="procedural", success=success
+            session, "strategy_reinforce", stored.scope, ids, request, res, subject="procedural", success=success
         )
         await store_answer(session, workspace_id, stored, request)
     return stored
@@ -192,7 +192,9 @@ async def remove(
             raise NotFound.of("strategy")
         check_version(strategy.version, expected, "strategy")
         await strategies.remove(session, workspace_id, strategy_id)
-        await append_audit(session, "strategy_delete", strategy.scope, [strategy_id], request, res, kind="procedural")
+        await append_audit(
+            session, "strategy_delete", strategy.scope, [strategy_id], request, res, subject="procedural"
+        )
         await store_answer(session, workspace_id, 1, request)
     return 1
 

@@ -49,7 +49,7 @@ async def replace(
         old = await profiles.find(session, workspace_id, user_id, lock=True)
         check_version(old.version if old else None, expected, "profile")
         profile = await profiles.put(session, workspace_id, user_id, Traits(**parts), now=res.clock())
-        await append_audit(session, "update" if old else "store", scope, [], request, res, kind="profile")
+        await append_audit(session, "update" if old else "store", scope, [], request, res, subject="profile")
         outcome = ProfileOutcome(profile, old is None)
         await store_answer(session, workspace_id, outcome, request)
     return outcome

@@ -52,7 +52,7 @@ async def open_conversation(
         )
         if opened.is_new:
             made = opened.conversation.id
-            await append_audit(session, "open", scope, [made], request, res, kind="episodic", conversation_id=made)
+            await append_audit(session, "open", scope, [made], request, res, subject="episodic", conversation_id=made)
         await store_answer(session, scope.workspace_id, opened, request)
     return opened
 
@@ -79,7 +79,7 @@ async def change(
         changed = await conversations.change(session, workspace_id, old.id, values, now=now) if values else old
         fields = sorted(values)
         await append_audit(
-            session, "update", scope, [old.id], request, res, kind="episodic", conversation_id=old.id, fields=fields
+            session, "update", scope, [old.id], request, res, subject="episodic", conversation_id=old.id, fields=fields
         )
         await store_answer(session, workspace_id, changed, request)
     return changed

@@ -51,7 +51,7 @@ ChangeOf = Callable[[NDArray[np.float32]], float]
 
 
 @dataclass(frozen=True, slots=True)
-class Statement:
+class Claim:
     """A text to be judged, with its speaker and times.
 
     `speaker`: the name in front of the text (`Ann: ...`), if any. `said_at`: when it was said or happened. `t_valid`,

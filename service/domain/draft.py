@@ -17,7 +17,7 @@ import numpy as np
 from numpy.typing import NDArray
 from uuid_utils.compat import uuid7
 
-from service.domain.decision import UNJUDGED, Action, ChangeOf, Decision, Evidence, MergedText, Neighbour, Statement
+from service.domain.decision import UNJUDGED, Action, ChangeOf, Claim, Decision, Evidence, MergedText, Neighbour
 from service.domain.fact import Fact
 from service.domain.filters import Filter
 from service.domain.kinds import Classification, Importance, MemoryType
@@ -126,7 +126,7 @@ class Annotation:
 
 @dataclass(frozen=True, slots=True)
 class Draft:
-    """One text in the pipeline, whose stages fill the fields after `fact`. `change`: as in a Statement.
+    """One text in the pipeline, whose stages fill the fields after `fact`. `change`: as in a Claim.
     `expired_duplicate_possible`: False after none was found under the scope lock. `merged`: the text of the edit that
     is carried out. `context`: only for a message."""
 
@@ -185,11 +185,11 @@ class Draft:
         return self.merged.hash if self.merged else self.hash
 
     @property
-    def statement(self) -> Statement:
+    def claim(self) -> Claim:
         """The text as it is judged."""
         given, correction = self.given, self.fact is not None and self.fact.correction
         speaker = self.speech.speaker if self.speech else None
-        return Statement(self.clean, speaker, self.timestamp, given.t_valid, given.t_invalid, correction, self.change)
+        return Claim(self.clean, speaker, self.timestamp, given.t_valid, given.t_invalid, correction, self.change)
 
     @property
     def is_duplicate(self) -> bool:

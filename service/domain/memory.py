@@ -123,8 +123,8 @@ class Outcome:
     event: Action
     dedup: Dedup
     memory_id: UUID | None
-    memory: str | None
-    old_memory: str | None = None
+    text: str | None
+    old_text: str | None = None
     conversation_id: UUID | None = None
     turn_index: int | None = None
     kept_as: UUID | None = None

@@ -22,7 +22,7 @@ Detail = Literal["lean", "full"]
 TagMatch = Literal["prefix", "exact"]
 ScopeId = Literal["user_id", "agent_id", "run_id"]
 TagMode = Literal["any", "all"]
-VectorStrategy = Literal["binary", "hnsw"]
+ApproximatePath = Literal["binary", "hnsw"]
 """How the vectors of a large scope are searched: all their binary quantisations, or the graph of a very large one."""
 
 VectorPath = Literal["exact", "binary", "hnsw", "fallback", "none"]

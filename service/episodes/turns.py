@@ -103,7 +103,7 @@ async def _insert(
     await embed_later(session, workspace_id, conversation.id, [new])
     ids = [stored.id]
     await append_audit(
-        session, "store_turn", scope, ids, request, res, kind="episodic", conversation_id=conversation.id
+        session, "store_turn", scope, ids, request, res, subject="episodic", conversation_id=conversation.id
     )
     await _copy_to_working_memory(session, conversation, new, stored, res)
     return (await turns.get_many(session, workspace_id, ids))[stored.id]

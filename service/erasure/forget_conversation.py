@@ -155,7 +155,7 @@ async def _turn_ids(session: Session, talk: Talk, *, ever: bool = False) -> list
 async def _audit(session: Session, talk: Talk, gone: Sequence[UUID], res: Resources, request: WriteContext) -> None:
     conversation = talk.conversation_id
     await append_audit(
-        session, "delete", talk.scope, [talk.id], request, res, kind="episodic", conversation_id=conversation
+        session, "delete", talk.scope, [talk.id], request, res, subject="episodic", conversation_id=conversation
     )
     if gone:
         await append_audit(session, "delete", talk.scope, gone, request, res, conversation_id=conversation)

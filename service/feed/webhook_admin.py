@@ -115,4 +115,4 @@ async def _get(session: Session, workspace_id: UUID, webhook_id: UUID) -> Webhoo
 async def _audit(
     session: Session, operation: Operation, workspace_id: UUID, webhook_id: UUID, res: Resources, request: WriteContext
 ) -> None:
-    await append_audit(session, operation, Scope(workspace_id), [webhook_id], request, res, kind="webhook")
+    await append_audit(session, operation, Scope(workspace_id), [webhook_id], request, res, subject="webhook")

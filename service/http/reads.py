@@ -87,7 +87,7 @@ class AuditRead:
         results: Sequence[Result],
         *,
         query: str | None = None,
-        kind: Subject = "semantic",
+        subject: Subject = "semantic",
         channels: Sequence[str] = (),
         operation: Operation = "retrieve",
         working_session_id: UUID | None = None,
@@ -103,7 +103,7 @@ class AuditRead:
         log.add(
             AuditEntry(
                 operation=operation,
-                memory_type=kind,
+                memory_type=subject,
                 scope=scope,
                 affected_ids=(working_session_id,) if working_session_id else tuple(result.id for result in results),
                 request_id=request.state.request_id,

@@ -49,7 +49,7 @@ from service.runtime.transactions import store_answer, write_transaction
 from service.understanding import model_or_rules
 from service.understanding.compare import relate
 from service.understanding.extract import Extracted
-from service.understanding.model_or_rules import ShownStatement
+from service.understanding.model_or_rules import ShownClaim
 
 READ_BY_RULES = "read_by_rules: the rules read the messages; they are kept, and the language model reads them later."
 
@@ -243,11 +243,11 @@ async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
     began = time.perf_counter()
     drafts = [replace(draft, seen=shown) for draft, shown in zip(facts, seen, strict=True)]
     known = [
-        decide.without_judgement(draft, res.settings) or model_or_rules.echo_decision(draft.statement, neighbours)
+        decide.without_judgement(draft, res.settings) or model_or_rules.echo_decision(draft.claim, neighbours)
         for draft, neighbours in zip(drafts, recalled, strict=True)
     ]
     asked = [
-        ShownStatement(draft.statement, draft.seen, _fact_of(draft).comparison)
+        ShownClaim(draft.claim, draft.seen, _fact_of(draft).comparison)
         for draft, decision in zip(drafts, known, strict=True)
         if decision is None
     ]

@@ -158,4 +158,4 @@ async def _audit(
     """Audits in the same transaction, except for a job of the service, which belongs to no workspace."""
     workspace_id = of.caller.workspace_id
     async with res.db.begin(workspace_id) if of.system else nullcontext(session) as own:
-        await append_audit(own, operation, Scope(workspace_id), ids, request, res, kind="job")
+        await append_audit(own, operation, Scope(workspace_id), ids, request, res, subject="job")

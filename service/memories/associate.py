@@ -60,7 +60,7 @@ async def dissociate(
     workspace_id: UUID,
     source_id: UUID,
     target_id: UUID,
-    kind: RelationType | None,
+    relation_type: RelationType | None,
     res: Resources,
     request: WriteContext,
 ) -> int:
@@ -70,9 +70,11 @@ async def dissociate(
         ends = await edges.lock_ends(session, workspace_id, [source_id, target_id], now=res.clock())
         if source_id not in ends:
             raise NotFound.of("memory")
-        removed = await edges.remove(session, workspace_id, source_id, target_id, kind)
+        removed = await edges.remove(session, workspace_id, source_id, target_id, relation_type)
         if removed:
             ids = [source_id, target_id]
-            await append_audit(session, "dissociate", ends[source_id], ids, request, res, type=kind and str(kind))
+            await append_audit(
+                session, "dissociate", ends[source_id], ids, request, res, type=relation_type and str(relation_type)
+            )
         await store_answer(session, workspace_id, removed, request)
     return removed

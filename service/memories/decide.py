@@ -48,7 +48,7 @@ async def decide(draft: Draft, res: Resources) -> Draft:
         return draft
     near = draft.seen[0].similarity >= res.settings.memories.dedup_near
     ask, workspace_id = draft.options.use_llm and near, draft.scope.workspace_id
-    judged = await model_or_rules.decide(draft.statement, draft.seen, workspace_id, res, llm=ask)
+    judged = await model_or_rules.decide(draft.claim, draft.seen, workspace_id, res, llm=ask)
     decision = await with_texts(_for_single_text(judged, draft), draft, res)
     failed = tuple(warning for warning in decision.warnings if warning == MERGE_FAILED)
     return replace(draft, decision=decision, warnings=(*draft.warnings, *failed))
@@ -119,7 +119,7 @@ def _for_single_text(decision: Decision, draft: Draft) -> Decision:
 def by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings) -> Draft:
     """Decides about the draft by the rules, against its neighbours. Pure, so it also runs inside the scope lock."""
     draft = replace(draft, seen=seen)
-    decision = without_judgement(draft, limits) or _for_single_text(judge(draft.statement, seen), draft)
+    decision = without_judgement(draft, limits) or _for_single_text(judge(draft.claim, seen), draft)
     return replace(draft, decision=decision)
 
 
@@ -193,4 +193,4 @@ def _keep_decision(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resourc
 
 def _would_change_decision(draft: Draft, newcomer: Neighbour) -> bool:
     """Whether the rules would decide differently because of a memory that is new or has changed."""
-    return not judge(draft.statement, (newcomer,)).leaves_others_untouched
+    return not judge(draft.claim, (newcomer,)).leaves_others_untouched

@@ -84,7 +84,7 @@ async def promote_if_worthy(
         return await _promote(session, original, await _figures(session, original), request, res, by="job")
 
 
-async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
+async def archive_stale_copy(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
     """Archives a copy whose originals have all changed since, or are no longer valid; they may then be promoted again.
     False for a copy that was deleted or changed by hand."""
     async with res.db.read(workspace_id) as session:
@@ -92,7 +92,7 @@ async def archive_outdated(workspace_id: UUID, copy_id: UUID, res: Resources, re
     if copy is None:
         return False
     async with write_transaction(copy.scope, res, request) as session:
-        still = await promotable.list_outdated(session, workspace_id, now=res.clock(), batch=1, only=copy_id)
+        still = await promotable.list_stale_copies(session, workspace_id, now=res.clock(), batch=1, only=copy_id)
         if not still or not await write.archive(ChangeContext(session, copy.scope, res), copy_id):
             return False
         await promotable.free_originals(session, workspace_id, copy_id)

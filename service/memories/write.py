@@ -63,7 +63,7 @@ class MemoryBatch(InsertBatch):
         await super().flush()
         pairs, self.outdated = self.outdated, []
         if pairs:
-            await edges.mark_outdated(self.session, self._workspace_id, pairs)
+            await edges.mark_may_outdate(self.session, self._workspace_id, pairs)
 
 
 @dataclass(frozen=True, slots=True)

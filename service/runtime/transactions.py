@@ -106,7 +106,7 @@ async def append_audit(
     res: Resources,
     *,
     promotion: Promotion | None = None,
-    kind: Subject = "semantic",
+    subject: Subject = "semantic",
     conversation_id: UUID | None = None,
     **metadata: Any,
 ) -> None:
@@ -115,7 +115,7 @@ async def append_audit(
         return
     entry = AuditEntry(
         operation=operation,
-        memory_type=kind,
+        memory_type=subject,
         scope=scope,
         affected_ids=tuple(ids),
         request_id=request.request_id,

@@ -188,4 +188,6 @@ async def _audit(
     here."""
     walled = [name for name in WALL if getattr(key, name)]
     about = {"rights": list(key.rights), "walled": walled, **more}
-    await append_audit(session, operation, Scope(caller.workspace_id), [key.id], request, res, kind="api_key", **about)
+    await append_audit(
+        session, operation, Scope(caller.workspace_id), [key.id], request, res, subject="api_key", **about
+    )

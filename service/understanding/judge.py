@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 
-from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Reason, Statement, Strike
+from service.domain.decision import Action, Claim, Decision, Edit, Evidence, Neighbour, Reason, Strike
 from service.domain.fact import Comparison
 from service.domain.text import CleanText
 from service.domain.version import begins
@@ -38,18 +38,18 @@ class Related:
     later: bool
 
 
-def judge(statement: Statement, known: Sequence[Neighbour]) -> Decision:
+def judge(claim: Claim, known: Sequence[Neighbour]) -> Decision:
     """Returns the decision, with at least one edit. `known`: nearest first."""
-    return _judge(statement, known, _all_related(statement, known))
+    return _judge(claim, known, _all_related(claim, known))
 
 
-def settle(statement: Statement, known: Sequence[Neighbour], comparison: Comparison | None = None) -> Decision | None:
+def settle(claim: Claim, known: Sequence[Neighbour], comparison: Comparison | None = None) -> Decision | None:
     """The judgement, if it leaves nothing open that a model would have to be asked; else None. `known`: nearest first.
 
     Open is whether the statement ends a memory, how it relates to those a model named when it found it, and whether the
     nearest memory, if near enough, says the same or the opposite.
     """
-    related = _all_related(statement, known)
+    related = _all_related(claim, known)
     if any(pair.link.kind in (LinkKind.ENDS, LinkKind.UNSURE) for pair in related):
         return None
     rest = {neighbour.id for neighbour in known} - {pair.memory.id for pair in related}
@@ -59,7 +59,7 @@ def settle(statement: Statement, known: Sequence[Neighbour], comparison: Compari
         for place, neighbour in enumerate(known)
     ):
         return None
-    return _judge(statement, known, related)
+    return _judge(claim, known, related)
 
 
 def _may_matter(memory: Neighbour, comparison: Comparison | None, *, is_nearest: bool) -> bool:
@@ -70,15 +70,15 @@ def _may_matter(memory: Neighbour, comparison: Comparison | None, *, is_nearest:
     return is_nearest and memory.similarity >= (NEAR_SEEN if seen else NEAR_UNSEEN)
 
 
-def _all_related(statement: Statement, known: Sequence[Neighbour]) -> list[Related]:
-    return [related for memory in known if (related := _relate(statement, memory)) is not None]
+def _all_related(claim: Claim, known: Sequence[Neighbour]) -> list[Related]:
+    return [related for memory in known if (related := _relate(claim, memory)) is not None]
 
 
-def _judge(statement: Statement, known: Sequence[Neighbour], related: Sequence[Related]) -> Decision:
-    edits, reasons = _edits(statement, related)
+def _judge(claim: Claim, known: Sequence[Neighbour], related: Sequence[Related]) -> Decision:
+    edits, reasons = _edits(claim, related)
     adds = any(edit.action is Action.ADD for edit in edits)
     outdates = tuple(pair.memory.id for pair in related if pair.link.kind is LinkKind.UNSURE and not pair.later)
-    strikes = _strikes(statement, related) if adds else ()
+    strikes = _strikes(claim, related) if adds else ()
     if strikes:
         reasons = [pair.link.reason for pair in related if pair.link.text is not None]
     elif outdates and adds:
@@ -91,34 +91,34 @@ def _judge(statement: Statement, known: Sequence[Neighbour], related: Sequence[R
     return Decision(edits, evidence, outdates=outdates if adds else (), strikes=strikes)
 
 
-def contradicts(statement: Statement, memory: Neighbour) -> bool:
+def contradicts(claim: Claim, memory: Neighbour) -> bool:
     """Whether the memory contradicts the statement, whichever of the two was said later."""
-    related = _relate(statement, memory)
+    related = _relate(claim, memory)
     return related is not None and related.link.kind is LinkKind.ENDS
 
 
-def is_later(memory: Neighbour, statement: Statement) -> bool:
+def is_later(memory: Neighbour, claim: Claim) -> bool:
     """Whether the memory was said, or began to hold, after the statement; False where that is not known."""
-    return _is_dated(statement, memory) and _last_known(memory) > _began(statement)
+    return _is_dated(claim, memory) and _last_known(memory) > _began(claim)
 
 
-def _relate(statement: Statement, memory: Neighbour) -> Related | None:
-    later = is_later(memory, statement)
-    new, old = (memory.text, statement.text) if later else (statement.text, memory.text)
+def _relate(claim: Claim, memory: Neighbour) -> Related | None:
+    later = is_later(memory, claim)
+    new, old = (memory.text, claim.text) if later else (claim.text, memory.text)
     change = None
-    if not later and statement.change is not None and memory.vector is not None:
-        change = statement.change(memory.vector)
-    link = relate(new, old, memory.similarity, correction=statement.correction and not later, change=change)
+    if not later and claim.change is not None and memory.vector is not None:
+        change = claim.change(memory.vector)
+    link = relate(new, old, memory.similarity, correction=claim.correction and not later, change=change)
     return Related(memory, link, later) if link is not None else None
 
 
-def _is_dated(statement: Statement, memory: Neighbour) -> bool:
-    return (statement.t_valid or statement.said_at) is not None and (memory.t_valid or memory.timestamp) is not None
+def _is_dated(claim: Claim, memory: Neighbour) -> bool:
+    return (claim.t_valid or claim.said_at) is not None and (memory.t_valid or memory.timestamp) is not None
 
 
-def _began(statement: Statement) -> datetime:
+def _began(claim: Claim) -> datetime:
     """When the statement begins to hold, as far as is known; it is ordered among memories by this time."""
-    return begins(statement.said_at or _BEGINNING, statement.t_valid, statement.t_invalid)
+    return begins(claim.said_at or _BEGINNING, claim.t_valid, claim.t_invalid)
 
 
 def _last_known(memory: Neighbour) -> datetime:
@@ -131,29 +131,29 @@ def _holds_from(memory: Neighbour) -> datetime:
     return begins(memory.timestamp or _BEGINNING, memory.t_valid, memory.t_invalid)
 
 
-def _edits(statement: Statement, related: Sequence[Related]) -> tuple[tuple[Edit, ...], list[Reason]]:
+def _edits(claim: Claim, related: Sequence[Related]) -> tuple[tuple[Edit, ...], list[Reason]]:
     same = next((pair for pair in related if pair.link.kind is LinkKind.SAME), None)
     if same is not None:
-        renewed = not same.later and _is_dated(statement, same.memory) and _began(statement) > _holds_from(same.memory)
-        ended = _find_ended(statement, [pair for pair in related if pair is not same])
+        renewed = not same.later and _is_dated(claim, same.memory) and _began(claim) > _holds_from(same.memory)
+        ended = _find_ended(claim, [pair for pair in related if pair is not same])
         return (Edit(Action.NONE, same.memory, renewed=renewed), *_archive(ended)), [same.link.reason]
     ends = [pair for pair in related if pair.link.kind is LinkKind.ENDS and pair.link.text is None]
     later = [end for end in ends if end.later]
-    before = _find_ended(statement, ends)
-    if later and not _is_over(statement):  # a statement about a past time stays true next to a later one
+    before = _find_ended(claim, ends)
+    if later and not _is_over(claim):  # a statement about a past time stays true next to a later one
         following = min(later, key=lambda pair: _holds_from(pair.memory))
         previous = before[0].memory if before else None
         return (Edit(Action.NONE, following.memory, earlier=True, previous=previous),), [Reason.EARLIER]
     if not before:
-        return (Edit(Action.ADD, None, statement.text),), []
+        return (Edit(Action.ADD, None, claim.text),), []
     first = before[0]
-    edits = (Edit(Action.UPDATE, first.memory, statement.text), *_archive(before[1:]))
+    edits = (Edit(Action.UPDATE, first.memory, claim.text), *_archive(before[1:]))
     return edits, [first.link.reason]
 
 
-def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, ...]:
+def _strikes(claim: Claim, related: Sequence[Related]) -> tuple[Strike, ...]:
     """The memories that lose a sentence to the statement, each with the rest of its text."""
-    if _is_over(statement):
+    if _is_over(claim):
         return ()
     return tuple(
         Strike(pair.memory, CleanText(pair.link.text))
@@ -162,19 +162,19 @@ def _strikes(statement: Statement, related: Sequence[Related]) -> tuple[Strike, 
     )
 
 
-def _find_ended(statement: Statement, related: Sequence[Related]) -> list[Related]:
+def _find_ended(claim: Claim, related: Sequence[Related]) -> list[Related]:
     """The memories that the statement ends: all that fill the same slot, the latest first, else the nearest.
 
     A statement about a past time ("I worked at Acme until May") ends no memory that still holds.
     """
-    over = _is_over(statement)
+    over = _is_over(claim)
     ends = [
         each
         for each in related
         if each.link.kind is LinkKind.ENDS
         and each.link.text is None
         and not each.later
-        and (not over or _was_over(each.memory, statement))
+        and (not over or _was_over(each.memory, claim))
     ]
     by_slot = [end for end in ends if end.link.reason is Reason.NEW_VALUE]
     if by_slot:
@@ -182,16 +182,14 @@ def _find_ended(statement: Statement, related: Sequence[Related]) -> list[Relate
     return sorted(ends, key=lambda each: -each.memory.similarity)[:1]
 
 
-def _was_over(memory: Neighbour, statement: Statement) -> bool:
-    return memory.t_invalid is not None and statement.said_at is not None and memory.t_invalid <= statement.said_at
+def _was_over(memory: Neighbour, claim: Claim) -> bool:
+    return memory.t_invalid is not None and claim.said_at is not None and memory.t_invalid <= claim.said_at
 
 
 def _archive(ended: Sequence[Related]) -> list[Edit]:
     return [Edit(Action.DELETE, related.memory) for related in ended]
 
 
-def _is_over(statement: Statement) -> bool:
+def _is_over(claim: Claim) -> bool:
     """Whether the statement is about a time that was past when it was said."""
-    return (
-        statement.t_invalid is not None and statement.said_at is not None and statement.t_invalid <= statement.said_at
-    )
+    return claim.t_invalid is not None and claim.said_at is not None and claim.t_invalid <= claim.said_at

@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import replace
 from typing import Any
 
-from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Statement
+from service.domain.decision import Action, Claim, Decision, Edit, Evidence, Neighbour
 from service.domain.text import CleanText
 from service.providers.json_reply import as_list, readings
 from service.understanding import checks
@@ -23,31 +23,31 @@ MAX_OPERATIONS = 20
 
 
 def check(
-    statement: Statement, shown: Sequence[Neighbour], answer: str, evidence: Evidence, *, may_drop: bool = False
+    claim: Claim, shown: Sequence[Neighbour], answer: str, evidence: Evidence, *, may_drop: bool = False
 ) -> Decision:
     """The usable part of the model's answer. Pure. `may_drop`: an instruction of the workspace's own may want facts
     left out, by NONE."""
-    fact = statement.text
+    fact = claim.text
     listed = _find_list(answer)
     if listed is None:
-        return _reject(statement, shown, evidence, "the answer could not be read")
+        return _reject(claim, shown, evidence, "the answer could not be read")
     read = [_operation(each, fact, shown) for each in listed[:MAX_OPERATIONS]]
     operations = tuple(edit for edit in read if edit is not None)
     if not operations:
-        return _reject(statement, shown, evidence, "it names no memory that was shown")
+        return _reject(claim, shown, evidence, "it names no memory that was shown")
     if not all(_is_grounded(edit, fact) for edit in operations):
-        return _reject(statement, shown, evidence, "it writes what neither the fact nor the memory says")
+        return _reject(claim, shown, evidence, "it writes what neither the fact nor the memory says")
     if any(_overwrites(edit, fact) for edit in operations):
-        return _reject(statement, shown, evidence, "it puts the fact in the place of a memory about something else")
+        return _reject(claim, shown, evidence, "it puts the fact in the place of a memory about something else")
     meant = _meaningful(operations)
-    if not may_drop and any(_drops(each, statement, shown) for each in meant):
-        return _reject(statement, shown, evidence, "it drops a fact that no memory says")
+    if not may_drop and any(_drops(each, claim, shown) for each in meant):
+        return _reject(claim, shown, evidence, "it drops a fact that no memory says")
     deletes = [edit for edit in operations if edit.action is Action.DELETE]
     touched = [edit.target.id for edit in operations if edit.target is not None and edit.action is not Action.NONE]
     if len(deletes) > 1 or len(set(touched)) < len(touched) or _deletes_unrelated(operations, fact):
-        return _reject(statement, shown, evidence, "it would retire more than it puts in place")
+        return _reject(claim, shown, evidence, "it would retire more than it puts in place")
     verbs = "+".join(edit.action for edit in operations)
-    edits = _in_time(_never_less(meant, fact), statement)
+    edits = _in_time(_never_less(meant, fact), claim)
     return Decision(
         edits,
         replace(evidence, verdict=verbs, reason=_why(listed) or evidence.reason),
@@ -69,11 +69,11 @@ def _why(listed: Sequence[Any]) -> str:
     return next((each for each in reasons if isinstance(each, str) and each), "")
 
 
-def _in_time(edits: tuple[Edit, ...], statement: Statement) -> tuple[Edit, ...]:
+def _in_time(edits: tuple[Edit, ...], claim: Claim) -> tuple[Edit, ...]:
     """Turns an edit that would end a memory that is newer than the statement into one that makes the statement its
     history."""
     late = [edit.target for edit in edits if edit.target and edit.action is not Action.NONE]
-    later = next((target for target in late if is_later(target, statement)), None)
+    later = next((target for target in late if is_later(target, claim)), None)
     return edits if later is None else (Edit(Action.NONE, later, earlier=True),)
 
 
@@ -91,14 +91,14 @@ def _overwrites(operation: Edit, fact: CleanText) -> bool:
     return not (content_words(fact) | content_words(text)) & content_words(target.text)
 
 
-def _drops(operation: Edit, statement: Statement, shown: Sequence[Neighbour]) -> bool:
+def _drops(operation: Edit, claim: Claim, shown: Sequence[Neighbour]) -> bool:
     """Whether a NONE would lose a fact that no memory says."""
     target = operation.target
     if operation.action is not Action.NONE or target is None:
         return False
-    if contradicts(statement, target):
+    if contradicts(claim, target):
         return True
-    return not any(checks.says_it(neighbour.text, statement.text) for neighbour in (target, *shown))
+    return not any(checks.says_it(neighbour.text, claim.text) for neighbour in (target, *shown))
 
 
 def _deletes_unrelated(operations: tuple[Edit, ...], fact: CleanText) -> bool:
@@ -174,8 +174,8 @@ def _never_less(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ..
     return (*operations, Edit(Action.ADD, None, fact)) if retires and not places else operations
 
 
-def _reject(statement: Statement, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
-    fallback = judge(statement, shown)
+def _reject(claim: Claim, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
+    fallback = judge(claim, shown)
     reason = f"{why}; the rules decided {fallback.evidence.verdict}"
     judged = replace(evidence, verdict=fallback.evidence.verdict, reason=reason, rejected=True)
     return replace(fallback, evidence=judged, warnings=(f"decision_rejected: {why}.",))

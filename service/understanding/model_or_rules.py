@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 from typing import TypeVar
 from uuid import UUID
 
-from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour, Reason, Statement
+from service.domain.decision import Action, Claim, Decision, Edit, Evidence, Neighbour, Reason
 from service.domain.errors import LlmError
 from service.domain.fact import Comparison
 from service.runtime.resources import Resources
@@ -28,71 +28,65 @@ CALLS_AT_ONCE = 8
 
 
 @dataclass(frozen=True, slots=True)
-class ShownStatement:
+class ShownClaim:
     """A statement with the memories to decide it by, nearest first."""
 
-    statement: Statement
+    claim: Claim
     shown: tuple[Neighbour, ...]
     comparison: Comparison | None = None
 
 
 async def decide(
-    statement: Statement, shown: Sequence[Neighbour], workspace_id: UUID, res: Resources, *, llm: bool
+    claim: Claim, shown: Sequence[Neighbour], workspace_id: UUID, res: Resources, *, llm: bool
 ) -> Decision:
     """The decision on a statement next to `shown` (nearest first), the model's where `llm` says so and there is one.
     Never raises for a failing model."""
-    given = ShownStatement(statement, tuple(shown))
+    given = ShownClaim(claim, tuple(shown))
     if llm and res.llm is not None and shown:
         return await _by_model(given, workspace_id, res)
     return (await _by_rules(_judge_all, [given], res))[0]
 
 
-async def decide_open(
-    given: Sequence[ShownStatement], workspace_id: UUID, res: Resources, *, llm: bool
-) -> list[Decision]:
+async def decide_open(given: Sequence[ShownClaim], workspace_id: UUID, res: Resources, *, llm: bool) -> list[Decision]:
     """Decides about each statement. The model is asked about those that the rules leave open; with an instruction of
     the workspace for decisions, about all that have memories near them."""
     if not llm or res.llm is None:
         return await _by_rules(_judge_all, given, res)
     if res.settings.llm.prompts.update_decision is not None:
-        decisions: list[Decision | None] = [
-            None if statement.shown else judge(statement.statement, ()) for statement in given
-        ]
+        decisions: list[Decision | None] = [None if claim.shown else judge(claim.claim, ()) for claim in given]
     else:
         decisions = await _by_rules(_settle_all, given, res)
     slots = asyncio.Semaphore(CALLS_AT_ONCE)
 
-    async def one(statement: ShownStatement, settled: Decision | None) -> Decision:
+    async def one(claim: ShownClaim, settled: Decision | None) -> Decision:
         if settled is not None:
             return settled
         async with slots:
-            return await _by_model(statement, workspace_id, res)
+            return await _by_model(claim, workspace_id, res)
 
     return list(await asyncio.gather(*map(one, given, decisions)))
 
 
-async def _by_rules(
-    work: Callable[[Sequence[ShownStatement]], T], given: Sequence[ShownStatement], res: Resources
-) -> T:
+async def _by_rules(work: Callable[[Sequence[ShownClaim]], T], given: Sequence[ShownClaim], res: Resources) -> T:
     """Judges all statements in one call; long texts off the event loop."""
-    texts = [case.statement.text for case in given] + [memory.text for case in given for memory in case.shown]
+    texts = [case.claim.text for case in given] + [memory.text for case in given for memory in case.shown]
     chars = sum(map(len, texts))
     return await res.rules.run_if_long(chars, work, given)
 
 
-def _judge_all(given: Sequence[ShownStatement]) -> list[Decision]:
-    return [judge(statement.statement, statement.shown) for statement in given]
+def _judge_all(given: Sequence[ShownClaim]) -> list[Decision]:
+    return [judge(claim.claim, claim.shown) for claim in given]
 
 
-def _settle_all(given: Sequence[ShownStatement]) -> list[Decision | None]:
-    return [settle(statement.statement, statement.shown, statement.comparison) for statement in given]
+def _settle_all(given: Sequence[ShownClaim]) -> list[Decision | None]:
+    return [settle(claim.claim, claim.shown, claim.comparison) for claim in given]
 
 
-async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -> Decision:
+async def _by_model(given: ShownClaim, workspace_id: UUID, res: Resources) -> Decision:
     assert res.llm is not None
-    statement, shown = given.statement, given.shown
+    claim, shown = given.claim, given.shown
     custom = res.settings.llm.prompts.update_decision
-    prompt = prompts.decide(statement, shown, instruction=custom)
+    prompt = prompts.decide(claim, shown, instruction=custom)
     prompt_sha256 = hashlib.sha256(f"{prompt.system}\n{prompt.user}".encode()).hexdigest()
     try:
         # uncached: an equal text is found before anybody is asked
@@ -104,15 +98,15 @@ async def _by_model(given: ShownStatement, workspace_id: UUID, res: Resources) -
         return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
     ids = tuple(neighbour.id for neighbour in shown)
     evidence = Evidence("llm", reply.model or res.llm.model, "", Reason.MODEL, ids, prompt_sha256, reply.text)
-    decision = model_answers.check(statement, shown, reply.text, evidence, may_drop=custom is not None)
+    decision = model_answers.check(claim, shown, reply.text, evidence, may_drop=custom is not None)
     cut = ("llm_truncated: the model's answer was cut off.",) if reply.truncated else ()
     return replace(decision, warnings=(*decision.warnings, *cut))
 
 
-def echo_decision(statement: Statement, recalled: Sequence[Neighbour]) -> Decision | None:
+def echo_decision(claim: Claim, recalled: Sequence[Neighbour]) -> Decision | None:
     """NONE for a statement in which an assistant only repeats recalled memories; None if it says more, or none were
     recalled."""
-    same = next((neighbour for neighbour in recalled if checks.says_it(neighbour.text, statement.text)), None)
+    same = next((neighbour for neighbour in recalled if checks.says_it(neighbour.text, claim.text)), None)
     if same is None:
         return None
     ids = tuple(neighbour.id for neighbour in recalled)

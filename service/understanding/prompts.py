@@ -11,7 +11,7 @@ from collections.abc import Mapping, Sequence
 from datetime import datetime
 from zoneinfo import ZoneInfo
 
-from service.domain.decision import Neighbour, Statement
+from service.domain.decision import Claim, Neighbour
 from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
 from service.language.talk import Utterance
@@ -148,17 +148,17 @@ def _line(said: Utterance) -> str:
     return f"{who}: {said.text}"
 
 
-def decide(statement: Statement, shown: Sequence[Neighbour], *, instruction: str | None = None) -> LlmRequest:
+def decide(claim: Claim, shown: Sequence[Neighbour], *, instruction: str | None = None) -> LlmRequest:
     """Operations for one statement next to its neighbours, which are numbered from 1, each with when it was said."""
     stored = [f"[{n}] {neighbour.text}" for n, neighbour in enumerate(shown, 1)] or ["(no stored memory is near)"]
-    user = f"New fact:\n{fence(statement.text)}\n\nStored memories:\n{fence(*stored)}{_said(statement, shown)}"
+    user = f"New fact:\n{fence(claim.text)}\n\nStored memories:\n{fence(*stored)}{_said(claim, shown)}"
     return _ask("decide", instruction or DECIDE, user, schema=OPERATIONS_SCHEMA, max_tokens=1_000)
 
 
-def _said(statement: Statement, shown: Sequence[Neighbour]) -> str:
+def _said(claim: Claim, shown: Sequence[Neighbour]) -> str:
     """The time at which each memory was said, as far as is known."""
     moments = [
-        ("new fact", statement.said_at),
+        ("new fact", claim.said_at),
         *((f"[{n}]", neighbour.timestamp) for n, neighbour in enumerate(shown, 1)),
     ]
     times = ", ".join(f"{name} {at:%Y-%m-%d %H:%M}" for name, at in moments if at)

@@ -154,7 +154,7 @@ async def test_late_news_is_undone_whole(home: OneHome) -> None:
     await home.tell(last)
     before = await home.state()
     outcome = await home.tell(between)
-    assert (outcome.event, outcome.memory) == (Action.NONE, last[0])
+    assert (outcome.event, outcome.text) == (Action.NONE, last[0])
     assert outcome.kept_as is not None
     assert [text for text, *_ in (await home.state())[1]] == [each[0] for each in (first, between, last)]
     await _undo(home, outcome.kept_as)

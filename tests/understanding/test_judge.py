@@ -14,7 +14,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.domain.decision import Action, Edit, Neighbour, Reason, Statement
+from service.domain.decision import Action, Claim, Edit, Neighbour, Reason
 from service.domain.fact import Comparison
 from service.domain.text import CleanText
 from service.understanding.compare import differs
@@ -34,12 +34,12 @@ def memory(text: str, number: int = 1, *, similarity: float = 0.8, said_at: date
 
 def edits(new: str, *known: str, similarity: float = 0.8) -> list[tuple[Action, int | None]]:
     shown = [memory(text, number, similarity=similarity) for number, text in enumerate(known, 1)]
-    decision = judge(Statement(CleanText(new)), shown)
+    decision = judge(Claim(CleanText(new)), shown)
     return [(edit.action, edit.target.id.int if edit.target else None) for edit in decision.edits]
 
 
 def test_nothing_known() -> None:
-    decision = judge(Statement(CleanText("User lives in Oslo")), [])
+    decision = judge(Claim(CleanText("User lives in Oslo")), [])
     assert decision.edits == (Edit(Action.ADD, None, CleanText("User lives in Oslo")),)
     assert decision.evidence.reason == Reason.NOTHING_NEAR
 
@@ -114,7 +114,7 @@ def test_a_change_of_something_else_ends_nothing(new: str, old: str) -> None:
 
 
 def test_a_correction_ends_the_same_statement_with_another_value() -> None:
-    told = Statement(CleanText("User: I start at Fennlight on 9 November."), correction=True)
+    told = Claim(CleanText("User: I start at Fennlight on 9 November."), correction=True)
     [edit] = judge(told, [memory("User: I start at Fennlight on 2 November.")]).edits
     assert edit.action is Action.UPDATE
 
@@ -125,7 +125,7 @@ def test_reasons_are_sentences_of_the_vocabulary() -> None:
         ("User no longer smokes", "User smokes", Reason.OPPOSITE),
         ("User has a dog", "User has a dog.", Reason.SAME_TEXT),
     ):
-        assert judge(Statement(CleanText(new)), [memory(old)]).evidence.reason in (reason, Reason.CHANGE)
+        assert judge(Claim(CleanText(new)), [memory(old)]).evidence.reason in (reason, Reason.CHANGE)
 
 
 # -- time --------------------------------------------------------------------------------------------------------------
@@ -133,26 +133,26 @@ def test_reasons_are_sentences_of_the_vocabulary() -> None:
 
 def test_older_news_never_overwrites() -> None:
     known = memory("User lives in Berlin", said_at=day(300))
-    decision = judge(Statement(CleanText("User lives in Paris"), said_at=day(10)), [known])
+    decision = judge(Claim(CleanText("User lives in Paris"), said_at=day(10)), [known])
     assert decision.edits == (Edit(Action.NONE, known, earlier=True),)
     assert decision.evidence.reason == Reason.EARLIER
 
 
 def test_what_holds_later_counts_whenever_it_was_said() -> None:
     known = replace(memory("User lives in Berlin", said_at=day(100)), t_valid=day(90))
-    statement = Statement(CleanText("User lives in Paris"), said_at=day(200), t_valid=day(5))
+    statement = Claim(CleanText("User lives in Paris"), said_at=day(200), t_valid=day(5))
     [edit] = judge(statement, [known]).edits
     assert (edit.action, edit.earlier) == (Action.NONE, True)
 
 
 def test_of_one_moment_the_later_arrival_wins() -> None:
     known = memory("User lives in Berlin", said_at=day(1))
-    assert judge(Statement(CleanText("User lives in Paris"), said_at=day(1)), [known]).edits[0].action is Action.UPDATE
+    assert judge(Claim(CleanText("User lives in Paris"), said_at=day(1)), [known]).edits[0].action is Action.UPDATE
 
 
 def test_what_was_over_when_it_was_said_ends_nothing() -> None:
     known = memory("User lives in Berlin", said_at=day(1))
-    over = Statement(CleanText("User lives in Rome"), said_at=day(90), t_valid=day(30), t_invalid=day(60))
+    over = Claim(CleanText("User lives in Rome"), said_at=day(90), t_valid=day(30), t_invalid=day(60))
     assert judge(over, [known]).edits[0].action is Action.ADD
 
 
@@ -164,17 +164,17 @@ SLOTS = {
 VALUES = ["Oslo", "Bergen", "Rome", "Lisbon", "Kiel", "York", "Graz", "Ghent", "Porto", "Brno"]
 
 
-def told(slot: str, seed: int) -> list[Statement]:
+def told(slot: str, seed: int) -> list[Claim]:
     """Ten dated statements about one slot, each with a value of its own."""
     rng = random.Random(seed)
     values = [str(number) for number in range(100, 1_100, 100)] if slot == "limit" else VALUES
     return [
-        Statement(CleanText(rng.choice(SLOTS[slot]).format(value)), said_at=day(7 * number))
+        Claim(CleanText(rng.choice(SLOTS[slot]).format(value)), said_at=day(7 * number))
         for number, value in enumerate(rng.sample(values, len(values)))
     ]
 
 
-def outcome(arriving: Sequence[Statement]) -> tuple[str, tuple[str, ...]]:
+def outcome(arriving: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
     """The current text after all have arrived, and what it replaced, in the order in which that held."""
     live: list[tuple[Neighbour, list[tuple[datetime, str]]]] = []
     for number, statement in enumerate(arriving, 1):
@@ -264,7 +264,7 @@ def test_records_of_one_template_all_live(template: str) -> None:
         (text, edit.target and edit.target.text)
         for place, text in enumerate(texts)
         for edit in judge(
-            Statement(CleanText(text), said_at=BEGINNING),
+            Claim(CleanText(text), said_at=BEGINNING),
             [known[other] for other in {(place + 1) % RECORDS, *rng.sample(range(RECORDS), 4)} - {place}],
         ).edits
         if edit.action is not Action.ADD
@@ -295,13 +295,13 @@ def test_the_same_answer_to_the_same_question_is_known() -> None:
 def test_a_correction_of_what_was_just_said_ends_it() -> None:
     told = CleanText("User said: My flight lands at \u2026. User: Actually it's 16:20, I misread.")
     known = memory("User: My flight lands at 14:20.")
-    assert judge(Statement(told, correction=True), [known]).edits[0].action is Action.UPDATE
-    assert judge(Statement(told), [known]).edits[0].action is Action.ADD
+    assert judge(Claim(told, correction=True), [known]).edits[0].action is Action.UPDATE
+    assert judge(Claim(told), [known]).edits[0].action is Action.ADD
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
 def test_what_differs_is_never_dropped(new: str, old: str) -> None:
-    [edit, *_] = judge(Statement(CleanText(new)), [memory(old, similarity=0.9)]).edits
+    [edit, *_] = judge(Claim(CleanText(new)), [memory(old, similarity=0.9)]).edits
     if edit.action is Action.NONE and new.split() != old.split():
         assert not differs(new, old)
 
@@ -312,7 +312,7 @@ def test_what_has_no_content_replaces_nothing(new: str, old: str) -> None:
 
 
 def test_what_may_be_outdated_is_marked() -> None:
-    statement = Statement(CleanText("User drives a Skoda now"), change=lambda _: 5.0)
+    statement = Claim(CleanText("User drives a Skoda now"), change=lambda _: 5.0)
     vector = np.zeros(384, dtype=np.float32)
     decision = judge(statement, [replace(memory("User drives a Fiat"), vector=vector)])
     assert [edit.action for edit in decision.edits] == [Action.ADD]
@@ -323,7 +323,7 @@ def test_what_may_be_outdated_is_marked() -> None:
 def test_contradiction_works_both_ways() -> None:
     earlier = memory("User lives in Berlin", said_at=day(1))
     later = memory("User lives in Berlin", said_at=day(99))
-    statement = Statement(CleanText("User lives in Paris"), said_at=day(50))
+    statement = Claim(CleanText("User lives in Paris"), said_at=day(50))
     assert contradicts(statement, earlier)
     assert contradicts(statement, later)
     assert not contradicts(statement, memory("User likes tea", said_at=day(1)))
@@ -351,6 +351,6 @@ def test_what_a_model_need_not_be_asked(
     new: str, known: list[tuple[str, float]], comparison: Comparison | None, action: Action | None
 ) -> None:
     shown = [memory(text, number, similarity=near) for number, (text, near) in enumerate(known, 1)]
-    found = settle(Statement(CleanText(new)), shown, comparison)
+    found = settle(Claim(CleanText(new)), shown, comparison)
     assert (found.edits[0].action if found else None) == action
-    assert found is None or found == judge(Statement(CleanText(new)), shown)
+    assert found is None or found == judge(Claim(CleanText(new)), shown)

@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from service.domain.decision import Neighbour, Statement
+from service.domain.decision import Claim, Neighbour
 from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
 from service.language.talk import Utterance
@@ -95,11 +95,11 @@ def test_an_instruction_replaces_ours() -> None:
     assert asked.startswith("Only allergies.\n")
     assert "personal preferences" not in asked
     assert prompts.EXTRACT_FORM in asked, "the form of the answer stays"
-    assert prompts.decide(Statement(text("x")), [], instruction="Always add.").system == "Always add."
+    assert prompts.decide(Claim(text("x")), [], instruction="Always add.").system == "Always add."
 
 
 def test_decision_rules() -> None:
-    asked = prompts.decide(Statement(text("x")), []).system
+    asked = prompts.decide(Claim(text("x")), []).system
     for words in (
         "no stored memory holds this",
         "most\n  recent and accurate",
@@ -110,15 +110,15 @@ def test_decision_rules() -> None:
 
 
 def test_the_fact_and_then_the_memories_by_short_numbers() -> None:
-    asked = prompts.decide(Statement(text("likes tea")), [shown("likes coffee"), shown("likes rain")])
+    asked = prompts.decide(Claim(text("likes tea")), [shown("likes coffee"), shown("likes rain")])
     assert asked.user.index("likes tea") < asked.user.index("[1] likes coffee") < asked.user.index("[2] likes rain")
     assert asked.temperature == 0
-    assert "(no stored memory is near)" in prompts.decide(Statement(text("likes tea")), []).user
+    assert "(no stored memory is near)" in prompts.decide(Claim(text("likes tea")), []).user
 
 
 def test_a_model_is_told_when_each_was_said() -> None:
     may, june = datetime(2026, 5, 2, 9, tzinfo=UTC), datetime(2026, 6, 1, 9, 30, tzinfo=UTC)
-    asked = prompts.decide(Statement(text("lives in Oslo"), said_at=may), [shown("lives in Rome", june)])
+    asked = prompts.decide(Claim(text("lives in Oslo"), said_at=may), [shown("lives in Rome", june)])
     assert asked.user.endswith("Said at: new fact 2026-05-02 09:00, [1] 2026-06-01 09:30")
 
 
@@ -134,7 +134,7 @@ def test_no_text_forges_a_line_of_a_prompt(end: str, fence: str) -> None:
     said = Utterance(f"user{end}{FORGED}", bad, f"Bob{end}{FORGED}", AT)
     many = [
         (prompts.extract(SourceTurns([said], [said], [bad], BERLIN), None), 3),
-        (prompts.decide(Statement(bad), [shown(bad), shown(bad)]), 2),
+        (prompts.decide(Claim(bad), [shown(bad), shown(bad)]), 2),
         (prompts.annotate(bad, reference=AT, timezone="UTC"), 1),
         (prompts.classify(bad), 1),
         (prompts.summarise(bad), 1),

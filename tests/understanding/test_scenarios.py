@@ -15,7 +15,7 @@ from uuid import uuid4
 import numpy as np
 import pytest
 
-from service.domain.decision import Action, Decision, Neighbour, Statement
+from service.domain.decision import Action, Claim, Decision, Neighbour
 from service.domain.text import CleanText
 from service.providers import model_files
 from service.providers.local import CALIBRATION, Encoder, LocalEmbedder
@@ -44,7 +44,7 @@ async def judged(embedder: LocalEmbedder, new: str, known: Sequence[str]) -> Dec
         for text, vector in zip(known, others, strict=True)
     ]
     change = outdating.weigh(first, embedder.model)
-    return judge(Statement(CleanText(new), change=change), sorted(near, key=lambda each: -each.similarity))
+    return judge(Claim(CleanText(new), change=change), sorted(near, key=lambda each: -each.similarity))
 
 
 def ended(decision: Decision) -> set[str]:

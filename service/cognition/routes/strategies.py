@@ -103,7 +103,7 @@ async def find_strategies(
         scope, clean, res, limit=limit, channels=channels or (), task_type=task_type
     )
     shown = [match.strategy for match in matches]
-    note("strategies/search", scope, shown, query=clean, kind="procedural", channels=channels or (), top_k=limit)
+    note("strategies/search", scope, shown, query=clean, subject="procedural", channels=channels or (), top_k=limit)
     return StrategySearchResponse(results=[strategy_search_hit(match) for match in matches], warnings=list(warnings))
 
 

@@ -50,7 +50,7 @@ async def list_recent_turns(
     before = cursors.counts(cursor)
     read = await reading.recent_turns(scope, res, since=since, channels=channels or (), skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, read)
-    note("turns/recent", scope, page, kind="episodic", channels=channels or (), hours=hours, limit=limit)
+    note("turns/recent", scope, page, subject="episodic", channels=channels or (), hours=hours, limit=limit)
     return send_json({"results": [turn_item(each, detail) for each in page], "next_cursor": more})
 
 
@@ -93,7 +93,7 @@ async def search_turns(
         )
     hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]
     turns = [hit.turn for hit in hits]
-    note("turns/search", scope, turns, query=text, kind="episodic", channels=channels or (), limit=limit)
+    note("turns/search", scope, turns, query=text, subject="episodic", channels=channels or (), limit=limit)
     results = [
         {
             **turn_item(turn_hit.turn, detail),

@@ -149,7 +149,7 @@ async def search_entities(
     if more:
         warnings.append(f"limit: the first {len(hits)} entities fill an answer.")
     shown = [hit.entity for hit in hits]
-    note("entities/search", scope, shown, query=wanted, kind="entity", channels=channels or (), limit=limit)
+    note("entities/search", scope, shown, query=wanted, subject="entity", channels=channels or (), limit=limit)
     results = [EntitySearchHit.of(hit.entity, score=hit.score, similarity=hit.similarity) for hit in hits]
     return EntitySearchResponse(results=results, warnings=warnings)
 

@@ -36,7 +36,7 @@ DRAWN = """
         AS d (source_id, rel_type, target_id, strength)
 """
 DRAW = text(f"""
-    WITH outdated AS (
+    WITH undrawn AS (
         DELETE FROM memory_edge e WHERE e.workspace_id = :workspace AND e.source_id = ANY (CAST(:memory_ids AS uuid[]))
           AND e.rel_type = 'SIMILAR_TO' AND e.properties ->> 'extracted_by' = :extracted_by
           AND NOT EXISTS (SELECT FROM {DRAWN} WHERE d.source_id = e.source_id AND d.rel_type = e.rel_type
@@ -94,7 +94,7 @@ STEP = typed_text(f"""
     """).columns(properties=JSONB())  # noqa: S608 - our own part
 
 # A bulk delete, which takes no scope lock, may be erasing the older memories.
-MARK_OUTDATED = text("""
+MARK_MAY_OUTDATE = text("""
     INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id)
     SELECT m.workspace_id, pair.newer, 'MAY_OUTDATE', m.id
     FROM unnest(CAST(:newer AS uuid[]), CAST(:older AS uuid[])) AS pair (newer, older)
@@ -160,23 +160,23 @@ async def draw(
     await direct.fetch(session, DRAW, values)
 
 
-async def mark_outdated(session: Session, workspace_id: UUID, pairs: Sequence[tuple[UUID, UUID]]) -> None:
+async def mark_may_outdate(session: Session, workspace_id: UUID, pairs: Sequence[tuple[UUID, UUID]]) -> None:
     """Draws MAY_OUTDATE from the newer memory of each pair to the older one, if that still exists."""
     newer, older = map(list, zip(*pairs, strict=True))
-    await direct.fetch(session, MARK_OUTDATED, {"workspace": workspace_id, "newer": newer, "older": older})
+    await direct.fetch(session, MARK_MAY_OUTDATE, {"workspace": workspace_id, "newer": newer, "older": older})
 
 
 async def remove(
-    session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: RelationType | None
+    session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, relation_type: RelationType | None
 ) -> int:
-    """Removes edges from source to target, of all types if `kind` is None; returns how many."""
+    """Removes edges from source to target, of all types if `relation_type` is None; returns how many."""
     statement = delete(MEMORY_EDGE).where(
         MEMORY_EDGE.c.workspace_id == workspace_id,
         MEMORY_EDGE.c.source_id == source_id,
         MEMORY_EDGE.c.target_id == target_id,
     )
-    if kind is not None:
-        statement = statement.where(MEMORY_EDGE.c.rel_type == str(kind))
+    if relation_type is not None:
+        statement = statement.where(MEMORY_EDGE.c.rel_type == str(relation_type))
     return (await session.execute(statement)).rowcount
 
 
@@ -194,14 +194,14 @@ async def of_memory(
     return await direct.page(session, query, None, _relation)
 
 
-async def sources_of(session: Session, workspace_id: UUID, kind: RelationType, *, target_id: UUID) -> list[UUID]:
-    """The memories that have an edge of this kind to `target_id`. Uses ix_memory_edge_target."""
+async def sources_of(session: Session, workspace_id: UUID, rel_type: RelationType, *, target_id: UUID) -> list[UUID]:
+    """The memories that have an edge of this type to `target_id`. Uses ix_memory_edge_target."""
     rows = await session.scalars(
         select(MEMORY_EDGE.c.source_id)
         .where(
             MEMORY_EDGE.c.workspace_id == workspace_id,
             MEMORY_EDGE.c.target_id == target_id,
-            MEMORY_EDGE.c.rel_type == str(kind),
+            MEMORY_EDGE.c.rel_type == str(rel_type),
         )
         .order_by(MEMORY_EDGE.c.source_id)
     )

@@ -379,8 +379,8 @@ def store_outcome(outcome: Outcome) -> StoreOutcome:
     return StoreOutcome(
         event=outcome.event,
         id=outcome.memory_id,
-        memory=outcome.memory,
-        old_memory=outcome.old_memory,
+        memory=outcome.text,
+        old_memory=outcome.old_text,
         kept_as=outcome.kept_as,
         dedup=DedupOutcome.of(outcome.dedup),
         decision=DecisionEvidence.of(draft.evidence) if draft.evidence else None,

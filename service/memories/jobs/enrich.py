@@ -70,13 +70,13 @@ class EnrichmentInput:
 class Extraction:
     """What the rules or a model found in a memory (`by`)."""
 
-    read: EnrichmentInput
+    entry: EnrichmentInput
     by: str
     found: Findings
 
     @property
     def subject(self) -> MemoryToEnrich:
-        return self.read.subject
+        return self.entry.subject
 
     @property
     def name(self) -> tuple[UUID, str]:
@@ -126,49 +126,51 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
         await _write(workspace_id, await res.rules.run(extract, inputs, known), res)
 
 
-def extract(reads: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[str, NamedEntity]]) -> list[Extraction]:
+def extract(
+    entries: Sequence[EnrichmentInput], known: Mapping[EntityOwner, dict[str, NamedEntity]]
+) -> list[Extraction]:
     """What the model and the rules find in each memory, in this order. A name found in one memory is known for the
     next, as if they came one after the other."""
     extractions = []
-    for read in reads:
-        names = known[read.owner]
-        model, rules = find_by_model(read.job.payload), find_by_rules(read.subject.text, names)
+    for entry in entries:
+        names = known[entry.owner]
+        model, rules = find_by_model(entry.job.payload), find_by_rules(entry.subject.text, names)
         for entity in (*model.named, *rules.named):
             names.setdefault(key(entity.name), entity)
-        if model.named or read.subject.version > 1:  # else no model has read it or an earlier text
-            extractions.append(Extraction(read, LLM, model))
-        extractions.append(Extraction(read, RULES, rules))
+        if model.named or entry.subject.version > 1:  # else no model has read it or an earlier text
+            extractions.append(Extraction(entry, LLM, model))
+        extractions.append(Extraction(entry, RULES, rules))
     return extractions
 
 
-async def _with_similar(session: Session, reads: Sequence[EnrichmentInput], res: Resources) -> list[EnrichmentInput]:
+async def _with_similar(session: Session, entries: Sequence[EnrichmentInput], res: Resources) -> list[EnrichmentInput]:
     """The inputs with the memories each is SIMILAR_TO, nearest first. A turn of a conversation has none, because it
     resembles the turns around it."""
     inputs, by_values = [], False
-    for read in reads:
+    for entry in entries:
         neighbours: Sequence[tuple[UUID, float]] = ()
-        given = read.job.payload.get("neighbours")
-        if not read.subject.graph:
+        given = entry.job.payload.get("neighbours")
+        if not entry.subject.graph:
             pass
-        elif isinstance(given, list) and read.job.payload.get("hash") == read.subject.hash:
+        elif isinstance(given, list) and entry.job.payload.get("hash") == entry.subject.hash:
             neighbours = [(UUID(each), similarity) for each, similarity in given]
-        elif not read.subject.is_turn:
+        elif not entry.subject.is_turn:
             if not by_values:
                 await use_custom_plans(session)
                 by_values = True
-            neighbours = await _nearest(session, read, res)
+            neighbours = await _nearest(session, entry, res)
         close = sorted(
             (neighbour for neighbour in neighbours if neighbour[1] >= SIMILAR_FROM), key=lambda each: -each[1]
         )
-        inputs.append(replace(read, similar=dict(close[:MAX_SIMILAR])))
+        inputs.append(replace(entry, similar=dict(close[:MAX_SIMILAR])))
     return inputs
 
 
-async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> list[tuple[UUID, float]]:
+async def _nearest(session: Session, entry: EnrichmentInput, res: Resources) -> list[tuple[UUID, float]]:
     return await enrichment.find_neighbours(
         session,
-        read.job.workspace_id,
-        read.subject,
+        entry.job.workspace_id,
+        entry.subject,
         generation=res.generation,
         similarity=res.embedder.similarity,
         limit=MAX_SIMILAR,
@@ -179,9 +181,9 @@ async def _nearest(session: Session, read: EnrichmentInput, res: Resources) -> l
 
 async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Resources) -> None:
     rules = [extraction for extraction in extractions if extraction.by == RULES]
-    drawn = {extraction.subject.id: _associations(extraction.read) for extraction in rules}
+    drawn = {extraction.subject.id: _associations(extraction.entry) for extraction in rules}
     ends = {end for each in drawn.values() for edge in each for end in (edge.source_id, edge.target_id)}
-    results = {each.subject: (each.found.summary, each.read.job.attempts) for each in rules}
+    results = {each.subject: (each.found.summary, each.entry.job.attempts) for each in rules}
     async with res.db.begin(workspace_id, generic_plans=True, background=True) as session:
         hashes = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
         kept = [each for each in extractions if hashes.get(each.subject.id) == each.subject.hash]
@@ -196,7 +198,7 @@ async def _write_entities(
     session: Session, workspace_id: UUID, extractions: Sequence[Extraction]
 ) -> dict[tuple[UUID, str], UUID]:
     mentions = [
-        EntityMention(extraction.subject.id, extraction.read.owner, named, extraction.by, extraction.subject.timestamp)
+        EntityMention(extraction.subject.id, extraction.entry.owner, named, extraction.by, extraction.subject.timestamp)
         for extraction in extractions
         for named in extraction.found.named
     ]
@@ -262,15 +264,15 @@ async def _write_associations(
         await edges.draw(session, workspace_id, touched, kept, extracted_by=RULES)
 
 
-def _associations(read: EnrichmentInput) -> list[Relation]:
+def _associations(entry: EnrichmentInput) -> list[Relation]:
     """SIMILAR_TO each of `similar`, as strong as the similarity, and one OCCURRED_BEFORE from the preceding memory,
     stronger the closer it is in time."""
-    subject = read.subject
+    subject = entry.subject
     if not subject.graph:
         return []
     associations = [
         Relation(subject.id, RelationType.SIMILAR_TO, similar_id, round(similarity, 4))
-        for similar_id, similarity in read.similar.items()
+        for similar_id, similarity in entry.similar.items()
         if similar_id != subject.id
     ]
     before = subject.before

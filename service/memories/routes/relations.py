@@ -196,9 +196,9 @@ async def delete_relation(
 ) -> Response:
     """Deletes the relations from this memory to the target; without any, 0 are deleted."""
     source, target = uuid_of(id), uuid_of(target_id)
-    kind = RelationType(type) if type else None
+    relation_type = RelationType(type) if type else None
     context = write.with_serializer(answer_count)
-    count = await dissociate(caller.workspace_id, source, target, kind, res, context)
+    count = await dissociate(caller.workspace_id, source, target, relation_type, res, context)
     return send(answer_count(count))
 
 

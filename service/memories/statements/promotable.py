@@ -62,7 +62,7 @@ NOTE_SESSION = text("""
 """)
 
 # Copies that were not changed since, and whose originals have all changed or are no longer valid.
-OUTDATED = text("""
+STALE_COPIES = text("""
     SELECT c.id FROM memory c
     WHERE c.workspace_id = :workspace AND c.id > :after AND c.channel = '_global' AND NOT c.archived AND c.version = 1
       AND (CAST(:only AS uuid) IS NULL OR c.id = :only)
@@ -138,12 +138,12 @@ async def is_copy(session: Session, workspace_id: UUID, memory_id: UUID) -> bool
     return bool(await session.scalar(IS_COPY, {"workspace": workspace_id, "id": memory_id}))
 
 
-async def list_outdated(
+async def list_stale_copies(
     session: Session, workspace_id: UUID, *, after: UUID = NIL_ID, now: datetime, batch: int, only: UUID | None = None
 ) -> Sequence[UUID]:
     """The next copies whose originals have changed or are no longer valid; with `only`, this copy if it is one."""
     values = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, "only": only}
-    return list(await session.scalars(OUTDATED, values))
+    return list(await session.scalars(STALE_COPIES, values))
 
 
 async def free_originals(session: Session, workspace_id: UUID, copy_id: UUID) -> None:

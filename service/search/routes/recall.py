@@ -60,10 +60,10 @@ async def recall_bundle(
     audit_read("recall", scope, facts, query=text, channels=channels, max_tokens=body.max_tokens, techniques=techniques)
     if bundle.turns:
         turns = [turn_item.turn for turn_item in bundle.turns]
-        audit_read("recall", scope, turns, query=text, kind="episodic", channels=channels, top_k=body.limit)
+        audit_read("recall", scope, turns, query=text, subject="episodic", channels=channels, top_k=body.limit)
     if bundle.strategies:
         strategies = [match.strategy for match in bundle.strategies]
-        audit_read("recall", scope, strategies, query=text, kind="procedural", channels=channels, top_k=body.limit)
+        audit_read("recall", scope, strategies, query=text, subject="procedural", channels=channels, top_k=body.limit)
     return send_json(recall_answer(bundle, body, ms=elapsed_ms(began), now=res.clock()))
 
 

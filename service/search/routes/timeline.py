@@ -103,7 +103,7 @@ async def get_timeline(
     )
     page, last = cursors.cut(read, limit)
     events = sorted(page, key=lambda event: (event.event_time, event.id), reverse=True)
-    audit_read("timeline", scope, events, kind="timeline", query=text, limit=limit)
+    audit_read("timeline", scope, events, subject="timeline", query=text, limit=limit)
     return TimelinePage(
         results=[_item(event, res) for event in events],
         next_cursor=cursors.encode(last.event_time, last.id) if last and query is None else None,

@@ -20,7 +20,7 @@ from pgvector import HalfVector, SparseVector
 from sqlalchemy import TextClause
 
 from service.domain import bm25
-from service.domain.query import VectorPath, VectorStrategy
+from service.domain.query import ApproximatePath, VectorPath
 from service.memories.statements.nearest import MAX_CLOSE, nearest_passing
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
@@ -43,7 +43,7 @@ SCAN_LIMIT: Final = 20_000
 MAX_CHECKED: Final = 20_000
 """Nearest by binary distance that are checked against the conditions; MAX_CLOSE of them are compared exactly."""
 
-MIN_FOUND_SHARE: Final[dict[VectorStrategy, float]] = {"binary": 1.0, "hnsw": 0.4}
+MIN_FOUND_SHARE: Final[dict[ApproximatePath, float]] = {"binary": 1.0, "hnsw": 0.4}
 """The fallback runs when fewer than this share of `arm_limit`, or than `limit`, are found: the nearest ten may then be
 beyond the end of the search."""
 
@@ -93,7 +93,7 @@ FALLBACK: Final = """fallback AS MATERIALIZED (
     ) v ON true
     ORDER BY v.distance, matching.id LIMIT :arm_limit
 )
-(SELECT '{strategy}' AS arm, id, distance AS place FROM approximate
+(SELECT '{vector_path}' AS arm, id, distance AS place FROM approximate
     WHERE (SELECT count(*) FROM approximate) >= :enough ORDER BY distance + 0, id LIMIT :arm_limit)
 UNION ALL (SELECT 'fallback', id, distance FROM fallback ORDER BY distance, id)
 """
@@ -153,28 +153,28 @@ UNION ALL (SELECT 'time', id, place FROM (
 ) both_sides ORDER BY place, id LIMIT :arm_limit)
 """
 
-TEMPLATES: Final[Mapping[VectorStrategy | None, Template]] = {
+TEMPLATES: Final[Mapping[ApproximatePath | None, Template]] = {
     None: Template(NEWEST + OTHER_ARMS, top=TOP),
     "binary": Template(BINARY + FALLBACK + BINARY_CONTEXTS + OTHER_ARMS, exact_distance=vectors.exact_distance()),
     "hnsw": Template(HNSW + FALLBACK + OTHER_ARMS, exact_distance=vectors.exact_distance()),
 }
-"""By strategy; None: without a vector."""
+"""By vector_path; None: without a vector."""
 
 
-async def find(session: Session, plan: SearchPlan, strategy: VectorStrategy) -> Candidates:
-    """The candidates. Their `path` is the strategy, or `fallback` if that found too few."""
+async def find(session: Session, plan: SearchPlan, vector_path: ApproximatePath) -> Candidates:
+    """The candidates. Their `path` is the vector_path, or `fallback` if that found too few."""
     statistics = await term_statistics.read(session, plan.workspace_id, plan.terms)
     arms: dict[str, list[UUID]] = {}
     path: VectorPath = "none" if plan.vector is None else "fallback"
-    for row in await direct.fetch(session, statement(plan, strategy), values(plan, strategy, statistics)):
-        if row.arm == strategy:
-            path = strategy
-        arms.setdefault("text_vector" if row.arm in (strategy, "fallback") else row.arm, []).append(row.id)
+    for row in await direct.fetch(session, statement(plan, vector_path), values(plan, vector_path, statistics)):
+        if row.arm == vector_path:
+            path = vector_path
+        arms.setdefault("text_vector" if row.arm in (vector_path, "fallback") else row.arm, []).append(row.id)
     texts = max(statistics.texts, plan.exact_rows + 1)
     return Candidates(texts, statistics.text_df, statistics.context_df, arms, path)
 
 
-def values(plan: SearchPlan, strategy: VectorStrategy, statistics: TermStatistics) -> dict[str, Any]:
+def values(plan: SearchPlan, vector_path: ApproximatePath, statistics: TermStatistics) -> dict[str, Any]:
     texts = statistics.texts or plan.exact_rows
     selective = term_statistics.selective_terms
     companions = term_statistics.companion_terms
@@ -200,7 +200,7 @@ def values(plan: SearchPlan, strategy: VectorStrategy, statistics: TermStatistic
         wide = max(plan.limit, min(plan.arm_limit * GRAPH_OVERFETCH, MAX_FROM_GRAPH))
         parameters |= {"query_vector": HalfVector(plan.vector), "wide": wide}
         parameters |= {"max_checked": MAX_CHECKED, "max_close": max(MAX_CLOSE, wide)}
-        parameters["enough"] = max(plan.limit, int(plan.arm_limit * MIN_FOUND_SHARE[strategy]))
+        parameters["enough"] = max(plan.limit, int(plan.arm_limit * MIN_FOUND_SHARE[vector_path]))
     return parameters
 
 
@@ -208,22 +208,22 @@ def _idf(frequency: Any, texts: float) -> SparseVector:
     return SparseVector({term: bm25.idf(texts, count) for term, count in frequency.items()}, TERM_DIMENSIONS)
 
 
-def statement(plan: SearchPlan, strategy: VectorStrategy) -> TextClause:
+def statement(plan: SearchPlan, vector_path: ApproximatePath) -> TextClause:
     """The whole statement; tests/search/statements/golden has it with the values filled in."""
     has_keys = bool(plan.filter_keys)
     scope, rows, generation = plan.scope.sql, plan.conditions.sql, plan.generation
     ranges = [prefilter.in_range("m", at, column_range) for at, column_range in enumerate(plan.column_ranges)]
     all_of = " AND ".join((plan.scope.source("memory m"), rows, *ranges))
     # in a medium scope the keys are only looked up for the fallback
-    ids = f"CASE WHEN {TOO_FEW} THEN {prefilter.SCANNED_IDS} END" if strategy == "binary" else prefilter.SCANNED_IDS
+    ids = f"CASE WHEN {TOO_FEW} THEN {prefilter.SCANNED_IDS} END" if vector_path == "binary" else prefilter.SCANNED_IDS
     vectors_of_scope = plan.vector_scope.source("memory_vector v")
-    return TEMPLATES[None if plan.vector is None else strategy].fill(
+    return TEMPLATES[None if plan.vector is None else vector_path].fill(
         scope=scope,
         newest=(plan.scope & plan.conditions).source("memory m", TOP),
         vector_scope=plan.vector_scope.sql,
         rows=rows,
         generation=generation,
-        strategy=strategy,
+        vector_path=vector_path,
         graph_distance=vectors.graph_distance(0 if plan.vector is None else len(plan.vector)),
         text_ids=_nearest(vectors_of_scope, generation, "text", rows),
         context_ids=_nearest(vectors_of_scope, generation, "context", rows),

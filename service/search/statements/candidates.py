@@ -1,6 +1,6 @@
-"""Chooses the strategy of a search by the size of its scope, and returns the candidates that it finds.
+"""Chooses the vector path of a search by the size of its scope, and returns the candidates that it finds.
 
-| rows of the scope | strategy | file |
+| rows of the scope | vector path | file |
 |---|---|---|
 | up to EXACT_ROWS | every row is read | exact.py |
 | more, but few meet the conditions | these few are looked up, then read | prefilter.py, exact.py |

@@ -118,7 +118,7 @@ async def _archive_idle_conversations(workspace_id: UUID, res: Resources, reques
         idle = await conversations.archive_idle(session, workspace_id, before=before, batch=batch)
         if idle:
             scope = Scope(workspace_id)
-            await append_audit(session, "archive", scope, idle, request, res, kind="episodic", why="idle")
+            await append_audit(session, "archive", scope, idle, request, res, subject="episodic", why="idle")
     return len(idle)
 
 

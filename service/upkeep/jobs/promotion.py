@@ -13,7 +13,7 @@ from service.access import workspace_jobs
 from service.domain.job import Counts, Job
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_ID
-from service.memories.promote import archive_outdated, promote_if_worthy
+from service.memories.promote import archive_stale_copy, promote_if_worthy
 from service.memories.statements import promotable
 from service.queue import queue
 from service.runtime.resources import Resources
@@ -24,7 +24,7 @@ BATCH = 100
 async def promote(job: Job, res: Resources) -> Counts:
     """Promotes memories that meet the workspace's thresholds to `_global`."""
     context = workspace_jobs.context_of(job)
-    archived = await _archive_outdated(job.workspace_id, res, context)
+    archived = await _archive_stale_copies(job.workspace_id, res, context)
     seen = promoted = 0
     last: UUID | None = NIL_ID
     while last is not None:
@@ -46,14 +46,14 @@ async def promote(job: Job, res: Resources) -> Counts:
     return {"seen": seen, "promoted": promoted, "archived": archived}
 
 
-async def _archive_outdated(workspace_id: UUID, res: Resources, context: WriteContext) -> int:
+async def _archive_stale_copies(workspace_id: UUID, res: Resources, context: WriteContext) -> int:
     """Archives copies whose originals have changed or ended since; returns how many."""
     archived = 0
     last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.read(workspace_id) as session:
-            ids = await promotable.list_outdated(session, workspace_id, after=last, now=res.clock(), batch=BATCH)
+            ids = await promotable.list_stale_copies(session, workspace_id, after=last, now=res.clock(), batch=BATCH)
         for copy_id in ids:
-            archived += await archive_outdated(workspace_id, copy_id, res, context)
+            archived += await archive_stale_copy(workspace_id, copy_id, res, context)
         last = ids[-1] if len(ids) == BATCH else None
     return archived

@@ -81,7 +81,7 @@ async def audit_use(
     if res.settings.history.audit_level == "verbose":
         owner = Scope(scope.workspace_id, scope.user_id, scope.agent_id, channel=scope.channel)
         route, done = request.scope["route"].path, USES.get(request.method, "set_working")
-        note(route, owner, (), kind="working", operation=done, working_session_id=scope.session_id)
+        note(route, owner, (), subject="working", operation=done, working_session_id=scope.session_id)
 
 
 router = APIRouter(

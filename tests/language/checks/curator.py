@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from uuid import UUID
 
-from service.domain.decision import Action, Decision, Neighbour, Statement
+from service.domain.decision import Action, Claim, Decision, Neighbour
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language.talk import Utterance
@@ -21,7 +21,7 @@ CONVERSATION = [
 
 
 def judged(old: str, new: str, similarity: float) -> Decision:
-    return judge(Statement(CleanText(new)), [Neighbour(UUID(int=1), CleanText(old), "", 1, similarity)])
+    return judge(Claim(CleanText(new)), [Neighbour(UUID(int=1), CleanText(old), "", 1, similarity)])
 
 
 def check_stays(old: str, new: str, similarity: float = 0.8) -> None:

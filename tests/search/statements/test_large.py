@@ -20,7 +20,7 @@ from sqlalchemy import TextClause, text
 
 from service.domain import bm25, filters
 from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
-from service.domain.query import Narrow, Query, VectorStrategy, Window
+from service.domain.query import ApproximatePath, Narrow, Query, Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.kit.settings import Settings
@@ -193,10 +193,10 @@ async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database
 
 
 async def _approximate(
-    session: Session, plan: SearchPlan, strategy: VectorStrategy = "hnsw"
+    session: Session, plan: SearchPlan, vector_path: ApproximatePath = "hnsw"
 ) -> tuple[TextClause, dict[str, Any]]:
     statistics = await term_statistics.read(session, plan.workspace_id, plan.terms)
-    return approximate.statement(plan, strategy), approximate.values(plan, strategy, statistics)
+    return approximate.statement(plan, vector_path), approximate.values(plan, vector_path, statistics)
 
 
 async def _speakers(session: Session, plan: SearchPlan) -> list[str]:
@@ -551,19 +551,19 @@ TEXTS = [
 
 
 @pytest.mark.parametrize("narrow", TEXTS)
-@pytest.mark.parametrize("strategy", ["hnsw", "binary"])
+@pytest.mark.parametrize("vector_path", ["hnsw", "binary"])
 async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
-    database: Database, store: LargeScope, narrow: Narrow, strategy: VectorStrategy
+    database: Database, store: LargeScope, narrow: Narrow, vector_path: ApproximatePath
 ) -> None:
     """By marks that leave too many for a small scope, or by a bound that a btree serves where the planner likes it."""
     where = _narrowed(store, narrow, limit=50)
     async with database.snapshot(store.workspace) as session:
         assert await prefilter.few_rows(session, where) is None
         there = await _count(session, where)
-        found = await approximate.find(session, where, strategy)
+        found = await approximate.find(session, where, vector_path)
         plain = replace(where, filter_keys=NO_FILTER_KEYS, column_ranges=())
-        before = await approximate.find(session, plain, strategy)
-        statement, values = await _approximate(session, where, strategy)
+        before = await approximate.find(session, plain, vector_path)
+        statement, values = await _approximate(session, where, vector_path)
         plan = await _plan(session, statement, values)
     assert 0 < there < 50
     assert found.path == before.path == "fallback"
@@ -591,25 +591,25 @@ COUNTS = [
 
 
 @pytest.mark.parametrize(("rows", "wanted", "path"), COUNTS)
-@pytest.mark.parametrize("strategy", ["hnsw", "binary", None])
+@pytest.mark.parametrize("vector_path", ["hnsw", "binary", None])
 async def test_exactly_as_many_as_wanted_or_as_there_are(
-    database: Database, store: LargeScope, rows: str, wanted: int, path: str | None, strategy: VectorStrategy | None
+    database: Database, store: LargeScope, rows: str, wanted: int, path: str | None, vector_path: ApproximatePath | None
 ) -> None:
     """Conditions starve no search."""
     given: dict[str, Any] = {"limit": wanted, "arm_limit": max(ARM, 2 * wanted)} | (
-        {} if strategy else {"vector": None}
+        {} if vector_path else {"vector": None}
     )
     where = store.asking("big", rows=rows, **given)
     async with database.snapshot(store.workspace) as session:
         there = await _count(session, where)
-        found = await approximate.find(session, where, strategy or "hnsw")
+        found = await approximate.find(session, where, vector_path or "hnsw")
         ids = {each for arm in found.arms.values() for each in arm}
         measured = await features.read(session, where, sorted(ids), TermIdf({}, {}))
     assert len(ids) >= min(wanted, there)
     assert set(measured.ids) == ids, "nothing that the conditions hide"
-    assert found.path in ((strategy, "fallback") if strategy else ("none",))
-    if path is not None and strategy:
-        assert found.path == (strategy if path == "hnsw" else path)
+    assert found.path in ((vector_path, "fallback") if vector_path else ("none",))
+    if path is not None and vector_path:
+        assert found.path == (vector_path if path == "hnsw" else path)
 
 
 async def test_the_exact_path_counts_and_finds_everything(database: Database, store: LargeScope) -> None:
