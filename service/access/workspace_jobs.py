@@ -78,6 +78,6 @@ async def run_operation(
     return result
 
 
-def context_of(job: Job) -> WriteContext:
+def request_of(job: Job) -> WriteContext:
     """The writer, for the audit log."""
     return WriteContext(f"job:{job.id}", may_share=True)

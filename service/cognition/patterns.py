@@ -49,7 +49,7 @@ def find_same_sequence(uses: TaskUses, others: Sequence[TaskUses], *, at_least: 
     include `uses`."""
     if not MIN_STEPS <= len(uses.sequence) <= MAX_STEPS:
         return []
-    same = [each for each in others if each.task_type == uses.task_type and each.sequence == uses.sequence]
+    same = [other for other in others if other.task_type == uses.task_type and other.sequence == uses.sequence]
     return same if sum(each.succeeded for each in same) >= at_least else []
 
 

@@ -212,7 +212,7 @@ async def _find_sentences(
     texts = [ForgetText(each, str(messages[each[0]].clean)[each[1] : each[2]]) for each in said]
     if found := forget_matching.match(forget_query.parse(wish.query), texts).meant:
         return tuple(found)
-    nearest = await forget_plan.nearest_of(wish.query, [each.text for each in texts], messages[0].scope, res)
+    nearest = await forget_plan.nearest_of(wish.query, [text.text for text in texts], messages[0].scope, res)
     return () if nearest is None else (said[nearest],)
 
 

@@ -95,9 +95,9 @@ def find_replacement(given: Sequence[Value], text: str) -> Value | None:
 def _words(values: Sequence[Value]) -> list[Value]:
     """The single words of names."""
     words = []
-    for each in values:
-        start = each.start
-        for word in each.key.split(" "):
+    for value in values:
+        start = value.start
+        for word in value.key.split(" "):
             words.append(Value("name", start, start + len(word), word))
             start += len(word) + 1
     return words

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
-from typing import Any
+from typing import Any, NamedTuple
 
 from service.domain.access import NO_WALL, Wall
 from service.domain.moments import Clock, system_clock
@@ -26,6 +26,15 @@ from service.runtime.statements.caches import DeferredEntries, VectorTable
 
 ScopeKey = tuple[str, str, int, Wall]
 """A part of a scope as SQL, its values, the most rows to count, and the wall."""
+
+
+class CachedSummary(NamedTuple):
+    """Facts about a part of a scope, kept until a moment of the monotonic clock. `read_at`: the position of the WAL
+    that was visible."""
+
+    kept_until: float
+    read_at: int
+    summary: ScopeSummary
 
 
 @dataclass(slots=True)
@@ -70,7 +79,7 @@ class Resources:
     clock: Clock = system_clock
     rules: RuleThreads = field(default_factory=RuleThreads)
     locks: ScopeLocks = field(default_factory=ScopeLocks)
-    scope_summaries: dict[ScopeKey, tuple[float, int, ScopeSummary]] = field(default_factory=dict)
+    scope_summaries: dict[ScopeKey, CachedSummary] = field(default_factory=dict)
     generic_requests: dict[str, Vector] = field(default_factory=dict)
     active: ActiveEmbedder | None = None
     replicas: Replicas | None = None

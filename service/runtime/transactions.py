@@ -64,7 +64,7 @@ async def scopes_transaction(
             if res.context.deferred is not None:
                 await res.context.deferred.flush(session, workspace_id)
             new_turns = session.info.pop("new_turns", False)
-    for key in [key for key, (_, _, known) in res.scope_summaries.items() if new_turns and not known.has_turns]:
+    for key in [key for key, kept in res.scope_summaries.items() if new_turns and not kept.summary.has_turns]:
         del res.scope_summaries[key]
     res.wakeup.notify()  # after the commit: inside it would cost two thirds of the commits per second
 

@@ -21,7 +21,7 @@ from service.memories.statements import visibility
 from service.observability import metrics, tracing
 from service.postgres import scopes
 from service.postgres.scopes import Condition
-from service.runtime.resources import Resources
+from service.runtime.resources import CachedSummary, Resources
 from service.search import column_ranges, filter_keys, query_parsing, techniques
 from service.search.query_parsing import ParsedQuery
 from service.search.statements import candidates
@@ -155,14 +155,18 @@ async def _part_summary(part: Condition, of_turns: Condition, query: Query, res:
     count_to = max(sizes.EXACT_ROWS, sizes.BINARY_ROWS)
     key = (part.sql, repr(part.values), count_to, res.context.wall)
     position = res.context.wanted_position
-    kept_until, read_at, known = res.scope_summaries.get(key, (0.0, 0, None))
-    fresh = known is not None and time.monotonic() < kept_until and (known.has_turns or read_at >= position)
+    cached = res.scope_summaries.get(key)
+    fresh = (
+        cached is not None
+        and time.monotonic() < cached.kept_until
+        and (cached.summary.has_turns or cached.read_at >= position)
+    )
     metrics.count_look_up("scope", hits=int(fresh), misses=int(not fresh))
-    if known is not None and fresh:
-        return known
+    if cached is not None and fresh:
+        return cached.summary
     async with res.db.read(query.scope.workspace_id, generic_plans=True) as session:
         summary = await candidates.summary(session, part, of_turns, count_to=count_to)
     if len(res.scope_summaries) > MAX_SUMMARIES:
         res.scope_summaries.clear()
-    res.scope_summaries[key] = (time.monotonic() + SUMMARY_KEPT_S, position, summary)
+    res.scope_summaries[key] = CachedSummary(time.monotonic() + SUMMARY_KEPT_S, position, summary)
     return summary

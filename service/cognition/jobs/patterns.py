@@ -40,7 +40,7 @@ BATCH_ROWS = 100
 async def patterns(job: Job, res: Resources) -> Counts:
     """Learns strategies from conversations that are over and not marked yet, and marks them."""
     quiet_since = res.clock() - QUIET
-    context = workspace_jobs.context_of(job)
+    request = workspace_jobs.request_of(job)
     seen = learned = 0
     last: UUID | None = NIL_ID
     while last is not None:
@@ -51,17 +51,17 @@ async def patterns(job: Job, res: Resources) -> Counts:
         for conversation in batch:
             async with res.db.read(job.workspace_id) as session:
                 uses = await tool_patterns.list_uses(session, conversation, quiet_since=quiet_since)
-            learned += await _learn(conversation, uses, res, context)
+            learned += await _learn(conversation, uses, res, request)
             async with res.db.begin(job.workspace_id) as session:
                 await tool_patterns.mark(session, conversation)
                 seen += 1
                 await queue.advance(session, job, seen, seen)
         last = batch[-1].id if len(batch) == BATCH_ROWS else None
     counts = {"conversations": seen, "learned": learned}
-    return {**counts, **await _exemplify(job.workspace_id, res, context)}
+    return {**counts, **await _exemplify(job.workspace_id, res, request)}
 
 
-async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) -> Counts:
+async def _exemplify(workspace_id: UUID, res: Resources, request: WriteContext) -> Counts:
     """Draws EXEMPLIFIES from memories of an instance to the memory of the pattern. Counts the edges; `examples_until`
     is the time (seconds since 1970) up to which memories were read, where the next run continues."""
     now, drawn = res.clock(), 0
@@ -76,7 +76,7 @@ async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) 
         for example_candidate, share in zip(candidates, shares, strict=True):
             if example_candidate.example_id is not None and share is not None:
                 drawn += await _draw(
-                    workspace_id, example_candidate.example_id, example_candidate.pattern_id, share, res, context
+                    workspace_id, example_candidate.example_id, example_candidate.pattern_id, share, res, request
                 )
         ids = dict.fromkeys(candidate.pattern_id for candidate in candidates)
         last = max(ids) if len(ids) == exemplars.PATTERNS_AT_ONCE else None
@@ -84,19 +84,19 @@ async def _exemplify(workspace_id: UUID, res: Resources, context: WriteContext) 
 
 
 async def _draw(
-    workspace_id: UUID, example: UUID, pattern: UUID, share: float, res: Resources, context: WriteContext
+    workspace_id: UUID, example: UUID, pattern: UUID, share: float, res: Resources, request: WriteContext
 ) -> int:
     """Draws the edge from an example to its pattern; 0 if either no longer exists."""
     edge = Relation(example, RelationType.EXEMPLIFIES, pattern, round(share, 4), {"extracted_by": "rules"})
     try:
-        _, is_new = await associate(workspace_id, edge, res, context)
+        _, is_new = await associate(workspace_id, edge, res, request)
     except (NotFound, InvalidInput):
         return 0
     return int(is_new)
 
 
 async def _learn(
-    conversation: UnreadConversation, uses: Sequence[TaskUses], res: Resources, context: WriteContext
+    conversation: UnreadConversation, uses: Sequence[TaskUses], res: Resources, request: WriteContext
 ) -> int:
     """Counts the sequences of this conversation that enough conversations share; returns the number of new
     strategies."""
@@ -116,7 +116,7 @@ async def _learn(
                 once=True,
             )
             try:
-                new += (await learn(wanted, res, context))[1]
+                new += (await learn(wanted, res, request))[1]
             except (NotFound, InvalidInput):  # just erased, or a name that must not be stored
                 continue
     return new

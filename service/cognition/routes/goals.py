@@ -142,8 +142,8 @@ async def complete_goal(
     """Repeating the request changes nothing; 409 if the goal is closed with the other status."""
     wanted, status = uuid_of(id, "goal"), GoalStatus(body.status)
     serialize = partial(_details, now=res.clock())
-    context = write.with_serializer(serialize)
-    goal = await goals.close_goal(caller.workspace_id, wanted, status, body.result, res, context, expected=expected)
+    write = write.with_serializer(serialize)
+    goal = await goals.close_goal(caller.workspace_id, wanted, status, body.result, res, write, expected=expected)
     return send(serialize(goal))
 
 

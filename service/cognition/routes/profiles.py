@@ -73,8 +73,8 @@ async def put_user_profile(
 ) -> Response:
     """Preferences, areas of expertise and style of communication are redacted. `POST /v1/recall` returns the profile as
     user_context."""
-    context = write.with_serializer(_answer_stored)
-    stored = await profile.replace(caller.workspace_id, user_id, dict(body), res, context, expected=expected)
+    write = write.with_serializer(_answer_stored)
+    stored = await profile.replace(caller.workspace_id, user_id, dict(body), res, write, expected=expected)
     return send(_answer_stored(stored))
 
 

@@ -150,8 +150,8 @@ async def reinforce_strategy(
 )
 async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
     """Also deletes its vector and its list of conversations; the conversations stay."""
-    wanted, context = uuid_of(id, "strategy"), write.with_serializer(answer_count)
-    count = await procedures.remove(caller.workspace_id, wanted, res, context, expected=expected)
+    wanted, write = uuid_of(id, "strategy"), write.with_serializer(answer_count)
+    count = await procedures.remove(caller.workspace_id, wanted, res, write, expected=expected)
     return send(answer_count(count))
 
 

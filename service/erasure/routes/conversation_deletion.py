@@ -63,10 +63,10 @@ async def delete_conversation(
     talk = await forget_conversation.find_conversation(owner, id, res)
     if purge:
         await request.app.state.reads.flush()
-        context = write.with_serializer(receipt_answer)
-        return send(receipt_answer(await forget_conversation.purge_talk(talk, res, context, expected=expected)))
-    context = write.with_serializer(_answer)
-    deleted = await forget_conversation.delete(talk, res, context, with_facts=facts, expected=expected)
+        write = write.with_serializer(receipt_answer)
+        return send(receipt_answer(await forget_conversation.purge_talk(talk, res, write, expected=expected)))
+    write = write.with_serializer(_answer)
+    deleted = await forget_conversation.delete(talk, res, write, with_facts=facts, expected=expected)
     return send(_answer(deleted))
 
 

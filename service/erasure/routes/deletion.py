@@ -140,8 +140,8 @@ async def delete_memory(
     """
     if purge:
         await request.app.state.reads.flush()
-        context = write.with_serializer(receipt_answer)
-        erased = await purge_memory(caller.workspace_id, uuid_of(id), res, context, expected=expected)
+        write = write.with_serializer(receipt_answer)
+        erased = await purge_memory(caller.workspace_id, uuid_of(id), res, write, expected=expected)
         return send(receipt_answer(erased))
     gone = await forget(caller.workspace_id, uuid_of(id), res, write.with_serializer(answer_deleted), expected=expected)
     return send(answer_deleted(gone))

@@ -173,8 +173,8 @@ async def delete_entity(
     """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, "entity")
     await reading.read(seen, [wanted], res)
-    context = write.with_serializer(_answer_removal)
-    return send(_answer_removal(await entity.remove(caller.workspace_id, wanted, res, context, expected=expected)))
+    write = write.with_serializer(_answer_removal)
+    return send(_answer_removal(await entity.remove(caller.workspace_id, wanted, res, write, expected=expected)))
 
 
 def _answer_removal(removed: Entity) -> StoredAnswer:
@@ -190,8 +190,8 @@ def _answer_removal(removed: Entity) -> StoredAnswer:
 async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
     target already has is not duplicated. Returns the target. This cannot be undone."""
-    context = write.with_serializer(_answer_merge)
-    return send(_answer_merge(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
+    write = write.with_serializer(_answer_merge)
+    return send(_answer_merge(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, write)))
 
 
 def _answer_merge(merged: Entity) -> StoredAnswer:

@@ -130,8 +130,8 @@ async def delete_entity_relation(
     type: Annotated[str | None, Query(min_length=1, max_length=200, description="Default: every type")] = None,
 ) -> Response:
     """Deletes the relations from source to target; without any, 0 are deleted."""
-    context = write.with_serializer(answer_count)
-    return send(answer_count(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, context)))
+    write = write.with_serializer(answer_count)
+    return send(answer_count(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, write)))
 
 
 @router.get(

@@ -67,8 +67,8 @@ async def store_memory(
     else:
         res = with_budget(res)
         draft, serialize = await prepare(body, caller, res, later=later)
-        context = replace(write.with_serializer(serialize), dry_run=body.dry_run)
-        response = send(serialize(await store(draft, res, context)))
+        write = replace(write.with_serializer(serialize), dry_run=body.dry_run)
+        response = send(serialize(await store(draft, res, write)))
     if later and (body.content is not None or not body.dry_run):
         response.headers["Preference-Applied"] = "respond-async"
     return response

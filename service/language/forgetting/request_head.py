@@ -150,7 +150,7 @@ def token_features(padded: Sequence[Token], at: int) -> list[int]:
         features += [f"{place}={kind} {following[1]}", f"{place}+{word}+{following[0]}"]
         if place < 2 * PAD - 1:
             features.append(f"{place}={kind} {following[1]} {near[place + 2][1]}")
-    return [zlib.crc32(each.encode()) % HEAD_SIZE for each in features]
+    return [zlib.crc32(feature.encode()) % HEAD_SIZE for feature in features]
 
 
 _fitted = load()

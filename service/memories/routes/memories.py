@@ -182,8 +182,8 @@ async def patch_memory(
     """Fields that are not given stay. A new `content` is redacted and found by its words at once; its vector follows
     shortly. `timestamp`, `updated_at` and `last_accessed` need `allow_system_fields`."""
     change = revision(body, caller, res.clock())
-    context = write.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id), change, res, context, expected=expected)
+    write = write.with_serializer(memory_answer)
+    memory = await revise(caller.workspace_id, uuid_of(id), change, res, write, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -199,8 +199,8 @@ async def put_memory(
 ) -> Response:
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.content, embed_now=True)
-    context = write.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id), change, res, context, expected=expected)
+    write = write.with_serializer(memory_answer)
+    memory = await revise(caller.workspace_id, uuid_of(id), change, res, write, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -251,8 +251,8 @@ async def promote_memory(
 ) -> Response:
     """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. Repeating the request changes
     nothing."""
-    reason, context = body.reason if body else None, write.with_serializer(promotion_answer)
-    return send(promotion_answer(await promote(caller.workspace_id, uuid_of(id), reason, res, context)))
+    reason, write = body.reason if body else None, write.with_serializer(promotion_answer)
+    return send(promotion_answer(await promote(caller.workspace_id, uuid_of(id), reason, res, write)))
 
 
 def revision(body: PatchMemoryRequest, caller: Caller, now: datetime) -> Revision:

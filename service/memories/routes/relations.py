@@ -175,8 +175,8 @@ async def create_relation(
         body.t_valid,
         body.t_invalid,
     )
-    context = write.with_serializer(relation_answer)
-    result = await associate(caller.workspace_id, asked, res, context)
+    write = write.with_serializer(relation_answer)
+    result = await associate(caller.workspace_id, asked, res, write)
     return send(relation_answer(result))
 
 
@@ -197,8 +197,8 @@ async def delete_relation(
     """Deletes the relations from this memory to the target; without any, 0 are deleted."""
     source, target = uuid_of(id), uuid_of(target_id)
     relation_type = RelationType(type) if type else None
-    context = write.with_serializer(answer_count)
-    count = await dissociate(caller.workspace_id, source, target, relation_type, res, context)
+    write = write.with_serializer(answer_count)
+    count = await dissociate(caller.workspace_id, source, target, relation_type, res, write)
     return send(answer_count(count))
 
 

@@ -74,8 +74,8 @@ async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: Write
 
 
 async def _resolve(id: str, wanted: review.Resolved, caller: Caller, res: Resources, write: WriteContext) -> Response:
-    context = write.with_serializer(review_answer)
-    return send(review_answer(await review.resolve(caller.workspace_id, uuid_of(id, "review"), wanted, res, context)))
+    write = write.with_serializer(review_answer)
+    return send(review_answer(await review.resolve(caller.workspace_id, uuid_of(id, "review"), wanted, res, write)))
 
 
 def review_answer(resolved: ReviewWithMemories) -> StoredAnswer:

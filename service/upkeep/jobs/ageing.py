@@ -61,7 +61,7 @@ async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, res: Resour
     """Calls the verb until a batch is not full; returns the total."""
     total, done = 0, BATCH_ROWS
     while done == BATCH_ROWS:
-        done = await verb(job.workspace_id, res, workspace_jobs.context_of(job), batch=BATCH_ROWS)
+        done = await verb(job.workspace_id, res, workspace_jobs.request_of(job), batch=BATCH_ROWS)
         total += done
     return total
 
@@ -81,7 +81,7 @@ async def archive(job: Job, res: Resources) -> Counts:
             by_id = await memories.get_many(session, job.workspace_id, ids)
         for scope, group in groupby(sorted(by_id.values(), key=_owner), key=lambda each: each.scope):
             ids_of_scope = sorted(memory.id for memory in group)
-            archived += await _archive(scope, ids_of_scope, res, workspace_jobs.context_of(job))
+            archived += await _archive(scope, ids_of_scope, res, workspace_jobs.request_of(job))
         if len(ids) < ARCHIVED_AT_ONCE:
             return {"archived": archived}
         last = ids[-1]

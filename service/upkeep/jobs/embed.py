@@ -79,7 +79,7 @@ async def _embed_contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resource
         texts = await contexts.texts_of(session, workspace_id, ids)
     if not texts:
         return
-    vectors = await res.embedder.embed(workspace_id, [each.embedded for each in texts.values()])
+    vectors = await res.embedder.embed(workspace_id, [text.embedded for text in texts.values()])
     made = {memory_id: (each, vector) for (memory_id, each), vector in zip(texts.items(), vectors, strict=True)}
     async with res.db.begin(workspace_id, background=True) as session:
         await contexts.store(session, workspace_id, made, generation=res.generation)

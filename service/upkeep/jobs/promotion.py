@@ -23,8 +23,8 @@ BATCH = 100
 
 async def promote(job: Job, res: Resources) -> Counts:
     """Promotes memories that meet the workspace's thresholds to `_global`."""
-    context = workspace_jobs.context_of(job)
-    archived = await _archive_stale_copies(job.workspace_id, res, context)
+    request = workspace_jobs.request_of(job)
+    archived = await _archive_stale_copies(job.workspace_id, res, request)
     seen = promoted = 0
     last: UUID | None = NIL_ID
     while last is not None:
@@ -38,7 +38,7 @@ async def promote(job: Job, res: Resources) -> Counts:
                 batch=BATCH,
             )
         for memory_id in worthy_ids:
-            promoted += await promote_if_worthy(job.workspace_id, memory_id, res, context) is not None
+            promoted += await promote_if_worthy(job.workspace_id, memory_id, res, request) is not None
         seen += len(worthy_ids)
         async with res.db.begin(job.workspace_id) as session:
             await queue.advance(session, job, seen, seen)
@@ -46,7 +46,7 @@ async def promote(job: Job, res: Resources) -> Counts:
     return {"seen": seen, "promoted": promoted, "archived": archived}
 
 
-async def _archive_stale_copies(workspace_id: UUID, res: Resources, context: WriteContext) -> int:
+async def _archive_stale_copies(workspace_id: UUID, res: Resources, request: WriteContext) -> int:
     """Archives copies whose originals have changed or ended since; returns how many."""
     archived = 0
     last: UUID | None = NIL_ID
@@ -54,6 +54,6 @@ async def _archive_stale_copies(workspace_id: UUID, res: Resources, context: Wri
         async with res.db.read(workspace_id) as session:
             ids = await promotable.list_stale_copies(session, workspace_id, after=last, now=res.clock(), batch=BATCH)
         for copy_id in ids:
-            archived += await archive_stale_copy(workspace_id, copy_id, res, context)
+            archived += await archive_stale_copy(workspace_id, copy_id, res, request)
         last = ids[-1] if len(ids) == BATCH else None
     return archived

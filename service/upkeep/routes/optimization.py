@@ -165,8 +165,8 @@ async def apply_optimization(body: ApplyOptimizationRequest, caller: Admin, res:
     changes = [CleanupChange(one.section, one.id, one.version, one.kept_id, one.kept_version) for one in body.changes]
     _refuse_overlap(changes)
     shown = partial(_answer_applied, dry_run=body.dry_run, count=len(changes))
-    context = write.with_serializer(shown)
-    return send(shown(await optimize.apply(caller.workspace_id, changes, res, context, dry_run=body.dry_run)))
+    write = write.with_serializer(shown)
+    return send(shown(await optimize.apply(caller.workspace_id, changes, res, write, dry_run=body.dry_run)))
 
 
 def _refuse_overlap(changes: list[CleanupChange]) -> None:
