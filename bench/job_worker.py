@@ -32,7 +32,7 @@ from service.memories.statements import deletion
 from service.postgres.engine import Access, Database
 from service.postgres.roles import APP, WORKER
 from service.providers.caches import CachedEmbedder
-from service.providers.protocols import LlmReply, LlmRequest, Vector
+from service.providers.protocols import Embedder, LlmReply, LlmRequest, Vector
 from service.queue.queue import Wakeup
 from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing, maintenance
@@ -51,7 +51,7 @@ BATCH = 40
 ATTEMPTS = 20
 
 
-class StableEmbedder:
+class StableEmbedder(Embedder):
     """A direction for each text, the same in every process."""
 
     model = "test:stable"
@@ -62,18 +62,6 @@ class StableEmbedder:
 
     async def embed_query(self, text: CleanText) -> Vector:
         return self._vector(text)
-
-    def similarity(self, cosine: float) -> float:
-        return round(min(1.0, max(0.0, cosine)), 4)
-
-    def query_similarity(self, cosine: float) -> float:
-        return self.similarity(cosine)
-
-    async def windows(self, _text: CleanText) -> tuple[int, bool]:
-        return 1, True
-
-    async def close(self) -> None:
-        return None
 
     def _vector(self, text: str) -> Vector:
         seed = int.from_bytes(hashlib.sha256(text.encode()).digest()[:8], "big")

@@ -21,6 +21,7 @@ import structlog
 from service.access.statements import keys
 from service.domain.errors import ServiceError
 from service.postgres.engine import Database
+from service.runtime.background import running
 from service.runtime.statements import audit, stats
 from service.runtime.statements.audit import AuditEntry
 from service.runtime.statements.stats import Use
@@ -209,12 +210,10 @@ Buffer = TypeVar("Buffer", bound=WriteBehind)
 @asynccontextmanager
 async def in_background(buffer: Buffer) -> AsyncIterator[Buffer]:
     """Writes the buffer during the block, and completely at its end."""
-    writing = asyncio.create_task(buffer.run())
     try:
-        yield buffer
+        async with running(buffer.run()):
+            yield buffer
     finally:
-        writing.cancel()
-        await asyncio.gather(writing, return_exceptions=True)
         try:
             await asyncio.wait_for(buffer.flush(), SHUTDOWN_S)
         except (ServiceError, TimeoutError):

@@ -36,6 +36,7 @@ from service.mcp.routes import mcp
 from service.memories.routes import bulk, decisions, memories, relations, reviews, tags, why
 from service.observability import logs, tracing
 from service.providers import endpoints
+from service.runtime.background import running
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
 from service.search.routes import recall, search, timeline
@@ -169,13 +170,8 @@ def app_from_env() -> FastAPI:
 @asynccontextmanager
 async def _open_and_probe(settings: Settings) -> AsyncIterator[Resources]:
     """The resources, while the language model is asked for a first answer."""
-    async with open_resources(settings) as resources:
-        probing = asyncio.create_task(model_days.probe(resources))
-        try:
-            yield resources
-        finally:
-            probing.cancel()
-            await asyncio.gather(probing, return_exceptions=True)
+    async with open_resources(settings) as resources, running(model_days.probe(resources)):
+        yield resources
 
 
 def analyse_routes(app: FastAPI) -> None:

@@ -21,17 +21,13 @@ from service.domain import sizes
 
 
 @dataclass(slots=True)
-class Brought:
-    """The numbers of records that were stored or existed already, and those that could not be imported."""
+class DumpImport:
+    """Sends records. `stored`: how many memories and edges were stored or existed already; `report`: what could not be
+    imported."""
 
+    rest: Api
     stored: Counter[str] = field(default_factory=Counter)
     report: dump_readers.Report = field(default_factory=dump_readers.Report)
-
-
-@dataclass(slots=True)
-class _Sender:
-    rest: Api
-    found: Brought
     waiting: list[dict[str, Any]] = field(default_factory=list)
 
     def send(self, record: Record) -> None:
@@ -47,9 +43,9 @@ class _Sender:
         except CommandError as exc:
             if not self.rest.answered:
                 raise
-            self.found.report.note(f"edges that were refused: {exc}", record.source)
+            self.report.note(f"edges that were refused: {exc}", record.source)
         else:
-            self.found.stored["edges"] += 1
+            self.stored["edges"] += 1
 
     def flush(self) -> None:
         """Stores the memories that wait."""
@@ -60,20 +56,19 @@ class _Sender:
         answer = self.rest.send("POST", "/v1/memories/batch", {"items": items}, idempotency_key=f"import-{key}")
         for item, done in zip(items, answer["results"], strict=True):
             if done["error"] is None:
-                self.found.stored["memories"] += 1
+                self.stored["memories"] += 1
             else:
-                self.found.report.note(f"memories that were refused: {done['error']['detail']}", item["id"])
+                self.report.note(f"memories that were refused: {done['error']['detail']}", item["id"])
 
 
-def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance) -> Brought:
+def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance) -> DumpImport:
     """Stores everything of a dump that can be stored. Raises CommandError where the dump cannot be read, the key may
     not write, or the server does not answer; what was sent until then is stored."""
-    brought = Brought()
-    sender = _Sender(rest, brought)
+    sender = DumpImport(rest)
     rest.get("/v1/whoami")  # a wrong key is one error, not one for each record
     total = sum(1 for _ in dump_readers.read(source, path, owner, dump_readers.Report()))
-    for number, record in enumerate(dump_readers.read(source, path, owner, brought.report), 1):
+    for number, record in enumerate(dump_readers.read(source, path, owner, sender.report), 1):
         sender.send(record)
         advance("records", number, total)
     sender.flush()
-    return brought
+    return sender

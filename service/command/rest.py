@@ -14,8 +14,7 @@ from typing import Any
 import httpx2
 
 from service.command.problems import CommandError, settings
-from service.launch.listener import service_key, service_url
-from service.launch.position import note_position
+from service.launch.listener import note_position, service_key, service_url
 
 URL, KEY = "LOXODON_URL", "LOXODON_API_KEY"
 TIMEOUT_S = 60.0

@@ -233,7 +233,7 @@ async def list_by_tag(request: Request, caller: Reader, res: ResourcesOf) -> dic
 
 
 def _tags(request: Request) -> list[str]:
-    wanted = automem_format.normalise(automem_format.words(request.query_params.getlist("tags")))
+    wanted = automem_format.tags_in(request.query_params.getlist("tags"))
     if not wanted:
         raise InvalidInput("tags: name at least one tag.", field="tags")
     return wanted

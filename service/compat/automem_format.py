@@ -6,10 +6,10 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final, get_args
-from uuid import UUID
 
 from service.compat.adapter_routes import present
 from service.domain.errors import InvalidInput
+from service.domain.filters import uuid_or_none
 from service.domain.job import WORKSPACE_JOBS, JobName
 from service.domain.memory import Hit, Memory
 from service.domain.relation import AUTHORABLE, ConnectedMemory
@@ -54,7 +54,7 @@ def store_body(sent: Mapping[str, Any], dimension: int, where: str = "") -> tupl
         body["allow_system_fields"] = True
     warnings = []
     if sent.get("id") is not None:
-        if is_uuid(sent["id"]):
+        if uuid_or_none(str(sent["id"])) is not None:
             body["id"] = sent["id"]
         else:
             warnings.append("id: is not a UUID; the memory has been given one.")
@@ -103,13 +103,6 @@ def _type(sent: Mapping[str, Any], where: str) -> dict[str, str]:
     return {"type": type_name}
 
 
-def is_uuid(given: object) -> bool:
-    try:
-        return UUID(str(given)) is not None
-    except ValueError:
-        return False
-
-
 def relation_type(given: object) -> str:
     """RELATES_TO by default; raises InvalidInput for a type that clients may not create."""
     kind = str(given or "RELATES_TO").strip().upper()
@@ -123,8 +116,12 @@ def words(given: Sequence[str]) -> list[str]:
     return [part.strip() for word in given for part in word.split(",") if part.strip()]
 
 
-def flag(given: str | None, *, default: bool = False) -> bool:
-    return default if given is None else given.strip().lower() in ("1", "true", "yes", "on")
+def tags_in(given: Sequence[str]) -> list[str]:
+    return list(tags.normalise(words(given)))
+
+
+def flag(given: str | None) -> bool:
+    return given is not None and given.strip().lower() in ("1", "true", "yes", "on")
 
 
 # -- answers -----------------------------------------------------------------------------------------------------------
@@ -229,7 +226,3 @@ def analysis(memories: Sequence[Memory]) -> dict[str, Any]:
 
 def _mean(numbers: Sequence[float]) -> float:
     return round(sum(numbers) / len(numbers), 3)
-
-
-def normalise(given: Sequence[str]) -> list[str]:
-    return list(tags.normalise(given))

@@ -174,9 +174,9 @@ def _narrow(request: Request, caller: Caller, state_mode: str, res: Resources) -
     holds = state_mode == "current" and bool(said_so or not _is_timed(asked))
     given: dict[str, Any] = {
         **owner(caller),
-        "tags": automem_format.normalise(automem_format.words(asked.getlist("tags"))),
-        "exclude_tags": automem_format.normalise(automem_format.words(asked.getlist("exclude_tags"))),
-        "prefer_tags": automem_format.normalise(automem_format.words(asked.getlist("context_tags"))),
+        "tags": automem_format.tags_in(asked.getlist("tags")),
+        "exclude_tags": automem_format.tags_in(asked.getlist("exclude_tags")),
+        "prefer_tags": automem_format.tags_in(asked.getlist("context_tags")),
         "tag_mode": "all" if (asked.get("tag_mode") or "").strip().lower() == "all" else "any",
         "tag_match": "exact" if (asked.get("tag_match") or "").strip().lower() == "exact" else "prefix",
         "validity": "exclude" if holds else "ignore",

@@ -12,6 +12,7 @@ from uuid import UUID
 
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, NotFound
+from service.domain.filters import uuid_or_none
 from service.domain.memory import Memory
 from service.http.narrowing import NarrowingFields
 from service.http.query_parameters import body_of
@@ -43,10 +44,9 @@ async def read(caller: Caller, ids: Iterable[UUID], res: Resources) -> dict[UUID
 
 def uuid_of(given: str, field: str = "id") -> UUID:
     """The id of a memory; raises InvalidInput if it is not one."""
-    try:
-        return UUID(given.strip())
-    except ValueError:
-        raise InvalidInput(f"{field}: must be a UUID.", field=field) from None
+    if (wanted := uuid_or_none(given.strip())) is None:
+        raise InvalidInput(f"{field}: must be a UUID.", field=field)
+    return wanted
 
 
 async def one(caller: Caller, id: str, res: Resources) -> Memory:

@@ -330,7 +330,7 @@ def memory_item(memory: Memory, **more: Any) -> dict[str, Any]:
     }
 
 
-def history_entry(entry: HistoryEntry, metadata: Mapping[str, Any] | None = None) -> dict[str, Any]:
+def history_entry(entry: HistoryEntry) -> dict[str, Any]:
     """A change of a memory as mem0 shows it."""
     return {
         "id": str(entry.id),
@@ -340,7 +340,7 @@ def history_entry(entry: HistoryEntry, metadata: Mapping[str, Any] | None = None
         "old_memory": entry.old_memory,
         "new_memory": entry.new_memory,
         "user_id": entry.user_id,
-        "metadata": dict(metadata or {}),
+        "metadata": {},
         "created_at": iso(entry.recorded_at),
         "updated_at": iso(entry.recorded_at),
     }

@@ -1,33 +1,4 @@
-"""The tree of errors.
-
-    ServiceError
-    ├── InvalidInput          the caller sent something we cannot use (names the field)
-    │   ├── ScopeMissing      no user_id, agent_id or run_id
-    │   ├── TooLarge          content beyond a hard limit
-    │   │   └── BodyTooLarge  the whole body is
-    │   └── PiiRejected       a secret was announced that cannot be cut out
-    ├── Unauthenticated       no key, or an unknown, expired or revoked one
-    ├── Forbidden             a good key without the right
-    ├── NotFound              no such row in the caller's workspace
-    ├── Conflict              the request collides with what is stored
-    │   └── IdempotencyMismatch
-    ├── PlaceLost             the feed cannot be continued from there
-    ├── PreconditionFailed    If-Match names another version
-    ├── RequestTimeout        the body came too slowly
-    ├── TooManyRequests       too many requests of this workspace are waiting
-    │   └── RateLimited       a budget is used up, or too many keys were wrong
-    └── Unavailable           try again later
-        ├── StoreUnavailable  Postgres cannot be reached, or is overloaded
-        │   ├── LockedOut         others had locked what it needs; nothing was written
-        │   └── SchemaMismatch    its schema is of another version
-        ├── OutcomeUnknown    the connection was lost during COMMIT
-        ├── DeadlineExceeded  what was asked took longer than it may
-        └── ProviderError     a model did not do its part
-            ├── EmbeddingError
-            ├── LlmError
-            │   ├── PromptTooLong, AnswerCut, UnusableAnswer
-            │   └── ModelBudgetSpent  what the workspace may use of it in a day
-            └── RerankError
+"""Errors of the service.
 
 No HTTP status here: http/errors.py maps a class to one. `detail` is a sentence for the caller; it never holds memory
 text, SQL or a secret.
@@ -54,6 +25,8 @@ class ServiceError(Exception):
 
 
 class InvalidInput(ServiceError):
+    """The caller sent something that cannot be used; `field` names it."""
+
     code = "invalid_input"
 
 
@@ -65,6 +38,8 @@ class ScopeMissing(InvalidInput):
 
 
 class TooLarge(InvalidInput):
+    """Content beyond a hard limit."""
+
     code = "too_large"
 
 
@@ -73,10 +48,14 @@ class BodyTooLarge(TooLarge):
 
 
 class PiiRejected(InvalidInput):
+    """A secret was announced that cannot be cut out."""
+
     code = "pii_rejected"
 
 
 class Unauthenticated(ServiceError):
+    """No key, or an unknown, expired or revoked one."""
+
     code = "unauthenticated"
 
 
@@ -85,6 +64,8 @@ class Forbidden(ServiceError):
 
 
 class NotFound(ServiceError):
+    """There is no such row in the caller's workspace."""
+
     code = "not_found"
 
     @classmethod
@@ -101,23 +82,33 @@ class IdempotencyMismatch(Conflict):
 
 
 class PlaceLost(ServiceError):
+    """The feed cannot be continued from there."""
+
     code = "place_lost"
 
 
 class PreconditionFailed(ServiceError):
+    """If-Match names another version."""
+
     code = "precondition_failed"
 
 
 class TooManyRequests(ServiceError):
+    """Too many requests of this workspace are waiting."""
+
     code = "too_many_requests"
     retryable = True
 
 
 class RateLimited(TooManyRequests):
+    """A budget is used up, or too many keys were wrong."""
+
     code = "rate_limited"
 
 
 class RequestTimeout(ServiceError):
+    """The body came too slowly."""
+
     code = "request_timeout"
     retryable = True
 
@@ -128,6 +119,8 @@ class Unavailable(ServiceError):
 
 
 class StoreUnavailable(Unavailable):
+    """Postgres cannot be reached, or is overloaded."""
+
     code = "store_unavailable"
 
 
@@ -145,6 +138,8 @@ class SchemaMismatch(StoreUnavailable):
 
 
 class OutcomeUnknown(Unavailable):
+    """The connection was lost during COMMIT."""
+
     code = "outcome_unknown"
 
 

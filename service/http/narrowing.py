@@ -17,7 +17,7 @@ from service.domain.scope import Scope
 from service.http.free_json import any_json
 from service.http.schemas import (
     Channel,
-    ListInDocument,
+    InDocument,
     ReadScopeFields,
     RequestModel,
     Secretless,
@@ -115,7 +115,7 @@ MAX_TIME_QUERY = 200
 Word = Annotated[str, Field(min_length=1, max_length=1_000)]
 Words = Annotated[list[Word], Field(max_length=MAX_WORDS)]
 Comma = Annotated[str, Field(max_length=10_000)]
-WordList = Annotated[Words | Comma, ListInDocument()]
+WordList = Annotated[Words | Comma, InDocument("array")]
 Types = Annotated[list[TypeName], Field(max_length=7)]
 
 ScopeMode = Literal["given", "exact"]

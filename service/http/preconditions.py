@@ -9,6 +9,7 @@ from uuid import UUID
 from fastapi import Depends, Header
 
 from service.domain.errors import NotFound
+from service.domain.filters import uuid_or_none
 from service.domain.request import Expected
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_HEADER
@@ -38,10 +39,9 @@ ExpectedOf = Annotated[Expected | None, Depends(parse_if_match)]
 
 def uuid_of(given: str, record: str = "memory") -> UUID:
     """The id of a record; raises NotFound for anything that is not a UUID."""
-    try:
-        return UUID(given)
-    except ValueError:
-        raise NotFound.of(record) from None
+    if (wanted := uuid_or_none(given)) is None:
+        raise NotFound.of(record)
+    return wanted
 
 
 def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], record: str) -> Any:

@@ -142,28 +142,23 @@ def _metadata(
     return metadata
 
 
-class CountUse(Protocol):
-    """Counts memories, and entities by id, as used."""
-
-    def __call__(self, memories: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None: ...
-
-
-def use_counter(request: Request) -> CountUse:
-    """Returns a function that counts memories as used, after the request and outside its transaction
+class CountUse:
+    """Counts memories, and entities by id, as used: after the request and outside its transaction
     (docs/decisions/059-ageing.md)."""
 
-    def count_use(memories: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None:
-        caller: Caller = request.state.caller
-        res: Resources = request.state.resources
-        if res.settings.search.reinforce:
-            uses: UseCounter = request.app.state.uses
-            uses.add(caller.workspace_id, [memory.id for memory in memories], res.clock(), entities=entities)
+    def __init__(self, request: Request) -> None:
+        self._request = request
 
-    return count_use
+    def __call__(self, memories: Sequence[LeanMemory], entities: Iterable[UUID] = ()) -> None:
+        caller: Caller = self._request.state.caller
+        res: Resources = self._request.state.resources
+        if res.settings.search.reinforce:
+            uses: UseCounter = self._request.app.state.uses
+            uses.add(caller.workspace_id, [memory.id for memory in memories], res.clock(), entities=entities)
 
 
 async def _count_use(request: Request) -> CountUse:
-    return use_counter(request)
+    return CountUse(request)
 
 
 async def _counts(

@@ -26,6 +26,7 @@ from pydantic_core import CoreSchema, PydanticCustomError
 
 from service.domain import moments, sizes
 from service.domain.errors import InvalidInput
+from service.domain.filters import uuid_or_none
 from service.domain.scope import ScopeMatch
 from service.domain.temporal import Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
@@ -86,11 +87,8 @@ def _time(value: object, info: ValidationInfo) -> datetime:
 def _uuid(value: object) -> UUID:
     if isinstance(value, UUID):
         return value
-    if isinstance(value, str):
-        try:
-            return UUID(value)
-        except ValueError:
-            pass
+    if isinstance(value, str) and (wanted := uuid_or_none(value)) is not None:
+        return wanted
     raise ValueError("must be a UUID")
 
 
@@ -189,25 +187,14 @@ def _few_tags(given: list[str] | str) -> list[str] | str:
 # -- what the OpenAPI document omits: code generators drop a whole body over a union of forms --------------------------
 
 
-class _OneForm:
+class InDocument:
     """Documents only one of the accepted forms, that of this JSON type."""
 
-    shown: str
+    def __init__(self, kind: Literal["array", "string"]) -> None:
+        self._kind = kind
 
     def __get_pydantic_json_schema__(self, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
-        return next(each for each in handler(core)["anyOf"] if each["type"] == self.shown)
-
-
-class ListInDocument(_OneForm):
-    """Documented as a list; a string is accepted, too."""
-
-    shown = "array"
-
-
-class TextInDocument(_OneForm):
-    """Documented as a string; a list is accepted, too."""
-
-    shown = "string"
+        return next(each for each in handler(core)["anyOf"] if each["type"] == self._kind)
 
 
 def refuse_null(schema: JsonDict, *, but: Collection[str] = ()) -> None:
@@ -232,7 +219,7 @@ Tags = Annotated[
     Annotated[list[Tag], Field(max_length=sizes.MAX_TAGS)]
     | Annotated[str, Field(max_length=sizes.MAX_TAGS * (sizes.MAX_TAG + 1))],
     AfterValidator(_few_tags),
-    ListInDocument(),
+    InDocument("array"),
 ]
 """A list, or one comma-separated string."""
 

@@ -55,7 +55,7 @@ UnkeyedWrite = Annotated[WriteContext, Depends(_read_context)]
 async def _add_key(
     request: Request, unkeyed: Annotated[WriteContext, Depends(_read_context)], given: KeyHeader = None
 ) -> WriteContext:
-    return unkeyed if given is None else replace(unkeyed, idempotency=await _key(request, given, identify(request)))
+    return unkeyed if given is None else replace(unkeyed, idempotency=_key(request, given, identify(request)))
 
 
 async def _refuse_repeated(request: Request, context: Annotated[WriteContext, Depends(_add_key)]) -> WriteContext:
@@ -118,11 +118,11 @@ async def _note_position(request: Request) -> None:
             pass
 
 
-async def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:
+def _key(request: Request, given: str, caller: Caller) -> IdempotencyKey:
     """The key, and a fingerprint of method, path, query and body. Blanks and key order in the JSON do not matter."""
     if not given.strip():
         raise InvalidInput("Idempotency-Key must not be blank.", field="Idempotency-Key")
-    sent = await _parse_body(request)
+    sent = getattr(request.state, "json", None)
     body = "" if sent is None else json.dumps(sent, sort_keys=True, separators=(",", ":"))
     query = sorted((name, value) for name, value in request.query_params.multi_items() if name != "api_key")
     lines = (request.method, request.url.path, *(f"{name}={value}" for name, value in query), body)
@@ -136,14 +136,6 @@ def name_answer(caller: Caller, given: str) -> str:
     rights = sorted(filter(caller.may, Right))
     whose = json.dumps([given, rights, asdict(caller.defaults)])
     return caller.wall.own_name(hashlib.sha256(whose.encode()).hexdigest())
-
-
-async def _parse_body(request: Request) -> Any:
-    """The JSON of the body, None without one; raises InvalidInput when it is not JSON."""
-    try:
-        return await request.json() if await request.body() else None
-    except (ValueError, RecursionError):
-        raise InvalidInput("The body is not valid JSON.", field="body") from None
 
 
 def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str | None, str | None]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import json
 from collections.abc import Sequence
+from dataclasses import asdict
 
 from service.kit.settings import Settings
 from service.launch.database_url import login_url
@@ -44,15 +45,12 @@ def as_json(results: Sequence[CheckResult]) -> str:
             "name": result.check.name,
             "rule": result.check.rule,
             "broken": result.broken,
-            "examples": [
-                {"workspace_id": str(row.workspace_id) if row.workspace_id else None, "id": row.id}
-                for row in result.examples
-            ],
+            "examples": [asdict(row) for row in result.examples],
             "took_s": round(result.took_s, 3),
         }
         for result in results
     ]
-    return json.dumps({"whole": doctor.is_whole(results), "checks": checks}, indent=1)
+    return json.dumps({"whole": doctor.is_whole(results), "checks": checks}, indent=1, default=str)
 
 
 def _where(workspace_id: object) -> str:

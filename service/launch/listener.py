@@ -9,11 +9,15 @@ from __future__ import annotations
 import errno
 import socket
 import time
+from typing import TYPE_CHECKING
 
 from service.kit.settings import Settings
 from service.launch import data_dir
 from service.launch.problems import LaunchError, PortBusy
 from service.providers.endpoints import secret
+
+if TYPE_CHECKING:
+    from httpx2 import Headers
 
 BACKLOG = 512
 RETRY_S = 0.1
@@ -72,6 +76,16 @@ def service_url(settings: Settings) -> str:
     if settings.client.url:
         return settings.client.url.rstrip("/")
     return reachable_url(settings.server.host, settings.server.port)
+
+
+POSITION = "X-Loxodon-Position"
+
+
+def note_position(sent: Headers, answered: Headers) -> None:
+    """Keeps the greatest position that came with an answer among the headers that are sent, so that this process reads
+    what it wrote from whatever server."""
+    if POSITION in answered:
+        sent[POSITION] = max(answered[POSITION], sent.get(POSITION, ""))
 
 
 def service_key(settings: Settings) -> str | None:

@@ -10,8 +10,7 @@ import asyncio
 import httpx2
 
 from service.kit.settings import Settings
-from service.launch.listener import service_key, service_url
-from service.launch.position import note_position
+from service.launch.listener import note_position, service_key, service_url
 from service.launch.problems import LaunchError
 from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest
 from service.observability import logs

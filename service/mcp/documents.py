@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import json
 import re
-from dataclasses import dataclass
 from urllib.parse import quote, unquote
+
+from mcp_types import Resource
 
 from service.domain.errors import InvalidInput
 from service.language.untrusted import harmless_in, indented, one_line
@@ -29,17 +30,7 @@ class NotRead(Exception):
         self.answer = answer
 
 
-@dataclass(frozen=True, slots=True)
-class DocumentLink:
-    """A readable resource."""
-
-    uri: str
-    name: str
-    description: str
-    media_type: str
-
-
-async def list_documents(ask: Ask, ids: FixedIds) -> list[DocumentLink]:
+async def list_documents(ask: Ask, ids: FixedIds) -> list[Resource]:
     """The profile of a fixed user, if there is one, and the latest conversations; nothing without a scope. Raises
     NotRead."""
     links = []
@@ -47,15 +38,19 @@ async def list_documents(ask: Ask, ids: FixedIds) -> list[DocumentLink]:
         profile = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', ids.user_id)}/profile"))
         if not profile.is_error:
             uri = PROFILE.replace("{user_id}", quote(ids.user_id, safe=""))
-            links.append(DocumentLink(uri, "Profile", f"What is known of {ids.user_id}", JSON))
+            links.append(_link(uri, "Profile", f"What is known of {ids.user_id}", JSON))
     answer = await ask(RestRequest("GET", "/v1/conversations", {"limit": LATEST, **ids.given()}))
     if answer.is_error and answer.problem.get("code") == "scope_error":
         return links
     for each in _body(answer)["results"]:
         uri = f"loxodon://conversations/{each['id']}"
         name = each["title"] or each["external_id"]
-        links.append(DocumentLink(uri, name, f"{each['turn_count']} turns, begun {each['started_at']}", TEXT))
+        links.append(_link(uri, name, f"{each['turn_count']} turns, begun {each['started_at']}", TEXT))
     return links
+
+
+def _link(uri: str, name: str, description: str, media_type: str) -> Resource:
+    return Resource(uri=uri, name=one_line(name), description=one_line(description), mime_type=media_type)
 
 
 async def read(uri: str, ask: Ask, ids: FixedIds) -> tuple[str, str]:

@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from service import __version__
 from service.domain.errors import InvalidInput
-from service.language.untrusted import harmless_in, one_line
+from service.language.untrusted import harmless_in
 from service.mcp import documents
 from service.mcp.documents import CONVERSATION, PROFILE, NotRead
 from service.mcp.requests import Ask, FixedIds, RestRequest
@@ -126,20 +126,9 @@ class _Handlers:
     ) -> mcp_types.ListResourcesResult:
         ids = await self._inside_wall()
         try:
-            links = await documents.list_documents(self._ask, ids)
+            return mcp_types.ListResourcesResult(resources=await documents.list_documents(self._ask, ids))
         except NotRead as exc:
             raise _refusal(exc) from None
-        return mcp_types.ListResourcesResult(
-            resources=[
-                mcp_types.Resource(
-                    uri=link.uri,
-                    name=one_line(link.name),
-                    description=one_line(link.description),
-                    mime_type=link.media_type,
-                )
-                for link in links
-            ]
-        )
 
     async def list_templates(
         self, _: Context, __: mcp_types.PaginatedRequestParams | None

@@ -11,7 +11,7 @@ from __future__ import annotations
 import asyncio
 import copy
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Awaitable, Callable, Sequence
 from contextlib import AbstractAsyncContextManager, asynccontextmanager, suppress
 from contextvars import ContextVar
 from dataclasses import dataclass
@@ -200,22 +200,17 @@ class Database:
 
     async def vacuum(self, table: str) -> None:
         """Runs VACUUM, outside a transaction and without a time limit. `table`: its name as SQL writes it."""
-        with translated_errors():
-            connection = await self._free_connection()
-            try:
-                await (await driver(connection)).execute(f"VACUUM {table}")
-            except BaseException:
-                await _abandon(connection)
-                raise
-            finally:
-                await connection.close()
+        await self._with_driver(lambda raw: raw.execute(f"VACUUM {table}"))
 
     async def fetch_value(self, query: str) -> Any:
         """The only value of a query about the server. Raises StoreUnavailable."""
+        return await self._with_driver(lambda raw: raw.fetchval(query))
+
+    async def _with_driver(self, run: Callable[[asyncpg.Connection[Any]], Awaitable[Any]]) -> Any:
         with translated_errors():
             connection = await self._free_connection()
             try:
-                return await (await driver(connection)).fetchval(query)
+                return await run(await driver(connection))
             except BaseException:
                 await _abandon(connection)
                 raise

@@ -7,11 +7,10 @@ newer than the schema (docs/upgrades.md, docs/decisions/028-schema-files.md).
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
-from sqlalchemy import text
+from sqlalchemy import Row, text
 from sqlalchemy.exc import NoResultFound, ProgrammingError
 
 from service.domain.errors import SchemaMismatch
@@ -23,7 +22,8 @@ EXPECTED_REVISION = 1
 REVISION = text("SELECT revision, oldest_code FROM schema_revision()")
 SERVER = text(
     """
-    SELECT split_part(current_setting('server_version'), ' ', 1) AS postgres,
+    SELECT (SELECT revision FROM schema_revision()) AS revision,
+           split_part(current_setting('server_version'), ' ', 1) AS postgres,
            (SELECT extversion FROM pg_extension WHERE extname = 'vector') AS pgvector,
            (SELECT coalesce(sum(jobs), 0)::integer FROM measure_queue() WHERE state = 'due') AS queue_depth
     """
@@ -35,20 +35,10 @@ BEHIND = "The database's schema is older than this version of the service: run `
 AHEAD = "The database's schema is too new for this version of the service: start the newer version."
 
 
-@dataclass(frozen=True, slots=True)
-class DatabaseStatus:
-    """Versions, and how many jobs are due in all workspaces."""
-
-    revision: int
-    postgres: str
-    pgvector: str
-    queue_depth: int
-
-
 async def check(database: Database) -> None:
     """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached."""
     async with database.read() as session:
-        await _revision(session)
+        await _check_revision(session)
 
 
 async def demand_revision(connection: asyncpg.Connection[Any]) -> None:
@@ -63,20 +53,20 @@ async def demand_revision(connection: asyncpg.Connection[Any]) -> None:
         )
 
 
-async def status(database: Database) -> DatabaseStatus:
-    """Checks the database as `check` does, and returns its versions and due jobs. Raises SchemaMismatch or
-    StoreUnavailable."""
+async def status(database: Database) -> Row[Any]:
+    """Checks the database as `check` does, and returns its versions and due jobs, by the names in SERVER. Raises
+    SchemaMismatch or StoreUnavailable."""
     async with database.read() as session:
-        return DatabaseStatus(await _revision(session), *(await session.execute(SERVER)).one())
+        await _check_revision(session)
+        return (await session.execute(SERVER)).one()
 
 
-async def _revision(session: Session) -> int:
+async def _check_revision(session: Session) -> None:
     try:
         row = (await session.execute(REVISION)).one()
     except (ProgrammingError, NoResultFound) as exc:  # the function does not exist, or alembic_version is empty
         raise SchemaMismatch(NO_SCHEMA) from exc
     check_revision(*row)
-    return int(row.revision)
 
 
 def check_revision(number: int, oldest_code: int) -> None:

@@ -6,9 +6,9 @@ Sizes are those of the last VACUUM or ANALYZE (pg_class): counting rows would ta
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 
 from service.postgres.engine import Session
 
@@ -35,34 +35,17 @@ TABLES = text("""
 UPKEEP = text("SELECT kind, what, items FROM measure_upkeep()")
 
 
-@dataclass(frozen=True, slots=True)
-class QueueState:
-    """Jobs of a kind in a state (due, running, dead), and for how long the oldest has been in it."""
-
-    kind: str
-    state: str
-    jobs: int
-    oldest_s: float
-
-
-@dataclass(frozen=True, slots=True)
-class TableEstimate:
-    """Estimates, as of the table's last VACUUM or ANALYZE."""
-
-    name: str
-    rows: float
-    bytes: float
-
-
 async def upkeep(session: Session) -> Mapping[tuple[str, str], float | None]:
     """For each job the counts of its last run in every workspace; the lag of consolidate is None where nothing was
     read."""
     return {(row.kind, row.what): row.items for row in await session.execute(UPKEEP)}
 
 
-async def queue(session: Session) -> Sequence[QueueState]:
-    return [QueueState(*row) for row in await session.execute(QUEUE)]
+async def queue(session: Session) -> Sequence[Row[Any]]:
+    """Jobs of a kind in a state (due, running, dead), and for how long the oldest has been in it."""
+    return (await session.execute(QUEUE)).all()
 
 
-async def tables(session: Session) -> Sequence[TableEstimate]:
-    return [TableEstimate(*row) for row in await session.execute(TABLES)]
+async def tables(session: Session) -> Sequence[Row[Any]]:
+    """Estimates, as of each table's last VACUUM or ANALYZE."""
+    return (await session.execute(TABLES)).all()

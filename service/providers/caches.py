@@ -47,6 +47,10 @@ class CachedEmbedder:
 
     def __init__(self, embedder: Embedder, *, entries: int, store: VectorStore | None = None) -> None:
         self._embedder = embedder
+        self.model, self.dimension = embedder.model, embedder.dimension
+        self.similarity, self.query_similarity = embedder.similarity, embedder.query_similarity
+        self.windows = embedder.windows
+        self.identity = f"{embedder.model}/{embedder.dimension}"  # some models make vectors of several lengths
         self._entries = entries
         self._store = store
         self._wall = ""
@@ -60,33 +64,6 @@ class CachedEmbedder:
         view._wall, view._budget = wall, budget
         view._store = None if self._store is None else store
         return view
-
-    @property
-    def model(self) -> str:
-        return self._embedder.model
-
-    @property
-    def dimension(self) -> int:
-        return self._embedder.dimension
-
-    @property
-    def identity(self) -> str:
-        """Tells its vectors from those of every other: some models make them of several lengths."""
-        return f"{self.model}/{self.dimension}"
-
-    @property
-    def similarity(self) -> Callable[[float], float]:
-        """The embedder's function for the calibrated cosine, 0..1; every view has the same one."""
-        return self._embedder.similarity
-
-    @property
-    def query_similarity(self) -> Callable[[float], float]:
-        """The embedder's function for the calibrated cosine of a query and a stored text, 0..1."""
-        return self._embedder.query_similarity
-
-    async def windows(self, text: CleanText) -> tuple[int, bool]:
-        """How many windows of the text are read, and whether they cover it."""
-        return await self._embedder.windows(text)
 
     async def embed(self, owner: UUID, texts: Sequence[CleanText]) -> list[Vector]:
         """One vector per text, in their order; each different text is embedded once. Raises EmbeddingError."""

@@ -18,8 +18,6 @@ from bisect import bisect_right
 from dataclasses import dataclass
 from itertools import pairwise
 
-from service.domain.text import CleanText
-
 Knot = tuple[float, float]
 
 
@@ -58,23 +56,3 @@ class Calibration:
 
 IDENTITY = Calibration(Curve(((0.0, 0.0), (1.0, 1.0))), Curve(((0.0, 0.0), (1.0, 1.0))))
 """For models without a fitted curve: the cosine, cut off at 0."""
-
-
-class CalibratedEmbedder:
-    """What an `Embedder` has unless it says otherwise: no calibration, one window for each text, nothing to close."""
-
-    calibration = IDENTITY
-
-    def similarity(self, cosine: float) -> float:
-        """The calibrated cosine of two stored texts, 0..1."""
-        return self.calibration.documents(cosine)
-
-    def query_similarity(self, cosine: float) -> float:
-        """The calibrated cosine of a query and a stored text, 0..1."""
-        return self.calibration.queries(cosine)
-
-    async def windows(self, text: CleanText) -> tuple[int, bool]:
-        """How many windows of the text are read, and whether they cover it."""
-        return 1, True
-
-    async def close(self) -> None: ...

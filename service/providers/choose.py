@@ -9,7 +9,6 @@ from pathlib import Path
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.kit.settings import Settings
-from service.providers.calibration import CalibratedEmbedder
 from service.providers.embedder_process import EmbedderProcess
 from service.providers.endpoints import embedder_endpoint, keys, llm_endpoint, secret
 from service.providers.local import DIMENSION, LocalEmbedder
@@ -96,9 +95,9 @@ def open_llm(settings: Settings) -> Llm | None:
 
 
 @dataclass(frozen=True, slots=True)
-class MissingEmbedder(CalibratedEmbedder):
+class MissingEmbedder(Embedder):
     """Fails every call, as an embedder that is unavailable does: searches use words only, and vectors are made later.
-    Implements `protocols.Embedder`. `reason`: what the settings lack."""
+    `reason`: what the settings lack."""
 
     model: str
     dimension: int

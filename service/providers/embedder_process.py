@@ -18,16 +18,15 @@ from typing import Any, BinaryIO
 
 from service.domain.errors import ServiceError, Unavailable
 from service.domain.text import CleanText
-from service.providers.calibration import CalibratedEmbedder
 from service.providers.local import CALIBRATION, DIMENSION, MODEL, LocalEmbedder
-from service.providers.protocols import Vector
+from service.providers.protocols import Embedder, Vector
 
 ROOT = Path(__file__).parents[2]
 SIZE_BYTES = 8
 """Each message is its length and a pickle."""
 
 
-class EmbedderProcess(CalibratedEmbedder):
+class EmbedderProcess(Embedder):
     """The embedder of `LocalEmbedder.load`, to which each call is handed over. One call runs at a time."""
 
     model = MODEL
@@ -42,17 +41,14 @@ class EmbedderProcess(CalibratedEmbedder):
         self._used_at = 0.0
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
-        """One vector of length 1 per text, in their order; raises EmbeddingError, or Unavailable."""
         vectors: list[Vector] = await self._call("embed", texts)
         return vectors
 
     async def embed_query(self, text: CleanText) -> Vector:
-        """The vector of a search query, made with the query prefix."""
         vector: Vector = await self._call("embed_query", text)
         return vector
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
-        """How many windows of the text are read, and whether they cover it."""
         counted: tuple[int, bool] = await self._call("windows", text)
         return counted
 

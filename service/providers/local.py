@@ -30,9 +30,9 @@ from service.domain.text import CleanText
 from service.kit import fair_gate
 from service.kit.fair_gate import FairGate
 from service.providers import model_files
-from service.providers.calibration import CalibratedEmbedder, Calibration, Curve
+from service.providers.calibration import Calibration, Curve
 from service.providers.model_files import ModelFiles
-from service.providers.protocols import Vector
+from service.providers.protocols import Embedder, Vector
 from service.providers.windows import unit
 
 Pieces = list[int]
@@ -114,7 +114,7 @@ class Encoder:
         return list(self._tokenizer.encode_batch([text], add_special_tokens=False)[0].ids)
 
 
-class LocalEmbedder(CalibratedEmbedder):
+class LocalEmbedder(Embedder):
     """The embedder that needs no key. Safe for concurrent calls on one event loop."""
 
     model = MODEL
@@ -142,15 +142,12 @@ class LocalEmbedder(CalibratedEmbedder):
         return cls(Encoder(model_files.load(model_dir), window=window), threads=threads, max_queue=max_queue)
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
-        """One vector of length 1 per text, in their order; raises EmbeddingError when the queue is full."""
         return await self._admit(texts, query=False)
 
     async def embed_query(self, text: CleanText) -> Vector:
-        """The vector of a search query, made with the query prefix."""
         return (await self._admit([text], query=True))[0]
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
-        """How many windows of the text are read, and whether they cover it; (1, True) in the usual case."""
         windows, whole = await self._thread(self._encoder.cut, text)
         return len(windows), whole
 

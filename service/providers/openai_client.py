@@ -111,21 +111,16 @@ class AcceptedFields:
 
 
 class OpenAiClient:
-    """Posts JSON to one endpoint, with retries. Open it with `OpenAiClient.open`, close it with `close`."""
+    """Posts JSON to one endpoint, with retries."""
 
     def __init__(self, endpoint: Endpoint, options: ClientOptions) -> None:
+        import aiohttp  # noqa: F401 - now rather than within the first request
+
         self._endpoint = endpoint
         self._options = options
         self._fields = AcceptedFields()
         self._slots = asyncio.Semaphore(options.concurrency)
         self._session: aiohttp.ClientSession | None = None
-
-    @classmethod
-    def open(cls, endpoint: Endpoint, options: ClientOptions | None = None) -> OpenAiClient:
-        """A client of `endpoint`; sends nothing yet."""
-        import aiohttp  # noqa: F401 - now rather than within the first request
-
-        return cls(endpoint, options or ClientOptions())
 
     async def post(self, path: str, body: Mapping[str, object], answer: type[Answer], *, deadline_s: float) -> Answer:
         """The answer to `body`; fields that its "model" does not accept are left out.

@@ -17,10 +17,9 @@ from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.observability import tracing
 from service.providers import windows
-from service.providers.calibration import CalibratedEmbedder
 from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, prefixes
-from service.providers.protocols import Vector
+from service.providers.protocols import Embedder, Vector
 from service.providers.retry import LASTING, CallFailed
 
 PATH = "/embeddings"
@@ -37,8 +36,8 @@ class EmbeddingsResponse(BaseModel):
     data: list[_Item]
 
 
-class OpenAiEmbedder(CalibratedEmbedder):
-    """An embedding model at an endpoint; implements `protocols.Embedder`. `deadline_s` bounds one batch."""
+class OpenAiEmbedder(Embedder):
+    """An embedding model at an endpoint. `deadline_s` bounds one batch."""
 
     def __init__(
         self,
@@ -50,30 +49,19 @@ class OpenAiEmbedder(CalibratedEmbedder):
         deadline_s: float = 20.0,
     ) -> None:
         self._endpoint = endpoint
-        self._dimension = dimension
-        self._client = OpenAiClient.open(endpoint, options)
+        self.model, self.dimension = endpoint.id, dimension
+        self._client = OpenAiClient(endpoint, options or ClientOptions())
         self._batch_size = min(batch_size or endpoint.preset.batch_texts, endpoint.preset.batch_texts)
         self._deadline_s = deadline_s
         self._prefixes = prefixes(endpoint.model)
 
-    @property
-    def model(self) -> str:
-        return self._endpoint.id
-
-    @property
-    def dimension(self) -> int:
-        return self._dimension
-
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
-        """One vector per text, in their order. Raises EmbeddingError; all or nothing."""
         return await self._embed(texts, self._prefixes.passage)
 
     async def embed_query(self, text: CleanText) -> Vector:
-        """The vector of a search query. Raises EmbeddingError."""
         return (await self._embed([text], self._prefixes.query))[0]
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
-        """How many windows of the text are embedded, and whether they cover it."""
         pieces = windows.split(text, self._endpoint.preset.window_chars)
         return len(pieces), sum(map(len, pieces)) == len(text)
 
@@ -98,7 +86,7 @@ class OpenAiEmbedder(CalibratedEmbedder):
             "encoding_format": "base64" if preset.base64_vectors else "float",
         }
         if model.startswith(preset.sized_models):
-            body["dimensions"] = self._dimension
+            body["dimensions"] = self.dimension
         try:
             about = {"gen_ai.operation.name": "embeddings", "gen_ai.request.model": model}
             with tracing.span(f"embeddings {model}", "CLIENT", about):
@@ -107,7 +95,7 @@ class OpenAiEmbedder(CalibratedEmbedder):
             error = EmbeddingError(f"The embedder did not answer: {failed}.", retry_after_s=failed.retry_after_s)
             error.retryable = failed.reason not in LASTING
             raise error from failed
-        return read_vectors(answer, count=len(texts), dimension=self._dimension)
+        return read_vectors(answer, count=len(texts), dimension=self.dimension)
 
 
 def batches(texts: Sequence[str], max_texts: int, max_chars: int = BATCH_CHARS) -> Iterator[list[str]]:

@@ -77,7 +77,7 @@ class OpenAiLlm:
 
     def __init__(self, endpoint: Endpoint, options: ClientOptions | None = None) -> None:
         self._endpoint = endpoint
-        self._client = OpenAiClient.open(endpoint, options)
+        self._client = OpenAiClient(endpoint, options or ClientOptions())
 
     @property
     def model(self) -> str:

@@ -1,4 +1,4 @@
-"""The protocols of embedders and language models, and the values that pass through them.
+"""What embedders and language models have in common, and the values that pass through them.
 
 Each has several implementations: the local model, OpenAI-compatible servers, the fakes of the tests. Nothing above
 `providers/` knows which one it talks to.
@@ -6,6 +6,7 @@ Each has several implementations: the local model, OpenAI-compatible servers, th
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol, TypeAlias
@@ -14,41 +15,42 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain.text import CleanText
+from service.providers.calibration import IDENTITY
 
 Vector: TypeAlias = NDArray[np.float32]
 """An embedding: float32, length 1 in the L2 norm, `Embedder.dimension` numbers; read-only, because caches share it."""
 
 
-class Embedder(Protocol):
+class Embedder(ABC):
     """Turns texts into vectors. `model` is the id stored with a generation, e.g. "openai:text-embedding-3-small"."""
 
-    @property
-    def model(self) -> str: ...
+    model: str
+    dimension: int
+    calibration = IDENTITY
 
-    @property
-    def dimension(self) -> int: ...
-
+    @abstractmethod
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
         """One vector per text, in their order. Raises EmbeddingError; all or nothing."""
-        ...
 
+    @abstractmethod
     async def embed_query(self, text: CleanText) -> Vector:
         """The vector of a search query: models trained on question and passage pairs treat the two differently."""
-        ...
 
     def similarity(self, cosine: float) -> float:
         """The calibrated cosine, 0..1, rounded to 4 decimals: 0.98 and 0.70 mean the same with every embedder."""
-        ...
+        return self.calibration.documents(cosine)
 
     def query_similarity(self, cosine: float) -> float:
         """The calibrated cosine of a query and a stored text, for which some models use another scale."""
-        ...
+        return self.calibration.queries(cosine)
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
         """How many windows of the text are read, and whether they cover it; (1, True) in the usual case."""
-        ...
+        return 1, True
 
-    async def close(self) -> None: ...
+    async def close(self) -> None:
+        """Ends what it holds: threads, a process, connections."""
+        return
 
 
 @dataclass(frozen=True, slots=True)

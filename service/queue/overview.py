@@ -55,7 +55,6 @@ COUNTS = text(f"""
     GROUP BY 1
 """)  # noqa: S608 - our own parts
 
-DEAD = text("SELECT count(*) FROM job WHERE workspace_id = :workspace AND state = 'dead'")
 
 RUNS = text("""
     SELECT id, name, reason, state, attempts, counts, error, created_at, started_at, finished_at FROM job_run
@@ -177,10 +176,6 @@ async def interval(session: Session, name: JobName) -> tuple[float, datetime] | 
     registered it."""
     row = (await session.execute(INTERVAL, {"name": name})).one_or_none()
     return (row.interval_s, row.next_run) if row else None
-
-
-async def count_dead(session: Session, workspace_id: UUID) -> int:
-    return int(await session.scalar(DEAD, {"workspace": workspace_id}) or 0)
 
 
 async def retry(session: Session, workspace_id: UUID, job_id: UUID) -> bool:

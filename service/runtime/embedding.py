@@ -7,7 +7,6 @@ and jobs; those that began before keep the old one. docs/decisions/065-re-embedd
 from __future__ import annotations
 
 import asyncio
-import contextlib
 import time
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -21,6 +20,7 @@ from service.providers.caches import CachedEmbedder
 from service.providers.choose import MissingEmbedder, embedder_dimension, embedder_model, open_embedder_of
 from service.providers.embedder_process import EmbedderProcess
 from service.providers.protocols import Embedder
+from service.runtime.background import running
 from service.runtime.statements import generations
 from service.runtime.statements.caches import VectorTable
 from service.runtime.statements.generations import Generation
@@ -65,8 +65,7 @@ class ActiveEmbedder:
     async def refresh(self) -> None:
         """Switches to the active generation. Raises StoreUnavailable, changing nothing."""
         known = await generations.read_all(self._database)
-        current = generations.in_state(known, "active")
-        assert current is not None, "read_all() has seen one"
+        current = generations.active_of(known)
         if self._now is None or self._now.generation.number != current.number:
             opened = await self.open(current)
             if self._now is not None:
@@ -123,13 +122,8 @@ async def active_embedder(
     embedder = ActiveEmbedder(database, settings, seldom_used=seldom_used)
     try:
         await embedder.refresh()
-        looking = asyncio.create_task(embedder.keep_looking())
-        try:
+        async with running(embedder.keep_looking()):
             yield embedder
-        finally:
-            looking.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await looking
     finally:
         await embedder.close()
 
@@ -143,9 +137,7 @@ def with_caches(embedder: Embedder, database: Database) -> CachedEmbedder:
 async def describe_embedder(database: Database, settings: Settings) -> str | None:
     """The sentence about the embedder, without opening it. Raises StoreUnavailable."""
     known = await generations.read_all(database)
-    current = generations.in_state(known, "active")
-    assert current is not None, "read_all() has seen one"
-    return difference(settings, current, generations.in_state(known, "building"))
+    return difference(settings, generations.active_of(known), generations.in_state(known, "building"))
 
 
 def difference(

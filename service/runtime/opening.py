@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import contextlib
 from collections.abc import AsyncIterator, Awaitable, Callable
 from contextlib import AsyncExitStack, asynccontextmanager
 
@@ -20,13 +19,14 @@ from service.postgres.rights import find_access
 from service.postgres.roles import APP, URL_VARIABLES, WORKER
 from service.providers.choose import open_llm
 from service.queue.queue import Wakeup
+from service.runtime.background import running
 from service.runtime.embedding import active_embedder, describe_embedder
 from service.runtime.resources import Resources
 
 POOL_TIMEOUT_S = 5.0
 """The longest wait for a free connection; then 503. Clients wait 25 s and try again."""
 
-KEPT = {APP: 1, WORKER: 1}
+KEPT = 1
 """Connections that stay open, so that a request after a pause finds a warm one: some 18 MB each."""
 
 
@@ -68,7 +68,7 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
         stack.push_async_callback(wakeup.close)
         rules = RuleThreads()
         stack.callback(rules.close)
-        await stack.enter_async_context(given_back(database, active.end_idle, keep=KEPT[role]))
+        await stack.enter_async_context(running(_keep_giving_back(database, active.end_idle)))
         replicas = None
         if settings.database.read_urls and role == APP:  # jobs read what they are about to change
             replicas = await stack.enter_async_context(
@@ -115,18 +115,6 @@ EndIdle = Callable[[float], Awaitable[int]]
 """Ends the processes that have been idle for this many seconds, and returns their number."""
 
 
-@asynccontextmanager
-async def given_back(database: Database, end_idle: EndIdle, *, keep: int) -> AsyncIterator[None]:
-    """Releases unused resources every few seconds within the block. `keep`: connections that stay."""
-    task = asyncio.create_task(_keep_looking(database, end_idle, keep))
-    try:
-        yield
-    finally:
-        task.cancel()
-        with contextlib.suppress(asyncio.CancelledError):
-            await task
-
-
 async def give_back(database: Database, end_idle: EndIdle, *, keep: int, idle_s: float = IDLE_S) -> int:
     """Releases connections and processes that were unused for `idle_s`; returns how many."""
     ended = await database.pool.close_idle(idle_s, keep=keep) + await end_idle(idle_s)
@@ -135,10 +123,10 @@ async def give_back(database: Database, end_idle: EndIdle, *, keep: int, idle_s:
     return ended
 
 
-async def _keep_looking(database: Database, end_idle: EndIdle, keep: int) -> None:
+async def _keep_giving_back(database: Database, end_idle: EndIdle) -> None:
     while True:
         await asyncio.sleep(POLL_S)
         try:
-            await give_back(database, end_idle, keep=keep)
+            await give_back(database, end_idle, keep=KEPT)
         except Exception as exc:  # unused memory is then kept until the next round
             log.warning("idle_not_given_back", kind=type(exc).__name__)

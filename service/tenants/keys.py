@@ -10,9 +10,11 @@ from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import Row
+
 from service.access.statements import keys
 from service.access.token_signing import TokenSigner
-from service.access.values import Issued, KeyInfo, NewKey
+from service.access.values import Issued, NewKey, defaults_of, wall_of
 from service.access.write_behind import ReadLog
 from service.domain.access import WHOLE_WORKSPACE, Caller, Right, Wall
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
@@ -39,12 +41,12 @@ async def create(new: NewKey, caller: Caller, res: Resources, request: WriteCont
     return issued
 
 
-async def list_all(caller: Caller, res: Resources) -> list[KeyInfo]:
+async def list_all(caller: Caller, res: Resources) -> Sequence[Row[Any]]:
     async with res.db.read(caller.workspace_id) as session:
         return await keys.listing(session, caller.workspace_id)
 
 
-async def read(key_id: UUID, caller: Caller, res: Resources) -> KeyInfo:
+async def read(key_id: UUID, caller: Caller, res: Resources) -> Row[Any]:
     """A key. Raises NotFound, as all functions here do that take an id."""
     async with res.db.read(caller.workspace_id) as session:
         return await _get(session, caller, key_id)
@@ -52,7 +54,7 @@ async def read(key_id: UUID, caller: Caller, res: Resources) -> KeyInfo:
 
 async def change(
     key_id: UUID, given: Mapping[str, Any], caller: Caller, res: Resources, request: WriteContext
-) -> KeyInfo:
+) -> Row[Any]:
     """Changes the given fields: name, rights, defaults, expires_at, and a tighter wall. Raises Forbidden, Conflict or
     InvalidInput."""
     _check_expiry(given.get("expires_at"), res)
@@ -61,8 +63,8 @@ async def change(
         new = NewKey(
             given.get("name") or before.name,
             [Right(right) for right in dict.fromkeys(given.get("rights") or before.rights)],
-            _narrow(before.wall, given),
-            given.get("defaults") or before.defaults,
+            _narrow(wall_of(before), given),
+            given.get("defaults") or defaults_of(before),
             given.get("expires_at", before.expires_at),
         )
         _check(new, caller)
@@ -131,14 +133,14 @@ async def mint(
     return token, expires_at
 
 
-async def _get(session: Session, caller: Caller, key_id: UUID) -> KeyInfo:
+async def _get(session: Session, caller: Caller, key_id: UUID) -> Row[Any]:
     key = await keys.get(session, caller.workspace_id, key_id)
     if key is None:
         raise NotFound.of("key")
     return key
 
 
-async def _changeable(session: Session, caller: Caller, key_id: UUID) -> KeyInfo:
+async def _changeable(session: Session, caller: Caller, key_id: UUID) -> Row[Any]:
     """The key; raises Conflict if it is revoked, Forbidden if it has more rights than the caller."""
     key = await _get(session, caller, key_id)
     if key.revoked_at is not None:
@@ -178,7 +180,7 @@ def _narrow(wall: Wall, given: Mapping[str, Any]) -> Wall:
 async def _audit(
     session: Session,
     operation: Operation,
-    key: KeyInfo,
+    key: Row[Any],
     caller: Caller,
     res: Resources,
     request: WriteContext,

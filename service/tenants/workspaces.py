@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from sqlalchemy import Row
+
 from service.access.statements import audit, keys, users
-from service.access.values import AuditFilter, AuditRecord, ChannelUsage, Issued, OwnerKind, OwnerUsage, WorkspaceInfo
+from service.access.values import Issued, OwnerKind
 from service.domain.access import Caller, Right
 from service.domain.scope import Scope
 from service.kit.settings import GRANTED, LIMITS
@@ -20,12 +22,12 @@ async def create(name: str, res: Resources) -> Issued:
     return await keys.create_workspace(res.db, name, rights=keys.EVERY_RIGHT_IN_WORKSPACE)
 
 
-async def read(workspace_id: UUID, res: Resources) -> WorkspaceInfo:
+async def read(workspace_id: UUID, res: Resources) -> Row[Any]:
     async with res.db.read(workspace_id) as session:
         return await keys.workspace(session, workspace_id)
 
 
-async def change(caller: Caller, name: str | None, settings: dict[str, Any] | None, res: Resources) -> WorkspaceInfo:
+async def change(caller: Caller, name: str | None, settings: dict[str, Any] | None, res: Resources) -> Row[Any]:
     """Renames it, or replaces its settings, which were checked. Limits granted by an operator stay, unless an operator
     sets them."""
     async with res.db.begin(caller.workspace_id) as session:
@@ -40,9 +42,9 @@ async def change(caller: Caller, name: str | None, settings: dict[str, Any] | No
 
 async def list_owners(
     workspace_id: UUID, kinds: Sequence[OwnerKind], res: Resources, *, after: str | None, limit: int
-) -> list[OwnerUsage]:
+) -> list[Row[Any]]:
     """Users, agents and runs with memories, kind by kind and by name, starting after `after`."""
-    usages: list[OwnerUsage] = []
+    usages: list[Row[Any]] = []
     async with res.db.snapshot(workspace_id) as session:
         for kind in kinds:
             if len(usages) < limit:
@@ -52,15 +54,21 @@ async def list_owners(
     return usages
 
 
-async def list_channels(scope: Scope, res: Resources, *, after: str | None, limit: int) -> list[ChannelUsage]:
+async def list_channels(scope: Scope, res: Resources, *, after: str | None, limit: int) -> Sequence[Row[Any]]:
     """Channels by name, of the given user, agent and run (none: of the whole workspace)."""
     async with res.db.read(scope.workspace_id) as session:
         return await users.channels(session, scope, after=after, limit=limit, now=res.clock())
 
 
 async def list_audit(
-    workspace_id: UUID, filters: AuditFilter, res: Resources, *, after: tuple[datetime, UUID] | None, limit: int
-) -> list[AuditRecord]:
-    """Entries of the audit log, newest first."""
+    workspace_id: UUID,
+    equal: Mapping[str, object],
+    res: Resources,
+    *,
+    after: tuple[datetime, UUID] | None,
+    limit: int,
+    **more: Any,
+) -> list[dict[str, Any]]:
+    """Entries of the audit log, newest first; for the conditions see audit.page."""
     async with res.db.read(workspace_id) as session:
-        return await audit.page(session, workspace_id, filters, after=after, limit=limit)
+        return await audit.page(session, workspace_id, equal, after=after, limit=limit, **more)

@@ -10,14 +10,14 @@ from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.providers.budget import Budget, Limits
 from service.providers.caches import CachedEmbedder
-from service.providers.protocols import Vector
+from service.providers.protocols import Embedder, Vector
 from service.providers.windows import unit
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 TEA, CHESS, TURIN = CleanText("likes tea"), CleanText("plays chess"), CleanText("lives in Turin")
 
 
-class CountingEmbedder:
+class CountingEmbedder(Embedder):
     """Records what it has to embed; a text's vector depends on its length and on whether it is a query."""
 
     model = "test:counting"

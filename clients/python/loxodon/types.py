@@ -1640,8 +1640,6 @@ class Weights(TypedDict):
 class WhoAmIResponse(TypedDict):
     """The key or token of this request."""
 
-    workspace_id: str
-    api_key_id: str
     rights: list[str]
     user_id: str | None
     agent_id: str | None
@@ -1649,6 +1647,8 @@ class WhoAmIResponse(TypedDict):
     channels: list[str] | None
     defaults: ScopeDefaultsResponse
     expires_at: str | None
+    workspace_id: str
+    api_key_id: str
 
 
 class WithdrawnSpanItem(TypedDict):

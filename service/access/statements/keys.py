@@ -9,16 +9,15 @@ from __future__ import annotations
 
 import hashlib
 import secrets
-from collections.abc import Iterable, Mapping
-from dataclasses import fields
+from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, insert, select, text, update
+from sqlalchemy import Row, func, insert, select, text, update
 from uuid_utils.compat import uuid7
 
-from service.access.values import Issued, KeyInfo, NewKey, WorkspaceInfo
+from service.access.values import Issued, NewKey, defaults_of, wall_of
 from service.domain.access import Caller, Defaults, Right, Wall
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database, Session
@@ -42,7 +41,8 @@ TOKEN_SECRET = text("SELECT token_secret(:proposed)")
 CREATE_WORKSPACE = text("SELECT create_workspace(:workspace, :name, :key, :key_name, :hash, :hint, :rights)")
 
 
-INFO = tuple(API_KEY.c[field.name] for field in fields(KeyInfo))
+INFO = tuple(column for column in API_KEY.c if "hash" not in column.name)
+"""The columns of a key that may be shown."""
 
 
 def rights_of(names: Iterable[str]) -> frozenset[Right]:
@@ -66,12 +66,9 @@ async def find(database: Database, secret: str) -> Caller | None:
 
 
 def _caller(row: Any) -> Caller:
-    wall = Wall(row.user_id, row.agent_id, row.run_id, tuple(row.channels))
-    defaults = Defaults(row.default_user_id, row.default_agent_id, row.default_run_id, row.default_channel)
     ends = [end for end in (row.expires_at, row.old_until) if end is not None]
-    return Caller(
-        row.workspace_id, row.id, rights_of(row.rights), wall, defaults, min(ends, default=None), row.settings
-    )
+    own = rights_of(row.rights), wall_of(row), defaults_of(row)
+    return Caller(row.workspace_id, row.id, *own, min(ends, default=None), row.settings)
 
 
 async def find_by_id(database: Database, workspace_id: UUID, key_id: UUID) -> Caller | None:
@@ -93,7 +90,6 @@ async def create_workspace(
     *,
     rights: Iterable[Right],
     secret: str | None = None,
-    key_name: str = "first key",
     workspace_id: UUID | None = None,
 ) -> Issued:
     """Creates a workspace with its first key; `secret` and `workspace_id` are generated unless given."""
@@ -105,7 +101,7 @@ async def create_workspace(
                 "workspace": issued.workspace_id,
                 "name": name,
                 "key": issued.key_id,
-                "key_name": key_name,
+                "key_name": "first key",
                 "hash": digest(issued.secret),
                 "hint": issued.secret[-4:],
                 "rights": [str(right) for right in rights],
@@ -146,40 +142,38 @@ def _columns(wall: Wall, defaults: Defaults) -> dict[str, Any]:
     }
 
 
-async def listing(session: Session, workspace_id: UUID) -> list[KeyInfo]:
+async def listing(session: Session, workspace_id: UUID) -> Sequence[Row[Any]]:
     """Every key of the workspace, oldest first, revoked ones too."""
     query = select(*INFO).where(API_KEY.c.workspace_id == workspace_id).order_by(API_KEY.c.created_at, API_KEY.c.id)
-    rows = await session.execute(query)
-    return [KeyInfo(*row) for row in rows]
+    return (await session.execute(query)).all()
 
 
-async def get(session: Session, workspace_id: UUID, key_id: UUID) -> KeyInfo | None:
+async def get(session: Session, workspace_id: UUID, key_id: UUID) -> Row[Any] | None:
     """A key of the workspace, revoked or not."""
     query = select(*INFO).where(API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id)
-    row = (await session.execute(query)).one_or_none()
-    return KeyInfo(*row) if row is not None else None
+    return (await session.execute(query)).one_or_none()
 
 
 async def change(session: Session, workspace_id: UUID, key_id: UUID, key: NewKey) -> None:
     """Replaces name, rights, wall, defaults and expiry of a key. Its secret stays."""
     values = {"name": key.name, "rights": [str(right) for right in key.rights], "expires_at": key.expires_at}
-    conditions = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
-    await session.execute(update(API_KEY).where(*conditions).values(**values, **_columns(key.wall, key.defaults)))
+    await _update(session, workspace_id, key_id, **values, **_columns(key.wall, key.defaults))
 
 
 async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: datetime | None) -> str:
     """Gives a key a new secret; the old one stays valid until `old_until` (None: it ends). All hashes are kept, so that
     the first key is recognised by any secret it ever had and not created again."""
     secret = new_secret()
-    values = {
-        "key_hash": digest(secret),
-        "hint": secret[-4:],
-        "former_key_hashes": func.array_append(API_KEY.c.former_key_hashes, API_KEY.c.key_hash),
-        "old_key_hash": API_KEY.c.key_hash if old_until is not None else None,
-        "old_key_until": old_until,
-    }
-    conditions = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
-    await session.execute(update(API_KEY).where(*conditions).values(**values))
+    await _update(
+        session,
+        workspace_id,
+        key_id,
+        key_hash=digest(secret),
+        hint=secret[-4:],
+        former_key_hashes=func.array_append(API_KEY.c.former_key_hashes, API_KEY.c.key_hash),
+        old_key_hash=API_KEY.c.key_hash if old_until is not None else None,
+        old_key_until=old_until,
+    )
     return secret
 
 
@@ -188,22 +182,20 @@ async def note_uses(session: Session, workspace_id: UUID, uses: Mapping[UUID, da
     await session.execute(NOTE_USES, {"workspace": workspace_id, "ids": list(uses), "times": list(uses.values())})
 
 
-async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> bool:
-    """Revokes a key; False if there is none with that id. Revoking twice keeps the first time."""
-    result = await session.execute(
-        update(API_KEY)
-        .where(API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id)
-        .values(revoked_at=func.coalesce(API_KEY.c.revoked_at, func.now()))
-        .returning(API_KEY.c.id)
-    )
-    return result.first() is not None
+async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> None:
+    """Revoking twice keeps the first time."""
+    await _update(session, workspace_id, key_id, revoked_at=func.coalesce(API_KEY.c.revoked_at, func.now()))
 
 
-async def workspace(session: Session, workspace_id: UUID) -> WorkspaceInfo:
-    """Name, settings and age of a workspace."""
-    columns = WORKSPACE.c.workspace_id, WORKSPACE.c.name, WORKSPACE.c.settings, WORKSPACE.c.created_at
-    row = (await session.execute(select(*columns).where(WORKSPACE.c.workspace_id == workspace_id))).one()
-    return WorkspaceInfo(*row)
+async def _update(session: Session, workspace_id: UUID, key_id: UUID, **values: Any) -> None:
+    conditions = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
+    await session.execute(update(API_KEY).where(*conditions).values(values))
+
+
+async def workspace(session: Session, workspace_id: UUID) -> Row[Any]:
+    """The `id`, name, settings and age of a workspace."""
+    query = select(WORKSPACE, WORKSPACE.c.workspace_id.label("id")).where(WORKSPACE.c.workspace_id == workspace_id)
+    return (await session.execute(query)).one()
 
 
 async def change_workspace(

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import DateTime, TextClause, bindparam, text
+from sqlalchemy import DateTime, Row, TextClause, bindparam, text
 
-from service.access.values import KINDS, ChannelUsage, OwnerKind, OwnerUsage
+from service.access.values import KINDS, OwnerKind
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 
 # Walks ix_memory_user, _agent or _run in order, so a page costs as much as it shows.
 COUNT_OWNERS = """
-    SELECT m.{kind}_id AS id, count(*) AS memories, count(*) FILTER (WHERE m.archived) AS archived,
+    SELECT '{kind}' AS type, m.{kind}_id AS id, count(*) AS memories, count(*) FILTER (WHERE m.archived) AS archived,
            min(m.created_at) AS first_used, max(greatest(m.updated_at, s.last_accessed)) AS last_used
     FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
     WHERE m.workspace_id = :workspace AND m.{kind}_id IS NOT NULL
@@ -27,10 +29,10 @@ COUNT_BY_KIND: dict[OwnerKind, TextClause] = {kind: text(COUNT_OWNERS.format(kin
 
 async def owners(
     session: Session, workspace_id: UUID, kind: OwnerKind, *, after: str | None, limit: int, now: datetime
-) -> list[OwnerUsage]:
+) -> Sequence[Row[Any]]:
     """The users, agents or runs of a workspace that have memories, by id, after `after`."""
     values = {"workspace": workspace_id, "after": after, "limit": limit, "now": now}
-    return [OwnerUsage(kind, *row) for row in await session.execute(COUNT_BY_KIND[kind], values)]
+    return (await session.execute(COUNT_BY_KIND[kind], values)).all()
 
 
 # ix_memory_channel, ix_turn_channel, ix_conversation_channel; of a user ix_memory_user_channel.
@@ -62,8 +64,8 @@ COUNT_CHANNELS = text("""
 
 async def channels(
     session: Session, scope: Scope, *, after: str | None, limit: int, now: datetime
-) -> list[ChannelUsage]:
+) -> Sequence[Row[Any]]:
     """Channels by name, after `after`, of the given user, agent and run (none: of the whole workspace)."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
     values = {"workspace": scope.workspace_id, **ids, "after": after, "limit": limit, "now": now}
-    return [ChannelUsage(*row) for row in await session.execute(COUNT_CHANNELS, values)]
+    return (await session.execute(COUNT_CHANNELS, values)).all()

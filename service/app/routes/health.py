@@ -176,15 +176,13 @@ async def _details(res: Resources) -> HealthDetailsResponse:
         return HealthDetailsResponse(status="unavailable", version=__version__, database="up", detail=exc.detail)
     except (ServiceError, TimeoutError):
         return HealthDetailsResponse(status="unavailable", version=__version__, database="down")
-    return HealthDetailsResponse(
+    return HealthDetailsResponse.of(
+        status,
         status="ok",
         detail=res.active.note if res.active else None,
         version=__version__,
         database="up",
-        postgres=status.postgres,
-        pgvector=status.pgvector,
         schema_version=status.revision,
-        queue_depth=status.queue_depth,
         embedder=res.embedder.model,
         llm=res.llm.model if res.llm else None,
         llm_status=res.model_status.result if res.llm else None,

@@ -207,13 +207,12 @@ async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
 @router.get("/stats", summary="Count what is stored", responses=errors.keyed())
 async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     """Exact counts over the whole workspace, all users included."""
-    counts = await statistics.count_workspace(caller, res)
+    counts, budget = await statistics.count_workspace(caller, res)
     return StatsResponse.of(
-        counts.stored,
+        counts,
         name="memories",
-        count=counts.stored.memories,
-        dead_jobs=counts.dead_jobs,
-        model_budget=counts.model_budget,
+        count=counts.memories,
+        model_budget=budget,
         dimension=res.embedder.dimension,
         embedder=res.embedder.model,
     )

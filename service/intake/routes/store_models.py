@@ -18,7 +18,7 @@ from service.http.narrowing import FilterTree
 from service.http.schemas import (
     BatchItemError,
     Id,
-    ListInDocument,
+    InDocument,
     Name,
     RedactionCount,
     RequestModel,
@@ -29,7 +29,6 @@ from service.http.schemas import (
     Tags,
     TemporalDetails,
     Text,
-    TextInDocument,
     Time,
     TypeName,
     Unit,
@@ -63,7 +62,7 @@ class MessageInput(RequestModel):
     """One message of a conversation. Parts without text are dropped with a warning."""
 
     role: Role = Field(description="user, assistant, system or tool; other roles are accepted with a warning")
-    content: Annotated[Said | Parts, TextInDocument()] | None = Field(
+    content: Annotated[Said | Parts, InDocument("string")] | None = Field(
         None,
         examples=["I moved to Lisbon last week."],
         description="The text; in a list of parts, those with text are kept",
@@ -164,7 +163,7 @@ class StoreRequest(MemoryFields):
         description="One memory, as a text",
         examples=["Prefers tea over coffee in the morning."],
     )
-    messages: Annotated[Messages | Said, ListInDocument()] | None = Field(
+    messages: Annotated[Messages | Said, InDocument("array")] | None = Field(
         None,
         description="A conversation to extract facts from; a string is one message of the user",
         examples=[[{"role": "user", "content": "I moved to Lisbon last week."}]],

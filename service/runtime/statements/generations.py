@@ -64,11 +64,14 @@ def in_state(generations: list[Generation], state: GenerationState) -> Generatio
     return next((generation for generation in reversed(generations) if generation.state == state), None)
 
 
+def active_of(generations: list[Generation]) -> Generation:
+    """The generation that searches use, of those of `read_all`, which has seen one."""
+    return next(generation for generation in generations if generation.state == "active")
+
+
 async def active(database: Database) -> Generation:
     """The generation that searches use; raises StoreUnavailable before the first migration."""
-    generation = in_state(await read_all(database), "active")
-    assert generation is not None, "read_all() has seen one"
-    return generation
+    return active_of(await read_all(database))
 
 
 async def activate(session: Session, number: int) -> bool:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import func, select, text
+from sqlalchemy import Row, func, select, text
 
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
@@ -23,7 +24,8 @@ WORKSPACE = text("""
            (SELECT count(*) FROM memory_vector WHERE workspace_id = :workspace AND kind = 'text' AND generation =
                (SELECT generation FROM embedding_generation WHERE state = 'active')) AS vectors,
            (SELECT count(*) FROM conversation WHERE workspace_id = :workspace) AS conversations,
-           (SELECT count(*) FROM entity WHERE workspace_id = :workspace) AS entities
+           (SELECT count(*) FROM entity WHERE workspace_id = :workspace) AS entities,
+           (SELECT count(*) FROM job WHERE workspace_id = :workspace AND state = 'dead') AS dead_jobs
 """)
 
 RELEVANCE = text("""
@@ -32,44 +34,22 @@ RELEVANCE = text("""
 """)
 
 # Locked by ascending id, as everywhere. memory_stat has room in its pages and no other index, so updates stay HOT.
-COUNT_MEMORIES = text("""
+COUNT_USES = """
     WITH used AS (
         SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:counts AS integer[]), CAST(:at AS timestamptz[]))
             AS u (id, times, at)
     ), locked AS (
-        SELECT s.memory_id FROM memory_stat s
-        WHERE s.workspace_id = :workspace AND s.memory_id = ANY (CAST(:ids AS uuid[]))
-        ORDER BY s.memory_id FOR UPDATE
+        SELECT t.{id} AS id FROM {table} t
+        WHERE t.workspace_id = :workspace AND t.{id} = ANY (CAST(:ids AS uuid[]))
+        ORDER BY t.{id} FOR UPDATE
     )
-    UPDATE memory_stat s
-    SET access_count = s.access_count + used.times, last_accessed = greatest(s.last_accessed, used.at)
-    FROM used JOIN locked ON locked.memory_id = used.id
-    WHERE s.workspace_id = :workspace AND s.memory_id = used.id
-""")
-
-COUNT_ENTITIES = text("""
-    WITH used AS (
-        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:counts AS integer[]), CAST(:at AS timestamptz[]))
-            AS u (id, times, at)
-    ), locked AS (
-        SELECT e.id FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
-        ORDER BY e.id FOR UPDATE
-    )
-    UPDATE entity e
-    SET access_count = e.access_count + used.times, last_accessed = greatest(e.last_accessed, used.at)
+    UPDATE {table} t
+    SET access_count = t.access_count + used.times, last_accessed = greatest(t.last_accessed, used.at)
     FROM used JOIN locked ON locked.id = used.id
-    WHERE e.workspace_id = :workspace AND e.id = used.id
-""")
-
-
-@dataclass(frozen=True, slots=True)
-class WorkspaceCounts:
-    memories: int
-    archived: int
-    pending_embeddings: int
-    vectors: int
-    conversations: int
-    entities: int
+    WHERE t.workspace_id = :workspace AND t.{id} = used.id
+"""
+COUNT_MEMORIES = text(COUNT_USES.format(table="memory_stat", id="memory_id"))
+COUNT_ENTITIES = text(COUNT_USES.format(table="entity", id="id"))
 
 
 @dataclass(frozen=True, slots=True)
@@ -88,9 +68,9 @@ class Use:
     at: datetime
 
 
-async def of_workspace(session: Session, workspace_id: UUID) -> WorkspaceCounts:
-    """Exact counts."""
-    return WorkspaceCounts(*(await session.execute(WORKSPACE, {"workspace": workspace_id})).one())
+async def of_workspace(session: Session, workspace_id: UUID) -> Row[Any]:
+    """Exact counts, by the names in WORKSPACE."""
+    return (await session.execute(WORKSPACE, {"workspace": workspace_id})).one()
 
 
 async def for_ranking(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, RankingStats]:

@@ -20,7 +20,7 @@ from service.http import cursors, errors, narrowing
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import fields_of
-from service.http.reads import AuditRead, in_time, send_json, use_counter
+from service.http.reads import AuditRead, CountUse, in_time, send_json
 from service.http.schemas import iso
 from service.language.tags import normalise
 from service.memories.routes.memory_models import memory_item
@@ -82,7 +82,7 @@ async def run_search(
 ) -> tuple[Query, SearchResult]:
     """Searches, audits, and counts the hits as used; returns the query as it was understood, too. `may_list`: a request
     without a query and conditions returns the most important memories of the scope."""
-    audit_read, count_use = AuditRead(request), use_counter(request)
+    audit_read, count_use = AuditRead(request), CountUse(request)
     scope = read_scope(caller, res, body, body.active_channel)
     if not may_list:
         _check(body)

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self
+from typing import Annotated, Any, Self
 
 from pydantic import AfterValidator, ConfigDict, Field, WithJsonSchema
+from sqlalchemy import Row
 
-from service.access.values import KeyInfo
+from service.access.values import defaults_of
 from service.domain.access import Caller, Defaults, Right, Wall
 from service.http.schemas import Channel, Id, Name, OnePage, RequestModel, ResponseModel, Time, Title, example
 
@@ -104,12 +105,6 @@ class RotateApiKeyRequest(RequestModel):
     )
 
 
-WallUser = Annotated[str | None, Field(description="The only user it can access; null: every user")]
-WallAgent = Annotated[str | None, Field(description="The only agent it can access; null: every agent")]
-WallRun = Annotated[str | None, Field(description="The only run it can access; null: every run")]
-WallChannels = Annotated[list[str] | None, Field(description="The channels it can access; null: every channel")]
-
-
 class ScopeDefaultsResponse(ResponseModel):
     """The scope of requests that give none."""
 
@@ -121,31 +116,36 @@ class ScopeDefaultsResponse(ResponseModel):
     )
 
 
-class ApiKeyItem(ResponseModel):
+class KeyScope(ResponseModel):
+    """The rights, the restrictions and the default scope of a key."""
+
+    rights: list[str] = Field(description="Rights of the key")
+    user_id: str | None = Field(description="The only user it can access; null: every user")
+    agent_id: str | None = Field(description="The only agent it can access; null: every agent")
+    run_id: str | None = Field(description="The only run it can access; null: every run")
+    channels: list[str] | None = Field(description="The channels it can access; null: every channel")
+    defaults: ScopeDefaultsResponse
+    expires_at: Time | None = Field(description="When it expires; null: never")
+
+
+class ApiKeyItem(KeyScope):
     """A key without its secret."""
 
     id: Id = Field(description="UUID")
     name: str = Field(description="For people")
     hint: str = Field(description="The last four characters of the secret")
-    rights: list[str] = Field(description="Rights of the key")
-    user_id: WallUser
-    agent_id: WallAgent
-    run_id: WallRun
-    channels: WallChannels
-    defaults: ScopeDefaultsResponse
     created_at: Time = Field(description="When it was created")
-    expires_at: Time | None = Field(description="When it expires; null: never")
     revoked_at: Time | None = Field(description="When it was revoked; null: not revoked")
     last_used_at: Time | None = Field(description="When it was last used, to about a minute; null: not yet")
     old_secret_until: Time | None = Field(description="Until when the previous secret is valid; null: not valid")
 
     @classmethod
-    def describing(cls, key: KeyInfo) -> Self:
+    def describing(cls, key: Row[Any]) -> Self:
         return cls.of(
             key,
             rights=list(key.rights),
             channels=list(key.channels) or None,
-            defaults=ScopeDefaultsResponse.of(key.defaults),
+            defaults=ScopeDefaultsResponse.of(defaults_of(key)),
             old_secret_until=key.old_key_until,
         )
 
@@ -172,30 +172,20 @@ class ApiKeysResponse(ResponseModel):
     next_cursor: OnePage = None
 
 
-class WhoAmIResponse(ResponseModel):
+class WhoAmIResponse(KeyScope):
     """The key or token of this request."""
 
     workspace_id: Id = Field(description="UUID")
     api_key_id: Id = Field(description="UUID of the key; for a token, of the key that minted it")
-    rights: list[str] = Field(description="Rights of the key")
-    user_id: WallUser
-    agent_id: WallAgent
-    run_id: WallRun
-    channels: WallChannels
-    defaults: ScopeDefaultsResponse
-    expires_at: Time | None = Field(description="When it expires; null: never")
 
     @classmethod
     def describing(cls, caller: Caller) -> Self:
-        wall = caller.wall
-        return cls(
+        return cls.of(
+            caller.wall,
             workspace_id=caller.workspace_id,
             api_key_id=caller.key_id,
-            rights=sorted(str(right) for right in caller.rights),
-            user_id=wall.user_id,
-            agent_id=wall.agent_id,
-            run_id=wall.run_id,
-            channels=list(wall.channels) or None,
+            rights=sorted(caller.rights),
+            channels=list(caller.wall.channels) or None,
             defaults=ScopeDefaultsResponse.of(caller.defaults),
             expires_at=caller.expires_at,
         )

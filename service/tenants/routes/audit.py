@@ -7,7 +7,6 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.access.values import AuditFilter
 from service.domain.request import Operation, Subject
 from service.http import cursors, errors
 from service.http.deps import Auditor, ResourcesOf
@@ -99,21 +98,19 @@ async def list_audit(
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> AuditPage:
     """Changes are logged before the response, reads (at level `reads` or `verbose`) within a second."""
-    wanted = AuditFilter(
-        operation=operation,
-        memory_type=memory_type,
-        memory_id=memory_id,
-        user_id=user_id,
-        session_id=session_id,
-        conversation_id=conversation_id,
-        channel=channel,
-        request_id=request_id,
-        api_key_id=api_key_id,
-        since=since,
-        until=until,
-    )
+    equal = {
+        "operation": operation,
+        "memory_type": memory_type,
+        "user_id": user_id,
+        "session_id": session_id,
+        "conversation_id": conversation_id,
+        "source_channel": channel,
+        "request_id": request_id,
+        "api_key_id": api_key_id,
+    }
+    more: dict[str, Any] = {"memory_id": memory_id, "since": since, "until": until}
     after = cursors.decode(cursor)
-    records = await workspaces.list_audit(caller.workspace_id, wanted, res, after=after, limit=limit + 1)
-    page, last = cursors.cut(records, limit)
-    more = cursors.encode(last.recorded_at, last.id) if last else None
-    return AuditPage(results=[AuditItem.of(record) for record in page], next_cursor=more)
+    entries = await workspaces.list_audit(caller.workspace_id, equal, res, after=after, limit=limit + 1, **more)
+    page, last = cursors.cut(entries, limit)
+    next_cursor = cursors.encode(last["recorded_at"], last["id"]) if last else None
+    return AuditPage(results=[AuditItem(**entry) for entry in page], next_cursor=next_cursor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
@@ -20,13 +20,11 @@ from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1", tags=["scopes"], route_class=JsonRoute)
 
-KindName = Literal["user", "agent", "run"]
-
 
 class ScopeItem(ResponseModel):
     """One user, agent or run."""
 
-    type: KindName = Field(description="user, agent or run")
+    type: OwnerKind = Field(description="user, agent or run")
     id: str = Field(description="Its name")
     memories: int = Field(description="Number of memories, including archived, without expired ones")
     archived: int = Field(description="Number of archived memories among them")
@@ -62,7 +60,7 @@ class ChannelPage(ResponseModel):
 async def list_scopes(
     caller: Reader,
     res: ResourcesOf,
-    type: Annotated[KindName | None, Query(description="Only these")] = None,
+    type: Annotated[OwnerKind | None, Query(description="Only these")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=2_000)] = None,
 ) -> ScopePage:
@@ -73,8 +71,8 @@ async def list_scopes(
     after = after if since in wanted else None
     usages = await workspaces.list_owners(caller.workspace_id, kinds, res, after=after, limit=limit + 1)
     page, last = cursors.cut(usages, limit)
-    more = cursors.pack(f"{last.kind}|{last.id}") if last else None
-    return ScopePage(results=[ScopeItem.of(usage, type=usage.kind) for usage in page], next_cursor=more)
+    more = cursors.pack(f"{last.type}|{last.id}") if last else None
+    return ScopePage(results=list(map(ScopeItem.of, page)), next_cursor=more)
 
 
 @router.delete(
@@ -84,7 +82,7 @@ async def list_scopes(
     responses={**ACCEPTED, **errors.keyed(400)},
 )
 async def delete_scope(
-    type: Annotated[KindName, Path(description="user, agent or run")],
+    type: Annotated[OwnerKind, Path(description="user, agent or run")],
     id: Annotated[str, Path(min_length=1, max_length=255), Secretless],
     caller: Deleter,
     res: ResourcesOf,
@@ -112,8 +110,8 @@ async def list_channels(
     after = None if cursor is None else cursors.unpack(cursor, _channel)
     usages = await workspaces.list_channels(scope, res, after=after, limit=limit + 1)
     page, last = cursors.cut(usages, limit)
-    results = [ChannelItem.of(usage, channel=usage.name) for usage in page]
-    return ChannelPage(results=results, next_cursor=cursors.pack(f"channel|{last.name}") if last else None)
+    more = cursors.pack(f"channel|{last.channel}") if last else None
+    return ChannelPage(results=list(map(ChannelItem.of, page)), next_cursor=more)
 
 
 def _kind_and_id(text: str) -> tuple[OwnerKind, str]:
