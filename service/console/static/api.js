@@ -2,28 +2,28 @@
 
 const TRIES = 3, WAIT_MS = 400, TEMPORARY = [429, 502, 503, 504];
 
-/** Where this tab's sessionStorage has the key. There is no cookie, so there is nothing to forge. */
+/** Where this tab's sessionStorage has the key. There is no cookie to forge. */
 export const KEY = "loxodon.key";
 
-/** The service's sentence about a refused request, with the id under which its log has the request. */
+/** The values as a query string, without the empty ones. */
+export function queryString(values) {
+  const given = Object.entries(values).filter(([, value]) => value);
+  return given.length ? `?${new URLSearchParams(given)}` : "";
+}
+
+/** The service's sentence about a refused request, with the id that its log has. */
 async function refusal(answer) {
   const { detail = `The service answered ${answer.status}.` } = await answer.json().catch(() => ({}));
   return Object.assign(new Error(`${detail} Request ${answer.headers.get("X-Request-ID")}.`), { status: answer.status });
 }
 
-/** The values as a query string, without the empty ones. */
-export function queryString(values) {
-  const given = Object.entries(values).filter(([, value]) => (value ?? "") !== "");
-  return given.length ? `?${new URLSearchParams(given)}` : "";
-}
-
 let position = ""; // the greatest X-Loxodon-Position: reads then see what was written, also on a standby
 
-/** Sends a request; throws an error with a `status` when it is refused, TypeError when the service cannot be reached. */
+/** Sends a request; throws an error with a `status` when it is refused, a TypeError when nothing answers. */
 async function send(method, path, { body, headers, signal } = /** @type {any} */ ({})) {
   const all = { Authorization: `Bearer ${sessionStorage.getItem(KEY)}`, "Content-Type": "application/json", ...headers };
   if (position) all["X-Loxodon-Position"] = position;
-  if (method !== "GET") all["Idempotency-Key"] = crypto.getRandomValues(new Uint32Array(4)).join("-"); // a repeated write changes nothing twice
+  if (method !== "GET") all["Idempotency-Key"] = crypto.getRandomValues(new Uint32Array(4)).join("-");
   for (let tries = 1; ; tries += 1) {
     try {
       const answer = await fetch(path, { method, signal, headers: all, body: body && JSON.stringify(body) });
@@ -44,14 +44,14 @@ export const post = (path, body = {}) => json("POST", path, { body });
 export const patch = (path, body, version) => json("PATCH", path, { body, headers: { "If-Match": `"${version}"` } });
 export const remove = (path) => send("DELETE", path);
 
-/** Reads the change feed from its beginning and as it grows, until `signal` is aborted. EventSource could not send the key. */
+/** Reads the change feed from its beginning until `signal` is aborted. EventSource could not send the key. */
 export async function follow(onChanges, signal) {
   const answer = await send("GET", "/v1/changes", { headers: { Accept: "text/event-stream" }, signal });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();
   let text = "";
   for (let part = await reader.read(); !part.done; part = await reader.read()) {
-    const events = (text + part.value).split("\n\n");
-    text = events.pop();
-    onChanges([...events.join("\n").matchAll(/^data: ?(.+)$/gm)].map(([, data]) => JSON.parse(data)));
+    const lines = (text + part.value).split("\n");
+    text = lines.pop();
+    onChanges(lines.filter((line) => line.startsWith("data:")).map((line) => JSON.parse(line.slice(5))));
   }
 }

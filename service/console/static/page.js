@@ -1,31 +1,65 @@
-/** What every view uses: the address, the page's context, and loading from the API. */
+/** What all views share: the state of the page, the address, and loading from the API. */
 
-import { createContext, useContext, useLayoutEffect, useState } from "./vendor/htm-preact.js";
+import { useLayoutEffect, useState } from "./vendor/htm-preact.js";
 import { get, queryString } from "./api.js";
 
-const MORE = 200, MOST = 1_000; // rows of each page after the first; of a page
-export const SCOPE = ["user_id", "agent_id", "run_id", "channel"];
+const SCOPE = ["user_id", "agent_id", "run_id", "channel"];
+const FIRST = 40, MORE = 200, MOST = 1_000; // rows of the first page, of each after it, of any
+
+/** The state: who looks at what, and which message and question are shown. */
+export const page = /** @type {any} */ ({ round: 0 });
+
+/** Changes the state, and draws everything again. */
+export function update(changes) {
+  Object.assign(page, changes);
+  page.draw();
+}
+export const reload = () => update({ round: page.round + 1 });
+export const may = (right) => page.caller.rights.includes(right);
+
+export function signOut(message = null) {
+  sessionStorage.clear();
+  update({ caller: null, message });
+}
+
+/** Shows a Question; true if its action is chosen. */
+export const ask = (question) => new Promise((resolve) => {
+  update({ question: { ...question, done: (isYes) => { update({ question: null }); resolve(isYes); } } });
+});
+
+/** Does `work` if `question` is confirmed, shows the sentence or the error, and loads again unless `work` returns false. */
+export async function act(work, sentence = "", { question, undo } = /** @type {any} */ ({})) {
+  const { href } = location;
+  try {
+    if (question && !await ask(await question)) return false;
+    const outcome = await work();
+    if (sentence) update({ message: { text: sentence, undo: undo && (() => act(() => undo(outcome), "Undone.")) } });
+    if (outcome !== false && location.href === href) reload();
+    return true;
+  } catch (error) {
+    const message = { text: error.message, isError: true };
+    if (error.status === 401) signOut(message);
+    else if (error.name !== "AbortError") update({ message });
+    return false;
+  }
+}
+
+/** The part of `query` that says whose memories are meant. */
+export const scopeOf = (query) => Object.fromEntries(Object.entries(query).filter(([name, value]) => value && SCOPE.includes(name)));
 
 /** The address after `#`: a path and its parameters. */
 export function readAddress() {
   const [path, query] = location.hash.slice(1).split("?");
   return { path, query: Object.fromEntries(new URLSearchParams(query)) };
 }
-export const address = (path, query = {}) => `#${path}${queryString(query)}`;
 
-/** The part of `query` that says whose memories are meant. */
-export const scopeOf = (query) => Object.fromEntries(SCOPE.filter((name) => query[name]).map((name) => [name, query[name]]));
+/** An address of the same scope and day as the current one. */
+export const link = (path, more = {}) => `#${path}${queryString({ ...page.scope, as_of: page.as_of, ...more })}`;
+export const go = (path, more) => { location.hash = link(path, more); };
+export const change = (more) => go(readAddress().path, { ...page.query, ...more });
 
-/**
- * `{path, id, query, scope, as_of, valid_at, caller}`, and what a view can do: `may(right)`, `link(path, query)` an address in this scope,
- * `go(path)`, `change(query)` of the address, `ask(question)` a dialog, `say(text)`, `act(work, sentence, {question, undo})`, `reload()`. See App.
- */
-export const Page = createContext({});
-export const usePage = () => useContext(Page);
-
-/** Loads when `inputs` change, and again after each `act`: `{value, error, reload, edit}`; `load` receives what it reloads. */
+/** Loads when `inputs` change, and again after each `act`; `load` receives what it reloads. */
 export function useLoaded(load, inputs = []) {
-  const { round, reload } = usePage();
   const [state, setState] = useState({});
   const asked = JSON.stringify(inputs);
   useLayoutEffect(() => {
@@ -33,20 +67,21 @@ export function useLoaded(load, inputs = []) {
     const set = (outcome) => isCurrent && setState({ ...outcome, asked });
     load(state.asked === asked && state.value).then((value) => set({ value }), (error) => set({ error }));
     return () => { isCurrent = false; };
-  }, [asked, round]);
-  return { ...state, reload, edit: (change) => setState((now) => ({ ...now, value: change(now.value) })) };
+  }, [asked, page.round]);
+  return { ...state, setState };
 }
 
-/** Loads a list page by page: its rows are the value; `more()` loads the next page. */
-export function usePages(path, query) {
-  const load = (before) => get(path, { ...query, limit: before ? Math.min(MOST, Math.max(query.limit, before.results.length)) : query.limit });
-  const { value = {}, edit, ...state } = useLoaded(load, [path, query]);
+/** Loads a list, whose rows are the value; `more()` loads the next page, if there is a `cursor`. */
+export function usePages(path, query = {}) {
+  const load = (before) => get(path, { ...query, limit: Math.min(MOST, Math.max(FIRST, before ? before.results.length : 0)) });
+  const { value = {}, error, setState } = useLoaded(load, [path, query]);
   const { results, next_cursor: cursor, total } = value;
   const more = async () => {
     if (!cursor || value.isLoading) return;
     value.isLoading = true;
-    const page = await get(path, { ...query, count: "", limit: MORE, cursor }).finally(() => { value.isLoading = false; });
-    edit((now) => (now === value ? { ...page, total, results: [...results, ...page.results] } : now));
+    const next = await get(path, { ...query, count: "", limit: MORE, cursor }).finally(() => { value.isLoading = false; });
+    const all = { ...next, total, results: [...results, ...next.results] };
+    setState((now) => (now.value === value ? { ...now, value: all } : now));
   };
-  return { ...state, value: results, cursor, total: total?.value, more };
+  return { value: results, error, cursor, total: total?.value, more };
 }

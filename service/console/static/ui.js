@@ -9,4 +9,3 @@ export * from "./widgets/fields.js";
 export * from "./widgets/lists.js";
 export * from "./widgets/memory.js";
 export * from "./widgets/actions.js";
-export * from "./widgets/scope.js";

@@ -1,8 +1,8 @@
 /** The memories of a scope: filtered, sorted, added, edited, forgotten and restored. */
 
 import {
-  Actions, Chips, Facts, Fields, Form, MemoryLink, VirtualList, curl, day, get, html, plural, post, shorten, show,
-  useChosen, useEnding, useLoaded, usePage, usePages, useState,
+  Actions, Fields, Form, VirtualList, act, change, chips, curl, day, endings, facts, get, html, link, may, memoryLink, page, plural,
+  post, show, useChosen, useLoaded, usePages, useState,
 } from "../ui.js";
 
 const TYPES = ["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"];
@@ -15,50 +15,49 @@ const FILTERS = [
   { name: "sort", title: "Sort by", options: [["", "Stored"], ["timestamp", "Said"], ["updated_at", "Changed"], ["importance", "Importance"]] },
 ];
 const ENDED = { field: "t_invalid", operator: "lt", value: new Date().toISOString() };
+const STATES = { archived: { include_archived: true }, deleted: { state: "deleted" } };
 
-export default function Memories({ query, scope, as_of, may, change, link }) {
+export default function Memories({ query, scope, owner, as_of }) {
   const { state, text, types, tag, category, time_query, sort } = query;
   const conditions = [text && { field: "content", operator: "icontains", value: text }, state === "past" && ENDED].filter(Boolean);
   const filters = {
-    types, tags: tag, categories: category, time_query, as_of, filters: conditions.length && JSON.stringify({ AND: conditions }) || "",
-    include_archived: state === "archived" || "", state: state === "deleted" ? state : "",
+    types, tags: tag, categories: category, time_query, as_of, ...STATES[state],
+    filters: conditions.length && JSON.stringify({ AND: conditions }),
   };
-  const list = usePages("/v1/memories", { ...scope, ...filters, sort, limit: 40, count: true, detail: "full" });
+  const list = usePages("/v1/memories", { ...scope, ...filters, sort, count: true, detail: "full" });
   const categories = useLoaded(async () => list.value && !as_of && get("/v1/stats/categories", scope), [scope, as_of, !list.value]);
   const { chosen, box } = useChosen(list.value);
-  const end = useEnding();
-  const name = scope.user_id || scope.agent_id || scope.run_id, isNow = !as_of && state !== "deleted";
+  const end = endings(chosen);
   const nothing = Object.values(filters).some(Boolean)
-    ? html`<p>No memory matches. <a href=${link("/memories", { as_of: "" })}>Show all that is known of ${name} today</a></p>`
-    : html`<p>No memories of ${name} yet. Add one above, or paste this line into a terminal:</p>
+    ? html`No memory matches. <a href=${link("/memories", { as_of: "" })}>Show all that is known of ${owner} today</a>`
+    : html`No memories of ${owner} yet. Add one above, or in a terminal:
       <pre>${curl("/v1/memories", { content: "Prefers tea over coffee", ...scope })}</pre>`;
-  const row = (memory) => html`<div class="row">${isNow && may("memory:delete") && box(memory, shorten(memory.memory, 60))}
-    <div><${MemoryLink} memory=${memory} /><p><span class="hint">${day(memory.timestamp)}</span> <${Chips} memory=${memory} /></p></div>
+  const row = (memory) => html`<div class="row">${!as_of && state !== "deleted" && may("memory:delete") && box(memory, memory.memory)}
+    <div>${memoryLink(memory)}<small>${day(memory.timestamp)} ${chips(memory)}</small></div>
     <${Actions} memory=${memory} /></div>`;
-  const all = (action, verb) => html`<button onClick=${() => verb(chosen.map((each) => each.id))}>${action} ${chosen.length} selected</button>`;
   return html`${may("memory:write") && !as_of && html`<${Add} />`}
     <${Fields} fields=${FILTERS} />
-    <p role="group" aria-label="Categories">${(categories.value?.results || []).slice(0, 16).map((each) => html`
-      <button class="chip" aria-pressed=${each.category === category} onClick=${() => change({ category: each.category === category ? "" : each.category })}>
-        ${each.category} ${each.count}</button>`)}</p>
+    <p role="group" aria-label="Categories">${(categories.value?.results || []).slice(0, 16).map(({ category: name, count }) => html`
+      <button class="chip" aria-pressed=${name === category} 
+        onClick=${() => change({ category: name === category ? "" : name })}>${name} ${count}</button>`)}</p>
     <div class="actions"><b aria-live="polite">${list.value && plural(list.total, "memory", "memories")}</b>
-      ${chosen.length > 0 && html`${all("Archive", end.archive)} ${all("Forget", end.forget)}`}</div>
-    ${show(list, (rows) => html`<${VirtualList} label="List of memories" rows=${rows} total=${list.total}
+      ${chosen.length > 0 && html`<button onClick=${end.archive}>Archive ${chosen.length} selected</button>
+        <button onClick=${end.forget}>Forget ${chosen.length} selected</button>`}</div>
+    ${show({ ...list, cursor: "" }, (rows) => html`<${VirtualList} rows=${rows} total=${list.total}
       height=${innerWidth < 760 ? 124 : 66} render=${row} onEnd=${list.more} />`, nothing)}`;
 }
 
 /** Stores a memory, and shows what the pipeline did with it. */
 function Add() {
-  const { act, scope } = usePage();
   const [outcome, setOutcome] = useState(null);
   const add = (values) => act(async () => {
-    const { results, timings_ms } = await post("/v1/memories", { ...values, ...scope });
+    const { results, timings_ms } = await post("/v1/memories", { ...values, ...page.scope });
     setOutcome({ ...results[0], timings_ms });
   });
-  const fields = [{ name: "content", title: "Add a memory", placeholder: "She prefers tea over coffee", required: true, wide: true }];
+  const fields = [{ name: "content", title: "Add a memory", required: true }];
   return html`<${Form} action="Remember" onSend=${add} fields=${fields} />
     ${outcome && html`<details class="box"><summary><b>${outcome.event}</b> ${outcome.decision?.reason}
         ${outcome.pii.redactions.map((each) => ` Redacted: ${plural(each.count, each.label)}.`)}</summary>
       ${outcome.old_memory && html`<p>It replaced: <del>${outcome.old_memory}</del></p>`}
-      <${Facts} facts=${Object.fromEntries(Object.entries(outcome.timings_ms).map(([stage, ms]) => [stage, `${ms} ms`]))} /></details>`}`;
+      <h2>Milliseconds</h2>${facts(outcome.timings_ms)}</details>`}`;
 }

@@ -1,37 +1,35 @@
-/** Inputs: fields that are bound to the address, and a form that is sent. */
+/** Inputs: fields that are bound to the address, the scope among them, and a form that is sent. */
 
-import { day, html, useEffect, useLayoutEffect, usePage, useRef } from "../ui.js";
+import { change, day, get, html, page, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
 
 const DAY_MS = 86_400_000;
-const TODAY = Math.floor(Date.now() / DAY_MS);
-const dayOf = (date) => (date ? Math.floor(Date.parse(date) / DAY_MS) : TODAY);
-const dateOf = (number) => (Number(number) === TODAY ? "" : new Date(number * DAY_MS).toISOString().slice(0, 10));
+const daysUntil = (time) => (time ? Math.round((Date.parse(time) - Date.now()) / DAY_MS) : 0);
+const timeIn = (days) => (days ? new Date(Date.now() + days * DAY_MS).toISOString() : "");
+const namesOf = (path) => get(path).then(({ results }) => results.map((each) => each.id || each.channel), () => []);
 
-/**
- * A labelled input. `options` makes it a list to choose from, `rows` a text area, `days` a slider over that range of days
- * from today, whose value is a date; `known` suggests values while one types. The rest goes to the input itself.
- */
-function Field({ title, options, rows, days, known, wide, value, onChange, ...rest }) {
+/** A labelled input: with `options` a list, with `rows` a text area, with `isTime` a slider of days. `suggestions` is a path of the API. */
+function Field({ title, options, isTime, suggestions, value, onChange, ...rest }) {
   const ref = useRef(null);
-  const set = days ? dayOf(value) : value;
-  useLayoutEffect(() => { if (set !== undefined) ref.current.value = set; }, [set]); // no other render undoes what somebody types
-  const range = days && { type: "range", min: TODAY + days[0], max: TODAY + days[1] };
-  const shown = days ? day(value) || "today" : rest.type === "range" && value;
-  const input = { ...rest, ...range, ref, onChange: ({ target }) => onChange?.(days ? dateOf(target.value) : target.value.trim()) };
-  return html`<label class=${wide && "wide"}>${title} ${shown && html`<b>${shown}</b>`}
-    ${options ? html`<select ...${input}>${options.map(([each, text]) => html`<option value=${each}>${text}</option>`)}</select>`
-      : rows ? html`<textarea ...${input} rows=${rows} />` : html`<input list=${`known-${rest.name}`} autocomplete="off" ...${input} />`}
-    ${known && html`<datalist id=${`known-${rest.name}`}>${known.map((each) => html`<option value=${each} />`)}</datalist>`}</label>`;
+  const [known, setKnown] = useState([]);
+  const suggest = () => suggestions && namesOf(suggestions).then(setKnown);
+  const set = isTime ? daysUntil(value) : value;
+  useLayoutEffect(() => { if (set !== undefined) ref.current.value = set; }, [set]); // keeps what somebody types
+  const shown = isTime ? day(value) || "today" : rest.type === "range" && value;
+  const report = ({ target }) => onChange?.(isTime ? timeIn(Number(target.value)) : target.value.trim());
+  return html`<label>${title} ${shown && html`<b>${shown}</b>`}
+    <${options ? "select" : rest.rows ? "textarea" : "input"} autocomplete="off" ...${rest}
+      ref=${ref} onChange=${report} onFocus=${suggest} list=${suggestions}>
+      ${options?.map(([each, text]) => html`<option value=${each}>${text}</option>`)}<//>
+    <datalist id=${suggestions}>${known.map((each) => html`<option value=${each} />`)}</datalist></label>`;
 }
 
-/** Fields whose values are parameters of the address, so that every state of a view is a link. */
-export function Fields({ fields, values, children }) {
-  const { query, change } = usePage();
+/** Fields whose values are in the address, so that every state of a view is a link. */
+export function Fields({ fields, children }) {
   return html`<div class="fields">${fields.map(({ start = "", ...field }) => html`<${Field} ...${field}
-    value=${(values || query)[field.name] || start} onChange=${(value) => change({ [field.name]: value })} />`)}${children}</div>`;
+    value=${page.query[field.name] || start} onChange=${(value) => change({ [field.name]: value })} />`)}${children}</div>`;
 }
 
-/** A form: `onSend` receives the values by name; the fields are emptied when it returns true. With `onCancel`, Escape leaves it. */
+/** A form: `onSend` receives the values by name; if it returns true, the fields are emptied. */
 export function Form({ fields, action, onSend, onCancel, children }) {
   const form = useRef(null);
   useEffect(() => onCancel && form.current.elements[0].focus(), []);
@@ -41,9 +39,25 @@ export function Form({ fields, action, onSend, onCancel, children }) {
     const values = Object.fromEntries([...data].map(([name, value]) => [name, String(value).trim() || undefined]));
     if (await onSend(values, data)) form.current?.reset();
   };
-  return html`<form ref=${form} class="fields" aria-label=${action} onSubmit=${send} onKeyDown=${(event) => event.key === "Escape" && onCancel?.()}>
+  return html`<form ref=${form} class="fields" onSubmit=${send}>
     ${fields.map((field) => html`<${Field} ...${field} />`)}${children}
     <button class="primary">${action}</button>${onCancel && html`<button type="button" onClick=${onCancel}>Cancel</button>`}</form>`;
 }
 
-export const VALID_AT = { name: "valid_at", title: "What held on", days: [-365, 365] };
+const TIME = { isTime: true, type: "range", max: 0, min: -365 };
+const AS_OF = { ...TIME, name: "as_of", title: "As known on" };
+export const VALID_AT = { ...TIME, name: "valid_at", title: "What held on", max: 365 };
+
+const NAMES = { user_id: "/v1/scopes?type=user", agent_id: "/v1/scopes?type=agent", run_id: "/v1/scopes?type=run", channel: "/v1/channels" };
+
+/** Whose memories a view shows, and as of which day. */
+export function ScopePicker() {
+  const { caller, owner, as_of } = page;
+  useEffect(() => {
+    if (!owner) namesOf(NAMES.user_id).then(([user_id]) => user_id && change({ user_id }));
+  }, [owner]);
+  const fields = Object.entries(NAMES).map(([name, suggestions]) => (
+    { name, suggestions, title: name.replace("_id", ""), disabled: caller[name], placeholder: "any", size: 8 }));
+  return html`<${Fields} fields=${[...fields, AS_OF]}>
+    <button disabled=${!as_of} onClick=${() => change({ as_of: "" })}>Back to today</button><//>`;
+}

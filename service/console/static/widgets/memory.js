@@ -1,8 +1,8 @@
-/** How a memory looks in a list: its text as a link, its state, its tags; and how two texts differ. */
+/** A memory in a list: its text as a link, its state, its tags; and how two texts differ. */
 
-import { day, html, shorten, usePage } from "../ui.js";
+import { day, html, link } from "../ui.js";
 
-/** @returns {string} the class and name of its state; "" for a current memory */
+/** The name of its state, which is also a class; "" for a current memory. */
 export function stateOf(memory) {
   if (memory.deleted_at) return "deleted";
   if (memory.version_of || Date.parse(memory.t_invalid) <= Date.now()) return "ended";
@@ -10,37 +10,29 @@ export function stateOf(memory) {
   return memory.may_be_outdated_by?.length ? "doubtful" : "";
 }
 
-export function State({ memory }) {
+export function stateChip(memory) {
   const state = stateOf(memory);
   const name = { doubtful: "may be outdated", ended: `held until ${day(memory.t_invalid)}` }[state] || state;
   return state && html` <span class=${`chip ${state}`}>${name}</span>`;
 }
 
-export function MemoryLink({ memory, most = 300 }) {
-  const { link } = usePage();
+export function memoryLink(memory) {
   const path = memory.source === "turn" ? `/conversation/${memory.conversation_id}` : `/memory/${memory.id}`;
-  return html`<a class="text" dir="auto" href=${link(path, { turn: memory.source && memory.id })}>${shorten(memory.memory, most)}</a>`;
+  return html`<a class="text" href=${link(path, { turn: memory.source && memory.id })}>${memory.memory}</a>`;
 }
 
-/** Type, state, categories, and tags that lead to the memories that have them. */
-export function Chips({ memory }) {
-  const { link } = usePage();
-  return html`<span class="chip type">${memory.type}</span><${State} memory=${memory} />
-    ${memory.categories.map((name) => html`<span class="chip">${name}</span>`)}
-    ${memory.tags.map((tag) => html`<a class="chip" href=${link("/memories", { tag })}>#${shorten(tag, 40)}</a>`)}`;
-}
+export const chips = (memory) => html`<span class="chip type">${memory.type}</span>${stateChip(memory)}
+  ${memory.categories.map((name) => html`<span class="chip">${name}</span>`)}
+  ${memory.tags.map((tag) => html`<a class="chip" href=${link("/memories", { tag })}>#${tag}</a>`)}`;
 
-/** How many items two lists have in common from their beginning. */
-function common(one, other) {
-  let length = 0;
-  while (length < Math.min(one.length, other.length) && one[length] === other[length]) length += 1;
-  return length;
-}
-
-/** Two texts as one: the words that they share at both ends, and between these the old and the new ones. */
-export function Diff({ old, fresh }) {
-  const [before, after] = [old, fresh].map((text) => (text || "").split(/(\s+)/));
-  const head = common(before, after), tail = common(before.slice(head).reverse(), after.slice(head).reverse());
-  const part = (words) => words.slice(head, words.length - tail).join("");
-  return html`<p class="diff" dir="auto">${after.slice(0, head).join("")}<del>${part(before)}</del> <ins>${part(after)}</ins>${after.slice(after.length - tail).join("")}</p>`;
+/** Two texts as one: the old and the new words, between those that both begin and end with. */
+export function diff(...texts) {
+  const [before, after] = texts.map((text) => (text || "").split(/(\s+)/));
+  const most = Math.min(before.length, after.length);
+  let head = 0, tail = 0;
+  while (head < most && before[head] === after[head]) head += 1;
+  while (head + tail < most && before.at(-1 - tail) === after.at(-1 - tail)) tail += 1;
+  const part = (words, from, to) => words.slice(from, words.length - to).join("");
+  return html`<p class="diff">${part(after, 0, after.length - head)}<del>${part(before, head, tail)}</del>
+    ${" "}<ins>${part(after, head, tail)}</ins>${part(after, after.length - tail, 0)}</p>`;
 }
