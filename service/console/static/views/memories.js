@@ -38,7 +38,7 @@ export default function Memories({ query, scope, owner, as_of }) {
   return html`${may("memory:write") && !as_of && html`<${Add} />`}
     <${Fields} fields=${FILTERS} />
     <p role="group" aria-label="Categories">${(categories.value?.results || []).slice(0, 16).map(({ category: name, count }) => html`
-      <button class="chip" aria-pressed=${name === category} 
+      <button class="chip" aria-pressed=${name === category}
         onClick=${() => change({ category: name === category ? "" : name })}>${name} ${count}</button>`)}</p>
     <div class="actions"><b aria-live="polite">${list.value && plural(list.total, "memory", "memories")}</b>
       ${chosen.length > 0 && html`<button onClick=${end.archive}>Archive ${chosen.length} selected</button>
