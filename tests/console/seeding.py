@@ -84,10 +84,10 @@ def seed(call: ApiCaller) -> None:
         time.sleep(0.5)
 
 
-def flag(call: ApiCaller, user_id: str, old: str, new: str) -> None:
-    """Leaves a contradiction about a favourite colour waiting for review."""
+def flag(call: ApiCaller, user_id: str, old: str, new: str, topic: str = "colour") -> None:
+    """Leaves a contradiction about a favourite waiting for review."""
     _policy(call, "flag_review")
-    for sentence in (f"My favourite colour is {old}.", f"My favourite colour is {new} now."):
+    for sentence in (f"My favourite {topic} is {old}.", f"My favourite {topic} is {new} now."):
         call("POST", "/v1/memories", {"user_id": user_id, "messages": [{"role": "user", "content": sentence}]})
     _policy(call, "in_place")
 

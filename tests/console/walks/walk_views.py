@@ -72,6 +72,16 @@ def test_a_review_is_accepted_by_key(call: ApiCaller, open_page: Open) -> None:
     assert "black" in call("GET", "/v1/memories?user_id=kim")["results"][0]["memory"]
 
 
+def test_a_key_answers_the_review_that_has_the_focus(call: ApiCaller, open_page: Open) -> None:
+    flag(call, "lou", "white", "black")
+    flag(call, "lou", "rye", "corn", "bread")
+    page = open_page("/reviews?user_id=lou")
+    for bread in ("corn", "black"):
+        page.locator("li", has_text=bread).get_by_role("checkbox").focus()
+        page.keyboard.press("r")
+        expect(page.locator("li", has_text=bread)).to_have_count(0)
+
+
 def test_a_recommendation_is_applied_and_undone(open_page: Open) -> None:
     page = open_page("/health")
     finding = page.locator("li", has_text="I live in Porto")
