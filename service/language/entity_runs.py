@@ -112,14 +112,18 @@ def _connects(sentence: list[Token], index: int) -> bool:
         return False
     rest = sentence[index + 1 : index + 3]
     rest = rest[1:] if rest and rest[0].lower == "the" else rest[:1]
-    return bool(rest) and rest[0].capital and all(token.gap == " " for token in rest)
+    if not rest or not rest[0].capital or any(token.gap != " " for token in rest):
+        return False
+    name = [token for token in sentence[max(0, index - 2) : index] if token.capital and not is_common(token.text)]
+    belongs = len(name) > 1 or (name and re.search("[a-z][A-Z]", rest[0].text))  # "Dana Reyes of Acme", "Ann of OpenAI"
+    return sentence[index].lower != "of" or sentence[index - 1].lower in LAST_WORDS or not belongs
 
 
 def _clean(sentence: list[Token], start: int, end: int, *, headline: bool) -> Iterator[tuple[int, int]]:
     """Yields the run without words that are capitalised for another reason, unless no word is left."""
     while start < end and _strip_first(sentence, start, end):
         start += 1
-    while start < end and _is_plain(sentence[end - 1]):
+    while start < end and (sentence[end - 1].lower in PLAIN_CAPITALS or _is_no_name(sentence[end - 1])):
         end -= 1
     if start < end and not (end - start == 1 and _is_lone_noise(sentence, start, headline=headline)):
         yield start, end
@@ -140,10 +144,6 @@ def _strip_first(sentence: list[Token], start: int, end: int) -> bool:
     if end - start == 2 and sentence[end - 1].lower in LAST_WORDS:  # "Green Street", but "Call Acme Corp"
         return False
     return is_common(token.text) or token.lower in entity_words.NOUNS or token.lower.endswith(_ORDINARY_ENDINGS)
-
-
-def _is_plain(token: Token) -> bool:
-    return token.lower in PLAIN_CAPITALS or _is_no_name(token)
 
 
 def _is_no_name(token: Token) -> bool:

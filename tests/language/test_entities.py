@@ -73,3 +73,16 @@ def test_hostile_texts_stay_cheap(text: str) -> None:
     began = time.perf_counter()
     entities.find(text)
     assert time.perf_counter() - began < 1.5
+
+
+@pytest.mark.parametrize(
+    ("said", "names"),
+    [
+        ("I met Sarah of OpenAI.", ["Sarah", "OpenAI"]),
+        ("Dana Reyes of Brightwave called.", ["Dana Reyes", "Brightwave"]),
+        ("The Royal Bank of Scotland called.", ["Royal Bank of Scotland"]),
+        ("I read The Lord of the Rings.", ["Lord of the Rings"]),
+    ],
+)
+def test_who_belongs_where_are_two_names(said: str, names: list[str]) -> None:
+    assert [entity.name for entity in entities.find(said)] == names
