@@ -18,8 +18,7 @@ MAX_TEXT: Final = 1_000_000
 """Characters of one text."""
 
 MAX_TEXTS: Final = 50_000
-MAX_MESSAGE: Final = 250_000
-"""Bytes of several texts of a request, and characters of one message that is read for facts: up to 5 s of CPU."""
+"""Bytes of several texts of a request, and of messages that are read for facts: each is embedded, up to 5 s of CPU."""
 
 PAGE_BYTES: Final = 4_000_000
 """Bytes of one page of an answer, which ends with the row that passes this, so it has at least one."""
@@ -156,10 +155,10 @@ def check_merged(field: str, merged: Mapping[str, Any]) -> None:
         raise TooLarge(f"{field}: {problem}, with what is stored already.", field=field)
 
 
-def check_texts(field: str, texts: Iterable[str]) -> None:
-    """Raises TooLarge when several texts of a request are together longer than MAX_TEXTS."""
+def check_texts(field: str, texts: Iterable[str], *, single: bool = False) -> None:
+    """Raises TooLarge when several texts of a request, or also a `single` one, are together longer than MAX_TEXTS."""
     sizes = list(map(weight, texts))
-    if len(sizes) > 1 and sum(sizes) > MAX_TEXTS:
+    if (single or len(sizes) > 1) and sum(sizes) > MAX_TEXTS:
         raise TooLarge(f"{field}: all texts together have more than {MAX_TEXTS:,} bytes.", field=field)
 
 

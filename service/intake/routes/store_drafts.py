@@ -179,9 +179,7 @@ def _read_messages(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[s
             texts.append((text, Speech(message.role, message.name, message.timestamp)))
     if not texts:
         raise InvalidInput("messages: none of them has a text.", field="messages")
-    sizes.check_texts("messages", (text for text, _ in texts))
-    if body.infer and len(texts[0][0]) > sizes.MAX_MESSAGE:
-        raise TooLarge(f"messages: one has more than {sizes.MAX_MESSAGE:,} characters.", field="messages")
+    sizes.check_texts("messages", (text for text, _ in texts), single=body.infer)
     return texts, warnings
 
 
