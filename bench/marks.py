@@ -38,7 +38,7 @@ OF_LINE, OF_OTHERS, OF_TALK = 0.7, 0.7, 1.0
 WORD_PENALTY, VECTOR_PENALTY, PRODUCT_PENALTY = 1.0, 0.2, 1.0
 PRODUCT_SCALE = 20
 """Products of two components of unit vectors are this much smaller than the components."""
-THRESHOLD = 0.44
+THRESHOLD = 0.36
 TALK_CHARS = range(15, 601)
 """Lengths of what is said in talk that count: shorter things mean nothing, longer ones are pasted."""
 

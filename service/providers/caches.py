@@ -21,6 +21,7 @@ from typing import Protocol
 from uuid import UUID
 
 from service.domain.text import CleanText
+from service.language.talk.dates import as_said
 from service.observability import metrics, tracing
 from service.providers.budget import Budget
 from service.providers.json_reply import parse_reply
@@ -66,7 +67,9 @@ class CachedEmbedder:
         return view
 
     async def embed(self, owner: UUID, texts: Sequence[CleanText]) -> list[Vector]:
-        """One vector per text, in their order; each different text is embedded once. Raises EmbeddingError."""
+        """One vector per text, in their order, without the dates that were added to it; each different text is embedded
+        once. Raises EmbeddingError."""
+        texts = [as_said(text) for text in texts]
         wanted = {self._digest(PASSAGE, text): text for text in texts}
         cached = await self._look_up(owner, list(wanted))
         missing = [digest for digest in wanted if digest not in cached]

@@ -216,7 +216,7 @@ def relate(
         return _link(old, ended)
     if change is None or max(len(new.statements), len(old.statements)) > MOST_STATEMENTS:
         return None
-    return _UNSURE if outdating.is_likely(signs(new, old, similarity), change) else None
+    return _UNSURE if outdating.is_likely(signs(_as_said(new), _as_said(old), similarity), change) else None
 
 
 def differs(one: str, other: str) -> bool:
@@ -244,6 +244,12 @@ def read(text: str) -> Spoken:
     statements = tuple(_statement(own, start, end, speaker) for start, end in sentences.split(own))
     context = taken_up["context"] if taken_up else ""
     return Spoken(text, speaker, context, own, offset, statements)
+
+
+def _as_said(spoken: Spoken) -> Spoken:
+    """Without the dates that were added to it."""
+    bare = ADDED.sub("", spoken.text)
+    return spoken if bare == spoken.text else read(bare)
 
 
 def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence:

@@ -216,3 +216,8 @@ def test_passages_are_ascending_spans_of_the_text(text: str) -> None:
 def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
     said = f"The class has three lessons, {days}, and meets at nine."
     assert dates.date_expressions(said, SAID_AT, ZONE) == said
+
+
+@pytest.mark.parametrize("said", ["We broke up last Sunday.", "I moved last month and start work tomorrow.", "Plain."])
+def test_added_dates_can_be_taken_out_again(said: str) -> None:
+    assert dates.as_said(CleanText(dates.date_expressions(said, SAID_AT, ZONE))) == said

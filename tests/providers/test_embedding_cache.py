@@ -159,3 +159,10 @@ async def test_the_rest_is_the_embedders(counting: CountingEmbedder) -> None:
     assert await cached.windows(TEA) == (9, True)
     await cached.close()
     assert counting.texts == ["closed"]
+
+
+async def test_dates_that_were_added_to_a_text_do_not_move_its_vector() -> None:
+    embedder = CountingEmbedder()
+    dated = CleanText("Sami and I broke up on Sunday (8 November 2026).")
+    await CachedEmbedder(embedder, entries=10).embed(ONE, [dated])
+    assert embedder.texts == ["Sami and I broke up on Sunday."]

@@ -7,6 +7,7 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
+from service.domain.text import CleanText
 from service.language import temporal
 from service.language.temporal import tense, words
 from service.language.temporal.calendar import Lean
@@ -20,7 +21,6 @@ ABSOLUTE = re.compile(
 )
 """A year, or a day of a month: the expression is a date itself, and nobody says the year of a birthday."""
 
-
 VAGUE = re.compile(
     r"\b(?:few|couple|several|some|past|recent|coming|last (?:minute|\w+ (?:day|week|month)s))\b"
     r"|^(?:within|end|beginning|start|early|mid|middle|late)\b"
@@ -28,7 +28,6 @@ VAGUE = re.compile(
     re.IGNORECASE,
 )
 """Expressions that name no date ("a few years ago", "in winter"), or only a part of a time."""
-
 
 RELATIVE_UNIT = re.compile(r"(?=in |.*\bago$).*?\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
 ADDED = re.compile(
@@ -67,6 +66,11 @@ def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
 def without_dates(text: str) -> str:
     """The text with added dates blanked out, so that no expression is read twice."""
     return ADDED.sub(lambda match: " " * len(match.group()), text)
+
+
+def as_said(text: CleanText) -> CleanText:
+    """The text without added dates. Its vector says what it is about: a date moves it away from texts on the topic."""
+    return CleanText(ADDED.sub("", text)) if "(" in text else text
 
 
 def _date(mention: Mention, zone: ZoneInfo) -> str | None:
