@@ -81,8 +81,8 @@ async def _rows(
     result = Row(group, answer.measures, answerability.scarcity(len(texts)), bool(asked["evidence"]))
     ranked = signals.fuse(columns, context, limit=HITS) if asked["evidence"] else []
     hits = [
-        Row(group, (answer.less_fit[each.key], math.log1p(place)), 0.0, each.key in asked["evidence"])
-        for place, each in enumerate(ranked)
+        Row(group, (answer.less_fit[each.key], math.log1p(index)), 0.0, each.key in asked["evidence"])
+        for index, each in enumerate(ranked)
     ]
     return result, hits
 

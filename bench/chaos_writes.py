@@ -121,7 +121,7 @@ def content_with_key(chance: random.Random) -> Write:
 def messages(chance: random.Random) -> Write:
     """Messages, half of them with a key; a few runs are shared, so conversations grow by several requests."""
     texts = tuple(text_of(chance) for _ in range(MESSAGES))
-    turns = [{"role": ("user", "assistant")[place % 2], "content": text} for place, text in enumerate(texts)]
+    turns = [{"role": ("user", "assistant")[index % 2], "content": text} for index, text in enumerate(texts)]
     body = {"messages": turns, "infer": False, "user_id": "talker", "run_id": f"talk-{chance.randrange(3)}"}
     key = f"chaos-{chance.getrandbits(64):x}" if chance.random() < 0.5 else None
     return Write("messages", "/v1/memories", json.dumps(body).encode(), texts, key)

@@ -96,9 +96,9 @@ def _session(user: str, session: dict[str, Any], *, captions: bool) -> dict[str,
             "role": "user" if speakers.index(turn["speaker"]) % 2 == 0 else "assistant",
             "name": turn["speaker"],
             "content": _text(turn, captions=captions),
-            "timestamp": (began + timedelta(seconds=place)).isoformat(),
+            "timestamp": (began + timedelta(seconds=index)).isoformat(),
         }
-        for place, turn in enumerate(session["turns"])
+        for index, turn in enumerate(session["turns"])
     ]
     # metadata applies to the whole request; which memory is which turn follows from the order of the answer
     places = {

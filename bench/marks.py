@@ -77,16 +77,16 @@ def spoken(text: str, place: int) -> str:
 def read_pairs(path: Path) -> tuple[list[MarkCase], list[MarkCase]]:
     """Returns the pairs as written, and those of a change and another statement of its line."""
     written, siblings = [], []
-    for place, line in enumerate(path.read_text().splitlines()):
+    for index, line in enumerate(path.read_text().splitlines()):
         row = json.loads(line)
         older, changes, others = (
-            spoken(row["older"], place),
-            [spoken(each, place) for each in row["outdated_by"]],
-            [spoken(each, place) for each in row["holds_beside"]],
+            spoken(row["older"], index),
+            [spoken(each, index) for each in row["outdated_by"]],
+            [spoken(each, index) for each in row["holds_beside"]],
         )
-        written += [MarkCase(place, older, each, outdated=True) for each in changes]
-        written += [MarkCase(place, older, each, outdated=False) for each in others]
-        siblings += [MarkCase(place, other, each, False, OF_LINE) for each in changes for other in others[:2]]
+        written += [MarkCase(index, older, each, outdated=True) for each in changes]
+        written += [MarkCase(index, older, each, outdated=False) for each in others]
+        siblings += [MarkCase(index, other, each, False, OF_LINE) for each in changes for other in others[:2]]
     return written, siblings
 
 
@@ -107,8 +107,8 @@ def talk(known: Mapping[str, Numbers]) -> list[MarkCase]:
     found = []
     for said in talkers():
         table = np.stack([known[each] for each in said])
-        for place, newer in enumerate(said):
-            for near in np.argsort(-(table[:place] @ table[place]))[:3]:
+        for index, newer in enumerate(said):
+            for near in np.argsort(-(table[:index] @ table[index]))[:3]:
                 pair = MarkCase(-1, said[near], newer, False, OF_TALK)
                 if relate(newer, said[near], similarity(pair, known)) is None:
                     found.append(pair)

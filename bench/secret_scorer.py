@@ -60,7 +60,7 @@ def main() -> None:
     held_out = parser.parse_args().held_out
     written = list(read_texts())
     random.Random(3).shuffle(written)
-    left_out = [text for place, text in enumerate(written) if place % 4 == held_out]
+    left_out = [text for index, text in enumerate(written) if index % 4 == held_out]
     chance = random.Random(5)
     rows = list(rows_of([text for text in written if text not in left_out], chance))
     weights = train(rows)

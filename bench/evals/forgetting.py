@@ -121,7 +121,7 @@ def to_delete(query: str, texts: Sequence[str]) -> list[int]:
     """The places of the texts that a client deletes for a query."""
     keys = key_words(query)
     counts = [len(keys & {word.casefold() for word in _words(text)}) for text in texts]
-    return [place for place, count in enumerate(counts) if count and count == max(counts)]
+    return [index for index, count in enumerate(counts) if count and count == max(counts)]
 
 
 def key_words(query: str) -> set[str]:

@@ -50,9 +50,9 @@ def unresolved(text: str, speakers: Sequence[str] = ()) -> bool:
     tokens, words = _read(text)
     names = {name.casefold() for name in speakers} | {"user"}
     person = thing = in_clause = False
-    for place, word in enumerate(words[1:-1], start=1):
+    for index, word in enumerate(words[1:-1], start=1):
         stem, _, tail = word.partition("'")
-        before, after = words[place - 1], words[place + 1]
+        before, after = words[index - 1], words[index + 1]
         if _hangs(word, before, after, person=person, thing=thing):
             return True
         if BORDER.fullmatch(word):
@@ -60,9 +60,9 @@ def unresolved(text: str, speakers: Sequence[str] = ()) -> bool:
             in_clause = False
         elif stem in names:
             person |= after != ":"
-        elif _is_noun(tokens[place], before):
+        elif _is_noun(tokens[index], before):
             in_clause = True
-            person |= tokens[place][0].isupper() or tail != "s"
+            person |= tokens[index][0].isupper() or tail != "s"
     return False
 
 

@@ -80,9 +80,9 @@ def messages_of(session: Mapping[str, Any]) -> list[dict[str, Any]]:
         {
             **({"role": speaker} if (speaker := turn["speaker"]) in ROLES else {"role": "user", "name": speaker}),
             "content": turn["text"],
-            "timestamp": (began + timedelta(seconds=place)).isoformat(),
+            "timestamp": (began + timedelta(seconds=index)).isoformat(),
         }
-        for place, turn in enumerate(session["turns"])
+        for index, turn in enumerate(session["turns"])
     ]
 
 

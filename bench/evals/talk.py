@@ -111,10 +111,10 @@ async def _answered(client: httpx.AsyncClient, questions: Sequence[Case]) -> lis
     empty: list[tuple[str, bool]] = []
     answered: list[tuple[str, bool]] = []
     scores: dict[bool, list[float]] = {True: [], False: []}
-    for place, case in enumerate(questions):
+    for index, case in enumerate(questions):
         body = {"query": case["question"], "user_id": case["chat"], "reinforce": False}
         found = await post(client, "/v1/memories/search", body)
-        name = f"c{place + 1}"
+        name = f"c{index + 1}"
         right.append((name, found["answerable"] == case["answerable"]))
         scores[case["answerable"]].append(found["answer_probability"])
         block = (await post(client, "/v1/recall", {**body, "max_tokens": 2000, "format": "markdown"}))["markdown"] or ""

@@ -85,7 +85,7 @@ def _parts(name: str, value: Any, where: str) -> list[dict[str, Any]]:
 def _members(value: Any, where: str) -> list[dict[str, Any]]:
     if not isinstance(value, list) or not value:
         raise InvalidInput(f"{where}: must be a list of conditions.", field=where)
-    members = [tree(each, f"{where}[{place}]") for place, each in enumerate(value)]
+    members = [tree(each, f"{where}[{index}]") for index, each in enumerate(value)]
     if any(member is None for member in members):
         raise InvalidInput(f"{where}: contains an empty condition.", field=where)
     return [member for member in members if member is not None]
@@ -158,7 +158,7 @@ def _join(one: Sequence[Owner], other: Sequence[Owner]) -> list[Owner]:
     if len(one) * len(other) > filters.MAX_CONDITIONS:
         raise InvalidInput("filters: names too many users, agents and runs.", field="filters")
     ways = [{**a, **b} for a in one for b in other if all(b.get(name, value) == value for name, value in a.items())]
-    return [way for place, way in enumerate(ways) if way not in ways[:place]]
+    return [way for index, way in enumerate(ways) if way not in ways[:index]]
 
 
 def narrow(sent: Mapping[str, Any], scope: Mapping[str, Any]) -> dict[str, Any] | None:

@@ -255,7 +255,7 @@ class _Reader:
     def _parts(self, raw: object, where: str, depth: int) -> tuple[Filter, ...]:
         if not isinstance(raw, list) or not 1 <= len(raw) <= MAX_PARTS:
             raise _bad(where, f"must be a list of 1 to {MAX_PARTS} filters")
-        return tuple(self.node(each, f"{where}[{place}]", depth) for place, each in enumerate(raw))
+        return tuple(self.node(each, f"{where}[{index}]", depth) for index, each in enumerate(raw))
 
     def _check(self, raw: Mapping[str, Any], where: str) -> Check:
         self._conditions += 1
@@ -297,7 +297,7 @@ def _value(raw: object, field: Field, operator: str, where: str) -> Value | tupl
     if operator in LISTS:
         if not isinstance(raw, list):
             raise _bad(where, f"{operator} takes a list")
-        return tuple(_choose(each, field, f"{where}[{place}]") for place, each in enumerate(raw))
+        return tuple(_choose(each, field, f"{where}[{index}]") for index, each in enumerate(raw))
     if isinstance(raw, list | dict):
         raise _bad(where, f"{operator} takes a single value; a list belongs to in or nin")
     if raw is None:

@@ -129,13 +129,13 @@ def without_model(conversation: ConversationDraft) -> ConversationDraft:
 async def _redact(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft], tuple[str, ...]]:
     """The messages that may be kept. One that announces a secret is left out, unless there is no other."""
     kept, warnings = [], []
-    for place, draft in enumerate(drafts):
+    for index, draft in enumerate(drafts):
         try:
             kept.append(await pii.redact(await size.check(draft, res), res))
         except PiiRejected:
             if len(drafts) == 1:
                 raise
-            warnings.append(f"messages[{place}]: left out, pii_rejected.")
+            warnings.append(f"messages[{index}]: left out, pii_rejected.")
     if not kept:
         raise PiiRejected("Every message announces a secret that cannot be cut out.", field="messages")
     return kept, tuple(warnings)
@@ -321,7 +321,7 @@ async def _carry_out(
     links: list[SourceLink] = []
     linked: set[tuple[UUID, UUID]] = set()
     changed: set[UUID | None] = set()
-    touched = {outcome for draft in facts if draft.decision for outcome in draft.decision.targets}
+    touched = {target for draft in facts if draft.decision for target in draft.decision.targets}
     if len(touched) > 1:
         await history.lock(batch.session, facts[0].scope.workspace_id, touched)
     for index, draft in enumerate(facts):
@@ -361,9 +361,9 @@ async def _find_related(facts: Sequence[Draft], res: Resources) -> frozenset[int
         cosines[np.isnan(cosines)] = 1.0  # a pair without a vector is compared by its texts
         return any(
             near >= BEARS_ON
-            and relate(facts[index].clean, facts[at].clean, near, correction=_fact_of(facts[index]).correction)
-            for at in index - 1 - np.argsort(-cosines[::-1], kind="stable")[: decide.CANDIDATES]  # else the latest
-            if (near := res.embedder.similarity(float(cosines[at])))
+            and relate(facts[index].clean, facts[earlier].clean, near, correction=_fact_of(facts[index]).correction)
+            for earlier in index - 1 - np.argsort(-cosines[::-1], kind="stable")[: decide.CANDIDATES]  # else the latest
+            if (near := res.embedder.similarity(float(cosines[earlier])))
         )
 
     chars = sum(len(draft.clean) for draft in facts)

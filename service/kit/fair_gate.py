@@ -114,8 +114,8 @@ class FairGate:
 
     def _others_came(self, tenant: Hashable) -> bool:
         """Whether another tenant came within the last second."""
-        other = next((each for each in reversed(self._came) if each != tenant), None)
-        return other is not None and time.monotonic() - self._came[other] < RECENT_S
+        latest = next((other for other in reversed(self._came) if other != tenant), None)
+        return latest is not None and time.monotonic() - self._came[latest] < RECENT_S
 
     def _admit(self, tenant: Hashable) -> None:
         self._free -= 1

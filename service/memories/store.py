@@ -86,7 +86,7 @@ async def store_under_lock(texts: Sequence[NewText], res: Resources) -> list[Out
     async with write_transaction(scope, res, audited) as session:
         batch = write.MemoryBatch(session, scope.workspace_id)
         new, others = _split(await _decide_together(session, texts, res))
-        touched = {one for text in (*new, *others) for one in _touched(text.draft)}
+        touched = {memory_id for text in (*new, *others) for memory_id in _touched(text.draft)}
         if others and len(texts) > 1:
             await history.lock(session, scope.workspace_id, touched)
         for new_text in new:
@@ -139,13 +139,13 @@ def _with_all_neighbours(texts: Sequence[NewText], near: Mapping[UUID, Neighbour
     vectors = np.stack([text.draft.vector for text in texts if text.draft.vector is not None])
     cosines, limit = vectors @ vectors.T, decide.CANDIDATES
     drafts = []
-    for place, new_text in enumerate(texts):
+    for index, new_text in enumerate(texts):
         if new_text.id not in near:
             drafts.append(new_text.draft)
             continue
         stored = near[new_text.id]
-        nearest = np.argsort(-cosines[place, :place], kind="stable")[:limit]
-        earlier_texts = [_as_neighbour(texts[at], res.embedder.similarity(float(cosines[place, at]))) for at in nearest]
+        nearest = np.argsort(-cosines[index, :index], kind="stable")[:limit]
+        earlier_texts = [_as_neighbour(texts[at], res.embedder.similarity(float(cosines[index, at]))) for at in nearest]
         seen = sorted((*stored.neighbours, *earlier_texts), key=lambda one: -one.similarity)[:limit]
         possible = stored.expired_duplicate_possible
         drafts.append(replace(new_text.draft, seen=tuple(seen), expired_duplicate_possible=possible))

@@ -88,12 +88,12 @@ async def page_of_ids(
     size = 0
     for start in range(0, len(ids), PIECE):
         piece = await read(ids[start : start + PIECE])
-        for place, each in enumerate(ids[start : start + PIECE], start + 1):
+        for index, each in enumerate(ids[start : start + PIECE], start + 1):
             if each in piece:
                 by_id[each] = piece[each]
                 size += sizes.weight(piece[each])
             if size >= sizes.PAGE_BYTES:
-                return by_id, place
+                return by_id, index
     return by_id, len(ids)
 
 

@@ -84,9 +84,9 @@ def time_match(
             close = np.abs(years - offset) <= 1
             begins, ends = _shift(wanted.begins_at, offset), _shift(wanted.ends_at, offset)
             best[close] = np.maximum(best[close], OTHER_YEAR * _closeness(begins, ends, seconds[close]))
-    for place, mentioned in enumerate(mentions or ()):
+    for index, mentioned in enumerate(mentions or ()):
         if any(_overlaps(wanted, mention) for mention in mentioned):
-            best[place] = 1.0
+            best[index] = 1.0
     return best
 
 

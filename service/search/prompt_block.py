@@ -182,8 +182,8 @@ def user_context(profile: Profile) -> list[PromptPiece]:
         "communication style": _pairs(traits.communication_style),
     }
     return [
-        PromptPiece("user_context", 2 * FIRST - place, (PromptLine(name, f"- {name}: {one_line(text)}", (place,)),))
-        for place, (name, text) in enumerate(parts.items())
+        PromptPiece("user_context", 2 * FIRST - index, (PromptLine(name, f"- {name}: {one_line(text)}", (index,)),))
+        for index, (name, text) in enumerate(parts.items())
         if text
     ]
 

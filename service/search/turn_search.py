@@ -99,8 +99,8 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
     rows, count = await direct.page_of_ids([each for each, _ in order], read)
     next_skip = skip + count if count < len(order) else None
     hits = [
-        TurnHit(rows[each], score, _similarity(cosine_of[each], res), answer.of_hit(each, place) if answer else None)
-        for place, (each, score) in enumerate(order)
+        TurnHit(rows[each], score, _similarity(cosine_of[each], res), answer.of_hit(each, index) if answer else None)
+        for index, (each, score) in enumerate(order)
         if each in rows
     ]
     return RankedTurns(tuple(hits), answer.probability if answer else None, text.vectors.warnings, next_skip)

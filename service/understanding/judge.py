@@ -55,8 +55,8 @@ def settle(claim: Claim, known: Sequence[Neighbour], comparison: Comparison | No
     rest = {neighbour.id for neighbour in known} - {pair.memory.id for pair in related}
     says_it_all = any(pair.link.kind is LinkKind.SAME for pair in related)
     if not says_it_all and any(
-        neighbour.id in rest and _may_matter(neighbour, comparison, is_nearest=not place)
-        for place, neighbour in enumerate(known)
+        neighbour.id in rest and _may_matter(neighbour, comparison, is_nearest=not index)
+        for index, neighbour in enumerate(known)
     ):
         return None
     return _judge(claim, known, related)

@@ -134,7 +134,7 @@ def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:
     word = str(given).strip("[]#. ").removesuffix(".0")
     named = {
         **{str(neighbour.id): neighbour for neighbour in shown},
-        **{str(place): each for place, each in enumerate(shown, 1)},
+        **{str(index): each for index, each in enumerate(shown, 1)},
     }
     return named.get(word.lower())
 

@@ -131,8 +131,8 @@ def extract(sources: SourceTurns, instruction: str | None) -> LlmRequest:
         said = (f"{_said_at(utterance, sources.zone)} {_line(utterance)}" for utterance in sources.before)
         parts.append("Said before:\n" + fence(*said))
     lines = (
-        f"[{place}] {_said_at(utterance, sources.zone)} {_line(utterance)}"
-        for place, utterance in enumerate(sources.messages, 1)
+        f"[{index}] {_said_at(utterance, sources.zone)} {_line(utterance)}"
+        for index, utterance in enumerate(sources.messages, 1)
     )
     parts.append("Conversation:\n" + fence(*lines))
     return _ask("extract", f"{instruction or EXTRACT}\n\n{EXTRACT_FORM}", "\n\n".join(parts), schema=FACTS_SCHEMA)

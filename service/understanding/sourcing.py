@@ -60,8 +60,8 @@ class SourceTurns:
     def sentences(self) -> list[SourceSentence]:
         """The sentences of all turns, in order."""
         return [
-            SourceSentence(place, said, start, end, content_words(said.text[start:end]))
-            for place, said in enumerate(self.turns)
+            SourceSentence(index, said, start, end, content_words(said.text[start:end]))
+            for index, said in enumerate(self.turns)
             for start, end in sentences.split(said.text)
         ]
 
@@ -79,8 +79,8 @@ class SourceTurns:
     def mentions(self) -> list[tuple[int, Mention]]:
         """The times that the turns name, each at the time its turn was said."""
         return [
-            (place, mention)
-            for place, utterance in enumerate(self.turns)
+            (index, mention)
+            for index, utterance in enumerate(self.turns)
             if temporal.may_have_time(utterance.text)
             for mention in temporal.find(utterance.text, utterance.said_at, self.zone)
         ]

@@ -193,7 +193,7 @@ BAD = [
 ]
 
 
-@pytest.mark.parametrize(("body", "field"), BAD, ids=[str(row[1]) + str(place) for place, row in enumerate(BAD)])
+@pytest.mark.parametrize(("body", "field"), BAD, ids=[str(row[1]) + str(index) for index, row in enumerate(BAD)])
 async def test_bad_goals_are_refused_by_name(
     client: AsyncClient, tables: Tables, tenant: Tenant, body: Any, field: str
 ) -> None:

@@ -155,7 +155,7 @@ async def test_a_neighbourhood_goes_as_far_as_it_may(client: AsyncClient) -> Non
     for depth in (1, 2, 3):
         found = await graph(client, ids["B"], depth=depth)
         assert {each["name"]: each["depth"] for each in found["nodes"]} == {
-            name: abs(place - 1) for place, name in enumerate("ABCDE") if abs(place - 1) <= depth
+            name: abs(index - 1) for index, name in enumerate("ABCDE") if abs(index - 1) <= depth
         }
         assert len(found["relations"]) == len(found["nodes"]) - 1
         assert not found["truncated"]

@@ -69,7 +69,7 @@ async def test_a_walk_goes_as_far_as_it_may_in_both_directions(client: AsyncClie
     for depth in (1, 2, 3):
         found = (await related(client, ids[1], depth=depth))["results"]
         assert {each["id"]: each["depth"] for each in found} == {
-            each: abs(place - 1) for place, each in enumerate(ids) if 0 < abs(place - 1) <= depth
+            each: abs(index - 1) for index, each in enumerate(ids) if 0 < abs(index - 1) <= depth
         }
     assert (await related(client, ids[0], depth=1))["results"][0]["relation"]["direction"] == "out"
     assert (await related(client, ids[1], depth=1))["results"][0]["relation"]["direction"] in ("in", "out")

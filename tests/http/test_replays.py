@@ -78,7 +78,7 @@ RANKS = (
 
 
 def rank(name: str) -> int:
-    return next((place for place, names in enumerate(RANKS, 1) if name in names), 0)
+    return next((index for index, names in enumerate(RANKS, 1) if name in names), 0)
 
 
 async def candidates(

@@ -53,8 +53,8 @@ async def test_a_sentence_that_ends_is_struck_and_the_rest_of_the_message_stays(
 
 
 async def test_facts_of_one_request_see_each_other(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    for place, home in enumerate(("I live in Graz.", "I moved to Linz.", "I moved to Wels.")):
-        embedder.place(f"User: {home}", 1.0 - place / 10)
+    for index, home in enumerate(("I live in Graz.", "I moved to Linz.", "I moved to Wels.")):
+        embedder.place(f"User: {home}", 1.0 - index / 10)
     said = [{"role": "user", "content": text} for text in ("I live in Graz.", "I moved to Linz.", "I moved to Wels.")]
     answer = await client.post("/v1/memories", json={"messages": said, "user_id": "alice"})
     assert [each["event"] for each in answer.json()["results"]] == ["ADD", "UPDATE", "UPDATE"]

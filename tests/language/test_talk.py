@@ -26,12 +26,12 @@ def utterance(text: str, role: str = "user", name: str | None = None, minutes: i
 def kept(*messages: str | tuple[str, str]) -> list[str]:
     """What is kept of messages a minute apart; a pair is of an "assistant", or of whoever is named."""
     said = [
-        utterance(each, minutes=place)
+        utterance(each, minutes=index)
         if isinstance(each, str)
-        else utterance(each[1], "assistant", minutes=place)
+        else utterance(each[1], "assistant", minutes=index)
         if each[0] == "assistant"
-        else utterance(each[1], name=each[0], minutes=place)
-        for place, each in enumerate(messages)
+        else utterance(each[1], name=each[0], minutes=index)
+        for index, each in enumerate(messages)
     ]
     return [quote.text for quote in talk.read(said, [], ZONE)]
 

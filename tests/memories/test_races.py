@@ -89,8 +89,8 @@ async def test_64_paraphrases_above_the_short_cut_leave_one_row(
     client: AsyncClient, tenant: Tenant, tables: Tables, embedder: AngleEmbedder
 ) -> None:
     texts = paraphrases()
-    for place, text in enumerate(texts):
-        embedder.place(text, 1 - place * 1e-5)
+    for index, text in enumerate(texts):
+        embedder.place(text, 1 - index * 1e-5)
     answers = await at_once(client, [{"content": text, "user_id": "iris"} for text in texts])
     assert Counter(answer.status_code for answer in answers) == {201: 1, 200: WRITERS - 1}
     assert {answer.json()["results"][0]["dedup"]["action"] for answer in answers} == {"stored_new", "duplicate_exact"}
@@ -129,8 +129,8 @@ async def test_paraphrases_in_the_band_that_the_model_calls_the_same_leave_one_r
     resources: Resources, tenant: Tenant, tables: Tables, embedder: AngleEmbedder, decision: dict[str, Any]
 ) -> None:
     texts = paraphrases()[:FEWER]
-    for place, text in enumerate(texts):  # pairwise between 0.72 and 1: around one axis, each to another side
-        embedder.place(text, 0.85, side=place + 1)
+    for index, text in enumerate(texts):  # pairwise between 0.72 and 1: around one axis, each to another side
+        embedder.place(text, 0.85, side=index + 1)
     embedder.place("Prefers tea to coffee in general", 1.0)
     llm: Llm = Scripted(decision)
     async with with_llm(resources, tenant, llm) as client:

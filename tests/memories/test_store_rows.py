@@ -389,8 +389,8 @@ async def test_a_secret_reaches_nothing(
     with structlog.testing.capture_logs() as lines:
         async with with_llm(resources, tenant, llm) as client:
             answers = []
-            for place, body in enumerate(BETRAYALS):
-                for headers in ({}, {"Idempotency-Key": f"k{place}"}, {"Prefer": "respond-async"}):
+            for index, body in enumerate(BETRAYALS):
+                for headers in ({}, {"Idempotency-Key": f"k{index}"}, {"Prefer": "respond-async"}):
                     answers.append(await client.post("/v1/memories", json={**body, **USER}, headers=headers))
             answers.append(await client.post("/v1/memories/search", json={"query": SAYS, **USER}))
             answers.append(await client.get("/v1/memories/search", params={"query": SAYS, **USER}))
@@ -614,18 +614,18 @@ async def say(client: AsyncClient, messages: Any, **more: Any) -> dict[str, Any]
 async def test_messages_keep_order_roles_names_and_times(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
     roles = ["system", "user", "assistant", "tool", "developer"]
     said = [
-        {"role": role, "content": f"Line {place} by {role}", "name": f"N{place}", "timestamp": f"2023-05-0{place + 1}"}
-        for place, role in enumerate(roles)
+        {"role": role, "content": f"Line {index} by {role}", "name": f"N{index}", "timestamp": f"2023-05-0{index + 1}"}
+        for index, role in enumerate(roles)
     ]
     found = await say(client, said, run_id="S1")
     assert [each["memory"] for each in found["results"]] == [each["content"] for each in said]
     assert [each["role"] for each in found["results"]] == roles
     assert [each["turn_index"] for each in found["results"]] == [0, 1, 2, 3, 4]
     assert len({each["conversation_id"] for each in found["results"]}) == 1
-    for place, each in enumerate(found["results"]):
+    for index, each in enumerate(found["results"]):
         kept = await read(client, each["id"])
-        assert (kept["role"], kept["speaker"], kept["turn_index"]) == (roles[place], f"N{place}", place)
-        assert kept["timestamp"] == f"2023-05-0{place + 1}T00:00:00+00:00"
+        assert (kept["role"], kept["speaker"], kept["turn_index"]) == (roles[index], f"N{index}", index)
+        assert kept["timestamp"] == f"2023-05-0{index + 1}T00:00:00+00:00"
         assert kept["conversation_id"] == each["conversation_id"]
     turns = await tables.fetch(
         "SELECT role, speaker, content FROM turn WHERE workspace_id = $1 ORDER BY turn_index", tenant.workspace_id

@@ -118,7 +118,7 @@ def test_the_share_of_words_that_nobody_said() -> None:
 
 def test_a_hit_is_never_likelier_than_an_answer_and_falls_with_its_place() -> None:
     found = answer(("Ann", "I planted leeks.", 0.7), ("Ann", "I dug the garden.", 0.65), ("Ann", "I left.", 0.3))
-    hits = [found.of_hit(key, place) or 0.0 for place, key in enumerate((0, 1, 2))]
+    hits = [found.of_hit(key, index) or 0.0 for index, key in enumerate((0, 1, 2))]
     assert found.probability > hits[0] > hits[1] > hits[2] > 0
     assert (found.of_hit(1, 0) or 0.0) > hits[1]
 

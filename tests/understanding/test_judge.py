@@ -262,10 +262,10 @@ def test_records_of_one_template_all_live(template: str) -> None:
     rng = random.Random(1)
     wrong = [
         (text, edit.target and edit.target.text)
-        for place, text in enumerate(texts)
+        for index, text in enumerate(texts)
         for edit in judge(
             Claim(CleanText(text), said_at=BEGINNING),
-            [known[other] for other in {(place + 1) % RECORDS, *rng.sample(range(RECORDS), 4)} - {place}],
+            [known[other] for other in {(index + 1) % RECORDS, *rng.sample(range(RECORDS), 4)} - {index}],
         ).edits
         if edit.action is not Action.ADD
     ]

@@ -351,7 +351,7 @@ async def test_one_tenants_flood_does_not_hold_up_another(
     await add(database, other, *(NewJob(kind) for _ in range(30)))
     async with working(res, {kind: Task(run)}):
         await until(all_done)
-    assert max(place for place, owner in enumerate(order) if owner == other) < 200
+    assert max(index for index, owner in enumerate(order) if owner == other) < 200
 
 
 async def test_run_worker_waits_for_a_database_that_is_away(monkeypatch: pytest.MonkeyPatch) -> None:

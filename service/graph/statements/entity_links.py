@@ -161,8 +161,8 @@ async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMen
             "extracted_by": mention.extracted_by,
             "first_seen": mention.seen_at,
         }
-        for place, ((owner, name), mention) in enumerate(given, 1)
-        if place not in known
+        for index, ((owner, name), mention) in enumerate(given, 1)
+        if index not in known
     ]
     await direct.insert(session, NewRows(INSERT, rows))
 

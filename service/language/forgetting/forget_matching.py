@@ -135,24 +135,24 @@ def meant_parts(query: ForgetQuery, parts: Sequence[Part], name_only: Callable[[
     """The places of the parts that are meant in a matching text; all of them if no part matches by itself. `name_only`:
     whether a part has one of the identifiers or names."""
     if query.everything or not query.terms or query.identifiers:
-        chosen = {place for place, part in enumerate(parts) if name_only(part.text)}
+        chosen = {index for index, part in enumerate(parts) if name_only(part.text)}
     else:
         shares = [len(query.terms & frozenset(lexemes.lexemes(part.text))) for part in parts]
         best = max(shares, default=0)
-        chosen = {place for place, share in enumerate(shares) if share == best > 0}
+        chosen = {index for index, share in enumerate(shares) if share == best > 0}
     return with_dependents(parts, chosen) or set(range(len(parts)))
 
 
 def with_dependents(parts: Sequence[Part], chosen: set[int]) -> set[int]:
     """The places, with those of following sentences that make no sense without them: "He owes me 60 euros." """
     chosen = set(chosen)
-    for place, part in enumerate(parts[1:], 1):
-        before = parts[place - 1]
+    for index, part in enumerate(parts[1:], 1):
+        before = parts[index - 1]
         brief = before.is_context and len(part.text.split()) <= BRIEF
-        if place - 1 in chosen and (
+        if index - 1 in chosen and (
             brief or answers.refers(part.text) or answers.names_nobody(part.text) or answers.corrects(part.text)
         ):
-            chosen.add(place)
+            chosen.add(index)
     return chosen
 
 

@@ -144,12 +144,12 @@ def token_features(padded: Sequence[Token], at: int) -> list[int]:
     """The features of a token for being the first or the last of an object."""
     near = padded[at : at + 2 * PAD + 1]
     features = []
-    for place, (word, kind) in enumerate(near):
-        following = near[place + 1] if place < 2 * PAD else ("", "")
-        features += [f"{place}+{word}", f"{place}={kind}"]
-        features += [f"{place}={kind} {following[1]}", f"{place}+{word}+{following[0]}"]
-        if place < 2 * PAD - 1:
-            features.append(f"{place}={kind} {following[1]} {near[place + 2][1]}")
+    for index, (word, kind) in enumerate(near):
+        following = near[index + 1] if index < 2 * PAD else ("", "")
+        features += [f"{index}+{word}", f"{index}={kind}"]
+        features += [f"{index}={kind} {following[1]}", f"{index}+{word}+{following[0]}"]
+        if index < 2 * PAD - 1:
+            features.append(f"{index}={kind} {following[1]} {near[index + 2][1]}")
     return [zlib.crc32(feature.encode()) % HEAD_SIZE for feature in features]
 
 

@@ -92,7 +92,7 @@ def find_referent(before: str) -> tuple[int, int]:
     spans = sentences.split(before)
     if not spans:
         return 0, 0
-    asking = [place for place, (start, end) in enumerate(spans) if _QUESTION.search(before[start:end])]
+    asking = [index for index, (start, end) in enumerate(spans) if _QUESTION.search(before[start:end])]
     if asking:
         last = asking[-1]
         brief = len(_WORD.findall(before[slice(*spans[last])])) <= SHORT_WORDS and last > 0

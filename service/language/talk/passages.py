@@ -129,13 +129,13 @@ def _own_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     machine = [bool(_MACHINE.match(text[a : min(b, a + _FORM_CHARS)])) for a, b in lines]
     mail = [bool(_MAIL.match(text[a:b])) for a, b in lines]
     fenced = False
-    for place, (a, b) in enumerate(lines):
-        if sum(mail[place : place + 3]) >= 2:  # a head of a mail: what follows is the mail
+    for index, (a, b) in enumerate(lines):
+        if sum(mail[index : index + 3]) >= 2:  # a head of a mail: what follows is the mail
             return
         if _FENCE.match(text[a:b]):
             fenced = not fenced
             continue
-        is_machine = machine[place] and (sum(machine[max(0, place - 1) : place + 2]) >= 2 or len(lines) == 1)
+        is_machine = machine[index] and (sum(machine[max(0, index - 1) : index + 2]) >= 2 or len(lines) == 1)
         if not (fenced or is_machine or _QUOTED.match(text[a:b])):
             yield a, b
 
@@ -143,9 +143,9 @@ def _own_lines(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
 def _runs(lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
     """Lines with nothing but white space between them, together."""
     begin: int | None = None
-    for place, (start, end) in enumerate(lines):
+    for index, (start, end) in enumerate(lines):
         begin = start if begin is None else begin
-        following = lines[place + 1][0] if place + 1 < len(lines) else None
+        following = lines[index + 1][0] if index + 1 < len(lines) else None
         if following is None or following - end > 4:
             yield begin, end
             begin = None

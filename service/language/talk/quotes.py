@@ -99,9 +99,9 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
     """The facts of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
     turns = [
         part
-        for place, utterance in enumerate((*before, *said))
+        for index, utterance in enumerate((*before, *said))
         if not utterance.is_silent
-        for part in _parts(place, utterance)
+        for part in _parts(index, utterance)
     ]
     quotes: list[Quote] = []
     kept = set[str]()

@@ -104,7 +104,7 @@ def _nearest(
     stored = np.frombuffer(vectors, row)
     live = {alive[at : at + 16] for at in range(0, len(alive), 16)}
     ids = [each.tobytes() for each in stored["id"]]
-    places = [place for place, each in enumerate(ids) if each in live]
+    places = [index for index, each in enumerate(ids) if each in live]
     if not places:
         return [[] for _ in wanted]
     vectors_alive = stored["vector"][places].astype(np.float32)

@@ -51,7 +51,7 @@ async def summary(session: Session, scope: Condition, turns: Condition, *, count
 
 
 async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_rows: int) -> Candidates:
-    """The candidates of all arms, in a scope that had this many rows a few seconds ago. One that has outgrown
+    """The candidates of all arms. `scope_rows`: the rows of the scope a few seconds ago; one that has outgrown
     `exact_rows` since then is searched as a large one."""
     if scope_rows >= PREFILTER_ROWS:
         few = await prefilter.few_rows(session, plan)

@@ -534,9 +534,9 @@ async def test_why_adds_up_where_diversity_moves_it(client: AsyncClient, embedde
     asked: dict[str, Any] = {"fusion": fusion, "diversity": 0.9, "explain": True}
     hits = (await ask(client, **asked))["results"]
     assert [hit["memory"] for hit in hits][1] == "A cart of straw"
-    for place, hit in enumerate(hits, 1):
+    for index, hit in enumerate(hits, 1):
         found = await why(client, hit["id"], **asked)
-        assert (found["place"], found["score"], found["explain"]) == (place, hit["score"], hit["explain"])
+        assert (found["place"], found["score"], found["explain"]) == (index, hit["score"], hit["explain"])
         assert recomputed(found["explain"]) == pytest.approx(found["score"], abs=1e-6)
         quiet = await why(client, hit["id"], **{**asked, "explain": False})
         assert quiet["explain"] == hit["explain"]
