@@ -75,12 +75,12 @@ async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
 
 
 async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:
-    """The scope of an existing or deleted memory, and its version if it exists; None for an unknown id."""
-    columns = MEMORY.c.user_id, MEMORY.c.agent_id, MEMORY.c.run_id
+    """The scope of an existing memory and its version, or the owner of a deleted one; None for an unknown id."""
+    columns = MEMORY.c.user_id, MEMORY.c.agent_id, MEMORY.c.run_id, MEMORY.c.channel
     conditions = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
     row = (await session.execute(select(*columns, MEMORY.c.version).where(*conditions))).one_or_none()
     if row is not None:
-        return Scope(workspace_id, row[0], row[1], row[2]), row.version
+        return Scope(workspace_id, *row[:4]), row.version
     history = select(MEMORY_HISTORY.c.user_id, MEMORY_HISTORY.c.agent_id, MEMORY_HISTORY.c.run_id).where(
         MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id
     )
