@@ -30,7 +30,7 @@ MADE_OF_CLEAN_TEXTS = {
     "search/past_texts.py": 1,
     "search/preparation.py": 2,
     "search/techniques.py": 3,
-    "conversations/transcript.py": 1,
+    "conversations/reading.py": 1,
     "language/talk/dates.py": 1,
 }
 """Casts of what is put together, cut or reworded from clean texts, and of what a model said of them, which is redacted

@@ -33,7 +33,7 @@ from service.jobs.routes import jobs
 from service.kit import garbage
 from service.kit.settings import Settings
 from service.mcp.routes import mcp
-from service.memories.routes import bulk, decisions, memories, relations, reviews, tags, why
+from service.memories.routes import bulk, decisions, memories, relations, reviews
 from service.observability import logs, tracing
 from service.providers import endpoints
 from service.runtime.background import running
@@ -41,7 +41,7 @@ from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
 from service.search.routes import recall, search, timeline
 from service.tenants.routes import api_keys, audit, scopes, tokens, workspaces
-from service.understanding import model_days
+from service.understanding import model_calls
 from service.upkeep.routes import optimization
 from service.worker.scrape import Scrape
 from service.working.routes import working
@@ -51,7 +51,6 @@ from service.working.routes import working
 PARTS = (
     health,
     search,
-    tags,
     bulk,
     store,
     memories,
@@ -63,7 +62,6 @@ PARTS = (
     conversations,
     turns,
     conversation_deletion,
-    why,
     entity_graph,
     entities,
     decisions,
@@ -170,7 +168,7 @@ def app_from_env() -> FastAPI:
 @asynccontextmanager
 async def _open_and_probe(settings: Settings) -> AsyncIterator[Resources]:
     """The resources, while the language model is asked for a first answer."""
-    async with open_resources(settings) as resources, running(model_days.probe(resources)):
+    async with open_resources(settings) as resources, running(model_calls.probe(resources)):
         yield resources
 
 

@@ -369,8 +369,8 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
     depth = whole_number(asked.get("max_depth"), "max_depth", default=1, most=3)
     limit = whole_number(asked.get("limit"), "limit", default=5, most=MOST_TAGGED)
     options = WalkOptions(depth, limit, types=types, include_archived=False)
-    walked = await reading.walk(caller.workspace_id, start.id, options, res, skip=0, detail="full")
-    near = (walked.memories.get(step.memory_id) for step in walked.walk.steps)
+    _, walk, memories, _ = await reading.walk(caller.workspace_id, start.id, options, res, skip=0, detail="full")
+    near = (memories.get(step.memory_id) for step in walk.steps)
     shown = [memory for memory in near if isinstance(memory, Memory)]
     note("related", start.scope, shown, start=str(start.id), depth=depth, limit=limit)
     return {

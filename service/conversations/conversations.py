@@ -7,9 +7,11 @@ A conversation is identified by its id, or by its user, agent and the name the c
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
+
+from uuid_utils.compat import uuid7
 
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.errors import NotFound
@@ -22,12 +24,6 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
 
 
-@dataclass(frozen=True, slots=True)
-class OpenedConversation:
-    conversation: Conversation
-    is_new: bool
-
-
 async def open_conversation(
     scope: Scope,
     *,
@@ -36,25 +32,21 @@ async def open_conversation(
     metadata: Mapping[str, Any],
     res: Resources,
     request: WriteContext,
-) -> OpenedConversation:
-    """The conversation named `scope.run_id` (None: a new name), created if there is none. Raises PiiRejected."""
-    scope = scope if scope.run_id else replace(scope, run_id=conversations.new_external_id())
+) -> tuple[Conversation, bool]:
+    """The conversation named `scope.run_id` (None: a new name), and whether it is new. Raises PiiRejected."""
+    scope = scope if scope.run_id else replace(scope, run_id=str(uuid7()))
     clean_title = None if title is None else await pii.clean_words(title, "title", res)
     clean_metadata, _ = await pii.clean_object(metadata, "metadata", res)
     async with write_transaction(scope, res, request) as session:
-        conversation = await conversations.of_scope(session, scope)
-        opened = OpenedConversation(
-            conversation
-            or await conversations.create(
-                session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
-            ),
-            is_new=conversation is None,
+        known = await conversations.of_scope(session, scope)
+        conversation = known or await conversations.create(
+            session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
         )
-        if opened.is_new:
-            made = opened.conversation.id
+        if known is None:
+            made = conversation.id
             await append_audit(session, "open", scope, [made], request, res, subject="episodic", conversation_id=made)
-        await store_answer(session, scope.workspace_id, opened, request)
-    return opened
+        await store_answer(session, scope.workspace_id, (conversation, known is None), request)
+    return conversation, known is None
 
 
 async def change(
@@ -71,7 +63,7 @@ async def change(
     clean = replace(changes, title=title, metadata=metadata)
     workspace_id, scope, now = conversation.scope.workspace_id, conversation.scope, res.clock()
     async with write_transaction(scope, res, request) as session:
-        old = await conversations.lock(session, workspace_id, conversation.id)
+        old = await conversations.get(session, workspace_id, conversation.id, lock=True)
         if old is None:
             raise NotFound.of("conversation")
         check_version(old.version, expected, "conversation")

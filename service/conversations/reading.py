@@ -3,20 +3,20 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from datetime import datetime
-from typing import NamedTuple
 from uuid import UUID
 
-from service.conversations import transcript
-from service.conversations.transcript import TranscriptTurn
-from service.domain.conversation import Conversation, Turn
+from service.domain.conversation import Conversation, Turn, WithdrawnSpan
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.episodes.lookup import find
-from service.episodes.statements import conversations, turns
+from service.episodes.statements import conversations, turns, withdrawn
 from service.episodes.statements.turns import TurnFilter
+from service.episodes.turns import find
 from service.graph.statements.entities import mentioning
 from service.http import cursors
+from service.language import withdrawal
+from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.search import turn_search
 from service.search.turn_search import RankedTurns
@@ -62,24 +62,45 @@ async def get_counted(owner: Scope, name: str, res: Resources) -> tuple[Conversa
     return conversation, counts.get(conversation.id, 0)
 
 
-class ConversationDetails(NamedTuple):
-    """A conversation with a page of its turns; `last`: the index of the last of them where more follow."""
-
-    conversation: Conversation
-    turn_count: int
-    turns: Sequence[TranscriptTurn]
-    last: int | None
-
-
-async def details(owner: Scope, name: str, res: Resources, *, after: int | None, limit: int) -> ConversationDetails:
-    """The conversation with its turns after an index, in order. Raises NotFound or InvalidInput."""
+async def details(
+    owner: Scope, name: str, res: Resources, *, after: int | None, limit: int
+) -> tuple[Conversation, int, Sequence[Turn], int | None]:
+    """The conversation, how many turns it has, its transcript after an index, and the index of the last turn of that if
+    more follow. Raises NotFound or InvalidInput."""
     async with res.db.snapshot(owner.workspace_id) as session:
         conversation = await find(session, owner, name)
         stored = await turns.page(session, owner.workspace_id, conversation.id, after=after, limit=limit + 1)
         counts = await conversations.turn_counts(session, owner.workspace_id, [conversation.id])
         read, last = cursors.cut(stored, limit)
-        shown = await transcript.of(session, read)
-    return ConversationDetails(conversation, counts.get(conversation.id, 0), shown, last.index if last else None)
+        shown = await _transcribe(session, read)
+    return conversation, counts.get(conversation.id, 0), shown, last.index if last else None
+
+
+GONE = frozenset({"deleted", "expired"})
+
+
+async def _transcribe(session: Session, stored: Sequence[Turn]) -> list[Turn]:
+    """The turns as they were said, without deleted sentences; changed or superseded ones are marked. Search, recall and
+    context leave out all of them (episodes/statements/withdrawn.py), because they would be taken for true."""
+    touched = [turn.id for turn in stored if turn.whole is not None]
+    if not touched:
+        return list(stored)
+    workspace_id = stored[0].scope.workspace_id
+    spans = await withdrawn.of_turns(session, workspace_id, touched)
+    kept = await withdrawn.read_kept(session, workspace_id, touched)
+    return [_mark(turn, turn.whole, spans.get(turn.id, []), kept.get(turn.id, [])) for turn in stored]
+
+
+def _mark(turn: Turn, whole: CleanText | None, spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> Turn:
+    if whole is None:
+        return turn
+    removed = withdrawn.hidden_of([span for span in spans if span.reason in GONE], kept)
+    marked = []
+    for span in spans:
+        if span.reason not in GONE:
+            parts = (withdrawal.move(part, removed) for part in withdrawn.hidden_of([span], kept))
+            marked += [replace(span, start=start, end=end) for start, end in parts if start < end]
+    return replace(turn, text=CleanText(withdrawal.cut(whole, removed)), withdrawn=tuple(marked))
 
 
 async def recent_turns(

@@ -45,7 +45,7 @@ class Turn:
     """A turn as stored, redacted. `next_turn_id`: the turn after it, None for the last. `embedded`: it has a vector.
 
     `text` is the visible text; `whole` is what was said, if sentences of it are withdrawn. A turn without visible
-    sentences has an empty text.
+    sentences has an empty text. `withdrawn`: in a transcript, the spans of its text that no longer count.
     """
 
     id: UUID
@@ -65,6 +65,7 @@ class Turn:
     next_turn_id: UUID | None = None
     embedded: bool = False
     whole: CleanText | None = None
+    withdrawn: tuple[WithdrawnSpan, ...] = ()
 
     @property
     def channel(self) -> str:

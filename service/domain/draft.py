@@ -15,6 +15,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+from pydantic import ConfigDict
 from uuid_utils.compat import uuid7
 
 from service.domain.decision import UNJUDGED, Action, ChangeOf, Claim, Decision, Evidence, MergedText, Neighbour
@@ -64,6 +65,8 @@ class CallerFields:
     dedup_filter: Filter | None = None
     updated_at: datetime | None = None
     last_accessed: datetime | None = None
+
+    __pydantic_config__ = ConfigDict(arbitrary_types_allowed=True, defer_build=True)
 
 
 @dataclass(frozen=True, slots=True)

@@ -132,20 +132,11 @@ class EntityRelation:
 
 
 @dataclass(frozen=True, slots=True)
-class ReachedEntity:
-    """An entity reached by a walk: `depth` edges from the nearest start (0: a start itself), `via` which edge."""
-
-    entity_id: UUID
-    depth: int
-    via: EntityRelation | None
-
-
-@dataclass(frozen=True, slots=True)
 class Neighbourhood:
-    """Entities in the order of the walk, and the edges between them; `truncated`: a node had more edges, or there were
-    more entities, than the limits allow."""
+    """Entities in the order of the walk, each with the number of edges to the nearest start, and the edges between
+    them; `truncated`: a node had more edges, or there were more entities, than the limits allow."""
 
-    reached: tuple[ReachedEntity, ...]
+    depths: Mapping[UUID, int]
     relations: tuple[EntityRelation, ...]
     truncated: bool
 

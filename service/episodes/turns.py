@@ -1,4 +1,4 @@
-"""Storing the turns of a conversation, and making the vectors that were missing when they were stored.
+"""Storing the turns of a conversation, and finding a conversation by its id or name.
 
 Redaction and embedding happen before the transaction, which then writes the turn with its vector, the conversation log,
 the audit entry and the copy in working memory. A turn is identified by its index: the same text at the same index is
@@ -8,25 +8,24 @@ repetition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from service.domain.conversation import Conversation, Turn
-from service.domain.errors import Conflict, NotFound
-from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
+from service.domain.errors import Conflict, InvalidInput, NotFound
+from service.domain.filters import uuid_or_none
 from service.domain.request import WriteContext
+from service.domain.scope import Scope
 from service.domain.text import CleanText, Redaction, sha256
 from service.episodes.statements import conversations, turns
-from service.episodes.statements.turns import TURNS_OF, NewTurn, StoredTurn
+from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.language import lexemes
 from service.language.tokens import estimate
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.providers.windows import unit
-from service.queue import queue
 from service.runtime import pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
@@ -35,23 +34,20 @@ from service.working.statements import working
 from service.working.values import WorkingKind, WorkingScope, WorkingTurn
 from service.working.working import limits_of
 
-BATCH = 100
-"""Turns per call of the embedder in a job."""
-
 
 @dataclass(frozen=True, slots=True)
 class IncomingTurn:
-    """A turn as the caller sent it. `index` None: at the end. `timestamp` None: now. `token_count` None: estimated."""
+    """A turn as it was sent. `turn_index` None: at the end. `timestamp` None: now. `token_count` None: estimated."""
 
     role: str
-    text: str
-    speaker: str | None = None
-    index: int | None = None
+    content: str
+    name: str | None = None
+    turn_index: int | None = None
     timestamp: datetime | None = None
     token_count: int | None = None
     model: str | None = None
     metadata: Mapping[str, Any] = field(default_factory=dict)
-    vector: Vector | None = None
+    embedding: Vector | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -66,14 +62,14 @@ class TurnOutcome:
 
 async def store(conversation: Conversation, given: IncomingTurn, res: Resources, request: WriteContext) -> TurnOutcome:
     """Stores one turn. Raises PiiRejected, NotFound if the conversation has been deleted, or Conflict."""
-    text, in_text = await pii.clean(given.text, "content", res)
+    text, in_text = await pii.clean(given.content, "content", res)
     metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
     redactions = pii.add_up((*in_text, *in_metadata))
     vector, warnings = await _vector(conversation, text, given, res)
     weights = await res.rules.run_if_long(len(text), lexemes.weights, text)
     new = NewTurn(
         given.role,
-        given.speaker,
+        given.name,
         text,
         given.timestamp or res.clock(),
         vector,
@@ -84,11 +80,11 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
     )
     workspace_id = conversation.scope.workspace_id
     async with write_transaction(conversation.scope, res, request) as session:
-        locked = await conversations.lock(session, workspace_id, conversation.id)
+        locked = await conversations.get(session, workspace_id, conversation.id, lock=True)
         if locked is None:
             raise NotFound.of("conversation")
         repeated = await _find_repeated(session, locked, new, given)
-        turn = repeated or await _insert(session, locked, new, given.index, res, request)
+        turn = repeated or await _insert(session, locked, new, given.turn_index, res, request)
         outcome = TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings)
         await store_answer(session, workspace_id, outcome, request)
     return outcome
@@ -100,11 +96,8 @@ async def _insert(
     workspace_id, scope = conversation.scope.workspace_id, conversation.scope
     place = conversation.next_index if index is None else index
     stored = await conversations.insert_turn(session, conversation, new, place, generation=res.generation)
-    await embed_later(session, workspace_id, conversation.id, [new])
-    ids = [stored.id]
-    await append_audit(
-        session, "store_turn", scope, ids, request, res, subject="episodic", conversation_id=conversation.id
-    )
+    ids, talk = [stored.id], conversation.id
+    await append_audit(session, "store_turn", scope, ids, request, res, subject="episodic", conversation_id=talk)
     await _copy_to_working_memory(session, conversation, new, stored, res)
     return (await turns.get_many(session, workspace_id, ids))[stored.id]
 
@@ -124,10 +117,12 @@ async def _find_repeated(
 ) -> Turn | None:
     """The stored turn that this one repeats; raises Conflict if another turn has its index."""
     workspace_id = conversation.scope.workspace_id
-    if given.index is not None:
-        turn = await turns.at_index(session, workspace_id, conversation.id, given.index)
+    index = given.turn_index
+    if index is not None:
+        following = await turns.page(session, workspace_id, conversation.id, after=index - 1, limit=1)
+        turn = next((each for each in following if each.index == index), None)
         if turn is not None and not _is_equal(turn, new):
-            raise Conflict(f"turn_index: turn {given.index} of this conversation has another text.", field="turn_index")
+            raise Conflict(f"turn_index: turn {index} of this conversation has another text.", field="turn_index")
         return turn
     last = await turns.latest(session, workspace_id, conversation.id, limit=1)
     repeated = last and _is_equal(last[0], new) and given.timestamp in (None, last[0].timestamp)
@@ -141,32 +136,34 @@ def _is_equal(stored: Turn, new: NewTurn) -> bool:
 async def _vector(
     conversation: Conversation, text: CleanText, given: IncomingTurn, res: Resources
 ) -> tuple[Vector | None, tuple[str, ...]]:
-    if given.vector is not None:
-        return unit(given.vector), ()
+    if given.embedding is not None:
+        return unit(given.embedding), ()
     vector = await embed_now(conversation.scope.workspace_id, text, res)
     if vector is None:
         return None, ("embedding_unavailable: stored without a vector, which follows later.",)
     return vector, ()
 
 
-async def embed_later(session: Session, workspace_id: UUID, conversation_id: UUID, new: Sequence[NewTurn]) -> None:
-    """Queues the job that makes missing vectors; until then the turns are found by their words."""
-    if any(turn.vector is None for turn in new):
-        payload = {TURNS_OF: str(conversation_id)}
-        await queue.enqueue(session, workspace_id, [NewJob("embed", payload=payload, max_attempts=LONG_MAX_ATTEMPTS)])
+async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -> Conversation:
+    """The conversation with this id, or else with this name, of the user and agent of `owner` (None: any). Raises
+    NotFound, or InvalidInput if several have this name and the owner does not distinguish them."""
+    workspace_id = owner.workspace_id
+    as_id = uuid_or_none(wanted)
+    conversation = await conversations.get(session, workspace_id, as_id) if as_id else None
+    if conversation is not None and _is_owned(conversation, owner):
+        return conversation
+    named = await conversations.by_external_id(
+        session, workspace_id, wanted, user_id=owner.user_id, agent_id=owner.agent_id
+    )
+    if len(named) > 1:
+        raise InvalidInput(
+            f"{field}: several conversations have this name; say whose with user_id or agent_id.", field="user_id"
+        )
+    if not named or not _is_owned(named[0], owner):
+        raise NotFound.of("conversation", field)
+    return named[0]
 
 
-async def embed_missing(workspace_id: UUID, conversation_id: UUID, res: Resources) -> int:
-    """Makes missing vectors of the conversation's turns; returns how many. Safe to run twice."""
-    made = 0
-    while True:
-        async with res.db.read(workspace_id) as session:
-            waiting = await turns.list_unembedded(
-                session, workspace_id, conversation_id, generation=res.generation, limit=BATCH
-            )
-        if not waiting:
-            return made
-        vectors = await res.embedder.embed(workspace_id, [turn.text for turn in waiting])
-        by_id = {turn.id: (turn.text, vector) for turn, vector in zip(waiting, vectors, strict=True)}
-        async with res.db.begin(workspace_id) as session:
-            made += await turns.store_vectors(session, workspace_id, by_id, generation=res.generation)
+def _is_owned(conversation: Conversation, owner: Scope) -> bool:
+    """Ids of a scope are optional here; one that is given must be the conversation's."""
+    return conversation.scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)

@@ -13,9 +13,9 @@ from uuid import UUID
 from service.domain.errors import NotFound
 from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import Scope
-from service.episodes.lookup import find
 from service.episodes.statements import contexts, conversations
 from service.episodes.statements.turns import get_many
+from service.episodes.turns import find
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, turns
 from service.memories.forget import parts
@@ -136,7 +136,7 @@ async def purge_talk(
 async def _lock(session: Session, talk: Talk, expected: Expected | None) -> bool:
     """Locks the conversation; returns whether the talk still exists."""
     workspace_id = talk.scope.workspace_id
-    conversation = await conversations.lock(session, workspace_id, talk.conversation_id)
+    conversation = await conversations.get(session, workspace_id, talk.conversation_id, lock=True)
     if conversation is None:
         return False
     check_version(conversation.version, expected, "conversation")

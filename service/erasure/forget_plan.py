@@ -12,7 +12,6 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
-from service.domain import sizes
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError
 from service.domain.scope import Extent, Scope
@@ -29,7 +28,6 @@ from service.language.forgetting.forget_matching import NEAR_MISSES, Matches
 from service.language.forgetting.forget_query import ForgetQuery
 from service.language.forgetting.request_head import Sort
 from service.memories.statements import nearest
-from service.memories.statements.nearest import NearVectors
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -177,9 +175,10 @@ async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dic
     except EmbeddingError:
         return {}
     where, rows = scopes.deletable("v", scope, wanted.channel), scopes.deletable("m", scope, wanted.channel)
-    asked = NearVectors(where, rows, vector, res.generation, 2 * NEAR_MISSES, sizes.EXACT_ROWS)
+    most, generation = 2 * NEAR_MISSES, res.generation
     async with res.db.snapshot(scope.workspace_id) as session:
-        return {key: res.embedder.query_similarity(cosine) for key, cosine in await nearest.find(session, asked)}
+        near = await nearest.find(session, where, rows, vector, generation=generation, limit=most)
+    return {key: res.embedder.query_similarity(cosine) for key, cosine in near}
 
 
 Scored = tuple[MemoryKey, int, float]

@@ -46,18 +46,19 @@ async def upsert(
         stored = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert stored is not None, "it is locked"
         aliases = {key(alias): alias for alias in new.aliases if key(alias) != key(stored.name)}
-        if await entities.list_taken_aliases(session, owner, entity_id, aliases):
+        if await entities.is_any_taken(session, owner, entity_id, aliases):
             raise Conflict("aliases: one of them is another entity's name; merge the two instead.", field="aliases")
         if len({*map(key, stored.aliases), *aliases}) > MAX_ALIASES:
             raise TooLarge(f"aliases: an entity has at most {MAX_ALIASES}.", field="aliases")
         check_merged("properties", {**stored.properties, **new.properties})
         await entities.add_aliases(session, owner, entity_id, aliases)
         await entities.change(session, owner, entity_id, new, now=res.clock(), is_new=is_new)
-        if vector is not None:
-            await entities.set_vector(session, owner.workspace_id, entity_id, vector, generation=res.generation)
-        elif embed_later:
+        if vector is not None or embed_later:
             await entities.drop_vector(session, owner.workspace_id, entity_id)
+        if embed_later:
             await deferred_vectors.embed_later(session, owner.workspace_id, deferred_vectors.ENTITIES)
+        late = entities.LATE_VECTORS
+        await late.put(session, owner.workspace_id, entity_id, vector, generation=res.generation)
         entity = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert entity is not None, "it is locked"
         await append_audit(session, "upsert_entity", _scope(entity, owner.workspace_id), [entity_id], request, res)

@@ -7,11 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
 
-from service.domain.entity import Entity, EntityPath, EntityRelation, ReachedEntity
+from service.domain.entity import Entity, EntityPath, EntityRelation
 from service.domain.errors import EmbeddingError, NotFound
+from service.domain.filters import uuid_or_none
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.episodes.lookup import find
+from service.episodes.turns import find
 from service.graph.entity import entity_not_found
 from service.graph.entity_scope import EdgeFilter, EdgePlace, EntityScope
 from service.graph.statements import entities, entity_relations, entity_walks
@@ -111,7 +112,9 @@ async def relations_of(
     """The entities with this name or id, and their relations, strongest first, with directions. Raises NotFound."""
     workspace_id = seen.workspace_id
     async with res.db.begin(workspace_id) as session:
-        named = await entities.by_name(session, seen, name) or await _by_id(session, seen, name)
+        named, as_id = await entities.by_name(session, seen, name), uuid_or_none(name)
+        if not named and as_id:
+            named = list((await entities.get_many(session, seen, [as_id])).values())
         if not named:
             raise NotFound("There is no entity with this name.", field="name")
         ids = [entity.id for entity in named]
@@ -123,40 +126,25 @@ async def relations_of(
     return named, [(relation, directions[relation.relation.id]) for relation in shown]
 
 
-@dataclass(frozen=True, slots=True)
-class EntityGraph:
-    """The neighbourhood of entities: each with the way it was reached, and the relations between them."""
-
-    nodes: list[tuple[ReachedEntity, Entity]]
-    relations: list[ShownRelation]
-    truncated: bool
-
-
 async def graph(
-    seen: EntityScope,
-    starts: list[UUID],
-    edges: EdgeFilter,
-    res: Resources,
-    *,
-    depth: int,
-    limit: int,
-    counts: bool,
-) -> EntityGraph:
-    """At most `limit` entities near the starts. Raises NotFound."""
+    seen: EntityScope, starts: list[UUID], edges: EdgeFilter, res: Resources, *, depth: int, limit: int, counts: bool
+) -> tuple[list[tuple[int, Entity]], list[ShownRelation], bool]:
+    """At most `limit` entities near the starts, each with its depth, the relations between them, and whether there are
+    more. Raises NotFound."""
     workspace_id = seen.workspace_id
     async with res.db.begin(workspace_id) as session:
         if set(starts) - (await entities.get_many(session, seen, starts)).keys():
             raise entity_not_found("ids")
         walk = await entity_walks.neighbourhood(session, workspace_id, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
-        by_id, count = await direct.page_of_ids([entity.entity_id for entity in walk.reached], get_many)
+        by_id, count = await direct.page_of_ids(list(walk.depths), get_many)
         relations = await _show_relations(
             session, workspace_id, walk.relations, {each.id: each.name for each in by_id.values()}
         )
         if counts:
             await entities.count_read(session, seen.workspace_id, starts, now=res.clock())
-    nodes = [(entity, by_id[entity.entity_id]) for entity in walk.reached if entity.entity_id in by_id]
-    return EntityGraph(nodes, relations, walk.truncated or count < len(walk.reached))
+    nodes = [(away, by_id[entity_id]) for entity_id, away in walk.depths.items() if entity_id in by_id]
+    return nodes, relations, walk.truncated or count < len(walk.depths)
 
 
 async def path(
@@ -195,11 +183,3 @@ async def _show_relations(
         ShownRelation(relation, names[relation.source_id], names[relation.target_id], evidence.get(relation.id, []))
         for relation in edges
     ]
-
-
-async def _by_id(session: Session, seen: EntityScope, name: str) -> list[Entity]:
-    try:
-        entity = await entities.get(session, seen, UUID(name))
-    except ValueError:
-        return []
-    return [entity] if entity else []

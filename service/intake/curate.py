@@ -17,7 +17,7 @@ from uuid import UUID
 
 import numpy as np
 
-from service.domain.decision import Action, Decision, Neighbour
+from service.domain.decision import Action, Neighbour
 from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.errors import AnswerCut, Conflict, LlmError, PiiRejected
 from service.domain.fact import Fact
@@ -25,13 +25,11 @@ from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.memory import Outcome, StoreResult
 from service.domain.moments import elapsed_ms
 from service.domain.request import WriteContext
-from service.domain.text import CleanText
-from service.episodes import turns
 from service.episodes.statements import conversations
 from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.erasure import forget_asked
 from service.intake import deferred, fact_reading
-from service.intake.verbatim import ConversationDraft
+from service.intake.verbatim import ConversationDraft, new_turn
 from service.language import lexemes
 from service.memories import decide, edits, write
 from service.memories.stages import annotate, size
@@ -83,7 +81,8 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     stored wait for the model: LlmError or AnswerCut is raised and nothing is written."""
     res = res.with_deferred_caches()
     messages, warnings = await _redact(conversation.drafts, res)
-    conversation = replace(conversation, instruction=await _instruction(conversation, res))
+    if conversation.instruction:
+        conversation = replace(conversation, instruction=(await pii.clean(conversation.instruction, "prompt", res))[0])
     asked = await forget_asked.read(messages, conversation.scope, res)
     said = forget_asked.without_requests([fact_reading.source_message(draft) for draft in messages], asked)
     began = time.perf_counter()
@@ -113,7 +112,8 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     async def attempt(*, last: bool) -> StoreResult:
         nonlocal facts
         facts = await _decide(facts, res)
-        all_warnings = (*warnings, *_decision_warnings(facts))
+        decided = dict.fromkeys(each for fact in facts if fact.decision for each in fact.decision.warnings)
+        all_warnings = (*warnings, *decided)
         outcomes = await _write(read, facts, all_warnings, res, request, last=last)
         return StoreResult(outcomes, all_warnings)
 
@@ -141,11 +141,6 @@ async def _redact(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft],
     return kept, tuple(warnings)
 
 
-async def _instruction(conversation: ConversationDraft, res: Resources) -> CleanText | None:
-    given = conversation.instruction
-    return (await pii.clean(given, "prompt", res))[0] if given else None
-
-
 async def _new_turns(
     messages: Sequence[Draft], vectors: Sequence[Vector], conversation: ConversationDraft, res: Resources
 ) -> list[NewTurn]:
@@ -154,13 +149,7 @@ async def _new_turns(
         return []
     each_vector: Sequence[Vector | None] = vectors or [None] * len(messages)
     return [
-        NewTurn(
-            *_role_and_speaker(draft),
-            draft.clean,
-            draft.timestamp,
-            vector=vector,
-            weights=await res.rules.run_if_long(len(draft.clean), lexemes.weights, draft.clean),
-        )
+        new_turn(draft, vector, await res.rules.run_if_long(len(draft.clean), lexemes.weights, draft.clean))
         for draft, vector in zip(messages, each_vector, strict=True)
     ]
 
@@ -191,14 +180,14 @@ async def _prepare(
     ready = await run_all(FACT, drafts, replace(res, llm=None))
     if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
         warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
-    return [_set_validity(draft) for draft in ready], tuple(warnings)
+    return [_with_validity(draft) for draft in ready], tuple(warnings)
 
 
-def _set_validity(draft: Draft) -> Draft:
+def _with_validity(draft: Draft) -> Draft:
     """The draft with the period of validity from the model, unless it has one."""
-    fact = _fact_of(draft)
     if draft.given.t_valid is not None or draft.given.t_invalid is not None:
         return draft
+    fact = _fact_of(draft)
     return replace(draft, given=replace(draft.given, t_valid=fact.t_valid, t_invalid=fact.t_invalid))
 
 
@@ -253,11 +242,12 @@ async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
     ]
     answers = iter(await model_or_rules.decide_open(asked, workspace_id, res, llm=llm) if asked else ())
     spent_ms = {"decide": elapsed_ms(began)}
-    ready = [
-        _with_decision(add_time(draft, spent_ms), decision or next(answers), res)
-        for draft, decision in zip(drafts, known, strict=True)
+    decided = [decision or next(answers) for decision in known]
+    whole = [decide.with_texts(decision, draft, res) for decision, draft in zip(decided, drafts, strict=True)]
+    decided = [await whole[0]] if len(whole) == 1 else await asyncio.gather(*whole)  # one without a task
+    return [
+        add_time(replace(draft, decision=decision), spent_ms) for draft, decision in zip(drafts, decided, strict=True)
     ]
-    return [await ready[0]] if len(ready) == 1 else list(await asyncio.gather(*ready))  # one without a task
 
 
 async def _find_recalled(session: Session, draft: Draft, res: Resources) -> Sequence[Neighbour]:
@@ -265,10 +255,6 @@ async def _find_recalled(session: Session, draft: Draft, res: Resources) -> Sequ
     if not _fact_of(draft).by_assistant:
         return ()
     return (await decide.find_neighbours(session, draft, res, limit=ECHO_CANDIDATES)).neighbours
-
-
-async def _with_decision(draft: Draft, decision: Decision, res: Resources) -> Draft:
-    return replace(draft, decision=await decide.with_texts(decision, draft, res))
 
 
 async def _write(
@@ -295,16 +281,20 @@ async def _write(
         sure = [link for link in links if turn_rows and link.memory_id in changed]
         unsure = [link for link in links if link not in sure]
         batch.add(sources.new_rows(scope, sure), audited)
-        if (deferred := res.context.deferred) and not unsure:
+        if (caches := res.context.deferred) and not unsure:
             # the last statement but that of the idempotency key, which no other request has locked
-            batch.add(deferred.take_answers(scope.workspace_id))
+            batch.add(caches.take_answers(scope.workspace_id))
         await batch.flush()
         await sources.link(session, scope, unsure)
         await write.withdraw_older(session, scope.workspace_id, outcomes)
         outcomes += await forget_asked.carry_out(session, forgetting, places, res, request)
         if again:  # only what was asked to be forgotten goes; statements about it before the request must stay
             first = replace(forgetting.messages[0], options=replace(forgetting.messages[0].options, may_delete=False))
-            await _consolidate_later(session, conversation, first, places, run_after=read.read_again_at)
+            kept = deferred.consolidation_payload(
+                conversation, first, places[0].conversation_id, places[0].index, places[-1].index
+            )
+            job = NewJob("consolidate", payload=kept, run_after=read.read_again_at, max_attempts=LONG_MAX_ATTEMPTS)
+            await queue.enqueue(session, scope.workspace_id, [job])
         await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
     return tuple(outcomes)
 
@@ -394,7 +384,7 @@ async def _append_or_lock_turns(
             raise TurnsGone("Some of the turns were erased while their facts were made.")
         await conversations.mark_consolidated(session, scope, conversation.stored)
         return list(conversation.stored), ()
-    stored, turn_rows = await conversations.append_turns(
+    return await conversations.append_turns(
         session,
         scope,
         conversation.external_id,
@@ -402,28 +392,3 @@ async def _append_or_lock_turns(
         generation=res.generation,
         consolidated_at=res.clock() if consolidated else None,
     )
-    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new_turns)
-    return stored, turn_rows
-
-
-def _role_and_speaker(draft: Draft) -> tuple[str, str | None]:
-    assert draft.speech is not None, "a conversation is made of messages"
-    return draft.speech.role, draft.speech.speaker
-
-
-async def _consolidate_later(
-    session: Session,
-    conversation: ConversationDraft,
-    first: Draft,
-    places: Sequence[StoredTurn],
-    run_after: datetime | None = None,
-) -> None:
-    kept = deferred.consolidation_payload(
-        conversation, first, places[0].conversation_id, places[0].index, places[-1].index
-    )
-    job = NewJob("consolidate", payload=kept, run_after=run_after, max_attempts=LONG_MAX_ATTEMPTS)
-    await queue.enqueue(session, conversation.scope.workspace_id, [job])
-
-
-def _decision_warnings(facts: Sequence[Draft]) -> tuple[str, ...]:
-    return tuple(dict.fromkeys(warning for draft in facts if draft.decision for warning in draft.decision.warnings))

@@ -14,13 +14,13 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
+from pydantic import TypeAdapter
 from uuid_utils.compat import uuid7
 
 from service.domain import filters
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.errors import NotFound
 from service.domain.job import NewJob
-from service.domain.kinds import Importance, MemoryType
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.episodes.statements.last_turns import TurnContent
@@ -87,8 +87,26 @@ def to_json(conversation: ConversationDraft, instruction: str | None = None) -> 
         "received_at": first.received_at.isoformat(),
         "dedup": options.dedup,
         "asked": _given_to_json(first),
-        "messages": [_message(draft) for draft in conversation.drafts],
+        "messages": [
+            {"text": draft.clean, **SPEECH.dump_python(speech, mode="json")}
+            for draft in conversation.drafts
+            if (speech := draft.speech) is not None
+        ],
     }
+
+
+def from_json(workspace_id: UUID, stored: Mapping[str, Any]) -> ConversationDraft:
+    """The conversation that `to_json` was given, its texts redacted."""
+    scope, infer = Scope(workspace_id, *stored["scope"]), stored["infer"]
+    options = Options(
+        dedup=stored["dedup"], use_llm=stored["use_llm"], record=not infer, may_delete=stored["may_delete"]
+    )
+    given, received_at = _parse_given(stored["asked"]), datetime.fromisoformat(stored["received_at"])
+    drafts = [
+        Draft(scope, message["text"], given, options, received_at, SPEECH.validate_python(message))
+        for message in stored["messages"]
+    ]
+    return ConversationDraft(scope, drafts, stored["external_id"], infer=infer, instruction=stored["instruction"])
 
 
 def consolidation_payload(
@@ -122,71 +140,15 @@ def from_turns(
     return ConversationDraft(whole, drafts, None, infer=True, instruction=payload["instruction"], stored=stored)
 
 
-PLAIN = ("type_confidence", "timezone", "session_id")
-MOMENTS = ("timestamp", "t_valid", "t_invalid", "expires_at")
+GIVEN, SPEECH = TypeAdapter(CallerFields), TypeAdapter(Speech)
 
 
 def _given_to_json(draft: Draft) -> dict[str, Any]:
-    given = draft.given
-    return {
-        **{name: getattr(given, name) for name in PLAIN},
-        **{name: _iso(getattr(given, name)) for name in MOMENTS},
-        "type": given.type,
-        "importance": given.importance and [given.importance.value, given.importance.level],
-        "tags": list(draft.tags),
-        "metadata": dict(draft.metadata),
-        "filters": given.dedup_filter and filters.write(given.dedup_filter),
-    }
+    given = replace(draft.given, tags=draft.tags, metadata=draft.metadata)
+    asked = GIVEN.dump_python(given, mode="json", exclude={"embedding", "dedup_filter"}, exclude_defaults=True)
+    return {**asked, "filters": given.dedup_filter and filters.write(given.dedup_filter)}
 
 
 def _parse_given(stored: Mapping[str, Any]) -> CallerFields:
-    same: dict[str, Any] = {name: stored[name] for name in PLAIN}
-    moments: dict[str, Any] = {name: _moment(stored[name]) for name in MOMENTS}
-    return CallerFields(
-        **same,
-        **moments,
-        type=MemoryType(stored["type"]) if stored["type"] else None,
-        importance=Importance(*stored["importance"]) if stored["importance"] else None,
-        tags=tuple(stored["tags"]),
-        metadata=stored["metadata"],
-        dedup_filter=filters.read(stored["filters"]) if stored["filters"] else None,
-    )
-
-
-def from_json(workspace_id: UUID, stored: Mapping[str, Any]) -> ConversationDraft:
-    """The conversation that `to_json` was given, its texts redacted."""
-    user_id, agent_id, run_id, channel = stored["scope"]
-    scope = Scope(workspace_id, user_id, agent_id, run_id, channel)
-    given = _parse_given(stored["asked"])
-    options = Options(
-        dedup=stored["dedup"],
-        use_llm=stored["use_llm"],
-        record=not stored["infer"],
-        may_delete=stored["may_delete"],
-    )
-    received_at = datetime.fromisoformat(stored["received_at"])
-    drafts = [_draft(each, scope, given, options, received_at) for each in stored["messages"]]
-    return ConversationDraft(
-        scope, drafts, stored["external_id"], infer=stored["infer"], instruction=stored["instruction"]
-    )
-
-
-def _message(draft: Draft) -> dict[str, Any]:
-    said = draft.speech
-    assert said is not None, "a record is a message"
-    return {"text": draft.clean, "role": said.role, "speaker": said.speaker, "timestamp": _iso(said.timestamp)}
-
-
-def _draft(
-    stored: Mapping[str, Any], scope: Scope, given: CallerFields, options: Options, received_at: datetime
-) -> Draft:
-    speech = Speech(stored["role"], stored["speaker"], _moment(stored["timestamp"]))
-    return Draft(scope, stored["text"], given, options, received_at, speech)
-
-
-def _iso(moment: datetime | None) -> str | None:
-    return moment.isoformat() if moment else None
-
-
-def _moment(stored: str | None) -> datetime | None:
-    return datetime.fromisoformat(stored) if stored else None
+    dedup_filter = filters.read(stored["filters"]) if stored["filters"] else None
+    return replace(GIVEN.validate_python(stored), dedup_filter=dedup_filter)

@@ -15,7 +15,7 @@ import numpy as np
 from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.episodes.statements import last_turns
+from service.episodes.statements import conversations, last_turns
 from service.intake.verbatim import ConversationDraft
 from service.language.talk import Utterance
 from service.language.talk.quotes import SAME_TALK
@@ -76,7 +76,10 @@ async def _read_turns_before(session: Session, conversation: ConversationDraft, 
             session, scope.workspace_id, place.conversation_id, place.index, limit=LAST_TURNS
         )
     elif name is not None:
-        contents = await last_turns.of_conversation(session, scope, name, limit=LAST_TURNS)
+        talk = await conversations.of_scope(session, replace(scope, run_id=name))
+        if talk is None:
+            return []
+        contents = await last_turns.before(session, scope.workspace_id, talk.id, talk.next_index, limit=LAST_TURNS)
     else:
         since = first.timestamp - SAME_TALK
         contents = await last_turns.of_recent_conversation(session, scope, since, first.timestamp, limit=LAST_TURNS)

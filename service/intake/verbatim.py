@@ -6,7 +6,7 @@ that came earlier in the same request, is not stored as a second memory: its tur
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from uuid_utils.compat import uuid7
@@ -16,7 +16,6 @@ from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, New
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.domain.scope import Scope
-from service.episodes import turns
 from service.episodes.statements import conversations, last_turns
 from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.language.context import PRECEDING, ContextTurn
@@ -28,6 +27,7 @@ from service.memories.statements.sources import SourceLink
 from service.memories.store import until_it_holds
 from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
+from service.providers.protocols import Vector
 from service.runtime.resources import Resources
 from service.runtime.transactions import DecisionOutdated, store_answer, write_transaction
 
@@ -89,7 +89,10 @@ async def _write(
     scope = conversation.scope
     async with write_transaction(scope, res, request) as session:
         batch = InsertBatch(session)
-        places = await _turns(session, conversation, drafts, res, batch)
+        places, turn_rows = await conversations.append_turns(
+            session, scope, conversation.external_id, list(map(_with_own_vector, drafts)), generation=res.generation
+        )
+        batch.add(*turn_rows)
         if expected is not None and places[0].index != expected:
             raise DecisionOutdated
         outcomes, new_memories = await _split_known(session, scope, drafts, places)
@@ -110,25 +113,13 @@ async def _write(
     return result
 
 
-async def _turns(
-    session: Session, conversation: ConversationDraft, drafts: Sequence[Draft], res: Resources, batch: InsertBatch
-) -> list[StoredTurn]:
-    scope = conversation.scope
-    new_turns = [_turn(draft) for draft in drafts]
-    stored, rows = await conversations.append_turns(
-        session, scope, conversation.external_id, new_turns, generation=res.generation
-    )
-    batch.add(*rows)
-    await turns.embed_later(session, scope.workspace_id, stored[0].conversation_id, new_turns)
-    return stored
-
-
 async def _split_known(
     session: Session, scope: Scope, drafts: Sequence[Draft], places: Sequence[StoredTurn]
 ) -> tuple[list[Outcome], list[NewMemory]]:
     """The outcome of each message, and the memories to add. Under the scope lock what is read does not change."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
-    known = await deduplication.with_hashes(session, scope, sorted(hashes), now=drafts[0].received_at) if hashes else {}
+    equal = await deduplication.with_hashes(session, scope, hashes, now=drafts[0].received_at) if hashes else {}
+    known = {digest: (memory.id, memory.text) for digest, memory in equal.items()}
     outcomes, new_memories = [], []
     for draft, place in zip(drafts, places, strict=True):
         turn = place.conversation_id, place.index
@@ -144,7 +135,13 @@ async def _split_known(
     return outcomes, new_memories
 
 
-def _turn(draft: Draft) -> NewTurn:
-    assert draft.speech is not None, "a record is a message"
-    vector = draft.vector if draft.embedding_status is EmbeddingStatus.STORED else None  # one vector serves both
-    return NewTurn(draft.speech.role, draft.speech.speaker, draft.clean, draft.timestamp, vector)
+def new_turn(draft: Draft, vector: Vector | None, weights: Mapping[int, float] | None = None) -> NewTurn:
+    """The message as a turn. `vector` None: a job makes it; `weights`: of BM25, if already known."""
+    said = draft.speech
+    assert said is not None, "a conversation is made of messages"
+    return NewTurn(said.role, said.speaker, draft.clean, draft.timestamp, vector, weights=weights)
+
+
+def _with_own_vector(draft: Draft) -> NewTurn:
+    """The turn of a message that is stored as a memory: one vector serves both."""
+    return new_turn(draft, draft.vector if draft.embedding_status is EmbeddingStatus.STORED else None)

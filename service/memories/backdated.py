@@ -6,10 +6,8 @@ is valid now or was valid before. All its changes are undone together.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import replace
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -20,9 +18,8 @@ from service.domain.relation import Relation, RelationType
 from service.domain.version import Place, Version, place
 from service.graph.statements import edges
 from service.memories import write
-from service.memories.statements import decisions, history, memories, updates, versions
+from service.memories.statements import decisions, history, memories, versions
 from service.memories.statements.decisions import NewDecision
-from service.memories.statements.versions import PastVersion
 from service.memories.write import ChangeContext
 from service.postgres import direct
 from service.postgres.engine import Session
@@ -35,19 +32,16 @@ KEPT = "kept_as_history: it is older than what is known, so it was kept as what 
 async def keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resources) -> tuple[Draft, UUID | None]:
     """Keeps the draft as an earlier version of the target of its edit. Returns it with a warning, and the id of the
     version; None if the target only began earlier than was known. Raises Gone."""
-    target = edit.target
-    assert target is not None, "it is older than something"
-    version = await keep(session, draft, target.id, res, previous=edit.previous)
-    if version == target.id:
+    assert edit.target is not None, "it is older than something"
+    version = await _keep(session, draft, edit.target.id, edit.previous, res)
+    if version == edit.target.id:
         return draft, None
     return replace(draft, warnings=(*draft.warnings, KEPT)), version
 
 
-async def keep(
-    session: Session, draft: Draft, target: UUID, res: Resources, *, previous: Neighbour | None = None
-) -> UUID:
-    """Keeps the draft as an earlier version of `target`; returns the id of the version, which may be an existing one.
-    `previous`: another memory, which is valid until the draft begins. Raises Gone."""
+async def _keep(session: Session, draft: Draft, target: UUID, previous: Neighbour | None, res: Resources) -> UUID:
+    """The id of the version, which may be an existing one. `previous`: another memory, which is valid until the draft
+    begins."""
     line = await versions.read_line(session, draft.scope.workspace_id, target)
     ids = {target, *(version.id for version in line), *([previous.id] if previous else [])}
     if await history.lock(session, draft.scope.workspace_id, ids) != ids:
@@ -70,7 +64,7 @@ async def _note_repetition(context: ChangeContext, position: Place, at: datetime
     known, workspace_id = position.known, context.workspace_id
     assert known is not None, "the caller has looked"
     if known is position.after and known.t_valid == known.said_at[0]:  # it is valid from when it was first said
-        await _set_columns(context, known, {"t_valid": position.t_valid})
+        await write.set_columns(context, known.id, {"t_valid": position.t_valid})
         await _end_before(context, position.before, position.start)
     await versions.note_repetition(context.session, workspace_id, known.id, at)
 
@@ -83,14 +77,15 @@ async def _make_room(context: ChangeContext, position: Place, target: UUID) -> N
         return
     await _end_before(context, before, position.start)
     if after is not None and after.t_valid is None:
-        await _set_columns(context, after, {"t_valid": write.holds_since(after.start, after.t_invalid, context.res)})
+        since = write.holds_since(after.start, after.t_invalid, context.res)
+        await write.set_columns(context, after.id, {"t_valid": since})
 
 
 async def _end_before(context: ChangeContext, before: Version | None, at: datetime) -> None:
     if before is None or not before.is_past or (before.t_valid is not None and before.t_valid >= at):
         return
     if before.t_invalid is None or before.t_invalid > at:
-        await _set_columns(context, before, {"t_invalid": at})
+        await write.set_columns(context, before.id, {"t_invalid": at})
 
 
 async def _split(context: ChangeContext, version: Version, at: datetime, target: UUID) -> None:
@@ -99,19 +94,21 @@ async def _split(context: ChangeContext, version: Version, at: datetime, target:
     first = [moment for moment in version.said_at if moment <= at]
     again = [moment for moment in version.said_at if moment > at]
     copy, history_id, workspace_id = uuid7(), uuid7(), context.workspace_id
-    past = PastVersion(copy, target, at, history_id, first)
-    kept = await versions.keep(context.session, workspace_id, version.id, past, now=context.res.clock())
+    kept = await versions.keep(
+        context.session,
+        workspace_id,
+        version.id,
+        copy,
+        version_of=target,
+        history_id=history_id,
+        until=at,
+        said_at=first,
+        now=context.res.clock(),
+    )
     if kept:
         await _record_decision(context, copy, history_id)
     said_at = again if len(again) > 1 else None
-    await _set_columns(context, version, {"t_valid": again[0], "said_at": said_at})
-
-
-async def _set_columns(context: ChangeContext, version: Version, values: Mapping[str, Any]) -> None:
-    """Sets columns of a version, with an entry in its history and in the decision."""
-    was, now = await context.snapshot(version.id), context.res.clock()
-    await updates.set_columns(context.session, context.workspace_id, version.id, values, now=now)
-    await write.append_change(context, version.id, version.text, version.text, was)
+    await write.set_columns(context, version.id, {"t_valid": again[0], "said_at": said_at})
 
 
 async def _add(context: ChangeContext, draft: Draft, position: Place, target: UUID) -> UUID:
@@ -139,17 +136,14 @@ async def _add(context: ChangeContext, draft: Draft, position: Place, target: UU
 async def _record_decision(context: ChangeContext, memory_id: UUID, history_id: UUID) -> None:
     if context.evidence is not None:
         added = NewDecision(memory_id, context.evidence, context.scope, Action.ADD, history_id, context.ruling_id)
-        await decisions.append(context.session, context.workspace_id, [added])
+        await decisions.append(context.session, [added])
 
 
 async def _link_neighbours(context: ChangeContext, position: Place, new_id: UUID) -> None:
     """Adds the edges: the next version supersedes the statement, and the statement the previous one."""
     session, workspace_id, now = context.session, context.workspace_id, context.res.clock()
-    before, after, supersedes = (
-        position.before,
-        position.before if position.is_split else position.after,
-        RelationType.SUPERSEDES,
-    )
+    before, supersedes = position.before, RelationType.SUPERSEDES
+    after = before if position.is_split else position.after
     if after is not None:
         await edges.put(session, workspace_id, Relation(after.id, supersedes, new_id, t_valid=now))
     if before is not None and before is not after:

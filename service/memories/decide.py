@@ -10,7 +10,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import replace
 
-from service.domain import sizes
 from service.domain.decision import UNJUDGED, Action, Decision, Edit, Evidence, MergedText, Neighbour, Reason
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError, PiiRejected
@@ -62,7 +61,6 @@ async def find_neighbours(session: Session, draft: Draft, res: Resources, *, lim
         generation=res.generation,
         similarity=res.embedder.similarity,
         limit=limit or CANDIDATES,
-        exact_rows=sizes.EXACT_ROWS,
     )
 
 
@@ -185,12 +183,9 @@ def _keep_decision(draft: Draft, neighbours: tuple[Neighbour, ...], res: Resourc
     seen, near = {neighbour.state for neighbour in draft.seen}, res.settings.memories.dedup_near
     for neighbour in neighbours:
         if neighbour.state not in seen and (
-            neighbour.id in targets or neighbour.similarity >= near or _would_change_decision(draft, neighbour)
+            neighbour.id in targets
+            or neighbour.similarity >= near
+            or not judge(draft.claim, (neighbour,)).leaves_others_untouched  # the rules would decide differently
         ):
             return None
     return draft
-
-
-def _would_change_decision(draft: Draft, newcomer: Neighbour) -> bool:
-    """Whether the rules would decide differently because of a memory that is new or has changed."""
-    return not judge(draft.claim, (newcomer,)).leaves_others_untouched

@@ -15,13 +15,13 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.domain.decision import Action, Decision, Edit, Neighbour
+from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Outcome
 from service.episodes.statements.turns import StoredTurn
 from service.kit.settings import Settings
 from service.memories import backdated, write
-from service.memories.statements import history, promotable, reviews, versions
+from service.memories.statements import deduplication, history, promotable, reviews, versions
 from service.memories.write import ChangeContext, MemoryBatch
 from service.runtime.resources import Resources
 
@@ -72,7 +72,8 @@ async def carry_out(
     `nothing_written_yet`: not since the neighbours were read under the lock. A row that is merely added joins the
     `batch`; any other edit reads, so the batch is written first.
     """
-    decision = _decision_of(draft)
+    decision = draft.decision
+    assert decision is not None, "nothing was decided about it"
     policy = policy_of(draft, decision.edits, res.settings) if turn else "in_place"
     several = len(decision.edits) > 1 or policy == "supersede"
     is_sole_edit = nothing_written_yet and not several
@@ -92,11 +93,6 @@ async def carry_out(
         for struck in decision.strikes:
             await write.remove_sentence(replace(changes, ruling_id=None), struck, at=draft.start)
     return outcomes if turn else outcomes[:1]
-
-
-def _decision_of(draft: Draft) -> Decision:
-    assert draft.decision is not None, "nothing was decided about it"
-    return draft.decision
 
 
 async def _by_policy(policy: Policy, context: EditContext, draft: Draft, edits: Sequence[Edit]) -> list[Outcome]:
@@ -261,9 +257,9 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
     """The outcome when a memory other than the target already has exactly this text."""
     if not draft.options.dedup or (context.is_sole_edit and draft.merged is None):
         return None
-    session, besides = context.changes.session, target.id if target else None
-    equal = await write.equal_memory(session, draft, draft.final_hash, besides=besides)
-    if equal is None:
+    session, digest = context.changes.session, draft.final_hash
+    equal = await deduplication.with_hash(session, draft.scope, digest, now=draft.received_at)
+    if equal is None or (target is not None and equal.id == target.id):
         return None
     await write.keep_evidence(context.changes, equal.id)
     if context.turn is None:
@@ -280,20 +276,13 @@ async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     return replace(_outcome(context, draft, Action.ADD, edit, text=new.text), memory_id=new.id)
 
 
-def dedup_of(edit: Edit) -> Dedup:
-    """The edit in terms of deduplication, as the responses for a single text show it."""
-    target = edit.target
-    return Dedup(DEDUP_ACTION[edit.action], target.id if target else None, target.similarity if target else None)
-
-
 def _outcome(
     context: EditContext, draft: Draft, event: Action, edit: Edit, *, text: str | None, old: str | None = None
 ) -> Outcome:
     """The outcome of an edit. `memory_id` is the edit's target. A new row counts as new, also where it replaces one."""
-    target = edit.target.id if edit.target else None
-    dedup = _as_new(draft) if event is Action.ADD else dedup_of(edit)
-    return Outcome(draft, event, dedup, target, text, old, context.turn.conversation_id if context.turn else None)
-
-
-def _as_new(draft: Draft) -> Dedup:
-    return Dedup(DedupAction.STORED_NEW, None, max((neighbour.similarity for neighbour in draft.seen), default=None))
+    target = edit.target
+    target_id, similarity = (target.id, target.similarity) if target else (None, None)
+    dedup = Dedup(DEDUP_ACTION[edit.action], target_id, similarity)
+    if event is Action.ADD:
+        dedup = Dedup(DedupAction.STORED_NEW, None, max((each.similarity for each in draft.seen), default=None))
+    return Outcome(draft, event, dedup, target_id, text, old, context.turn.conversation_id if context.turn else None)

@@ -22,7 +22,7 @@ from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import GLOBAL_CHANNEL
 from service.graph.statements import edges
-from service.memories import write
+from service.memories import reading, write
 from service.memories.statements import decisions, deduplication, history, memories, promotable, sources, updates
 from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change
@@ -50,17 +50,17 @@ async def promote(
     """Copies a memory to `_global` and ties the copy to it; the second time the copy is the existing one. Raises
     NotFound, or Conflict for a memory that is archived or in `_global` already."""
     because, _ = await pii.clean(reason, "reason", res) if reason else (None, ())
-    async with res.db.read(workspace_id) as session:
-        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
-    if memory is None:
-        raise NotFound.of("memory")
+    memory = await reading.get(workspace_id, memory_id, res)
     if memory.scope.channel == GLOBAL_CHANNEL:
         raise Conflict("The memory is already in _global.", field="id")
     async with write_transaction(memory.scope, res, request) as session:
-        original = await _lock(session, workspace_id, memory_id, res)
+        ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
+        original = await memories.get(session, workspace_id, memory_id)
+        if not ends or original is None:
+            raise NotFound.of("memory")
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
-        promoted = await _promote(session, original, await _figures(session, original), request, res, reason=because)
+        promoted = await _promote(session, original, request, res, reason=because)
         await store_answer(session, workspace_id, promoted, request)
     return promoted
 
@@ -81,7 +81,7 @@ async def promote_if_worthy(
             return None
         original = await memories.get(session, workspace_id, memory_id)
         assert original is not None, "it is locked"
-        return await _promote(session, original, await _figures(session, original), request, res, by="job")
+        return await _promote(session, original, request, res, by="job")
 
 
 async def archive_stale_copy(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
@@ -100,17 +100,14 @@ async def archive_stale_copy(workspace_id: UUID, copy_id: UUID, res: Resources, 
     return True
 
 
-async def _lock(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
-    """The memory, locked like an end of an edge."""
-    ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
-    original = await memories.get(session, workspace_id, memory_id)
-    if not ends or original is None:
-        raise NotFound.of("memory")
-    return original
-
-
 async def _promote(
-    session: Session, original: Memory, figures: Promotion, request: WriteContext, res: Resources, **why: str | None
+    session: Session,
+    original: Memory,
+    request: WriteContext,
+    res: Resources,
+    *,
+    reason: str | None = None,
+    by: str = "request",
 ) -> PromotedMemory:
     """The memory of `_global`, linked to the original, noted and audited unless it was before."""
     workspace_id = original.scope.workspace_id
@@ -125,15 +122,18 @@ async def _promote(
         is_copy = await promotable.is_copy(session, workspace_id, existing.id)
         tie = Relation(existing.id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: is_copy})
         await edges.put(session, workspace_id, tie)
-    await promotable.note_promoted(session, workspace_id, original.id, now=res.clock())
-    await _note(session, original, copy, figures, request, res, copied=existing is None, **why)
+    figures = await _figures(session, original)
+    # the scheduled job does not promote it again
+    await updates.set_stat(session, workspace_id, original.id, {"promoted_at": res.clock()})
+    why: dict[str, Any] = {"promotion": figures, "reason": reason, "by": by, "copied": existing is None}
+    await append_audit(session, "promote", original.scope, [original.id, copy.id], request, res, **why)
     return PromotedMemory(copy, original.id, is_new=existing is None)
 
 
 async def _find_copy(session: Session, original: Memory, res: Resources) -> Memory | None:
     """The copy of an earlier promotion."""
     workspace_id = original.scope.workspace_id
-    for copy_id in await edges.sources_of(session, workspace_id, RelationType.PROMOTED_FROM, target_id=original.id):
+    for copy_id in await edges.copies_of(session, workspace_id, original.id):
         copy = await memories.get(session, workspace_id, copy_id, alive_at=res.clock())
         if copy is not None and not copy.archived:
             return copy
@@ -153,29 +153,15 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     change = Change(new_id, Action.ADD, copy.scope, None, copy.text)
     await history.append(session, workspace_id, [change])
     evidence = Evidence("rules", "promotion", "ADD", Reason.PROMOTED, ())
-    await decisions.append(session, workspace_id, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)])
+    await decisions.append(session, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)])
     embed = copy.embedding_status is not EmbeddingStatus.STORED
     await queue.enqueue(session, workspace_id, write.follow_up(new_id, embed=embed))
     return copy
 
 
 async def _figures(session: Session, original: Memory) -> Promotion:
+    """The figures that justify the promotion."""
     seen = await promotable.count_seen(session, original.scope.workspace_id, original.id)
     left = original.current_confidence
     confidence = original.kind.confidence if left is None else left
     return Promotion(original.scope.channel, confidence, original.access_count, seen)
-
-
-async def _note(
-    session: Session,
-    original: Memory,
-    copy: Memory,
-    figures: Promotion,
-    request: WriteContext,
-    res: Resources,
-    **details: Any,
-) -> None:
-    """Writes the audit entry, with everything that justified the promotion."""
-    ids = [original.id, copy.id]
-    details = {"reason": None, "by": "request", **details}
-    await append_audit(session, "promote", original.scope, ids, request, res, promotion=figures, **details)

@@ -9,28 +9,18 @@ from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
-from typing import NamedTuple
 from uuid import UUID
 
 from service.domain.decision import StoredDecision
 from service.domain.errors import NotFound
 from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemoryState
 from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
-from service.domain.relation import ConnectedMemory, Relation, Walk, WalkOptions, WalkStep
+from service.domain.relation import ConnectedMemory, Relation, Walk, WalkOptions
 from service.domain.scope import Scope
 from service.domain.version import Version
 from service.graph.statements import edges
 from service.http import cursors
-from service.memories.statements import (
-    decisions,
-    deleted,
-    history,
-    memories,
-    recorded,
-    sources,
-    versions,
-    visibility,
-)
+from service.memories.statements import decisions, deleted, history, memories, recorded, sources, versions, visibility
 from service.memories.statements.memories import RowCount
 from service.memories.statements.recorded import RecordedScope
 from service.memories.statements.sources import SourceQuote
@@ -63,14 +53,6 @@ class ListQuery:
         return visibility.filter_rows("m", self.narrow, self.window, condition, recorded=self.as_of is not None)
 
 
-class MemoryList(NamedTuple):
-    """A page of memories; `last`: the place of the last one if more follow; `total`: the number, if counted."""
-
-    memories: Sequence[LeanMemory]
-    last: PageKey | None
-    total: RowCount | None
-
-
 async def page(
     asked: ListQuery,
     order: SortOrder,
@@ -80,8 +62,8 @@ async def page(
     limit: int,
     counted: bool,
     detail: Detail,
-) -> MemoryList:
-    """The memories after a place, in order."""
+) -> tuple[Sequence[LeanMemory], PageKey | None, RowCount | None]:
+    """The memories after a place, in order, the place of the last one if more follow, and their number, if counted."""
     rows, workspace_id = asked.rows(res.clock()), asked.scope.workspace_id
     get: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, LeanMemory]]]
     async with res.db.snapshot(workspace_id) as session:
@@ -97,14 +79,19 @@ async def page(
         by_id, read = await direct.page_of_ids([key.id for key in places[:limit]], get)
         total = await memories.count(session, rows, source=source) if counted else None
     last = places[read - 1] if len(places) > read else None
-    return MemoryList([by_id[key.id] for key in places[:read]], last, total)
+    return [by_id[key.id] for key in places[:read]], last, total
 
 
 find = memories.get
 
 
 async def get(
-    workspace_id: UUID, memory_id: UUID, res: Resources, *, valid_at: datetime | None, as_of: datetime | None
+    workspace_id: UUID,
+    memory_id: UUID,
+    res: Resources,
+    *,
+    valid_at: datetime | None = None,
+    as_of: datetime | None = None,
 ) -> Memory:
     """A memory, archived or not, or its version that held at a moment, or was recorded then. Raises NotFound."""
     by_key = valid_at is None and as_of is None  # a single statement, planned once
@@ -130,14 +117,6 @@ Connected = Mapping[UUID, Sequence[ConnectedMemory]]
 """The memories that each memory is connected to, strongest first."""
 
 
-class TaggedList(NamedTuple):
-    """The most important memories with a tag, the memories that each is connected to, and whether more follow."""
-
-    memories: Sequence[LeanMemory]
-    connected: Connected
-    has_more: bool
-
-
 async def list_tagged(
     scope: Scope,
     narrow: Narrow,
@@ -148,8 +127,9 @@ async def list_tagged(
     skip: int,
     limit: int,
     detail: Detail,
-) -> TaggedList:
-    """The memories that match `narrow` after the first `skip`, most important first."""
+) -> tuple[Sequence[LeanMemory], Connected, bool]:
+    """The memories that match `narrow` after the first `skip`, most important first; those that each is connected to;
+    and whether more follow."""
     now = res.clock()
     condition = scopes.readable("m", scope) & visibility.not_expired_nor_in_review("m", now)
     condition &= visibility.not_hidden("m", include_archived=include_archived, valid_at=None)
@@ -158,11 +138,8 @@ async def list_tagged(
         ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
         by_id, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
         has_more, ids = len(ids) > count, ids[:count]
-        limit_each = res.settings.search.relation_limit
-        steps = await edges.read_connected(session, scope.workspace_id, ids, condition, each=limit_each, now=now)
-        ends = [step.memory_id for memory_id in ids for step in steps.get(memory_id, ()) if step.memory_id not in by_id]
-        others, _ = await memories.get_items(session, scope.workspace_id, list(dict.fromkeys(ends)), "lean")
-    return TaggedList([by_id[memory_id] for memory_id in ids], _connect(steps, {**by_id, **others}), has_more)
+        connected = await _connected(session, scope.workspace_id, ids, condition, res)
+    return [by_id[memory_id] for memory_id in ids], connected, has_more
 
 
 async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> Connected:
@@ -174,46 +151,39 @@ async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> C
     )
     rows = scopes.readable("m", query.scope, query.channels) & visibility.conditions("m", unfiltered, now)
     async with res.db.snapshot(workspace_id) as session:
-        limit_each = res.settings.search.relation_limit
-        steps = await edges.read_connected(session, workspace_id, ids, rows, each=limit_each, now=now)
-        ends = dict.fromkeys(step.memory_id for memory_id in ids for step in steps.get(memory_id, ()))
-        by_id, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
-    everything = _connect(steps, by_id)
+        everything = await _connected(session, workspace_id, ids, rows, res)
     shown, _ = cursors.cut([everything.get(memory_id, ()) for memory_id in ids], len(ids))
     return dict(zip(ids, shown, strict=False))
 
 
-def _connect(steps: Mapping[UUID, Sequence[WalkStep]], read: Mapping[UUID, LeanMemory]) -> Connected:
-    """Without memories that are not in `read` because they have just been deleted."""
+async def _connected(
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, res: Resources
+) -> Connected:
+    limit_each = res.settings.search.relation_limit
+    steps = await edges.read_connected(session, workspace_id, ids, rows, each=limit_each, now=res.clock())
+    ends = dict.fromkeys(step.memory_id for memory_id in ids for step in steps.get(memory_id, ()))
+    by_id, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
     return {
         start: [
-            ConnectedMemory(step.memory_id, read[step.memory_id].text, step.by.type, step.by.strength)
+            ConnectedMemory(step.memory_id, by_id[step.memory_id].text, step.by.type, step.by.strength)
             for step in walked
-            if step.memory_id in read
+            if step.memory_id in by_id
         ]
         for start, walked in steps.items()
     }
 
 
-class WalkedMemories(NamedTuple):
-    """The start of a walk, the walk, and the memories of its next `steps` after the skipped ones."""
-
-    start: Memory
-    walk: Walk
-    memories: Mapping[UUID, LeanMemory]
-    steps: int
-
-
 async def walk(
     workspace_id: UUID, memory_id: UUID, options: WalkOptions, res: Resources, *, skip: int, detail: Detail
-) -> WalkedMemories:
-    """The memories around a memory, by the edges that `options` allows. Raises NotFound."""
+) -> tuple[Memory, Walk, Mapping[UUID, LeanMemory], int]:
+    """The memories around a memory, by the edges that `options` allows: the start, the walk, and the memories of its
+    next steps after the first `skip`, with the number of these steps. Raises NotFound."""
     async with res.db.snapshot(workspace_id) as session:
         start = await _alive(session, workspace_id, memory_id, res)
         walk = await edges.walk(session, workspace_id, start.id, options, now=res.clock())
         ids = [step.memory_id for step in walk.steps[skip:]]
         by_id, count = await memories.get_items(session, workspace_id, ids, detail)
-    return WalkedMemories(start, walk, by_id, count)
+    return start, walk, by_id, count
 
 
 async def relations(
@@ -260,20 +230,11 @@ async def decisions_about(
     return made
 
 
-class Origin(NamedTuple):
-    """The text of a memory, None once it is deleted; the turns it was read from, the decisions about it, its
-    history."""
-
-    text: str | None
-    quotes: Sequence[SourceQuote]
-    decisions: Sequence[StoredDecision]
-    changes: Sequence[HistoryEntry]
-
-
 async def origin(
     workspace_id: UUID, memory_id: UUID, res: Resources, *, skip: tuple[int, int, int], limit: int
-) -> Origin:
-    """Where a memory comes from, each list after the first `skip`. Raises NotFound for an id that never existed."""
+) -> tuple[str | None, Sequence[SourceQuote], Sequence[StoredDecision], Sequence[HistoryEntry]]:
+    """Where a memory comes from: its text, None once it is deleted, the turns it was read from, the decisions about it
+    and its changes, each after the first `skip`. Raises NotFound for an id that never existed."""
     async with res.db.snapshot(workspace_id) as session:
         await _refuse_unknown(session, workspace_id, memory_id)
         memory_key = (session, workspace_id, memory_id)
@@ -281,9 +242,9 @@ async def origin(
         decided = await decisions.of_memory(*memory_key, skip=skip[1], limit=limit)
         entries = await history.of_memory(*memory_key, skip=skip[2], limit=limit)
         memory = await memories.get(*memory_key, alive_at=res.clock())
-    return Origin(memory.text if memory else None, quotes, decided, entries)
+    return memory.text if memory else None, quotes, decided, entries
 
 
 async def _refuse_unknown(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
-    if await history.last(session, workspace_id, memory_id) is None:
+    if not await history.of_memory(session, workspace_id, memory_id, limit=1):
         raise NotFound.of("memory")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from uuid import UUID
 
 from service.domain.decision import Action
@@ -11,7 +10,7 @@ from service.domain.memory import Memory
 from service.domain.request import Expected, WriteContext, check_version
 from service.domain.text import CleanText, content_hash
 from service.episodes.statements import withdrawn
-from service.memories import write
+from service.memories import reading, write
 from service.memories.revise import refuse_past
 from service.memories.statements import history, memories, undo, updates
 from service.memories.statements.history import Change
@@ -34,10 +33,7 @@ async def archive(
     workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> Memory:
     """The memory, archived; one that is archived already stays as it is. Raises NotFound or PreconditionFailed."""
-    async with res.db.read(workspace_id) as session:
-        known = await memories.get(session, workspace_id, memory_id)
-    if known is None:
-        raise NotFound.of("memory")
+    known = await reading.get(workspace_id, memory_id, res)
     async with write_transaction(known.scope, res, request) as session:
         memory = await _alive(session, workspace_id, memory_id, res)
         check_version(memory.version, expected)
@@ -60,7 +56,7 @@ async def restore(
     async with write_transaction(known.scope, res, request) as session:
         deleted = await undo.find_deleted(session, workspace_id, memory_id)
         for each in deleted:
-            await _bring_back(session, workspace_id, each, res, res.clock())
+            await _bring_back(session, workspace_id, each, res)
             await withdrawn.take_back(session, workspace_id, each.memory_id, entry=None)
         memory = await _alive(session, workspace_id, memory_id, res)
         check_version(memory.version - 1 if deleted else memory.version, expected)
@@ -75,34 +71,26 @@ async def restore(
     return memory
 
 
-async def _bring_back(
-    session: Session, workspace_id: UUID, deleted: DeletedMemory, res: Resources, now: datetime
-) -> UUID:
-    """Restores a deleted memory as its history has it; returns the id of the new history entry. Raises Conflict when
-    the scope has a live memory with this text."""
-    memory_id, text = deleted.memory_id, deleted.text
+async def _bring_back(session: Session, workspace_id: UUID, deleted: DeletedMemory, res: Resources) -> None:
+    """Restores a deleted memory as its history has it. Raises Conflict when the scope has a live memory with this
+    text."""
+    memory_id, text, now = deleted.memory_id, deleted.text, res.clock()
     await memories.release_expired(session, workspace_id, [content_hash(CleanText(text))], now=now)
     await undo.recreate(session, workspace_id, memory_id, deleted.entry)
     await undo.restore(session, workspace_id, memory_id, deleted.entry, text, generation=res.generation, now=now)
-    change = Change(memory_id, Action.ADD, deleted.scope, None, text)
-    await history.append(session, workspace_id, [change])
+    await history.append(session, workspace_id, [Change(memory_id, Action.ADD, deleted.scope, None, text)])
     no_vector, _ = await undo.lacks(session, workspace_id, memory_id)
     jobs = write.follow_up(memory_id, embed=no_vector, enrich=not deleted.is_past)  # its entities may be gone
     await queue.enqueue(session, workspace_id, jobs)
-    return change.id
 
 
 async def _activate(session: Session, archived: Memory, res: Resources) -> None:
     workspace_id, memory_id, now = archived.scope.workspace_id, archived.id, res.clock()
-    was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
-    assert was is not None, "it was read under the lock"
     await memories.release_expired(session, workspace_id, [archived.hash], now=now)
-    await updates.set_columns(session, workspace_id, memory_id, {"archived": False}, now=now)
+    await write.set_columns(ChangeContext(session, archived.scope, res), memory_id, {"archived": False})
     # as fresh as a new one; else the next forgetting run would archive it again
     fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
     await updates.set_stat(session, workspace_id, memory_id, fresh)
-    context = ChangeContext(session, archived.scope, res)
-    await write.append_change(context, memory_id, archived.text, archived.text, was)
     await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
 
 

@@ -22,7 +22,7 @@ from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.domain.version import begins
 from service.memories import write
-from service.memories.statements import deletion, history, memories, reviews, updates
+from service.memories.statements import deletion, history, memories, reviews
 from service.memories.statements.reviews import Review
 from service.memories.write import ChangeContext
 from service.postgres import direct
@@ -116,18 +116,13 @@ async def _resolve(session: Session, waiting: Memory, review: Review, wanted: Re
 
 async def _accept(session: Session, waiting: Memory, review: Review, res: Resources) -> None:
     """Archives what the memory contradicts, unless it was deleted or archived since, and makes the memory valid."""
-    workspace_id, scope, current, text = waiting.scope.workspace_id, waiting.scope, res.clock(), waiting.text
-    known = await memories.get_many(session, workspace_id, review.contradicts, alive_at=current)
+    workspace_id, now = waiting.scope.workspace_id, res.clock()
+    known = await memories.get_many(session, workspace_id, review.contradicts, alive_at=now)
     live = [memory.id for memory in known.values() if not memory.archived]
     evidence = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
-    context = ChangeContext(session, scope, res, evidence, uuid7())
+    context = ChangeContext(session, waiting.scope, res, evidence, uuid7())
     at = begins(waiting.timestamp, waiting.t_valid, waiting.t_invalid)
     for memory_id in live:
         await write.retire(context, memory_id, at=at)
-    was = await history.snapshot(session, workspace_id, waiting.id, generation=res.generation)
-    assert was is not None, "it is locked"
-    await memories.release_expired(session, workspace_id, [waiting.hash], now=current)
-    await updates.set_columns(
-        session, workspace_id, waiting.id, {"archived": False, "review_status": None}, now=current
-    )
-    await write.append_change(context, waiting.id, text, text, was)
+    await memories.release_expired(session, workspace_id, [waiting.hash], now=now)
+    await write.set_columns(context, waiting.id, {"archived": False, "review_status": None})

@@ -18,7 +18,7 @@ from service.domain.request import Expected, WriteContext, check_version
 from service.domain.sizes import check_merged
 from service.domain.text import content_hash
 from service.language import kinds
-from service.memories import write
+from service.memories import reading, write
 from service.memories.stages.stages import UNCOMPARED, run
 from service.memories.statements import history, memories, updates
 from service.memories.statements.updates import VectorKind
@@ -41,10 +41,7 @@ async def revise(
 ) -> Memory:
     """The memory as it is afterwards. Raises NotFound, PreconditionFailed, PiiRejected, or Conflict when another memory
     of the scope has the new text already. Values equal to the present ones are no change."""
-    async with res.db.read(workspace_id) as session:
-        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
-    if memory is None:
-        raise NotFound.of("memory")
+    memory = await reading.get(workspace_id, memory_id, res)
     check_share(memory.scope, request)  # before anything is embedded
     refuse_past(memory)
     draft = await _prepare(memory, revision, res)
@@ -95,7 +92,10 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     values: dict[str, Any] = {}
     if revision.text is not None and content_hash(draft.clean) != old.hash:
         weights = draft.term_weights.weights if draft.term_weights else None
-        values |= updates.text_columns(draft.clean, weights) | _analyse_columns(draft)
+        assert draft.kind is not None, "the pipeline is not through"
+        assert draft.temporal is not None, "the pipeline is not through"
+        values |= updates.text_columns(draft.clean, weights) | memories.kind_and_times(draft.kind, draft.temporal)
+        values |= {"categories": list(draft.categories), "embedding_status": str(draft.embedding_status)}
         if old.t_invalid == old.temporal.valid_until:  # no end, or one that the old text named itself
             since = old.t_valid if old.t_invalid is None else None
             values |= {"t_valid": draft.given.t_valid or since, "t_invalid": draft.given.t_invalid}
@@ -117,20 +117,11 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
         values["metadata"] = {key: value for key, value in merged.items() if draft.metadata.get(key, key) is not None}
         check_merged("metadata", values["metadata"])
     values |= {name: moment for name, moment in revision.moments.items() if name != "last_accessed"}
-    _refuse_empty_interval(values.get("t_valid", old.t_valid), values.get("t_invalid", old.t_invalid))
+    since, until = values.get("t_valid", old.t_valid), values.get("t_invalid", old.t_invalid)
+    if since is not None and until is not None and since >= until:
+        raise InvalidInput("t_valid: must lie before t_invalid.", field="t_valid")
     current = _as_it_is(old)
     return {name: value for name, value in values.items() if name not in current or current[name] != value}
-
-
-def _analyse_columns(draft: Draft) -> dict[str, Any]:
-    """The columns that the stages computed from the new text."""
-    assert draft.kind is not None, "the pipeline is not through"
-    assert draft.temporal is not None, "the pipeline is not through"
-    return {
-        **memories.kind_and_times(draft.kind, draft.temporal),
-        "categories": list(draft.categories),
-        "embedding_status": str(draft.embedding_status),
-    }
 
 
 def _as_it_is(old: Memory) -> dict[str, Any]:
@@ -139,28 +130,21 @@ def _as_it_is(old: Memory) -> dict[str, Any]:
         "type": str(old.kind.type),
         "type_confidence": old.kind.confidence,
         "classification_source": old.kind.source,
-        "fact_confidence": old.fact_confidence,
         "importance": old.importance.value,
         "importance_level": old.importance.level,
         "tags": list(old.tags),
         "tag_prefixes": list(old.tag_prefixes),
         "metadata": dict(old.metadata),
-        "t_valid": old.t_valid,
-        "t_invalid": old.t_invalid,
-        "expires_at": old.expires_at,
-        "timestamp": old.timestamp,
-        "updated_at": old.updated_at,
+        **{name: getattr(old, name) for name in AS_GIVEN},
     }
+
+
+AS_GIVEN = ("fact_confidence", "t_valid", "t_invalid", "expires_at", "timestamp", "updated_at")
 
 
 def refuse_past(memory: Memory) -> None:
     if memory.version_of is not None:
         raise Conflict(f"This is a past version of memory {memory.version_of}: change that one.", field="id")
-
-
-def _refuse_empty_interval(first: Any, last: Any) -> None:
-    if first is not None and last is not None and first >= last:
-        raise InvalidInput("t_valid: must lie before t_invalid.", field="t_valid")
 
 
 async def _write(

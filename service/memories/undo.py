@@ -115,9 +115,7 @@ async def _restore(
     await reviews.reopen(session, workspace_id, taken.memory_id)
     memory = await memories.get(session, workspace_id, taken.memory_id)
     assert memory is not None, "the row is locked"
-    change = Change(
-        taken.memory_id, Action.UPDATE, memory.scope, text_now, then, was.before, was.vector, was.generation
-    )
+    change = Change(taken.memory_id, Action.UPDATE, memory.scope, text_now, then, was)
     await history.append(session, workspace_id, [change])
     # jobs queued before the decision were skipped, because the text had changed
     no_vector, not_enriched = await undo.lacks(session, workspace_id, taken.memory_id)

@@ -9,12 +9,13 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.domain.decision import Action, Evidence, Neighbour, Strike
-from service.domain.draft import Draft, EmbeddingStatus, NewMemory
+from service.domain.decision import Action, Evidence, Strike
+from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.errors import Conflict
 from service.domain.job import NOTHING, NewJob, Payload
 from service.domain.memory import Memory, Outcome
@@ -30,7 +31,6 @@ from service.language import withdrawal
 from service.memories.statements import decisions, deduplication, history, memories, updates, versions
 from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change, Snapshot
-from service.memories.statements.versions import PastVersion
 from service.postgres.direct import InsertBatch, NewRows
 from service.postgres.engine import Session
 from service.queue import queue
@@ -113,7 +113,7 @@ async def add(
         await memories.release_expired(batch.session, workspace_id, hashes, now=now)
     batch.add(
         *memories.new_rows(new_memories, generation=res.generation, now=now),
-        decisions.new_rows(workspace_id, decided),
+        decisions.new_rows(decided),
         queue.new_rows(workspace_id, [job for new in new_memories for job in jobs_of(new, new.id)]),
     )
     reused = [
@@ -124,12 +124,6 @@ async def add(
     if reused:
         await batch.flush()
         await history.append(batch.session, workspace_id, reused)
-
-
-async def equal_memory(session: Session, draft: Draft, digest: str, *, besides: UUID | None) -> Neighbour | None:
-    """The live memory of the draft's scope, other than `besides`, whose text has this hash: there must not be two."""
-    equal = await deduplication.with_hash(session, draft.scope, digest, now=draft.received_at)
-    return equal if equal is not None and equal.id != besides else None
 
 
 async def update(
@@ -182,8 +176,10 @@ async def keep_past(context: ChangeContext, target: UUID, change_id: UUID, until
 
     Its id is that of the entry of history that ends it, so that undoing the change finds it.
     """
-    version = PastVersion(change_id, target, until, history_id=uuid7())
-    return await versions.keep(context.session, context.workspace_id, target, version, now=context.res.clock())
+    session, workspace_id, now = context.session, context.workspace_id, context.res.clock()
+    return await versions.keep(
+        session, workspace_id, target, change_id, version_of=target, history_id=uuid7(), until=until, now=now
+    )
 
 
 def holds_since(start: datetime, until: datetime | None, res: Resources) -> datetime | None:
@@ -192,16 +188,21 @@ def holds_since(start: datetime, until: datetime | None, res: Resources) -> date
     return start if start <= res.clock() and (until is None or start < until) else None
 
 
+async def set_columns(
+    context: ChangeContext, target: UUID, values: Mapping[str, Any], *, was: Snapshot | None = None
+) -> UUID:
+    """Sets columns other than the text of a memory; returns the id of the history entry. `was`: the memory, if it is
+    locked. Raises Gone, or Conflict when another live memory has its text."""
+    was = was or await context.snapshot(target)
+    await updates.set_columns(context.session, context.workspace_id, target, values, now=context.res.clock())
+    text = str(was.before["content"])
+    return await append_change(context, target, text, text, was)
+
+
 async def extend_expiry(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
     """Moves the end of a memory to `until` (None: it never ends) if it would end sooner: its text was stored again."""
-    workspace_id = scope.workspace_id
-    if not await updates.expires_before(session, workspace_id, target, until):
-        return
-    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
-    if was is not None:
-        await updates.set_columns(session, workspace_id, target, {"expires_at": until}, now=res.clock())
-        context, content = ChangeContext(session, scope, res), was.before["content"]
-        await append_change(context, target, content, content, was)
+    if await updates.expires_before(session, scope.workspace_id, target, until):
+        await set_columns(ChangeContext(session, scope, res), target, {"expires_at": until})
 
 
 async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
@@ -211,20 +212,19 @@ async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
     """
     was, change_id = await context.snapshot(target), uuid7()
     await keep_past(context, target, change_id, at)
-    await updates.archive(context.session, context.workspace_id, target, now=context.res.clock())
+    now = context.res.clock()
+    await updates.set_columns(context.session, context.workspace_id, target, {"archived": True}, now=now)
     await append_change(context, target, str(was.before["content"]), None, was, action=Action.DELETE, entry=change_id)
     await _withdraw(context.session, context.workspace_id, target, Withdrawal("superseded", change_id))
 
 
 async def archive(context: ChangeContext, target: UUID) -> bool:
     """Archives a memory that is still true, so that searches skip it; False if it is gone or archived already."""
-    session, workspace_id, res = context.session, context.workspace_id, context.res
-    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
+    generation = context.res.generation
+    was = await history.snapshot(context.session, context.workspace_id, target, generation=generation)
     if was is None or was.before["archived"]:
         return False
-    await updates.archive(session, workspace_id, target, now=res.clock())
-    text = str(was.before["content"])
-    await append_change(context, target, text, text, was)
+    await set_columns(context, target, {"archived": True}, was=was)
     return True
 
 
@@ -234,13 +234,11 @@ async def end_validity(context: ChangeContext, target: UUID, by: UUID, *, at: da
 
     The memory no longer takes part in deduplication, so that the same fact can become true again.
     """
-    session, workspace_id, now = context.session, context.workspace_id, context.res.clock()
-    was = await context.snapshot(target)
-    text = str(was.before["content"])
-    await updates.end_validity(session, workspace_id, target, at=at, now=now)
-    entry = await append_change(context, target, text, text, was)
+    session, workspace_id = context.session, context.workspace_id
+    entry = await set_columns(context, target, updates.ended(at))
     await _withdraw(session, workspace_id, target, Withdrawal("superseded", entry, by))
-    await edges.put(session, workspace_id, Relation(by, RelationType.SUPERSEDES, target, t_valid=now))
+    supersedes = Relation(by, RelationType.SUPERSEDES, target, t_valid=context.res.clock())
+    await edges.put(session, workspace_id, supersedes)
 
 
 async def withdraw_text(session: Session, old: Memory, new_text: str, entry: UUID) -> None:
@@ -271,7 +269,7 @@ async def keep_evidence(context: ChangeContext, memory_id: UUID | None) -> None:
     """Keeps the evidence of a decision that leaves the memory as it is."""
     if context.evidence is not None:
         unchanged = NewDecision(memory_id, context.evidence, context.scope, Action.NONE)
-        await decisions.append(context.session, context.workspace_id, [unchanged])
+        await decisions.append(context.session, [unchanged])
 
 
 async def append_change(
@@ -287,11 +285,11 @@ async def append_change(
     """Appends a change to history, and the evidence of the decision that caused it; returns the id of the history
     entry, which is `entry` where one is given."""
     session, scope = context.session, context.scope
-    change = Change(memory_id, action, scope, old, new, was.before, was.vector, was.generation, entry or uuid7())
+    change = Change(memory_id, action, scope, old, new, was, entry or uuid7())
     await history.append(session, scope.workspace_id, [change])
     if context.evidence is not None:
         decision = NewDecision(memory_id, context.evidence, scope, action, change.id, context.ruling_id)
-        await decisions.append(session, scope.workspace_id, [decision])
+        await decisions.append(session, [decision])
     return change.id
 
 

@@ -28,12 +28,14 @@ T = TypeVar("T")
 Parameter = tuple[str, Callable[[Any], Any] | None]
 
 
-def reader(kind: Callable[..., T], **special: Callable[[Any], Any]) -> Callable[[Any], T]:
+def reader(kind: Callable[..., T], /, **special: Callable[[Any], Any]) -> Callable[[Any], T]:
     """Makes values of a dataclass out of rows: each field is what `special` makes of the row, else the column of its
     name."""
-    names = [field.name for field in fields(kind)]  # type: ignore[arg-type]
-    read = [special.get(name) or attrgetter(name) for name in names]
-    return lambda row: kind(*(each(row) for each in read))
+    names = [field.name for field in fields(kind) if field.name not in special]  # type: ignore[arg-type]
+    read = attrgetter(*names)  # of several names, so it returns a tuple
+    return lambda row: kind(
+        **dict(zip(names, read(row), strict=True)), **{name: make(row) for name, make in special.items()}
+    )
 
 
 DriverRow = Any

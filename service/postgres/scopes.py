@@ -133,6 +133,11 @@ def seen_channels(alias: str, scope: Scope, channels: Sequence[str] = ()) -> Con
     )
 
 
+def of_row(row: Any) -> Scope:
+    """The scope in the columns of a row."""
+    return Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel)
+
+
 def exact(alias: str, scope: Scope) -> Condition:
     """Rows of just this scope and channel: a missing id means NULL."""
     rows = _workspace(alias, scope)

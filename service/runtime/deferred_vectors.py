@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from uuid import UUID
 
+from sqlalchemy import ColumnElement, true
+
 from service.domain.errors import EmbeddingError
 from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.text import CleanText
@@ -11,11 +13,15 @@ from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.queue import queue
 from service.runtime.resources import Resources
+from service.runtime.statements.deferred_vectors import DeferredVectors
 
 WORDS_OF = "words_of"
 """The key, in the payload of an embed job, for the kind of texts."""
 
 GOALS, STRATEGIES, ENTITIES = "goals", "strategies", "entities"
+
+BATCH = 100
+"""Texts per call of the embedder in a job."""
 
 
 async def embed_now(workspace_id: UUID, text: CleanText, res: Resources) -> Vector | None:
@@ -30,3 +36,20 @@ async def embed_later(session: Session, workspace_id: UUID, kind: str) -> None:
     """Queues the job; it exists when the caller's transaction commits."""
     job = NewJob("embed", payload={WORDS_OF: kind}, max_attempts=LONG_MAX_ATTEMPTS)
     await queue.enqueue(session, workspace_id, [job])
+
+
+async def embed_missing(
+    rows: DeferredVectors, workspace_id: UUID, res: Resources, where: ColumnElement[bool] | None = None
+) -> int:
+    """Makes missing vectors of the current texts; returns how many. `where`: only of rows that meet this condition.
+    Safe to run twice. Raises EmbeddingError."""
+    made, condition = 0, true() if where is None else where
+    while True:
+        async with res.db.read(workspace_id) as session:
+            waiting = await rows.unembedded(session, workspace_id, condition, generation=res.generation, limit=BATCH)
+        if not waiting:
+            return made
+        vectors = await res.embedder.embed(workspace_id, list(waiting.values()))
+        by_id = {each: (words, vector) for (each, words), vector in zip(waiting.items(), vectors, strict=True)}
+        async with res.db.begin(workspace_id) as session:
+            made += await rows.store(session, workspace_id, by_id, generation=res.generation)

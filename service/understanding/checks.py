@@ -38,12 +38,9 @@ class Refusal(StrEnum):
 DENIALS = frozenset({"not", "never", "no", "without", "neither", "nor", "none", "nobody", "nothing"})
 HEDGES = re.compile(
     r"(?i)\b(?:if|unless|would|could|might|may|maybe|perhaps|possibly|probably|almost|nearly|few of|thinking (?:of"
-    r"|about)"
-    r"|considering|suppose|wish(?:es|ed)?|imagine|pretend|hope(?:s|d)?|unsure|not sure|i think|i guess|apparently"
-    r"|allegedly"
-    r"|says?|said|according|should i|joking|kidding|used to|plans?|planning|wants?|intends?|going to|interested"
-    r"|wonders?"
-    r"|considers?|thinks?)\b|/s\b"
+    r"|about)|considering|suppose|wish(?:es|ed)?|imagine|pretend|hope(?:s|d)?|unsure|not sure|i think|i guess"
+    r"|apparently|allegedly|says?|said|according|should i|joking|kidding|used to|plans?|planning|wants?|intends?"
+    r"|going to|interested|wonders?|considers?|thinks?)\b|/s\b"
 )
 """Words of doubt, condition, wish, plan or report: a fact keeps one of them if its source has one."""
 

@@ -72,13 +72,11 @@ _NEGATIONS = frozenset({"not", "never", "no", "without", "neither", "nor", "cann
 OVER_WORDS = (
     frozenset(
         lexemes(
-            "no longer not anymore any more stop stopped quit gave give up used to now instead from replaced"
-            " replace switch"
-            " switched move moved change changed migrate migrated swap swapped transfer transferred reassigned is"
-            " are was were"
-            " be been has have had do does did will would rather than by with for longer just also again actually"
-            " turns out"
-            " after all correction sorry meant mean finally currently still nowadays use used using"
+            "no longer not anymore any more stop stopped quit gave give up used to now instead from replaced replace"
+            " switch switched move moved change changed migrate migrated swap swapped transfer transferred reassigned"
+            " is are was were be been has have had do does did will would rather than by with for longer just also"
+            " again actually turns out after all correction sorry meant mean finally currently still nowadays use used"
+            " using"
         )
     )
     | _NEGATIONS
@@ -86,8 +84,7 @@ OVER_WORDS = (
 _FRAME = frozenset(lexemes("know remember recall told said mentioned think right so"))
 _LEAD = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|no|nope|oh|sorry|wait|actually|correction|update|news|change of plans?"
-    r"|turns out"
-    r"|it turns out|by the way|btw|fyi|now|also|i meant|i mean|hmm)\b[\s,:.!\u2014-]*)+(?:that\b\s*)?"
+    r"|turns out|it turns out|by the way|btw|fyi|now|also|i meant|i mean|hmm)\b[\s,:.!\u2014-]*)+(?:that\b\s*)?"
 )
 _TAIL = re.compile(r"(?i)[\s,]*\b(?:after all|any ?more|any longer|actually|now|today|these days|at all)\W*$")
 _SPOKEN = re.compile(rf"^(?P<name>{SPEAKER})(?:{SAYS}|: )")
@@ -101,8 +98,7 @@ _FIRST_PERSON = re.compile(r"(?i)\b(?:i|i['\u2019]\w+|me|my|mine|we|we['\u2019]\
 _PURPOSES = re.compile(r"(?i)\b(?:and|but|plus|as well as)\b|[,;&/]")
 _HEDGED = re.compile(
     r"(?i)\b(?:if|would|could|might|may|maybe|perhaps|possibly|think(?:ing)? (?:of|about)|considering|suppose|wish"
-    r"|imagine"
-    r"|almost|nearly|plan(?:ning)? to|want to|going to|hope to)\b|\?"
+    r"|imagine|almost|nearly|plan(?:ning)? to|want to|going to|hope to)\b|\?"
 )
 _PASSING = re.compile(
     r"(?i)\b(?:yesterday|today|tonight|tomorrow|once|one-off|exception(?:ally)?|for (?:a|one|the) (?:day|night|week"
@@ -130,11 +126,9 @@ _NOT_BUT = re.compile(
 _EXCHANGED = re.compile(r"(?i)instead of|rather than|in place of|replaced|superseded|swapped|exchanged|traded|\bnot ")
 _CHANGES = re.compile(
     r"(?i)\b(?:now|no longer|again|any ?more|instead|new|moved|switch\w*|changed?|cancel\w*|sold|quit|stopped"
-    r"|started|left|lost"
-    r"|broke up|split|replaced|renamed|postponed|rescheduled|turns out|after all|back (?:to|in)|died|passed away"
-    r"|ended|over"
-    r"|finished|done|came through|became|turned|joined|dropped|gave up|not|can['\u2019]t|won['\u2019]t"
-    r"|isn['\u2019]t|cut|down to|up to)\b"
+    r"|started|left|lost|broke up|split|replaced|renamed|postponed|rescheduled|turns out|after all|back (?:to|in)"
+    r"|died|passed away|ended|over|finished|done|came through|became|turned|joined|dropped|gave up|not"
+    r"|can['\u2019]t|won['\u2019]t|isn['\u2019]t|cut|down to|up to)\b"
 )
 
 

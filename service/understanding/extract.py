@@ -17,7 +17,7 @@ from service.providers.protocols import LlmReply
 from service.runtime.resources import Resources
 from service.understanding import model_calls, prompts
 from service.understanding.extraction_reply import ReadOut, read, says_nothing
-from service.understanding.grounding import Grounded, ground, quotes
+from service.understanding.grounding import ground, quotes
 from service.understanding.sourcing import SourceTurns, content_words
 
 MAX_FACTS = 200
@@ -51,12 +51,12 @@ async def from_messages(
         raise UnusableAnswer(f"The answer of {name} could not be read.")
     stated = [fact for fact in read_out.facts if not keeping.is_about_the_memory(fact.text)]
     chars = sum(len(utterance.text) for utterance in sources.messages)
-    kept = await res.rules.run_if_long(chars, ground, stated[:MAX_FACTS], sources) if stated else Grounded(())
-    if stated and not kept.facts:
+    kept, ungrounded = await res.rules.run_if_long(chars, ground, stated[:MAX_FACTS], sources)
+    if stated and not kept:
         raise UnusableAnswer(f"No fact of {name} is borne out by the messages.")
-    warnings = (*_reply_warnings(read_out, reply, len(stated)), *kept.warnings)
+    warnings = (*_reply_warnings(read_out, reply, len(stated)), *ungrounded)
     why = None if stated else "the language model found nothing worth keeping"
-    return Extracted(kept.facts, reply.model or res.llm.model, warnings, why, reply.truncated)
+    return Extracted(tuple(kept), reply.model or res.llm.model, warnings, why, reply.truncated)
 
 
 def _read(text: str, sources: SourceTurns) -> ReadOut | None:

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime, timedelta
 
 from service.domain.fact import Comparison, Fact
@@ -22,24 +22,9 @@ NAMELESS = re.compile(r"^(?:The )?[Uu]ser\b")
 DAY = timedelta(days=1)
 
 
-@dataclass(frozen=True, slots=True)
-class Grounded:
-    """Facts that passed the checks, in order, with the sentences that replace those that did not."""
-
-    facts: tuple[Fact, ...]
-    refused: int = 0
-    quoted: int = 0
-
-    @property
-    def warnings(self) -> tuple[str, ...]:
-        if not self.refused:
-            return ()
-        quoted = f", {self.quoted} replaced by what was said" if self.quoted else ""
-        return (f"ungrounded_facts: {self.refused} claimed more than was said and were left out{quoted}.",)
-
-
-def ground(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
-    """The facts as far as the conversation bears them out. Pure; some milliseconds where times are named."""
+def ground(facts: Sequence[Fact], sources: SourceTurns) -> tuple[list[Fact], tuple[str, ...]]:
+    """The facts that pass the checks, in order, with the sentences that replace those that do not, and a warning about
+    these. Pure; some milliseconds where times are named."""
     kept: list[Fact] = []
     refused = 0
     said: tuple[Fact, ...] | None = None
@@ -59,7 +44,10 @@ def ground(facts: Sequence[Fact], sources: SourceTurns) -> Grounded:
             kept.append(replace(instead, comparison=fact.comparison))
         elif fact.comparison is not None:
             kept[used[instead]] = _also_compared(kept[used[instead]], fact.comparison)
-    return Grounded(tuple(kept), refused, len(used))
+    if not refused:
+        return kept, ()
+    quoted = f", {len(used)} replaced by what was said" if used else ""
+    return kept, (f"ungrounded_facts: {refused} claimed more than was said and were left out{quoted}.",)
 
 
 def _also_compared(quote: Fact, more: Comparison) -> Fact:

@@ -1,25 +1,49 @@
-"""Calls of the language model through the workspace's answer cache and the budgets of request and day."""
+"""Calls of the language model through the workspace's answer cache and the budgets of request and day.
+
+The most that a call may use of the day's budget is reserved before it and replaced by its actual use after it, each in
+a separate short transaction (docs/decisions/064-model-budget.md). Without limits nothing is reserved, but the use is
+still counted.
+"""
 
 from __future__ import annotations
 
+import logging
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
+from datetime import UTC
 from functools import cache
 from typing import TypeVar
 from uuid import UUID
 
+from prometheus_client import Counter
 from pydantic import BaseModel
+from uuid_utils.compat import uuid7
 
-from service.domain.errors import UnusableAnswer
+from service.access.statements import model_days
+from service.access.statements.model_days import ModelCall
+from service.domain.errors import LlmError, ModelBudgetSpent, ServiceError, UnusableAnswer
+from service.domain.model_budget import day_end
 from service.kit.settings import Settings
+from service.observability import metrics
+from service.providers.budget import estimate_prompt
 from service.providers.caches import CachedLlm
 from service.providers.json_reply import validate
-from service.providers.protocols import Llm, LlmReply, LlmRequest
+from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
 from service.runtime.resources import Resources
 from service.runtime.statements.caches import AnswerTable
 
 T = TypeVar("T")
 Model = TypeVar("Model", bound=BaseModel)
+
+RESERVED_AFTER_S = 10.0
+"""How long after the deadline of its call an unsettled reservation ends, because its process was killed."""
+
+REFUSED = Counter("loxodon_model_budget_refused_total", "Calls of the language model that a budget refused", ["work"])
+NOTHING = TokenUsage()
+ANSWERS = "answers"
+PROBE = LlmRequest("extract", "You are asked whether you are there.", "Say OK.", max_tokens=500, deadline_s=15.0)
+
+log = logging.getLogger(__name__)
 
 
 async def complete(
@@ -28,15 +52,8 @@ async def complete(
     """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
     stored for the next equal prompt."""
     store = AnswerTable(res.db, res.clock, res.context.deferred)
-    llm = CachedLlm(_limit_by_day(res, workspace_id), store, workspace_id, usable, res.context.budget)
+    llm = CachedLlm(DayLimitedLlm(res, workspace_id), store, workspace_id, usable, res.context.budget)
     return await llm.complete(tune(prompt, res.settings))
-
-
-def _limit_by_day(res: Resources, workspace_id: UUID) -> Llm:
-    from service.understanding.model_days import DayLimitedLlm  # it imports this module
-
-    assert res.llm is not None
-    return DayLimitedLlm(res.llm, res, workspace_id)
 
 
 def name_model(res: Resources, task: str) -> str:
@@ -59,7 +76,7 @@ def tune(prompt: LlmRequest, settings: Settings) -> LlmRequest:
 
 async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmRequest) -> LlmReply:
     """Completes a prompt without the cache, as it will hardly be sent again."""
-    return await _limit_by_day(res, workspace_id).complete(tune(prompt, res.settings))
+    return await DayLimitedLlm(res, workspace_id).complete(tune(prompt, res.settings))
 
 
 async def complete_read(
@@ -79,3 +96,93 @@ async def complete_as(
     if model is None:
         raise UnusableAnswer(f"The answer of {name_model(res, prompt.task)} could not be read.")
     return model, reply
+
+
+# -- the budget of a day -----------------------------------------------------------------------------------------------
+
+
+async def probe(res: Resources) -> None:
+    """Checks whether the language model is available, and records and logs the result. On no workspace's account."""
+    if res.llm is not None:
+        try:
+            await res.llm.complete(PROBE)
+            res.model_status.result = ANSWERS
+        except LlmError as exc:
+            res.model_status.result = f"{exc.detail} {exc.provider_message}".strip()
+            log.warning("the language model does not answer, so rules read what is stored: %s", res.model_status.result)
+
+
+@dataclass(frozen=True, slots=True)
+class DayLimitedLlm:
+    """The model on the account of a workspace; implements `protocols.Llm`. Made per call."""
+
+    res: Resources
+    workspace_id: UUID
+
+    @property
+    def llm(self) -> Llm:
+        assert self.res.llm is not None, "the caller asks only where there is a model"
+        return self.res.llm
+
+    @property
+    def model(self) -> str:
+        return self.llm.model
+
+    async def complete(self, request: LlmRequest) -> LlmReply:
+        """The model's answer. Raises LlmError, and ModelBudgetSpent where too little is left for this call."""
+        budget = self.res.context.budget
+        budget.check(request)  # what it refuses needs no statement
+        call = ModelCall(self.workspace_id, self.res.clock().astimezone(UTC).date(), uuid7())
+        estimate = TokenUsage(estimate_prompt(request), request.max_tokens)
+        reserved = await self._reserve(call, estimate, request.deadline_s)
+        try:
+            reply = await budget.complete(self.llm, request)
+        except LlmError as exc:
+            self.res.model_status.result = exc.detail
+            used = TokenUsage(*exc.tokens) if exc.tokens is not None else estimate
+            if reserved or used != NOTHING:
+                await self._settle(call, used, request.task)
+            raise
+        except BaseException:  # cancelled: the provider may go on
+            await self._settle(call, estimate, request.task)
+            raise
+        self.res.model_status.result = ANSWERS
+        await self._settle(call, estimate if reply.usage == NOTHING else reply.usage, request.task)
+        return reply
+
+    async def close(self) -> None:
+        """Does nothing: the model belongs to the process."""
+
+    async def _reserve(self, call: ModelCall, estimate: TokenUsage, deadline_s: float) -> bool:
+        """Reserves the estimate of a call; False if no limit applies. Raises ModelBudgetSpent."""
+        now, background = self.res.clock(), self.res.context.background
+        limit = self.res.settings.llm.budget.limit(background=background)
+        if limit is None:
+            return False
+        tokens = estimate.prompt_tokens + estimate.completion_tokens
+        ends_s = now.timestamp() + deadline_s + RESERVED_AFTER_S
+        database = self.res.db.without_wall()  # a key made for one user has no right on the account
+        if await model_days.reserve(database, call, limit, tokens=tokens, now=now, ends_s=ends_s):
+            return True
+        REFUSED.labels("background" if background else "request").inc()
+        resets_at = day_end(call.day)
+        raise ModelBudgetSpent(
+            f"The workspace's budget for the language model is used up until {resets_at:%Y-%m-%d %H:%M} UTC.",
+            retry_after_s=(resets_at - now).total_seconds(),
+        )
+
+    async def _settle(self, call: ModelCall, used: TokenUsage, task: str) -> None:
+        """Never raises for the database: the answer exists, and a reservation ends by itself."""
+        cost = self.res.settings.llm.budget.cost(used.prompt_tokens, used.completion_tokens)
+        metrics.MODEL_COST.labels(*name_model(self.res, task).split(":", 1)).inc(cost)
+        try:
+            await model_days.settle(
+                self.res.db.without_wall(),
+                call,
+                calls=int(used != NOTHING),
+                prompt_tokens=used.prompt_tokens,
+                completion_tokens=used.completion_tokens,
+                cost=cost,
+            )
+        except ServiceError as exc:
+            log.warning("tokens of a call of the language model were not counted: %s", exc.code)

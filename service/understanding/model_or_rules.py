@@ -44,18 +44,18 @@ async def decide(
     given = ShownClaim(claim, tuple(shown))
     if llm and res.llm is not None and shown:
         return await _by_model(given, workspace_id, res)
-    return (await _by_rules(_judge_all, [given], res))[0]
+    return (await _by_rules(_judge, [given], res))[0]
 
 
 async def decide_open(given: Sequence[ShownClaim], workspace_id: UUID, res: Resources, *, llm: bool) -> list[Decision]:
     """Decides about each statement. The model is asked about those that the rules leave open; with an instruction of
     the workspace for decisions, about all that have memories near them."""
     if not llm or res.llm is None:
-        return await _by_rules(_judge_all, given, res)
+        return await _by_rules(_judge, given, res)
     if res.settings.llm.prompts.update_decision is not None:
-        decisions: list[Decision | None] = [None if claim.shown else judge(claim.claim, ()) for claim in given]
+        decisions: list[Decision | None] = [None if each.shown else _judge(each) for each in given]
     else:
-        decisions = await _by_rules(_settle_all, given, res)
+        decisions = await _by_rules(_settle, given, res)
     slots = asyncio.Semaphore(CALLS_AT_ONCE)
 
     async def one(claim: ShownClaim, settled: Decision | None) -> Decision:
@@ -67,19 +67,18 @@ async def decide_open(given: Sequence[ShownClaim], workspace_id: UUID, res: Reso
     return list(await asyncio.gather(*map(one, given, decisions)))
 
 
-async def _by_rules(work: Callable[[Sequence[ShownClaim]], T], given: Sequence[ShownClaim], res: Resources) -> T:
+async def _by_rules(judge_one: Callable[[ShownClaim], T], given: Sequence[ShownClaim], res: Resources) -> list[T]:
     """Judges all statements in one call; long texts off the event loop."""
     texts = [case.claim.text for case in given] + [memory.text for case in given for memory in case.shown]
-    chars = sum(map(len, texts))
-    return await res.rules.run_if_long(chars, work, given)
+    return await res.rules.run_if_long(sum(map(len, texts)), lambda: list(map(judge_one, given)))
 
 
-def _judge_all(given: Sequence[ShownClaim]) -> list[Decision]:
-    return [judge(claim.claim, claim.shown) for claim in given]
+def _judge(given: ShownClaim) -> Decision:
+    return judge(given.claim, given.shown)
 
 
-def _settle_all(given: Sequence[ShownClaim]) -> list[Decision | None]:
-    return [settle(claim.claim, claim.shown, claim.comparison) for claim in given]
+def _settle(given: ShownClaim) -> Decision | None:
+    return settle(given.claim, given.shown, given.comparison)
 
 
 async def _by_model(given: ShownClaim, workspace_id: UUID, res: Resources) -> Decision:
@@ -92,7 +91,7 @@ async def _by_model(given: ShownClaim, workspace_id: UUID, res: Resources) -> De
         # uncached: an equal text is found before anybody is asked
         reply = await model_calls.complete_uncached(res, workspace_id, prompt)
     except LlmError as exc:
-        [fallback] = await _by_rules(_judge_all, [given], res)
+        [fallback] = await _by_rules(_judge, [given], res)
         reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
         warning = exc.as_warning("A fact was decided by the rules.")
         return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))

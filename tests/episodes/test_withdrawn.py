@@ -12,11 +12,12 @@ from httpx2 import AsyncClient
 from sqlalchemy import text
 
 from service.domain.scope import Scope
-from service.episodes.turns import embed_missing
+from service.episodes.statements.turns import LATE_VECTORS
 from service.memories.forget import remove_outlived
 from service.memories.statements import sources
 from service.memories.statements.sources import SourceLink
 from service.postgres.engine import Database
+from service.runtime.deferred_vectors import embed_missing
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables
@@ -78,7 +79,7 @@ async def test_a_deleted_fact_is_told_by_no_read(resources: Resources, tenant: T
         found = await client.get("/v1/turns/search", params={"query": "walnut", **ALICE})
         assert [each["content"] for each in found.json()["results"]] in ([], ["The weather in Bergen was awful."])
         assert await tables.value("SELECT count(*) FROM turn_vector WHERE workspace_id = $1", tenant.workspace_id) == 0
-        await embed_missing(tenant.workspace_id, UUID(turn["conversation_id"]), resources)
+        await embed_missing(LATE_VECTORS, tenant.workspace_id, resources)
         assert await tables.value("SELECT count(*) FROM turn_vector WHERE workspace_id = $1", tenant.workspace_id) == 1
 
 

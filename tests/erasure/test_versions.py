@@ -32,8 +32,9 @@ async def written_meanwhile(verbs: Verbs) -> AsyncIterator[tuple[UUID, UUID]]:
             while not (await verbs.rows(WAITING))[0].count:  # noqa: ASYNC110 - nothing in this process tells of it
                 await asyncio.sleep(0.01)
             until, entry = now + timedelta(days=1), uuid4()
-            past = versions.PastVersion(version, memory_id, until, entry)
-            assert await versions.keep(writer, workspace_id, memory_id, past, now=now)
+            assert await versions.keep(
+                writer, workspace_id, memory_id, version, version_of=memory_id, history_id=entry, until=until, now=now
+            )
 
     writing = asyncio.create_task(write())
     await held.wait()

@@ -157,7 +157,7 @@ async def change(session: Any, workspace: UUID, memory_id: UUID, text: str) -> N
     was = await history.snapshot(session, workspace, memory_id, generation=1)
     assert was is not None
     await session.exec_driver_sql("UPDATE memory SET version = version + 1 WHERE id = $1", (memory_id,))
-    changed = Change(memory_id, Action.UPDATE, Scope(workspace, "alice"), text, text, was.before)
+    changed = Change(memory_id, Action.UPDATE, Scope(workspace, "alice"), text, text, was)
     await history.append(session, workspace, [changed])
 
 

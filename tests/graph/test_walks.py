@@ -107,5 +107,5 @@ async def test_a_whole_walk_of_three_hops_over_the_hub_ends(database: Database, 
     workspace, first = hub
     async with database.read(workspace) as session:
         found = await entity_walks.neighbourhood(session, workspace, [first], EdgeFilter(None), depth=3, limit=200)
-    assert (len(found.reached), found.truncated) == (200, True)
-    assert {each.via.strength for each in found.reached if each.depth == 1 and each.via} == {0.99}
+    assert (len(found.depths), found.truncated) == (200, True)
+    assert {edge.strength for edge in found.relations if first in (edge.source_id, edge.target_id)} == {0.99}

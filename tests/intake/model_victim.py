@@ -18,7 +18,7 @@ from service.providers.choose import open_llm
 from service.providers.protocols import LlmRequest
 from service.queue.queue import Wakeup
 from service.runtime.resources import Resources
-from service.understanding.model_days import DayLimitedLlm
+from service.understanding.model_calls import DayLimitedLlm
 from tests.fakes.embedder import AngleEmbedder
 
 PROMPT = LlmRequest("annotate", "You rate.", "How important is tea?", max_tokens=100, deadline_s=5)
@@ -33,7 +33,7 @@ async def main(url: str, workspace_id: UUID, model_url: str, now: datetime) -> N
     assert llm is not None
     embedder = CachedEmbedder(AngleEmbedder(), entries=0)
     res = Resources(database, embedder, 1, llm, settings, Wakeup(url), lambda: now)
-    await DayLimitedLlm(llm, res, workspace_id).complete(PROMPT)
+    await DayLimitedLlm(res, workspace_id).complete(PROMPT)
 
 
 if __name__ == "__main__":

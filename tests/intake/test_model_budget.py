@@ -22,7 +22,7 @@ from service.intake.jobs import conversations
 from service.postgres.engine import Database
 from service.providers.budget import estimate_prompt
 from service.runtime.resources import Context, Resources
-from service.understanding.model_days import RESERVED_AFTER_S, DayLimitedLlm
+from service.understanding.model_calls import RESERVED_AFTER_S, DayLimitedLlm
 from service.worker.loop import Worker
 from service.worker.recorder import ending_of_failure
 from service.worker.registry import TASKS
@@ -47,7 +47,7 @@ async def model(
     settings = resources.settings.changed(model_budget=limits)
     async with with_scripted_model(resources, tenant, answers, settings, ONCE) as scripted:
         assert scripted.resources.llm is not None
-        yield scripted, DayLimitedLlm(scripted.resources.llm, scripted.resources, tenant.workspace_id)
+        yield scripted, DayLimitedLlm(scripted.resources, tenant.workspace_id)
 
 
 WAITING = "SELECT id, payload, run_after FROM job WHERE workspace_id = $1 AND kind = 'consolidate' AND state = 'ready'"
@@ -147,7 +147,7 @@ async def test_one_workspace_does_not_spend_anothers(
 ) -> None:
     async with model(resources, tenant, hard_tokens=ESTIMATE) as (scripted, llm):
         await llm.complete(PROMPT)
-        other = DayLimitedLlm(llm.llm, scripted.resources, stranger.workspace_id)
+        other = DayLimitedLlm(scripted.resources, stranger.workspace_id)
         await other.complete(PROMPT)
         with pytest.raises(ModelBudgetSpent):
             await other.complete(PROMPT)

@@ -236,7 +236,7 @@ async def test_a_content_says_who_failed(resources: Resources, tenant: Tenant, h
 
 
 async def test_the_status_follows_the_model(resources: Resources, tenant: Tenant, hasty: Settings) -> None:
-    from service.understanding import model_days
+    from service.understanding import model_calls
 
     async def status(setup: ModelSetup) -> tuple[str, str]:
         found = (await setup.client.get("/v1/health/details")).json()
@@ -245,7 +245,7 @@ async def test_the_status_follows_the_model(resources: Resources, tenant: Tenant
     async with with_scripted_model(resources, tenant, lambda _: FAILURES["wrong model"], hasty, ONCE) as setup:
         before = await status(setup)
         assert before[1] == "no answer yet"
-        await model_days.probe(setup.resources)
+        await model_calls.probe(setup.resources)
         assert (await status(setup))[1].endswith("request refused (404). The model `gpt-x` does not exist")
         setup.server.chat.default({"facts": []})
         await answer(setup.client, SAID)

@@ -23,7 +23,7 @@ def said(*lines: tuple[str, str]) -> SourceTurns:
 
 
 def found(text: str, sources: SourceTurns, **parts: object) -> Fact:
-    [fact] = ground([Fact(CleanText(text), 0.95, **parts)], sources).facts  # type: ignore[arg-type]
+    [fact] = ground([Fact(CleanText(text), 0.95, **parts)], sources)[0]  # type: ignore[arg-type]
     return fact
 
 

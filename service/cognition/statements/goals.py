@@ -44,7 +44,7 @@ REACHES_SOURCE = text("""
 
 _goal = direct.reader(
     Goal,
-    scope=records.scope_of,
+    scope=scopes.of_row,
     status=lambda row: GoalStatus(row.status),
     blocked_by=lambda row: tuple(row.blocked_by),
     memory_ids=lambda row: tuple(row.memory_ids),
@@ -129,9 +129,9 @@ async def add(
     session: Session, scope: Scope, goal_id: UUID, columns: Mapping[str, Any], vector: Vector | None, *, generation: int
 ) -> None:
     """Inserts an active goal and its vector, without edges and memories."""
-    values = {**records.scope_columns(scope), **columns, "id": goal_id, "status": str(GoalStatus.ACTIVE)}
+    values = {**scope.columns, **columns, "id": goal_id, "status": str(GoalStatus.ACTIVE)}
     await session.execute(insert(GOAL).values(**values, updated_at=func.now()))  # equals created_at
-    await records.put_vector(session, LATE_VECTORS, scope.workspace_id, goal_id, vector, generation=generation)
+    await LATE_VECTORS.put(session, scope.workspace_id, goal_id, vector, generation=generation)
 
 
 async def change(session: Session, goal: Goal, values: Mapping[str, Any], *, now: datetime) -> None:
@@ -147,7 +147,7 @@ async def replace_vector(session: Session, goal: Goal, vector: Vector | None, *,
     workspace_id = goal.scope.workspace_id
     conditions = GOAL_VECTOR.c.workspace_id == workspace_id, GOAL_VECTOR.c.goal_id == goal.id
     await session.execute(delete(GOAL_VECTOR).where(*conditions))
-    await records.put_vector(session, LATE_VECTORS, workspace_id, goal.id, vector, generation=generation)
+    await LATE_VECTORS.put(session, workspace_id, goal.id, vector, generation=generation)
 
 
 async def lock_scopes(
@@ -163,7 +163,7 @@ async def lock_scopes(
     if table is MEMORY:
         query = query.where(c.expires_at.is_(None) | (c.expires_at > now))
     rows = await session.execute(query.with_for_update(key_share=True, read=True))
-    return {row.id: records.scope_of(row) for row in rows}
+    return {row.id: scopes.of_row(row) for row in rows}
 
 
 async def would_close_cycle(

@@ -10,7 +10,6 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, delete, func, insert, null, select, text, tuple_
 from sqlalchemy.sql.elements import TextClause
 
-from service.cognition.statements import records
 from service.cognition.values import Invocation, InvocationFilter, ToolStats
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
@@ -30,14 +29,14 @@ ERASE_OF_DELETED_TURNS = text("""
 """)
 
 
-_invocation = direct.reader(Invocation, scope=records.scope_of, redactions=lambda row: ())
+_invocation = direct.reader(Invocation, scope=scopes.of_row, redactions=lambda row: ())
 
 
 async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
     """Inserts an invocation; returns its id and time of recording."""
     given = {name: getattr(new, name) for name in GIVEN}
     output = null() if new.tool_output is None else new.tool_output
-    made = insert(TOOL_INVOCATION).values(**records.scope_columns(new.scope), **given, tool_output=output)
+    made = insert(TOOL_INVOCATION).values(**new.scope.columns, **given, tool_output=output)
     row = (await session.execute(made.returning(TOOL_INVOCATION.c.id, TOOL_INVOCATION.c.recorded_at))).one()
     return row.id, row.recorded_at
 

@@ -29,7 +29,7 @@ LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('strategies:' || CAST
 
 _strategy = direct.reader(
     Strategy,
-    scope=records.scope_of,
+    scope=scopes.of_row,
     tool_sequence=lambda row: tuple(row.tool_sequence),
     conversations=lambda row: {},
 )
@@ -131,7 +131,7 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
     """Inserts a strategy and its vector."""
     await session.execute(
         insert(STRATEGY).values(
-            **records.scope_columns(new.scope),
+            **new.scope.columns,
             id=new.id,
             description=new.description,
             context_pattern=new.context_pattern,
@@ -142,7 +142,7 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
             last_used_at=new.last_used_at,
         )
     )
-    await records.put_vector(session, LATE_VECTORS, new.scope.workspace_id, new.id, vector, generation=generation)
+    await LATE_VECTORS.put(session, new.scope.workspace_id, new.id, vector, generation=generation)
 
 
 async def reinforce(session: Session, workspace_id: UUID, strategy_id: UUID, *, success: bool, at: datetime) -> bool:

@@ -6,9 +6,8 @@ from typing import Annotated, Any, Self
 
 from pydantic import Field, model_validator
 
-from service.conversations.transcript import TranscriptTurn
 from service.domain.conversation import Conversation
-from service.episodes.routes.turn_models import TurnListItem, TurnResponse, WithdrawnSpanItem, turn_fields
+from service.episodes.routes.turn_models import TurnListItem, TurnResponse
 from service.http.free_json import JsonObject
 from service.http.schemas import (
     Filled,
@@ -193,8 +192,3 @@ def conversation_fields(conversation: Conversation, turn_count: int) -> dict[str
         "turn_count": turn_count,
         "consolidated": conversation.consolidated_at is not None,
     }
-
-
-def transcript_turn(turn: TranscriptTurn) -> TurnResponse:
-    marked = [WithdrawnSpanItem.of(span) for span in turn.withdrawn]
-    return TurnResponse.of(turn.turn, **{**turn_fields(turn.turn), "withdrawn": marked})

@@ -11,7 +11,7 @@ from fastapi import APIRouter, Depends, Path, Query, Response
 
 from service.conversations import reading
 from service.conversations.conversation_context import context
-from service.conversations.conversations import OpenedConversation, change, open_conversation
+from service.conversations.conversations import change, open_conversation
 from service.conversations.routes.conversation_models import (
     MAX_INDEX,
     ConversationContextResponse,
@@ -23,12 +23,11 @@ from service.conversations.routes.conversation_models import (
     StoreTurnRequest,
     StoreTurnResponse,
     conversation_fields,
-    transcript_turn,
 )
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
-from service.episodes.routes.turn_models import turn_fields, turn_item
+from service.episodes.routes.turn_models import TurnResponse, turn_fields, turn_item
 from service.episodes.turns import IncomingTurn, TurnOutcome, store
 from service.http import cursors, errors
 from service.http.deps import (
@@ -146,7 +145,7 @@ async def get_conversation(
     return ConversationDetailsResponse.of(
         conversation,
         **conversation_fields(conversation, turn_count),
-        turns=[transcript_turn(turn) for turn in shown],
+        turns=[TurnResponse.of(turn, **turn_fields(turn)) for turn in shown],
         next_cursor=None if last is None else cursors.pack(f"turn|{last}"),
     )
 
@@ -192,17 +191,8 @@ async def store_turn(
     """The turn is redacted, embedded and can be found at once. Sending the same text with the same `turn_index` again
     changes nothing. Without `turn_index` a turn equal to the last one counts as a repetition: to store "Yes." twice,
     number it."""
-    new = IncomingTurn(
-        body.role,
-        body.content,
-        body.name,
-        body.turn_index,
-        body.timestamp,
-        body.token_count,
-        body.model,
-        body.metadata,
-        embedding_vector(body.embedding, res.embedder.dimension),
-    )
+    embedding = embedding_vector(body.embedding, res.embedder.dimension)
+    new = IncomingTurn(**{**dict(body), "embedding": embedding})
     conversation = await reading.get(owner, id, res)
     return send(_answer_stored(await store(conversation, new, res, write.with_serializer(_answer_stored))))
 
@@ -261,11 +251,9 @@ def _conversation(conversation: Conversation, *, turn_count: int, status: int = 
     return answer(status, ConversationResponse.of(conversation, **conversation_fields(conversation, turn_count)))
 
 
-def _answer_opened(opened_conversation: OpenedConversation) -> StoredAnswer:
-    conversation = opened_conversation.conversation
-    return _conversation(
-        conversation, turn_count=conversation.next_index, status=201 if opened_conversation.is_new else 200
-    )
+def _answer_opened(opened: tuple[Conversation, bool]) -> StoredAnswer:
+    conversation, is_new = opened
+    return _conversation(conversation, turn_count=conversation.next_index, status=201 if is_new else 200)
 
 
 def _answer_stored(outcome: TurnOutcome) -> StoredAnswer:

@@ -9,15 +9,7 @@ from pydantic import ConfigDict, Field
 from service.domain.conversation import Turn
 from service.domain.query import Detail
 from service.domain.text import sha256
-from service.http.schemas import (
-    Id,
-    OfAgent,
-    OfChannel,
-    OfUser,
-    ResponseModel,
-    Time,
-    iso,
-)
+from service.http.schemas import Id, OfAgent, OfChannel, OfUser, ResponseModel, Time, iso
 
 
 class WithdrawnSpanItem(ResponseModel):
@@ -80,7 +72,7 @@ def turn_fields(turn: Turn) -> dict[str, Any]:
         "turn_index": turn.index,
         "name": turn.speaker,
         "content": turn.text,
-        "withdrawn": [],
+        "withdrawn": [WithdrawnSpanItem.of(span) for span in turn.withdrawn],
         "content_hash": turn.hash if turn.whole is None else sha256(turn.text),
         "embedding": "stored" if turn.embedded else "queued",
     }

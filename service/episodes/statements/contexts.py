@@ -169,8 +169,7 @@ async def rebuild(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> 
 async def enqueue(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
     """Enqueues jobs that make the contexts of these memories, columns and vectors."""
     jobs = [NewJob("embed", memory_id=memory_id, payload=PAYLOAD) for memory_id in ids]
-    if jobs:
-        await queue.enqueue(session, workspace_id, jobs)
+    await queue.enqueue(session, workspace_id, jobs)
 
 
 async def enqueue_conversations(session: Session, workspace_id: UUID, conversations: Sequence[UUID]) -> None:

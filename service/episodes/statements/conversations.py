@@ -10,24 +10,10 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from datetime import datetime
-from functools import lru_cache
-from types import MappingProxyType
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import (
-    DateTime,
-    Row,
-    TextClause,
-    and_,
-    bindparam,
-    func,
-    insert,
-    or_,
-    select,
-    text,
-    update,
-)
+from sqlalchemy import DateTime, and_, bindparam, func, insert, or_, select, text, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from uuid_utils.compat import uuid7
 
@@ -40,56 +26,44 @@ from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
 from service.postgres.tables import CONVERSATION, TURN
+from service.postgres.template import Template
 
-INSERT = text("""
-    INSERT INTO conversation (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
-                              consolidated_at, consolidated_turns)
+NEW = """
+    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
+                                   consolidated_at, consolidated_turns)
     VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
             :consolidated_turns)
-""")
+"""
+INSERT = text(NEW)
+
+TOUCHED = "patterns_extracted = false, archived = false, version = c.version + 1, updated_at = now()"
 
 # New turns make a consolidated conversation unconsolidated, unless their facts are stored with them; a conversation
-# with older unread turns stays unconsolidated in any case. The conversation in the channel if there is one, else the
-# first. Uses uq_conversation_identity.
-NAMED = """
-    FROM conversation WHERE workspace_id = :workspace_id AND {owner} AND external_id = :external_id
-    ORDER BY channel = :channel DESC, id LIMIT 1
-"""
-
-EXTENDED = """
-    SET turn_count = c.turn_count + :turn_count, patterns_extracted = false, archived = false, version = c.version + 1,
-        updated_at = now(),
+# with older unread turns stays unconsolidated in any case.
+EXTENDED = f"""
+    SET turn_count = c.turn_count + :turn_count, {TOUCHED},
         consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL
                                THEN CAST(:consolidated_at AS timestamptz) END,
         consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
                                    AND CAST(:consolidated_at AS timestamptz) IS NOT NULL
                                   THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
 """
-EXTEND = f"""
+CREATE = text(f"{NEW} ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE {EXTENDED} RETURNING id, turn_count")
+
+# The conversation in the channel if there is one, else the first. Uses uq_conversation_identity.
+EXTEND = Template(f"""
     UPDATE conversation AS c {EXTENDED}
-    WHERE c.workspace_id = :workspace_id AND c.id = (SELECT id {{named}})
+    WHERE c.workspace_id = :workspace_id AND c.id = (
+        SELECT id FROM conversation WHERE workspace_id = :workspace_id AND {{owner}} AND external_id = :external_id
+        ORDER BY channel = :channel DESC, id LIMIT 1)
     RETURNING c.id, c.turn_count
-"""
-CREATE = text(f"""
-    INSERT INTO conversation AS c (workspace_id, id, user_id, agent_id, channel, external_id, started_at, turn_count,
-                                   consolidated_at, consolidated_turns)
-    VALUES (:workspace_id, :id, :user_id, :agent_id, :channel, :external_id, :started_at, :turn_count, :consolidated_at,
-            :consolidated_turns)
-    ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE {EXTENDED}
-    RETURNING id, turn_count
 """)  # noqa: S608 - our own part
 
-
-def naming(sql: str, scope: Scope) -> TextClause:
-    """The statement with {named} replaced by the conversation that a name means."""
-    return _naming(sql, scope.user_id is not None, scope.agent_id is not None)
-
-
-@lru_cache
-def _naming(sql: str, user: bool, agent: bool) -> TextClause:
-    ids = {"user_id": user, "agent_id": agent}
-    owner = " AND ".join(f"{name} = :{name}" if has else f"{name} IS NULL" for name, has in ids.items())
-    return text(sql.format(named=NAMED.format(owner=owner)))
+ADD_ONE = text(f"""
+    UPDATE conversation AS c SET turn_count = greatest(c.turn_count, :index + 1), {TOUCHED}, consolidated_at = NULL,
+        consolidated_turns = least(c.consolidated_turns, :index)
+    WHERE c.workspace_id = :workspace AND c.id = :id
+""")  # noqa: S608 - our own part
 
 
 async def append_turns(
@@ -107,13 +81,10 @@ async def append_turns(
     `external_id` None: a new conversation, among the rows. `consolidated_at`: now, if the facts of these turns are
     stored with them.
     """
-    name = external_id or new_external_id()
+    name = external_id or str(uuid7())
     new: dict[str, Any] = {
-        "workspace_id": scope.workspace_id,
+        **scope.columns,
         "id": uuid7(),
-        "user_id": scope.user_id,
-        "agent_id": scope.agent_id,
-        "channel": scope.channel,
         "external_id": name,
         "started_at": turns[0].timestamp,
         "turn_count": len(turns),
@@ -124,7 +95,9 @@ async def append_turns(
     if external_id is None:
         created, conversation_id, first = (NewRows(INSERT, [new]),), new["id"], 0
     else:
-        extended = await direct.fetch(session, naming(EXTEND, scope), new)
+        ids = ("user_id", "agent_id")
+        owner = " AND ".join(f"{each} IS NULL" if new[each] is None else f"{each} = :{each}" for each in ids)
+        extended = await direct.fetch(session, EXTEND.fill(owner=owner), new)
         [row] = extended or await direct.fetch(session, CREATE, new)
         conversation_id, first = row.id, row.turn_count - len(turns)
     session.info["new_turns"] = True
@@ -133,42 +106,16 @@ async def append_turns(
     return stored, (*created, *new_rows(replace(scope, run_id=name), placed, generation=generation))
 
 
-def new_external_id() -> str:
-    """An external id for a conversation that the caller did not name."""
-    return str(uuid7())
-
-
 async def insert_turn(
     session: Session, conversation: Conversation, new: NewTurn, index: int, *, generation: int
 ) -> StoredTurn:
     """Adds one turn at a free index and moves the conversation's next index after it. Under the scope lock."""
     place = StoredTurn(uuid7(), conversation.id, index)
-    await session.execute(
-        update(CONVERSATION)
-        .where(CONVERSATION.c.workspace_id == conversation.scope.workspace_id, CONVERSATION.c.id == conversation.id)
-        .values(
-            {
-                **CHANGED_BY_A_TURN,
-                "turn_count": func.greatest(CONVERSATION.c.turn_count, index + 1),
-                "consolidated_turns": func.least(CONVERSATION.c.consolidated_turns, index),
-            }
-        )
-    )
+    values = {"workspace": conversation.scope.workspace_id, "id": conversation.id, "index": index}
+    await direct.fetch(session, ADD_ONE, values)
     session.info["new_turns"] = True
     await direct.insert(session, *new_rows(conversation.scope, [(new, place)], generation=generation))
     return place
-
-
-CHANGED_BY_A_TURN: Mapping[str, Any] = MappingProxyType(
-    {
-        "consolidated_at": None,
-        "patterns_extracted": False,
-        "archived": False,
-        "version": CONVERSATION.c.version + 1,
-        "updated_at": func.now(),
-    }
-)
-"""Changes of a conversation by a new turn."""
 
 
 LOCK_TURNS = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = ANY (:ids) ORDER BY id FOR KEY SHARE")
@@ -208,12 +155,7 @@ async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[Stor
 
 
 async def create(
-    session: Session,
-    scope: Scope,
-    *,
-    title: CleanText | None,
-    started_at: datetime,
-    metadata: Mapping[str, Any],
+    session: Session, scope: Scope, *, title: CleanText | None, started_at: datetime, metadata: Mapping[str, Any]
 ) -> Conversation:
     """Creates a conversation with a name (`scope.run_id`) that `of_scope` does not find. Under the scope lock."""
     row = {
@@ -231,17 +173,20 @@ async def create(
     return _conversation(made.one())
 
 
-async def get(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
-    conditions = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
-    row = (await session.execute(select(*COLUMNS).where(*conditions))).one_or_none()
+async def get(
+    session: Session, workspace_id: UUID, conversation_id: UUID, *, lock: bool = False
+) -> Conversation | None:
+    """The conversation; with `lock` its row is locked until the transaction ends."""
+    query = select(*COLUMNS).where(CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id)
+    row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _conversation(row)
 
 
 async def by_external_id(
-    session: Session, workspace_id: UUID, external_id: str, *, user_id: str | None, agent_id: str | None, limit: int = 2
+    session: Session, workspace_id: UUID, external_id: str, *, user_id: str | None, agent_id: str | None
 ) -> list[Conversation]:
-    """Conversations with this external id, of the given user and agent; the first of each user and agent. Uses
-    ix_conversation_external."""
+    """Two conversations, at most, with this external id, of the given user and agent; the first of each user and agent.
+    Uses ix_conversation_external."""
     query = select(*COLUMNS).where(
         CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.external_id == external_id
     )
@@ -250,7 +195,7 @@ async def by_external_id(
     if agent_id is not None:
         query = query.where(CONVERSATION.c.agent_id == agent_id)
     owner = CONVERSATION.c.user_id, CONVERSATION.c.agent_id
-    query = query.ext(distinct_on(*owner)).order_by(*owner, CONVERSATION.c.id).limit(limit)
+    query = query.ext(distinct_on(*owner)).order_by(*owner, CONVERSATION.c.id).limit(2)
     return [_conversation(row) for row in await session.execute(query)]
 
 
@@ -299,13 +244,6 @@ async def page(
     return await direct.page(session, query.order_by(*order).limit(limit), None, _conversation)
 
 
-async def lock(session: Session, workspace_id: UUID, conversation_id: UUID) -> Conversation | None:
-    """Locks the row of a conversation until the transaction ends."""
-    conditions = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
-    row = (await session.execute(select(*COLUMNS).where(*conditions).with_for_update())).one_or_none()
-    return None if row is None else _conversation(row)
-
-
 async def change(
     session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
 ) -> Conversation:
@@ -344,18 +282,8 @@ async def turn_counts(session: Session, workspace_id: UUID, ids: Sequence[UUID])
 COLUMNS = tuple(CONVERSATION.c)
 
 
-def _conversation(row: Row[Any]) -> Conversation:
-    return Conversation(
-        id=row.id,
-        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.external_id, row.channel),
-        title=row.title,
-        started_at=row.started_at,
-        next_index=row.turn_count,
-        consolidated_at=row.consolidated_at,
-        patterns_extracted=row.patterns_extracted,
-        archived=row.archived,
-        metadata=row.metadata,
-        version=row.version,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-    )
+_conversation = direct.reader(
+    Conversation,
+    scope=lambda row: Scope(row.workspace_id, row.user_id, row.agent_id, row.external_id, row.channel),
+    next_index=lambda row: row.turn_count,
+)

@@ -12,7 +12,6 @@ from sqlalchemy import DateTime, String, TextClause, Uuid, bindparam, text
 
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.episodes.statements import conversations
 from service.episodes.statements.turns import StoredTurn
 from service.postgres import direct
 from service.postgres.engine import Session
@@ -28,7 +27,6 @@ LAST = """
 BEFORE = text(LAST.format(":conversation AND t.turn_index >= :first AND t.turn_index < :end")).bindparams(
     bindparam("workspace_id", type_=Uuid()), bindparam("conversation", type_=Uuid())
 )
-OF_CONVERSATION = LAST.format("(SELECT id {named})")
 
 # The last conversation of a user or agent, if it has recent turns. Uses ix_turn_user or ix_turn_agent.
 OF_RECENT_CONVERSATION = text(
@@ -67,13 +65,6 @@ async def before(
     return await _turns(session, BEFORE, {"workspace_id": workspace_id, **values})
 
 
-async def of_conversation(session: Session, scope: Scope, external_id: str, *, limit: int) -> list[TurnContent]:
-    """The last turns of a conversation, which may not exist yet."""
-    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id}
-    values = {"workspace_id": scope.workspace_id, "external_id": external_id, "channel": scope.channel, "limit": limit}
-    return await _turns(session, conversations.naming(OF_CONVERSATION, scope), {**ids, **values})
-
-
 async def of_recent_conversation(
     session: Session, scope: Scope, since: datetime, until: datetime, *, limit: int
 ) -> list[TurnContent]:
@@ -84,14 +75,11 @@ async def of_recent_conversation(
 
 
 async def _turns(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[TurnContent]:
-    rows = await direct.fetch(session, statement, dict(values))
-    return [
-        TurnContent(
-            StoredTurn(row.id, row.conversation_id, row.turn_index),
-            row.role,
-            row.speaker,
-            CleanText(row.content),
-            row.timestamp,
-        )
-        for row in reversed(rows)
-    ]
+    return list(map(_content, reversed(await direct.fetch(session, statement, values))))
+
+
+_content = direct.reader(
+    TurnContent,
+    place=lambda row: StoredTurn(row.id, row.conversation_id, row.turn_index),
+    text=lambda row: CleanText(row.content),
+)

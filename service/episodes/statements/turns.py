@@ -12,11 +12,11 @@ from typing import Any, cast
 from uuid import UUID
 
 from pgvector import SparseVector
-from sqlalchemy import ColumnElement, Row, Select, and_, select
-from sqlalchemy.dialects import postgresql
+from sqlalchemy import ColumnElement, Select, and_, select
 from uuid_utils.compat import uuid7
 
 from service.domain.conversation import Turn
+from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.scope import Scope
 from service.domain.text import CleanText, sha256
 from service.language import lexemes
@@ -27,6 +27,8 @@ from service.postgres.scopes import Condition, by_key
 from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR, insert_into
 from service.postgres.template import typed_text
 from service.providers.protocols import Vector
+from service.queue import queue
+from service.runtime.statements.deferred_vectors import DeferredVectors
 
 TURNS_OF = "conversation_id"
 """In the payload of a job `embed`: the conversation whose turns lack vectors."""
@@ -96,13 +98,25 @@ INSERT_LOG = insert_into("conversation_log", by_default=("recorded_at",), id="lo
 
 
 def new_rows(scope: Scope, turns: Sequence[tuple[NewTurn, StoredTurn]], *, generation: int) -> tuple[NewRows, ...]:
-    """The rows of turns, vectors and log lines. `scope.run_id`: the conversation's external id."""
+    """The rows of turns of a conversation, vectors, log lines, and the job that makes missing vectors; until then the
+    turns are found by their words. `scope.run_id`: the conversation's external id."""
+    jobs = [embed_job(place.conversation_id) for new, place in turns if new.vector is None][:1]
     rows = [
         {**_values(scope, new, place), "log_id": uuid7(), "generation": generation, "embedding": new.vector}
         for new, place in turns
     ]
     vectors = [row for row in rows if row["embedding"] is not None]
-    return NewRows(INSERT, rows), NewRows(INSERT_VECTOR, vectors), NewRows(INSERT_LOG, rows)
+    return (
+        NewRows(INSERT, rows),
+        NewRows(INSERT_VECTOR, vectors),
+        NewRows(INSERT_LOG, rows),
+        queue.new_rows(scope.workspace_id, jobs),
+    )
+
+
+def embed_job(conversation_id: UUID) -> NewJob:
+    """The job that makes the missing vectors of a conversation's turns."""
+    return NewJob("embed", payload={TURNS_OF: str(conversation_id)}, max_attempts=LONG_MAX_ATTEMPTS)
 
 
 async def page(
@@ -133,17 +147,6 @@ async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: 
     return await direct.page(session, query.order_by(*order).offset(skip).limit(limit), None, _turn)
 
 
-async def at_index(session: Session, workspace_id: UUID, conversation_id: UUID, index: int) -> Turn | None:
-    """The turn at this index, if there is one."""
-    conditions = (
-        TURN.c.workspace_id == workspace_id,
-        TURN.c.conversation_id == conversation_id,
-        TURN.c.turn_index == index,
-    )
-    row = (await session.execute(_select().where(*conditions))).one_or_none()
-    return None if row is None else _turn(row)
-
-
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Turn]:
     rows = await direct.fetch(session, BY_IDS, {"workspace": workspace_id, "ids": list(ids)})
     return {row.id: _turn(row) for row in rows}
@@ -154,35 +157,6 @@ async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[b
     visible = ~TURN.c.archived, TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now)
     query = _select().where(TURN.c.workspace_id == workspace_id, wanted, *visible)
     return [_turn(row) for row in await session.execute(query)]
-
-
-async def list_unembedded(
-    session: Session, workspace_id: UUID, conversation_id: UUID, *, generation: int, limit: int
-) -> list[Turn]:
-    """Turns of a conversation that have no vector of this generation, in their order."""
-    conditions = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id
-    wanted = ~_has_vector(generation), TURN.c.shown.is_distinct_from("")
-    query = _select(generation).where(*conditions, *wanted).order_by(TURN.c.turn_index).limit(limit)
-    return [_turn(row) for row in await session.execute(query)]
-
-
-async def store_vectors(
-    session: Session, workspace_id: UUID, vectors: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
-) -> int:
-    """Stores vectors, each with the text it was computed from; returns how many were stored. Turns that were deleted,
-    show another text or already have a vector get none."""
-    locked = select(TURN.c.id).where(TURN.c.workspace_id == workspace_id, TURN.c.id.in_(vectors)).order_by(TURN.c.id)
-    locked_ids = list(await session.scalars(locked.with_for_update(key_share=True)))
-    kept = await get_many(session, workspace_id, locked_ids)
-    made = [
-        _vector(turn.scope, turn.id, vector, generation)
-        for turn in kept.values()
-        for text, vector in [vectors[turn.id]]
-        if turn.text == text
-    ]
-    if made:
-        await session.execute(postgresql.insert(TURN_VECTOR).on_conflict_do_nothing(), made)
-    return len(made)
 
 
 COLUMNS = tuple(column for column in TURN.c if column.name not in {"terms", "bm25"})
@@ -200,14 +174,14 @@ BY_IDS = typed_text(f"""
 _later = TURN.alias()
 
 
-def _select(generation: int | None = None) -> Select[Any]:
+def _select() -> Select[Any]:
     behind = and_(
         _later.c.workspace_id == TURN.c.workspace_id,
         _later.c.conversation_id == TURN.c.conversation_id,
         _later.c.turn_index > TURN.c.turn_index,
     )
     following = select(_later.c.id).where(behind).order_by(_later.c.turn_index).limit(1).scalar_subquery()
-    return select(*COLUMNS, following.label("next_turn_id"), _has_vector(generation).label("embedded"))
+    return select(*COLUMNS, following.label("next_turn_id"), _has_vector().label("embedded"))
 
 
 def _of_nothing_expired(workspace_id: UUID, now: datetime) -> ColumnElement[bool]:
@@ -215,24 +189,18 @@ def _of_nothing_expired(workspace_id: UUID, now: datetime) -> ColumnElement[bool
     return cast(ColumnElement[bool], condition.clause)
 
 
-def _has_vector(generation: int | None) -> Any:
-    same_turn = and_(TURN_VECTOR.c.workspace_id == TURN.c.workspace_id, TURN_VECTOR.c.turn_id == TURN.c.id)
-    if generation is not None:
-        same_turn = and_(same_turn, TURN_VECTOR.c.generation == generation)
-    return select(TURN_VECTOR.c.turn_id).where(same_turn).exists()
+def _has_vector() -> Any:
+    same_turn = TURN_VECTOR.c.workspace_id == TURN.c.workspace_id, TURN_VECTOR.c.turn_id == TURN.c.id
+    return select(TURN_VECTOR.c.turn_id).where(*same_turn).exists()
 
 
 def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
     weights = lexemes.weights(new.text) if new.weights is None else new.weights
     return {
-        "workspace_id": scope.workspace_id,
+        **scope.columns,
         "id": place.id,
         "conversation_id": place.conversation_id,
         "turn_index": place.index,
-        "user_id": scope.user_id,
-        "agent_id": scope.agent_id,
-        "run_id": scope.run_id,
-        "channel": scope.channel,
         "role": new.role,
         "speaker": new.speaker,
         "content": new.text,
@@ -246,36 +214,25 @@ def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
     }
 
 
-def _vector(scope: Scope, turn_id: UUID, vector: Vector, generation: int) -> dict[str, Any]:
-    return {
-        "workspace_id": scope.workspace_id,
-        "turn_id": turn_id,
-        "generation": generation,
-        "user_id": scope.user_id,
-        "agent_id": scope.agent_id,
-        "run_id": scope.run_id,
-        "channel": scope.channel,
-        "embedding": vector,
-    }
+def _visible(row: Any) -> CleanText:
+    return CleanText(row.content if row.shown is None else row.shown)
 
 
-def _turn(row: Row[Any]) -> Turn:
-    return Turn(
-        id=row.id,
-        conversation_id=row.conversation_id,
-        index=row.turn_index,
-        scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
-        role=row.role,
-        speaker=row.speaker,
-        text=CleanText(row.content if row.shown is None else row.shown),
-        hash=row.content_hash,
-        token_count=row.token_count,
-        model=row.model,
-        metadata=row.metadata,
-        timestamp=row.timestamp,
-        archived=row.archived,
-        created_at=row.created_at,
-        next_turn_id=row.next_turn_id,
-        embedded=row.embedded,
-        whole=None if row.shown is None else CleanText(row.content),
-    )
+_turn = direct.reader(
+    Turn,
+    index=lambda row: row.turn_index,
+    scope=scopes.of_row,
+    text=_visible,
+    hash=lambda row: row.content_hash,
+    whole=lambda row: None if row.shown is None else CleanText(row.content),
+    withdrawn=lambda row: (),
+)
+
+LATE_VECTORS = DeferredVectors(
+    TURN,
+    TURN_VECTOR,
+    "turn_id",
+    _visible,
+    TURN.c.shown.is_distinct_from(""),
+    copied=("workspace_id", "user_id", "agent_id", "run_id", "channel"),
+)

@@ -8,20 +8,19 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from datetime import timedelta
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Interval, bindparam, text
 
 from service.domain.scope import Scope
-from service.postgres import direct
+from service.postgres import direct, scopes
 from service.postgres.engine import Session
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:consolidate:' || :workspace, 0))")
 
 # Facts get the same run as the conversation's own memories.
 UNREAD = text("""
-    SELECT c.id, c.user_id, c.agent_id, c.channel, c.external_id, said.first, said.last,
+    SELECT c.workspace_id, c.id, c.user_id, c.agent_id, c.channel, c.external_id, said.first, said.last,
            (SELECT m.run_id FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
             WHERE s.workspace_id = c.workspace_id AND s.turn_id = said.last_id LIMIT 1) AS run_id
     FROM conversation c CROSS JOIN LATERAL (
@@ -55,34 +54,13 @@ class UnreadTurns:
 
 
 async def find(
-    session: Session,
-    workspace_id: UUID,
-    *,
-    after: UUID,
-    quiet: timedelta,
-    kept: bool,
-    batch: int,
+    session: Session, workspace_id: UUID, *, after: UUID, quiet: timedelta, kept: bool, batch: int
 ) -> list[UnreadTurns]:
     """At most `batch` conversations after the id `after`; `quiet`: since their last turn was stored; `kept`: also
     messages that are stored verbatim as memories. A conversation with a job is skipped, even if that job is dead,
     because a person has to decide about it. A concurrent run waits until the transaction ends, and then sees its
     jobs."""
     await session.execute(LOCK, {"workspace": str(workspace_id)})
-    values: dict[str, Any] = {
-        "workspace": workspace_id,
-        "after": after,
-        "quiet": quiet,
-        "kept": kept,
-        "batch": batch,
-    }
+    values = {"workspace": workspace_id, "after": after, "quiet": quiet, "kept": kept, "batch": batch}
     rows = await direct.fetch(session, UNREAD, values)
-    return [
-        UnreadTurns(
-            row.id,
-            Scope(workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
-            row.external_id,
-            row.first,
-            row.last,
-        )
-        for row in rows
-    ]
+    return [UnreadTurns(row.id, scopes.of_row(row), row.external_id, row.first, row.last) for row in rows]

@@ -8,7 +8,7 @@ says. A sentence that another live memory needs stays visible. See docs/decision
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
@@ -17,9 +17,8 @@ from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
 from service.domain.conversation import WithdrawnSpan
-from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.text import CleanText
-from service.episodes.statements.turns import TURNS_OF
+from service.episodes.statements.turns import embed_job
 from service.language import lexemes, withdrawal
 from service.postgres import direct
 from service.postgres.direct import NewRows
@@ -122,20 +121,7 @@ async def add(
     session: Session, workspace_id: UUID, spans: Sequence[WithdrawnSpan], *, history_id: UUID | None = None
 ) -> None:
     """Writes withdrawn spans. The caller refreshes their turns."""
-    rows = [
-        {
-            "workspace": workspace_id,
-            "id": uuid7(),
-            "turn_id": span.turn_id,
-            "start": span.start,
-            "end": span.end,
-            "reason": span.reason,
-            "memory_id": span.memory_id,
-            "replaced_by": span.replaced_by,
-            "history_id": history_id,
-        }
-        for span in spans
-    ]
+    rows = [{"workspace": workspace_id, "id": uuid7(), **asdict(span), "history_id": history_id} for span in spans]
     await direct.insert(session, NewRows(INSERT, rows))
 
 
@@ -215,12 +201,7 @@ async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]
     await session.execute(NO_VECTOR, touched)
     await session.execute(NO_COPY, touched)  # working memory has copies of the last turns
     conversations = sorted({row.conversation_id for row, visible in changed if visible != ""})
-    jobs = [
-        NewJob("embed", payload={TURNS_OF: str(conversation)}, max_attempts=LONG_MAX_ATTEMPTS)
-        for conversation in conversations
-    ]
-    if jobs:
-        await queue.enqueue(session, workspace_id, jobs)
+    await queue.enqueue(session, workspace_id, list(map(embed_job, conversations)))
 
 
 def _update_shown(workspace_id: UUID, turn_id: UUID, content: str, visible: str | None) -> Mapping[str, Any]:

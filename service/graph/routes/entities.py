@@ -158,7 +158,7 @@ async def search_entities(
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Scope ids are optional; those given must match the entity's."""
     wanted = uuid_of(id, "entity")
-    return send(answer(200, EntityResponse.of((await reading.read(seen, [wanted], res))[wanted])))
+    return send(_answer_found((await reading.read(seen, [wanted], res))[wanted]))
 
 
 @router.delete(
@@ -190,12 +190,12 @@ def _answer_removal(removed: Entity) -> StoredAnswer:
 async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: Write) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
     target already has is not duplicated. Returns the target. This cannot be undone."""
-    write = write.with_serializer(_answer_merge)
-    return send(_answer_merge(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, write)))
+    context = write.with_serializer(_answer_found)
+    return send(_answer_found(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
 
 
-def _answer_merge(merged: Entity) -> StoredAnswer:
-    return answer(200, EntityResponse.of(merged))
+def _answer_found(known: Entity) -> StoredAnswer:
+    return answer(200, EntityResponse.of(known))
 
 
 def _key_and_id(text: str) -> tuple[str, UUID]:

@@ -154,12 +154,12 @@ async def get_entity_graph(
     the response."""
     starts = _ids(ids)
     max_nodes = max(limit, len(starts))
-    graph = await reading.graph(seen, starts, edges, res, depth=depth, limit=max_nodes, counts=counts)
-    page, last = cursors.cut(graph.relations, len(graph.relations))
+    nodes, relations, more = await reading.graph(seen, starts, edges, res, depth=depth, limit=max_nodes, counts=counts)
+    page, last = cursors.cut(relations, len(relations))
     body = EntityGraphResponse(
-        nodes=[EntityGraphNode.of(node, depth=each.depth) for each, node in graph.nodes],
+        nodes=[EntityGraphNode.of(node, depth=away) for away, node in nodes],
         relations=[relation_response(relation) for relation in page],
-        truncated=graph.truncated or last is not None,
+        truncated=more or last is not None,
     )
     return send(answer(200, body))  # validated once: a response has hundreds of rows
 
@@ -186,9 +186,7 @@ async def find_entity_path(
 
 
 def _ids(given: list[str]) -> list[UUID]:
-    parts = [part.strip() for word in given for part in word.split(",") if part.strip()]
-    if not parts:
-        raise InvalidInput("ids: name at least one entity.", field="ids")
+    parts = split(given, "ids")
     if len(parts) > MAX_STARTS:
         raise InvalidInput(f"ids: at most {MAX_STARTS}.", field="ids")
     try:

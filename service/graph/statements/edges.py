@@ -16,16 +16,17 @@ from sqlalchemy import delete, or_, select, text
 from sqlalchemy.dialects import postgresql
 from sqlalchemy.dialects.postgresql import JSONB
 
+from service.domain.entity import RULES
 from service.domain.relation import Relation, RelationType, Walk, WalkOptions, WalkStep
 from service.domain.scope import Scope
-from service.postgres import direct
+from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
 from service.postgres.tables import MEMORY_EDGE
 from service.postgres.template import Template, typed_text
 
 LOCK_ENDS = text("""
-    SELECT id, user_id, agent_id, run_id, channel FROM memory
+    SELECT workspace_id, id, user_id, agent_id, run_id, channel FROM memory
     WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) AND (expires_at IS NULL OR expires_at > :now)
       AND review_status IS NULL
     ORDER BY id FOR KEY SHARE
@@ -114,7 +115,7 @@ SPARE = 4
 async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, Scope]:
     """Locks the visible memories among `ids` against deletion until the transaction ends; returns their scopes."""
     rows = await session.execute(LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids), "now": now})
-    return {row.id: Scope(workspace_id, row.user_id, row.agent_id, row.run_id, row.channel) for row in rows}
+    return {row.id: scopes.of_row(row) for row in rows}
 
 
 async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple[Relation, bool]:
@@ -137,21 +138,14 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
     return _relation(row), bool(row.is_new)
 
 
-async def draw(
-    session: Session,
-    workspace_id: UUID,
-    memory_ids: Sequence[UUID],
-    relations: Sequence[Relation],
-    *,
-    extracted_by: str,
-) -> None:
-    """Replaces the edges that `extracted_by` made at these memories; edges made by callers or other extractors stay.
-    The caller has locked the ends."""
+async def draw(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], relations: Sequence[Relation]) -> None:
+    """Replaces the edges that the rules drew at these memories; those of callers stay. The caller has locked the
+    ends."""
     drawn = sorted(relations, key=lambda each: (str(each.source_id), str(each.type), str(each.target_id)))
     values = {
         "workspace": workspace_id,
         "memory_ids": list(memory_ids),
-        "extracted_by": extracted_by,
+        "extracted_by": RULES,
         "sources": [relation.source_id for relation in drawn],
         "types": [str(relation.type) for relation in drawn],
         "targets": [relation.target_id for relation in drawn],
@@ -194,18 +188,13 @@ async def of_memory(
     return await direct.page(session, query, None, _relation)
 
 
-async def sources_of(session: Session, workspace_id: UUID, rel_type: RelationType, *, target_id: UUID) -> list[UUID]:
-    """The memories that have an edge of this type to `target_id`. Uses ix_memory_edge_target."""
-    rows = await session.scalars(
-        select(MEMORY_EDGE.c.source_id)
-        .where(
-            MEMORY_EDGE.c.workspace_id == workspace_id,
-            MEMORY_EDGE.c.target_id == target_id,
-            MEMORY_EDGE.c.rel_type == str(rel_type),
-        )
-        .order_by(MEMORY_EDGE.c.source_id)
-    )
-    return list(rows)
+async def copies_of(session: Session, workspace_id: UUID, memory_id: UUID) -> list[UUID]:
+    """The memories promoted from this one. Uses ix_memory_edge_target."""
+    columns = MEMORY_EDGE.c
+    of_memory = columns.workspace_id == workspace_id, columns.target_id == memory_id
+    promoted = columns.rel_type == str(RelationType.PROMOTED_FROM)
+    query = select(columns.source_id).where(*of_memory, promoted).order_by(columns.source_id)
+    return list(await session.scalars(query))
 
 
 async def walk(session: Session, workspace_id: UUID, start: UUID, options: WalkOptions, *, now: datetime) -> Walk:
@@ -228,21 +217,6 @@ async def walk(session: Session, workspace_id: UUID, start: UUID, options: WalkO
     return Walk(tuple(steps), truncated)
 
 
-async def strongest(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, each: int, now: datetime
-) -> Mapping[UUID, list[WalkStep]]:
-    """The `each` strongest edges of every memory."""
-    if not ids:
-        return {}
-    rows = await session.execute(NEIGHBOURS, _values(workspace_id, ids, WalkOptions(1, each, each), now))
-    steps_from: dict[UUID, list[WalkStep]] = {}
-    for row in rows:
-        steps = steps_from.setdefault(row.near, [])
-        if len(steps) < each:
-            steps.append(WalkStep(row.far, 1, _relation(row)))
-    return steps_from
-
-
 AMONG = Template("SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:ends AS uuid[]))")
 
 
@@ -251,16 +225,16 @@ async def read_connected(
 ) -> Mapping[UUID, list[WalkStep]]:
     """For every memory the `each` most strongly connected ones, without repetition, that meet `rows`, a condition on
     `memory m`. Reads SPARE times as many edges."""
-    if not each:
+    if not each or not ids:
         return {}
-    steps_from = await strongest(session, workspace_id, ids, each=each * SPARE, now=now)
-    ends = list({step.memory_id for steps in steps_from.values() for step in steps})
+    options = WalkOptions(1, each * SPARE, each * SPARE - 1)
+    strongest = (await session.execute(NEIGHBOURS, _values(workspace_id, ids, options, now))).all()
+    ends = list({row.far for row in strongest})
     seen = set(await session.scalars(AMONG.fill(rows=rows.sql), {**rows.values, "ends": ends})) if ends else set()
-    kept: dict[UUID, dict[UUID, WalkStep]] = {near: {} for near in steps_from}
-    for near, steps in steps_from.items():
-        for step in steps:
-            if step.memory_id in seen:
-                kept[near].setdefault(step.memory_id, step)
+    kept: dict[UUID, dict[UUID, WalkStep]] = {}
+    for row in strongest:
+        if row.far in seen:
+            kept.setdefault(row.near, {}).setdefault(row.far, WalkStep(row.far, 1, _relation(row)))
     return {near: list(once.values())[:each] for near, once in kept.items()}
 
 

@@ -38,23 +38,21 @@ ROW = f"""
                            LIMIT {COUNTED}) counted) AS mentions
 """  # noqa: S608 - our own parts
 
-BY_IDS = text(f"""
-    SELECT {ROW} FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
-""").columns(properties=JSONB())  # noqa: S608 - our own parts
-
 NAMES = text("SELECT id, name FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
-# By name, then by alias.
-BY_NAME = text("""
+NAMED = """
     SELECT e.id FROM entity e
-    WHERE e.workspace_id = :workspace AND e.channel = :channel AND e.name_key = :key
-      AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL))
-""")
-BY_ALIAS = text("""
+    WHERE e.workspace_id = :workspace AND e.channel = {channel} AND e.name_key = {key}
+      AND (e.user_id = {user} OR ({user} IS NULL AND e.user_id IS NULL))
+    UNION ALL
     SELECT a.entity_id FROM entity_alias a
-    WHERE a.workspace_id = :workspace AND a.channel = :channel AND a.alias_key = :key
-      AND (a.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND a.user_id IS NULL))
-""")
+    WHERE a.workspace_id = :workspace AND a.channel = {channel} AND a.alias_key = {key}
+      AND (a.user_id = {user} OR ({user} IS NULL AND a.user_id IS NULL))
+"""
+"""The entity of exactly this user and channel with a name, then the one with the alias."""
+
+OF_OWNER = {"channel": ":channel", "user": "CAST(:user_id AS text)"}
+BY_NAME = text(f"{NAMED.format(key=':key', **OF_OWNER)} LIMIT 1")
 LOCK = text("""
     SELECT e.id, e.version FROM entity e WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
     ORDER BY e.id FOR UPDATE
@@ -83,43 +81,22 @@ ADD_ALIASES = text("""
     FROM unnest(CAST(:keys AS text[]), CAST(:aliases AS text[])) AS new (key, alias) ORDER BY new.key
     ON CONFLICT DO NOTHING
 """)
-TAKEN = text("""
-    SELECT new.alias FROM unnest(CAST(:keys AS text[]), CAST(:aliases AS text[])) AS new (key, alias)
-    WHERE EXISTS (SELECT FROM entity_alias a
-                  WHERE a.workspace_id = :workspace AND a.channel = :channel AND a.alias_key = new.key
-                    AND a.entity_id <> :id
-                    AND (a.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND a.user_id IS NULL)))
-       OR EXISTS (SELECT FROM entity e
-                  WHERE e.workspace_id = :workspace AND e.channel = :channel AND e.name_key = new.key AND e.id <> :id
-                    AND (e.user_id = :user_id OR (CAST(:user_id AS text) IS NULL AND e.user_id IS NULL)))
-""")
-
-# A vector of another generation was made from the previous text.
-VECTOR = typed_text(
-    """
-    WITH outdated AS (
-        DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id AND generation <> :generation
-    )
-    INSERT INTO entity_vector (workspace_id, entity_id, generation, embedding)
-    VALUES (:workspace, :id, :generation, :vector)
-    ON CONFLICT (workspace_id, entity_id, generation) DO UPDATE SET embedding = excluded.embedding
-""",
-    vector=Half(),
-)
+TAKEN = text(f"""
+    SELECT new.key FROM unnest(CAST(:keys AS text[])) AS new (key)
+    WHERE EXISTS (SELECT FROM ({NAMED.format(key="new.key", **OF_OWNER)}) named WHERE named.id <> :id)
+""")  # noqa: S608 - our own part
 
 DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id")
 
 REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
 # The entities that existed when the deletion of a user's scope began and that no memory names any more.
-DELETE_UNNAMED = typed_text("""
-    DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
-      AND (CAST(:channel AS text) IS NULL OR e.channel = :channel) AND e.created_at <= :now
-      AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id)
-""")
-PURGE = text("""
+PURGE = """
     DELETE FROM entity e WHERE e.workspace_id = :workspace AND e.user_id = :user_id
       AND (CAST(:channel AS text) IS NULL OR e.channel = :channel)
+"""
+DELETE_UNNAMED = typed_text(f"""{PURGE} AND e.created_at <= :now
+      AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id)
 """)
 
 # Counting a read never waits: an entity that is locked for a change is not counted.
@@ -151,13 +128,9 @@ async def get(session: Session, seen: EntityScope, entity_id: UUID) -> Entity | 
 
 async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> dict[UUID, Entity]:
     """The visible entities among `ids`."""
-    wanted = list(ids)
-    if seen.scope is None:
-        rows = await session.execute(BY_IDS, {"workspace": seen.workspace_id, "ids": wanted})
-    else:
-        visible = seen.rows
-        query = f"SELECT {ROW} FROM entity e WHERE {visible.sql} AND e.id = ANY (CAST(:ids AS uuid[]))"  # noqa: S608
-        rows = await session.execute(_columns(query), {**visible.values, "ids": wanted})
+    visible = seen.rows
+    query = f"SELECT {ROW} FROM entity e WHERE {visible.sql} AND e.id = ANY (CAST(:ids AS uuid[]))"  # noqa: S608
+    rows = await session.execute(_columns(query), {**visible.values, "ids": list(ids)})
     return {row.id: entity_of(row) for row in rows}
 
 
@@ -201,9 +174,8 @@ async def page(
 
 async def find_id(session: Session, owner: EntityOwner, name: str) -> UUID | None:
     """The entity of exactly this owner with the name, or else with the alias."""
-    values = {**_owner(owner), "key": key(name)}
-    entity_id: UUID | None = await session.scalar(BY_NAME, values)
-    return entity_id or await session.scalar(BY_ALIAS, values)
+    entity_id: UUID | None = await session.scalar(BY_NAME, {**_owner(owner), "key": key(name)})
+    return entity_id
 
 
 async def lock(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
@@ -247,30 +219,18 @@ async def change(
 
 async def add_aliases(session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]) -> None:
     """Adds aliases (casefolded → as written), except those that belong to another entity."""
-    if aliases:
-        values = {"keys": list(aliases), "aliases": list(aliases.values())}
-        await session.execute(ADD_ALIASES, {**_owner(owner), "id": entity_id, **values})
-
-
-async def list_taken_aliases(
-    session: Session, owner: EntityOwner, entity_id: UUID, aliases: Mapping[str, str]
-) -> list[str]:
-    """The aliases that another entity has as its name or alias."""
-    if not aliases:
-        return []
     values = {"keys": list(aliases), "aliases": list(aliases.values())}
-    return list(await session.scalars(TAKEN, {**_owner(owner), "id": entity_id, **values}))
+    await session.execute(ADD_ALIASES, {**_owner(owner), "id": entity_id, **values})
 
 
-async def set_vector(
-    session: Session, workspace_id: UUID, entity_id: UUID, vector: NDArray[np.float32], *, generation: int
-) -> None:
-    values = {"workspace": workspace_id, "id": entity_id, "generation": generation, "vector": vector.tolist()}
-    await session.execute(VECTOR, values)
+async def is_any_taken(session: Session, owner: EntityOwner, entity_id: UUID, keys: Iterable[str]) -> bool:
+    """Whether another entity has one of these casefolded names as its name or alias."""
+    taken = await session.scalar(TAKEN, {**_owner(owner), "id": entity_id, "keys": list(keys)})
+    return taken is not None
 
 
 async def drop_vector(session: Session, workspace_id: UUID, entity_id: UUID) -> None:
-    """Deletes the vector after a change of the text, because a vector of the old text would mislead."""
+    """Deletes the vectors after a change of the text, because they would mislead."""
     await session.execute(DROP_VECTOR, {"workspace": workspace_id, "id": entity_id})
 
 
@@ -294,7 +254,7 @@ async def delete_unnamed(session: Session, scope: Scope, channel: str | None, *,
 async def purge(session: Session, scope: Scope, channel: str | None) -> int:
     """Deletes all entities of a user; returns how many."""
     values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel}
-    return (await session.execute(PURGE, values)).rowcount
+    return (await session.execute(text(PURGE), values)).rowcount
 
 
 async def count_read(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> None:

@@ -17,6 +17,7 @@ from sqlalchemy import DateTime, bindparam, text
 from uuid_utils.compat import uuid7
 
 from service.domain.entity import EntityOwner, NamedEntity, key
+from service.graph.statements.entities import NAMED
 from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
@@ -39,17 +40,12 @@ KNOWN = text("""
 """)
 
 # Names that exist, as an entity's own or as an alias of another entity, which then is meant.
-EXISTING = text("""
+GIVEN = NAMED.format(channel="given.channel", user="given.user_id", key="given.key")
+EXISTING = text(f"""
     SELECT given.place FROM unnest(CAST(:users AS text[]), CAST(:channels AS text[]), CAST(:keys AS text[]))
         WITH ORDINALITY AS given (user_id, channel, key, place)
-    WHERE EXISTS (
-        SELECT FROM entity e WHERE e.workspace_id = :workspace AND e.channel = given.channel AND e.name_key = given.key
-          AND (e.user_id = given.user_id OR (given.user_id IS NULL AND e.user_id IS NULL))
-        UNION ALL
-        SELECT FROM entity_alias a
-        WHERE a.workspace_id = :workspace AND a.channel = given.channel AND a.alias_key = given.key
-          AND (a.user_id = given.user_id OR (given.user_id IS NULL AND a.user_id IS NULL)))
-""")
+    WHERE EXISTS ({GIVEN})
+""")  # noqa: S608 - our own part
 
 INSERT = text("""
     INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, description, extracted_by,
@@ -61,22 +57,14 @@ INSERT = text("""
 # Separate, because ON CONFLICT DO NOTHING does not return rows that others have just committed. Links of
 # the same extractor to entities that the text no longer names are deleted; links of other extractors stay. By ascending
 # id, because a link locks its entity, and deleting entities locks them in the same order.
-NAMED = text("""
+MENTIONED = text(f"""
     SELECT given.memory_id, given.key, given.extracted_by, named.id
     FROM unnest(CAST(:memory_ids AS uuid[]), CAST(:users AS text[]), CAST(:channels AS text[]), CAST(:keys AS text[]),
                 CAST(:extractors AS text[]))
         WITH ORDINALITY AS given (memory_id, user_id, channel, key, extracted_by, place)
-    CROSS JOIN LATERAL (
-        SELECT e.id FROM entity e
-        WHERE e.workspace_id = :workspace AND e.channel = given.channel AND e.name_key = given.key
-          AND (e.user_id = given.user_id OR (given.user_id IS NULL AND e.user_id IS NULL))
-        UNION ALL
-        SELECT a.entity_id FROM entity_alias a
-        WHERE a.workspace_id = :workspace AND a.channel = given.channel AND a.alias_key = given.key
-          AND (a.user_id = given.user_id OR (given.user_id IS NULL AND a.user_id IS NULL))
-    ) named
+    CROSS JOIN LATERAL ({GIVEN}) named
     ORDER BY named.id, given.memory_id, given.place
-""")
+""")  # noqa: S608 - our own part
 UNLINK = text("""
     DELETE FROM memory_entity me
     USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)
@@ -179,18 +167,10 @@ async def link(
         "keys": [key(mention.named.name) for mention in mentions],
         "extractors": [mention.extracted_by for mention in mentions],
     }
-    named = await direct.fetch(session, NAMED, values)
-    await direct.fetch(
-        session,
-        UNLINK,
-        {
-            "workspace": workspace_id,
-            "memory_ids": [row.memory_id for row in named],
-            "ids": [row.id for row in named],
-            "read": [memory_id for memory_id, _ in read],
-            "readers": [by for _, by in read],
-        },
-    )
+    named = await direct.fetch(session, MENTIONED, values)
+    kept = {"memory_ids": [row.memory_id for row in named], "ids": [row.id for row in named]}
+    readers = {"read": [memory_id for memory_id, _ in read], "readers": [by for _, by in read]}
+    await direct.fetch(session, UNLINK, {"workspace": workspace_id, **kept, **readers})
     links = [{"workspace": workspace_id, **row._asdict()} for row in named]
     await direct.insert(session, NewRows(LINK, links))
     return {(row.memory_id, row.key): row.id for row in named}

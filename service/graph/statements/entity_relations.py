@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
-from service.domain.entity import EntityRelation
+from service.domain.entity import EntityOwner, EntityRelation
 from service.graph.entity_scope import EdgeFilter, EdgePlace
 from service.postgres import direct
 from service.postgres.engine import Session
@@ -42,7 +42,7 @@ def statement(sql: str) -> TextClause:
 
 
 LOCK_ENDS = text("""
-    SELECT id, user_id, channel, name FROM entity
+    SELECT id, user_id, channel FROM entity
     WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR KEY SHARE
 """)
 
@@ -169,19 +169,10 @@ class ExtractedRelation:
     confidence: float
 
 
-@dataclass(frozen=True, slots=True)
-class RelatedEntity:
-    """An entity at an end of an edge, locked."""
-
-    user_id: str | None
-    channel: str
-    name: str
-
-
-async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, RelatedEntity]:
-    """Locks the entities among `ids` that exist against deletion until the transaction ends."""
+async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, EntityOwner]:
+    """Locks the entities among `ids` that exist against deletion until the transaction ends; returns their owners."""
     rows = await direct.fetch(session, LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids)})
-    return {row.id: RelatedEntity(row.user_id, row.channel, row.name) for row in rows}
+    return {row.id: EntityOwner(workspace_id, row.user_id, row.channel) for row in rows}
 
 
 async def put(
@@ -257,13 +248,7 @@ async def evidence(
 
 
 async def page(
-    session: Session,
-    workspace_id: UUID,
-    ids: Sequence[UUID],
-    edges: EdgeFilter,
-    *,
-    after: EdgePlace | None,
-    limit: int,
+    session: Session, workspace_id: UUID, ids: Sequence[UUID], edges: EdgeFilter, *, after: EdgePlace | None, limit: int
 ) -> list[tuple[EntityRelation, str]]:
     """The edges of these entities, the strongest first, each with its direction as seen from them: "out" or "in"."""
     place = dict(zip(("after_strength", "after_far", "after_id"), after or (None, None, None), strict=True))

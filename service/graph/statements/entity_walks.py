@@ -13,7 +13,7 @@ from uuid import UUID
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.selectable import TextualSelect
 
-from service.domain.entity import EntityPath, EntityRelation, Neighbourhood, ReachedEntity
+from service.domain.entity import EntityPath, EntityRelation, Neighbourhood
 from service.graph.entity_scope import EdgeFilter
 from service.graph.statements.entity_relations import BOTH_WAYS, COLUMNS, VALID, relation_of, statement
 from service.postgres.engine import Session
@@ -77,26 +77,20 @@ async def neighbourhood(
 ) -> Neighbourhood:
     """The entities up to `depth` (1..3) edges away from the starts: at most `limit`, nearest first, then by the
     strength of the edge that leads to them; each once."""
-    reached = [ReachedEntity(each, 0, None) for each in dict.fromkeys(starts)]
-    frontier = [entity.entity_id for entity in reached]
-    truncated = False
+    depths, ways, truncated = dict.fromkeys(starts, 0), list[EntityRelation](), False
+    frontier = list(depths)
     for hop in range(1, depth + 1):
-        room = limit - len(reached)
-        seen = [entity.entity_id for entity in reached]
-        fresh, cut = await _advance(session, workspace_id, frontier, seen, edges, room=room + 1)
+        room = limit - len(depths)
+        fresh, cut = await _advance(session, workspace_id, frontier, list(depths), edges, room=room + 1)
         truncated |= cut or len(fresh) > room
-        entities = [ReachedEntity(far, hop, by) for far, by in fresh[:room]]
-        reached += entities
-        frontier = [entity.entity_id for entity in entities]
+        frontier = [far for far, _ in fresh[:room]]
+        depths |= dict.fromkeys(frontier, hop)
+        ways += [edge for _, edge in fresh[:room]]
         if not frontier:
             break
-    ids = [entity.entity_id for entity in reached]
-    values = {**edges.values, "workspace": workspace_id, "ids": ids, "fan_out": FAN_OUT, "limit": limit * 4}
-    inside = {edge.id: edge for edge in map(relation_of, await session.execute(INSIDE, values))}
-    for each in reached:
-        if each.via is not None:
-            inside.setdefault(each.via.id, each.via)
-    return Neighbourhood(tuple(reached), tuple(inside.values()), truncated)
+    values = {**edges.values, "workspace": workspace_id, "ids": list(depths), "fan_out": FAN_OUT, "limit": limit * 4}
+    inside = [*map(relation_of, await session.execute(INSIDE, values)), *ways]
+    return Neighbourhood(depths, tuple({edge.id: edge for edge in inside}.values()), truncated)
 
 
 async def _advance(

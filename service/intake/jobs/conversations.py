@@ -128,7 +128,7 @@ async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resou
 async def _curate_once(job: Job, wanted: ConversationDraft, res: Resources, key: str) -> int | None:
     once = IdempotencyKey(res.context.wall.own_name(key), str(job.id), REMEMBERED_S)
     try:
-        curated = await curate(wanted, res, WriteContext(f"job:{job.id}", idempotency=once, serialize=_ids))
+        curated = await curate(wanted, res, WriteContext(f"job:{job.id}", idempotency=once, serialize=_results))
     except Replay:
         return None
     return len(curated.outcomes)
@@ -166,8 +166,3 @@ async def _find_kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnCont
         conversation = await conversations.get(session, job.workspace_id, conversation_id)
         turns = await last_turns.before(session, job.workspace_id, conversation_id, last + 1, first=first)
     return (replace(conversation.scope, run_id=None), turns) if conversation and turns else None
-
-
-def _ids(curated: StoreResult) -> StoredAnswer:
-    ids = [str(outcome.memory_id) for outcome in curated.outcomes if outcome.memory_id]
-    return StoredAnswer(200, {"results": ids, "warnings": list(curated.warnings)})

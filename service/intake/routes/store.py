@@ -49,11 +49,7 @@ second form of response here, every user of a generated client would have to tel
     },
 )
 async def store_memory(
-    body: StoreRequest,
-    caller: Writer,
-    res: ResourcesOf,
-    write: Write,
-    prefer: Prefer = None,
+    body: StoreRequest, caller: Writer, res: ResourcesOf, write: Write, prefer: Prefer = None
 ) -> Response:
     """Redacts, embeds, deduplicates and classifies the text, then writes everything in one transaction.
 

@@ -3,10 +3,10 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
-from dataclasses import replace
+from collections.abc import Callable, Sequence
+from dataclasses import fields, replace
 from datetime import datetime
-from functools import cached_property
+from functools import cache
 
 from service.domain import sizes
 from service.domain.access import Caller, Right
@@ -41,6 +41,8 @@ OWNED_CONVERSATION = "shared: a conversation belongs to a user, an agent or a ru
 REPEATED = f"metadata: is stored with each message, as are the tags; together more than {sizes.MAX_REPEATED:,} values."
 ONLY_INFERRED = "{}: requires messages and infer=true."
 
+StoreSerializer = Callable[[StoreResult], StoredAnswer]
+
 
 async def prepare(
     body: StoreRequest, caller: Caller, res: Resources, warnings: Sequence[str] = (), *, later: bool = False
@@ -53,45 +55,38 @@ async def prepare(
     else:
         draft, more = await conversation_draft(body, caller, res)
         warnings = [*warnings, *more]
-    return draft, StoreSerializer(body, res, warnings, may_read=caller.may(Right.READ))
+    return draft, store_serializer(body, res, warnings, may_read=caller.may(Right.READ))
 
 
-class StoreSerializer:
-    """Builds the response of a store request once, so that the stored and the sent one are equal, even in timings_ms.
-    Without the right to read it omits the text of existing memories."""
+def store_serializer(body: StoreRequest, res: Resources, warnings: Sequence[str], *, may_read: bool) -> StoreSerializer:
+    """Builds the response of a store request: 201 if a row was created, else 200, also for the events of a curated
+    conversation. Without the right to read it omits the text of existing memories."""
+    began, budget, dry_run = time.perf_counter(), res.context.budget, body.dry_run
 
-    def __init__(
-        self, body: StoreRequest, res: Resources, warnings: Sequence[str] = (), *, may_read: bool = True
-    ) -> None:
-        self._body = body
-        self._budget = res.context.budget
-        self._warnings = warnings
-        self._may_read = may_read
-        self._began = time.perf_counter()
+    @cache
+    def total_ms() -> float:  # the stored and the sent response are equal
+        return round((time.perf_counter() - began) * 1000, 3)
 
-    @cached_property
-    def _total_ms(self) -> float:
-        return round((time.perf_counter() - self._began) * 1000, 3)
-
-    def _show(self, outcome: Outcome) -> StoreOutcome:
-        hidden: dict[str, object] = {"enrichment": "none"} if self._body.dry_run else {}
-        if not self._may_read and outcome.event is not Action.ADD:
+    def show(outcome: Outcome) -> StoreOutcome:
+        hidden: dict[str, object] = {"enrichment": "none"} if dry_run else {}
+        if not may_read and outcome.event is not Action.ADD:
             hidden |= {"memory": None, "old_memory": None}
         return store_outcome(outcome).model_copy(update=hidden)
 
-    def __call__(self, result: StoreResult) -> StoredAnswer:
-        """201 if a row was created, else 200, also for the events of a curated conversation."""
-        outcomes = _without_new_ids(result.outcomes) if self._body.dry_run else result.outcomes
-        body = StoreResponse(
-            results=[self._show(outcome) for outcome in outcomes],
-            warnings=[*self._warnings, *result.warnings],
-            usage=llm_usage(self._budget.used),
-            timings_ms={**stage_timings([outcome.draft for outcome in result.outcomes]), "total": self._total_ms},
-            dry_run=self._body.dry_run,
+    def serialize(result: StoreResult) -> StoredAnswer:
+        outcomes = _without_new_ids(result.outcomes) if dry_run else result.outcomes
+        shown = StoreResponse(
+            results=list(map(show, outcomes)),
+            warnings=[*warnings, *result.warnings],
+            usage=llm_usage(budget.used),
+            timings_ms={**stage_timings([outcome.draft for outcome in result.outcomes]), "total": total_ms()},
+            dry_run=dry_run,
         )
-        curated = self._body.messages is not None and self._body.infer
+        curated = body.messages is not None and body.infer
         added = any(outcome.event is Action.ADD for outcome in result.outcomes)
-        return answer(201 if added and not curated and not self._body.dry_run else 200, body)
+        return answer(201 if added and not curated and not dry_run else 200, shown)
+
+    return serialize
 
 
 def _without_new_ids(outcomes: Sequence[Outcome]) -> list[Outcome]:
@@ -224,20 +219,16 @@ def _make_draft(
 def _caller_fields(body: StoreRequest, res: Resources, now: datetime) -> CallerFields:
     """The fields set by the caller; raises InvalidInput for a vector of the wrong length or an expiry in the past."""
     level, value = body.importance_level, body.importance
-    return CallerFields(
-        id=body.id,
+    as_sent = CallerFields(**{name: getattr(body, name) for name in SAME_NAME})
+    return replace(
+        as_sent,
         type=MemoryType(body.type) if body.type else None,
-        type_confidence=body.type_confidence,
         importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
         tags=tags.split(body.tags),
-        metadata=body.metadata,
-        timestamp=body.timestamp,
         timezone=body.timezone or res.settings.memories.timezone,
-        t_valid=body.t_valid,
-        t_invalid=body.t_invalid,
         expires_at=expiry(body.expires_at, now),
         embedding=embedding_vector(body.embedding, res.embedder.dimension),
-        session_id=body.session_id,
-        updated_at=body.updated_at,
-        last_accessed=body.last_accessed,
     )
+
+
+SAME_NAME = [field.name for field in fields(CallerFields) if field.name in StoreRequest.model_fields]

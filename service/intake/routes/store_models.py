@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
+from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, model_validator
 
 from service.domain import moments
 from service.domain.decision import Action
@@ -34,6 +34,7 @@ from service.http.schemas import (
     Unit,
     Vector,
     Zone,
+    example,
     refuse_reserved,
     temporal_details,
 )
@@ -100,8 +101,11 @@ class MessageInput(RequestModel):
 Messages = Annotated[list[MessageInput], Field(max_length=MAX_MESSAGES)]
 
 
-class MemoryFields(ScopeFields):
-    """Fields that a caller may set; the service determines the rest."""
+class StoreRequest(ScopeFields):
+    """Exactly one of `content` (one memory) and `messages` (a conversation), and whose it is: user_id, agent_id, run_id
+    or shared."""
+
+    model_config = example(content="Prefers tea over coffee in the morning.", user_id="alice")
 
     session_id: Name | None = Field(
         None,
@@ -139,23 +143,6 @@ class MemoryFields(ScopeFields):
     expires_at: Time | None = Field(None, description="When it expires; default: never")
     embedding: Vector | None = Field(
         None, description="Your own vector, of the service's dimension; default: computed from the text"
-    )
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        if self.importance is not None and self.importance_level is not None:
-            raise ValueError("importance: give importance or importance_level, not both")
-        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
-            raise ValueError("t_valid: must lie before t_invalid")
-        return self
-
-
-class StoreRequest(MemoryFields):
-    """Exactly one of `content` (one memory) and `messages` (a conversation), and whose it is: user_id, agent_id, run_id
-    or shared."""
-
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"content": "Prefers tea over coffee in the morning.", "user_id": "alice"}]}
     )
 
     content: Text | None = Field(
@@ -211,7 +198,11 @@ class StoreRequest(MemoryFields):
         return {**given, "timezone": zone} if zone else given
 
     @model_validator(mode="after")
-    def _one_form(self) -> Self:
+    def _consistent(self) -> Self:
+        if self.importance is not None and self.importance_level is not None:
+            raise ValueError("importance: give importance or importance_level, not both")
+        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
+            raise ValueError("t_valid: must lie before t_invalid")
         if (self.content is None) == (self.messages is None):
             raise ValueError("content: give exactly one of content and messages")
         if self.content is not None:  # messages may have any metadata
@@ -222,9 +213,7 @@ class StoreRequest(MemoryFields):
 class StoreBatchRequest(RequestModel):
     """Several texts, each stored in its own transaction."""
 
-    model_config = ConfigDict(
-        json_schema_extra={"examples": [{"items": [{"content": "Parks in bay 12.", "user_id": "alice"}]}]}
-    )
+    model_config = example(items=[{"content": "Parks in bay 12.", "user_id": "alice"}])
 
     items: list[StoreRequest] = Field(
         min_length=1, max_length=MAX_ITEMS, description="Bodies of POST /v1/memories; 100 at most"
@@ -375,12 +364,11 @@ class StoreBatchResponse(ResponseModel):
 def store_outcome(outcome: Outcome) -> StoreOutcome:
     """One outcome. A duplicate shows the existing memory; fields that were not computed are null."""
     draft = outcome.draft
-    return StoreOutcome(
-        event=outcome.event,
+    return StoreOutcome.of(
+        outcome,
         id=outcome.memory_id,
         memory=outcome.text,
         old_memory=outcome.old_text,
-        kept_as=outcome.kept_as,
         dedup=DedupOutcome.of(outcome.dedup),
         decision=DecisionEvidence.of(draft.evidence) if draft.evidence else None,
         **_annotation(draft),
@@ -393,8 +381,7 @@ def store_outcome(outcome: Outcome) -> StoreOutcome:
         original_length=draft.original_length,
         summarized_length=len(draft.clean) if draft.original_length is not None else None,
         role=draft.speech.role if draft.speech else None,
-        conversation_id=outcome.conversation_id,
-        turn_index=outcome.turn_index,
+        entities={},
         warnings=list(draft.warnings),
         timings_ms=dict(draft.timings_ms),
     )

@@ -15,7 +15,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from uuid import UUID
 
-from service.domain import sizes
 from service.domain.entity import LLM, RULES, EntityOwner, NamedEntity, key, title_case, type_name
 from service.domain.fact import NamedRelation
 from service.domain.job import Job
@@ -63,7 +62,7 @@ class EnrichmentInput:
 
     @property
     def owner(self) -> EntityOwner:
-        return EntityOwner(self.job.workspace_id, self.subject.user_id, self.subject.channel)
+        return EntityOwner(self.job.workspace_id, self.subject.scope.user_id, self.subject.scope.channel)
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,20 +90,11 @@ async def run(job: Job, res: Resources) -> None:
 
 async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     """Enriches the memories of several jobs of one workspace; jobs of one memory run one after the other."""
-    first, others = _one_each(jobs)
-    if first:
-        await _enrich(first, res)
-    if others:
-        await run_together(others, res)
-
-
-def _one_each(jobs: Sequence[Job]) -> tuple[dict[UUID, Job], list[Job]]:
-    first: dict[UUID, Job] = {}
-    others = []
-    for job in jobs:
-        if job.memory_id is not None and first.setdefault(job.memory_id, job) is not job:
-            others.append(job)
-    return first, others
+    later = [(job.memory_id, job) for job in jobs if job.memory_id is not None]
+    while later:
+        now: dict[UUID, Job] = {}
+        later = [(memory_id, job) for memory_id, job in later if now.setdefault(memory_id, job) is not job]
+        await _enrich(now, res)
 
 
 async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
@@ -158,25 +148,17 @@ async def _with_similar(session: Session, entries: Sequence[EnrichmentInput], re
             if not by_values:
                 await use_custom_plans(session)
                 by_values = True
-            neighbours = await _nearest(session, entry, res)
-        close = sorted(
-            (neighbour for neighbour in neighbours if neighbour[1] >= SIMILAR_FROM), key=lambda each: -each[1]
-        )
+            neighbours = await enrichment.find_neighbours(
+                session,
+                entry.subject,
+                generation=res.generation,
+                similarity=res.embedder.similarity,
+                limit=MAX_SIMILAR,
+                now=res.clock(),
+            )
+        close = sorted((each for each in neighbours if each[1] >= SIMILAR_FROM), key=lambda each: -each[1])
         inputs.append(replace(entry, similar=dict(close[:MAX_SIMILAR])))
     return inputs
-
-
-async def _nearest(session: Session, entry: EnrichmentInput, res: Resources) -> list[tuple[UUID, float]]:
-    return await enrichment.find_neighbours(
-        session,
-        entry.job.workspace_id,
-        entry.subject,
-        generation=res.generation,
-        similarity=res.embedder.similarity,
-        limit=MAX_SIMILAR,
-        exact_rows=sizes.EXACT_ROWS,
-        now=res.clock(),
-    )
 
 
 async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Resources) -> None:
@@ -261,7 +243,7 @@ async def _write_associations(
     touched = [subject.id for subject in subjects if drawn[subject.id] or subject.version > 1]
     kept = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= existing]
     if touched:
-        await edges.draw(session, workspace_id, touched, kept, extracted_by=RULES)
+        await edges.draw(session, workspace_id, touched, kept)
 
 
 def _associations(entry: EnrichmentInput) -> list[Relation]:
@@ -275,13 +257,10 @@ def _associations(entry: EnrichmentInput) -> list[Relation]:
         for similar_id, similarity in entry.similar.items()
         if similar_id != subject.id
     ]
-    before = subject.before
-    if before is not None:
-        gap_s = (subject.timestamp - before.timestamp).total_seconds()
-        closeness = 1 - gap_s / BEFORE_WINDOW_S
-        associations.append(
-            Relation(before.id, RelationType.OCCURRED_BEFORE, subject.id, round(max(closeness, 0.1), 4))
-        )
+    if subject.before is not None:
+        preceding, at = subject.before
+        closeness = round(max(1 - (subject.timestamp - at).total_seconds() / BEFORE_WINDOW_S, 0.1), 4)
+        associations.append(Relation(preceding, RelationType.OCCURRED_BEFORE, subject.id, closeness))
     return associations
 
 

@@ -8,6 +8,7 @@ from uuid import UUID
 
 from fastapi import APIRouter, Response
 
+from service.domain.filters import uuid_or_none
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.http import cursors, errors
@@ -66,13 +67,7 @@ async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: Re
 
 def _uuids(ids: Sequence[str]) -> dict[str, UUID]:
     """The valid UUIDs by the ids as sent."""
-    uuids = {}
-    for each in ids:
-        try:
-            uuids[each] = UUID(each)
-        except ValueError:
-            continue
-    return uuids
+    return {each: known for each in ids if (known := uuid_or_none(each))}
 
 
 def answer_deleted(

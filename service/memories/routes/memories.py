@@ -12,14 +12,14 @@ from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory, MemoryState, Moment, Revision
-from service.domain.query import SortField, SortOrder
+from service.domain.query import Narrow, SortField, SortOrder, TagMatch, TagMode, Validity
 from service.domain.request import StoredAnswer
 from service.http import cursors, errors, narrowing
-from service.http.deps import AgentId, Changer, Reader, ResourcesOf, RunId, UserId, list_scope, read_scope
+from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
-from service.http.narrowing import NarrowingFields
+from service.http.narrowing import MAX_WORDS, Comma, NarrowingFields
 from service.http.preconditions import ExpectedOf, uuid_of
-from service.http.query_parameters import fields_of
+from service.http.query_parameters import REPEATABLE, fields_of
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import Time, expiry
 from service.http.writes import Write, answer, etag, send
@@ -40,6 +40,7 @@ from service.memories.routes.memory_models import (
     MemoryHistoryResponse,
     MemoryPage,
     MemoryResponse,
+    TaggedMemoryPage,
     history_item,
     memory_fields,
     memory_item,
@@ -47,6 +48,7 @@ from service.memories.routes.memory_models import (
     memory_response,
     version_item,
 )
+from service.runtime import pii
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
@@ -88,16 +90,16 @@ async def list_memories(
         as_of=body.as_of,
         include_archived=body.include_archived,
     )
-    page = await reading.page(asked, ordered, res, after=after, limit=limit, counted=count, detail=detail)
+    page, last, total = await reading.page(asked, ordered, res, after=after, limit=limit, counted=count, detail=detail)
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     if state == "deleted":
         details["state"] = state
-    note("list", scope, page.memories, channels=body.channels or (), limit=limit, **details)
+    note("list", scope, page, channels=body.channels or (), limit=limit, **details)
     return send_json(
         {
-            "results": [memory_item(memory, detail) for memory in page.memories],
-            "next_cursor": cursors.encode_key(ordered, page.last) if page.last else None,
-            "total": asdict(page.total) if page.total else None,
+            "results": [memory_item(memory, detail) for memory in page],
+            "next_cursor": cursors.encode_key(ordered, last) if last else None,
+            "total": asdict(total) if total else None,
             "warnings": warnings,
         }
     )
@@ -107,6 +109,61 @@ def _refuse_moments(body: narrowing.NarrowingFields) -> None:
     for name in ("valid_at", "as_of"):
         if getattr(body, name) is not None:
             raise InvalidInput(f"{name}: cannot be combined with state=deleted.", field=name)
+
+
+@router.get(
+    "/by-tag",
+    summary="List the memories of a scope with a tag",
+    response_model=TaggedMemoryPage,
+    responses=errors.keyed(400),
+)
+async def list_memories_by_tag(
+    caller: Reader,
+    scope: ReadScopeOf,
+    res: ResourcesOf,
+    note: AuditReadOf,
+    used: CountUseOf,
+    counts: CountsOf,
+    tags_wanted: Annotated[list[Comma], Query(alias="tags", max_length=MAX_WORDS, description=REPEATABLE)],
+    limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 50,
+    tag_match: Annotated[TagMatch, Query(description="prefix: slack matches slack:channel:general")] = "prefix",
+    tag_mode: Annotated[TagMode, Query(description="Whether one of the tags is enough or all are required")] = "any",
+    include_archived: Annotated[bool, Query(description="Include archived memories")] = False,
+    validity: Annotated[
+        Validity, Query(description="demote includes memories no longer valid; ignore also those not valid yet")
+    ] = "exclude",
+    cursor: ReadOn = None,
+    detail: DetailOf = "lean",
+) -> Response:
+    """Memories valid now, most important first, then latest."""
+    parts = [part for each in tags_wanted for part in each.split(",")]
+    wanted = tags.normalise(parts)
+    if not wanted:
+        raise InvalidInput("tags: name at least one tag.", field="tags")
+    if len(wanted) > MAX_WORDS:
+        raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
+    tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
+    (skip,) = cursors.counts(cursor)
+    memories, connected, has_more = await reading.list_tagged(
+        scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit, detail=detail
+    )
+    results = [
+        {
+            **memory_item(memory, detail),
+            "score": memory.importance.value,
+            "similarity": None,
+            "connected": connected.get(memory.id, []),
+        }
+        for memory in memories
+    ]
+    page, more = cursors.cut(results, limit)
+    listed = memories[: len(page)]
+    shown = list(tags.normalise([pii.of_words("tags", part) for part in parts]))
+    note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
+    if counts:
+        used(listed)
+    next_cursor = cursors.after_counts(skip + len(page)) if more or has_more else None
+    return send_json({"results": page, "next_cursor": next_cursor})
 
 
 @router.get(

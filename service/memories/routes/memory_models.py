@@ -13,6 +13,7 @@ from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
 from service.domain.memory import HistoryEntry, LeanMemory, LifecycleState, Memory
 from service.domain.query import Detail
+from service.domain.relation import RelationType
 from service.domain.version import Version
 from service.http.schemas import (
     Id,
@@ -143,6 +144,30 @@ class MemoryPage(ResponseModel):
     warnings: list[str] = Field(description="What was omitted, each as `code: sentence`", default_factory=list)
 
 
+class ConnectedMemoryItem(ResponseModel):
+    """A memory that a hit is connected to."""
+
+    id: Id = Field(description="UUID of the connected memory")
+    memory: str = Field(description="Its text", examples=["Buys tea by the kilo"])
+    type: RelationType = Field(description="How the two are related", examples=["SIMILAR_TO"])
+    strength: float = Field(description="0..1", examples=[0.83])
+
+
+class TaggedMemoryItem(MemoryItem):
+    """A memory that has the tag."""
+
+    score: float = Field(description="Its importance, 0..1, which the list is ordered by", examples=[0.6])
+    similarity: float | None = Field(description="Always null, as there is no query")
+    connected: list[ConnectedMemoryItem] = Field(description="The memories it is most strongly connected to")
+
+
+class TaggedMemoryPage(ResponseModel):
+    """Most important first, then latest."""
+
+    results: list[TaggedMemoryItem] = Field(description="At most `limit` memories")
+    next_cursor: NextCursor = None
+
+
 class MemoryHistoryItem(ResponseModel):
     """One change of a memory; its result was in force in the half-open [recorded_from, recorded_to)."""
 
@@ -226,44 +251,29 @@ def _lean_fields(memory: LeanMemory) -> dict[str, Any]:
     }
 
 
+SAME_NAME = [
+    name for name in MemoryResponse.model_fields if hasattr(Memory, name) and name not in MemoryItem.model_fields
+]
+
+
 def memory_fields(memory: Memory) -> dict[str, Any]:
     """The fields of a memory; the four values of enrichment also appear in metadata."""
     named = _entities(memory)
     return {
         **_lean_fields(memory),
-        "hash": memory.hash,
+        **{name: getattr(memory, name) for name in SAME_NAME},
         "type_confidence": memory.kind.confidence,
         "classification_source": memory.kind.source,
-        "fact_confidence": memory.fact_confidence,
-        "current_confidence": memory.current_confidence,
         "importance": memory.importance.value,
         "importance_level": memory.importance.level,
         "importance_band": importance.band(memory.importance.value),
-        "tag_prefixes": list(memory.tag_prefixes),
         "metadata": _metadata(memory, named),
         "temporal": temporal_details(memory.temporal),
         "entities": named,
-        "summary": memory.summary,
         "enriched": memory.enriched_at is not None,
-        "enriched_at": memory.enriched_at,
-        "enrichment_attempts": memory.enrichment_attempts,
-        "lifecycle_state": memory.lifecycle_state,
         "archived": memory.archived,
-        "deleted_at": memory.deleted_at,
         "embedding": memory.embedding_status,
         "shared": memory.scope.is_shared,
-        "session_id": memory.session_id,
-        "turn_index": memory.turn_index,
-        "relevance": memory.relevance,
-        "salience": memory.salience,
-        "access_count": memory.access_count,
-        "last_accessed": memory.last_accessed,
-        "stale_at": memory.stale_at,
-        "version": memory.version,
-        "created_at": memory.created_at,
-        "updated_at": memory.updated_at,
-        "expires_at": memory.expires_at,
-        "version_of": memory.version_of,
     }
 
 
@@ -285,13 +295,8 @@ def _metadata(memory: Memory, named: dict[str, list[str]]) -> dict[str, Any]:
 
 
 def version_item(version: Version) -> MemoryVersionItem:
-    return MemoryVersionItem(
-        id=version.id,
-        memory=version.text,
-        timestamp=version.said_at[-1],
-        t_valid=version.t_valid,
-        t_invalid=version.t_invalid,
-        is_current=not version.is_past,
+    return MemoryVersionItem.of(
+        version, memory=version.text, timestamp=version.said_at[-1], is_current=not version.is_past
     )
 
 

@@ -124,7 +124,7 @@ async def get_related_memories(
         {
             **memory_item(memories[step.memory_id], detail),
             "depth": step.depth,
-            "relation": _relation(step.by, _previous(step)),
+            "relation": _relation(step.by, _other_end(step)),
         }
         for step in walk.steps[skip:][:count]
     ]
@@ -158,26 +158,12 @@ async def list_relations(
     },
 )
 async def create_relation(
-    id: str,
-    body: CreateRelationRequest,
-    caller: Writer,
-    res: ResourcesOf,
-    write: Write,
+    id: str, body: CreateRelationRequest, caller: Writer, res: ResourcesOf, write: Write
 ) -> Response:
     """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
-    source = uuid_of(id)
-    asked = Relation(
-        source,
-        RelationType(body.type),
-        body.target_id,
-        body.strength,
-        body.properties,
-        body.t_valid,
-        body.t_invalid,
-    )
+    asked = Relation(uuid_of(id), **{**dict(body), "type": RelationType(body.type)})
     write = write.with_serializer(relation_answer)
-    result = await associate(caller.workspace_id, asked, res, write)
-    return send(relation_answer(result))
+    return send(relation_answer(await associate(caller.workspace_id, asked, res, write)))
 
 
 @router.delete(
@@ -207,8 +193,7 @@ def relation_answer(result: tuple[Relation, bool]) -> StoredAnswer:
     return answer(201 if is_new else 200, _relation(relation, relation.source_id))
 
 
-def _previous(step: WalkStep) -> UUID:
-    """The memory at the other end of the step's edge."""
+def _other_end(step: WalkStep) -> UUID:
     return step.by.source_id if step.by.target_id == step.memory_id else step.by.target_id
 
 
@@ -221,14 +206,4 @@ def _types(given: list[str] | None) -> tuple[RelationType, ...]:
 
 
 def _relation(relation: Relation, seen_from: UUID) -> RelationResponse:
-    return RelationResponse(
-        source_id=relation.source_id,
-        target_id=relation.target_id,
-        type=relation.type,
-        strength=relation.strength,
-        properties=dict(relation.properties),
-        t_valid=relation.t_valid,
-        t_invalid=relation.t_invalid,
-        created_at=relation.created_at,
-        direction="in" if relation.target_id == seen_from else "out",
-    )
+    return RelationResponse.of(relation, direction="in" if relation.target_id == seen_from else "out")

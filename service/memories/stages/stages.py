@@ -44,21 +44,11 @@ DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(decide.compare) :]
 ANNOTATED: tuple[Stage, ...] = CONTENT[CONTENT.index(annotate.ask_model) :]
 """The stages that `run` skips for a duplicate, for the case that the duplicate is deleted before the write."""
 
-UNCOMPARED: tuple[Stage, ...] = (
-    size.check,
-    pii.redact,
-    embed.embed,
-    annotate.find_times,
-    annotate.annotate,
-)
+UNCOMPARED: tuple[Stage, ...] = (size.check, pii.redact, embed.embed, annotate.find_times, annotate.annotate)
 """A message stored as it is, or a new text for an existing memory, whose importance stays; not compared with other
 memories. `find_times` finds the times it mentions, but no end of its validity."""
 
-FACT: tuple[Stage, ...] = (
-    embed.embed,
-    annotate.find_times,
-    annotate.annotate,
-)
+FACT: tuple[Stage, ...] = (embed.embed, annotate.find_times, annotate.annotate)
 """A fact of a conversation, already redacted; it is compared and decided on afterwards."""
 
 TIMED_AS: Mapping[Stage, str] = {

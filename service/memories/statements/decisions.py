@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
-from functools import partial
 from typing import Any
 from uuid import UUID
 
@@ -41,8 +40,8 @@ class NewDecision:
 
 # Entries of history are found by their memory (ix_memory_history_memory): their key begins with a time.
 DECISION = """
-    SELECT d.id, d.memory_id, d.source, d.model, d.prompt_sha256, d.candidates, d.reply, d.verdict, d.state,
-           d.created_at, d.user_id, d.agent_id, d.run_id, d.event, d.ruling_id, d.history_id, d.undone_at,
+    SELECT d.workspace_id, d.id, d.memory_id, d.source, d.model, d.prompt_sha256, d.candidates, d.reply, d.verdict,
+           d.state, d.created_at, d.user_id, d.agent_id, d.run_id, d.event, d.ruling_id, d.history_id, d.undone_at,
            h.old_memory AS before, h.new_memory AS after
     FROM decision d LEFT JOIN memory_history h
         ON h.workspace_id = d.workspace_id AND h.memory_id = d.memory_id AND h.id = d.history_id
@@ -66,7 +65,7 @@ FIRST_OF_RULING = text("""
 
 async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> StoredDecision | None:
     row = (await session.execute(ONE, {"workspace": workspace_id, "id": decision_id})).one_or_none()
-    return None if row is None else _of_row(workspace_id, row)
+    return None if row is None else _decision(row)
 
 
 async def of_memory(
@@ -74,7 +73,7 @@ async def of_memory(
 ) -> list[StoredDecision]:
     """The decisions about a memory after the first `skip`, oldest first; also for a deleted memory."""
     values = {"workspace": workspace_id, "id": memory_id, "skip": skip, "limit": limit}
-    return await direct.page(session, OF_MEMORY, values, partial(_of_row, workspace_id))
+    return await direct.page(session, OF_MEMORY, values, _decision)
 
 
 async def first_of_ruling(session: Session, workspace_id: UUID, ruling_id: UUID) -> UUID | None:
@@ -89,43 +88,26 @@ async def of_ruling(session: Session, workspace_id: UUID, decided: StoredDecisio
         current = await get(session, workspace_id, decided.id)
         return [] if current is None else [current]
     rows = await session.execute(OF_RULING, {"workspace": workspace_id, "id": decided.ruling_id})
-    return [_of_row(workspace_id, row) for row in rows]
+    return list(map(_decision, rows))
 
 
-def _of_row(workspace_id: UUID, row: Any) -> StoredDecision:
-    return StoredDecision(
-        id=row.id,
-        memory_id=row.memory_id,
-        source=row.source,
-        model=row.model,
-        prompt_sha256=row.prompt_sha256,
-        candidates=row.candidates,
-        reply=row.reply,
-        verdict=row.verdict,
-        state=row.state,
-        created_at=row.created_at,
-        scope=Scope(workspace_id, row.user_id, row.agent_id, row.run_id),
-        event=row.event,
-        ruling_id=row.ruling_id,
-        history_id=row.history_id,
-        undone_at=row.undone_at,
-        before=row.before,
-        after=row.after,
-    )
+_decision = direct.reader(
+    StoredDecision, scope=lambda row: Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id)
+)
 
 
-def new_rows(workspace_id: UUID, decided: Sequence[NewDecision]) -> NewRows:
-    return NewRows(INSERT, [_values(workspace_id, decision) for decision in decided])
+def new_rows(decided: Sequence[NewDecision]) -> NewRows:
+    return NewRows(INSERT, list(map(_values, decided)))
 
 
-async def append(session: Session, workspace_id: UUID, decided: Sequence[NewDecision]) -> None:
-    await direct.insert(session, new_rows(workspace_id, decided))
+async def append(session: Session, decided: Sequence[NewDecision]) -> None:
+    await direct.insert(session, new_rows(decided))
 
 
-def _values(workspace_id: UUID, decided: NewDecision) -> dict[str, Any]:
+def _values(decided: NewDecision) -> dict[str, Any]:
     evidence = decided.evidence
     return {
-        "workspace_id": workspace_id,
+        **decided.scope.columns,
         "id": uuid7(),
         "memory_id": decided.memory_id,
         "source": evidence.source,
@@ -135,9 +117,6 @@ def _values(workspace_id: UUID, decided: NewDecision) -> dict[str, Any]:
         "reply": evidence.reply,
         "verdict": {"action": evidence.verdict, "reason": evidence.reason, "rejected": evidence.rejected},
         "state": "rejected" if evidence.rejected else "applied",
-        "user_id": decided.scope.user_id,
-        "agent_id": decided.scope.agent_id,
-        "run_id": decided.scope.run_id,
         "event": str(decided.event),
         "history_id": decided.history_id,
         "ruling_id": decided.ruling_id,

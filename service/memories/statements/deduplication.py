@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -10,19 +10,19 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import TextClause, select
+from sqlalchemy import TextClause
 
+from service.domain import sizes
 from service.domain.decision import Neighbour
 from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.memories.statements import nearest, visibility
-from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE, NearVectors, nearest_passing
+from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE, nearest_passing
 from service.postgres import direct, filters, scopes
 from service.postgres.direct import DriverRow
 from service.postgres.engine import Session, use_custom_plans
 from service.postgres.scopes import Condition
-from service.postgres.tables import MEMORY
 from service.postgres.template import Template, typed_text
 from service.postgres.vectors import exact_distance
 
@@ -37,13 +37,7 @@ class Neighbours:
 
 
 async def find_neighbours(
-    session: Session,
-    draft: Draft,
-    *,
-    generation: int,
-    similarity: Callable[[float], float],
-    limit: int,
-    exact_rows: int,
+    session: Session, draft: Draft, *, generation: int, similarity: Callable[[float], float], limit: int
 ) -> Neighbours:
     """The neighbours of the draft; `similarity` 1.0 for an equal text.
 
@@ -59,33 +53,26 @@ async def find_neighbours(
     vectors = scopes.exact("v", draft.scope)
     in_scope = scopes.exact("m", draft.scope) & visibility.not_archived("m")
     parts = Parts(vectors.sql, in_scope.sql, rows.sql, visibility.not_expired_nor_in_review("m", now).sql, generation)
-    close = max(MAX_CLOSE, limit * MIN_CLOSE)
+    close, exact_rows = max(MAX_CLOSE, limit * MIN_CLOSE), sizes.EXACT_ROWS
     values = {**in_scope.values, **vectors.values, **rows.values, "hash": draft.hash, "query_vector": draft.vector}
     values |= {"limit": limit, "max_close": close, "exact_rows": exact_rows}
-    compared = await direct.fetch(session, compare_all(parts), values | {"exact_rows": min(close, exact_rows)})
+    compared = await direct.fetch(session, compare(COMPARE_ALL, parts), values | {"exact_rows": min(close, exact_rows)})
     equals = [row for row in compared if row.arm == "equal"]
     if equals:
         return Neighbours(tuple(neighbour(row, 1.0) for row in equals), expired_duplicate_possible=False)
     expired = any(row.arm == "expired" for row in compared)
     if _is_too_large(compared) and close < exact_rows:
-        compared = await direct.fetch(session, compare_close(parts), values)
+        compared = await direct.fetch(session, compare(COMPARE_CLOSE, parts), values)
     if not _is_too_large(compared):
         near = (row for row in compared if row.arm == "near")
         found = (neighbour(row, similarity(1.0 - row.distance), row.vector.to_numpy()) for row in near)
         return Neighbours(tuple(found), expired)
-    wanted = NearVectors(vectors, rows, draft.vector, generation, limit, exact_rows)
-    return Neighbours(await _nearest(session, draft.scope.workspace_id, wanted, similarity), expired)
-
-
-async def _nearest(
-    session: Session, workspace_id: UUID, wanted: NearVectors, similarity: Callable[[float], float]
-) -> tuple[Neighbour, ...]:
-    """The neighbours of the draft in a scope with too many rows to compare them all."""
     await use_custom_plans(session)
-    cosines = dict(await nearest.find(session, wanted))
-    rows = await _texts(session, workspace_id, list(cosines), wanted.generation)
-    found = ((rows[each], cosine) for each, cosine in cosines.items() if each in rows)
-    return tuple(neighbour(row, similarity(cosine), row.vector.to_numpy()) for row, cosine in found)
+    cosines = dict(await nearest.find(session, vectors, rows, draft.vector, generation=generation, limit=limit))
+    texts = await _texts(session, draft.scope.workspace_id, list(cosines), generation)
+    known = ((texts[each], cosine) for each, cosine in cosines.items() if each in texts)
+    seen = (neighbour(row, similarity(cosine), row.vector.to_numpy()) for row, cosine in known)
+    return Neighbours(tuple(seen), expired)
 
 
 # Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST. A
@@ -153,15 +140,8 @@ class Parts(NamedTuple):
     generation: int
 
 
-def compare_all(parts: Parts) -> TextClause:
-    return _fill(COMPARE_ALL, parts)
-
-
-def compare_close(parts: Parts) -> TextClause:
-    return _fill(COMPARE_CLOSE, parts)
-
-
-def _fill(template: Template, parts: Parts) -> TextClause:
+def compare(template: Template, parts: Parts) -> TextClause:
+    """COMPARE_ALL or COMPARE_CLOSE with these conditions."""
     of_kind = f"v.generation = {parts.generation} AND v.kind = 'text'"
     vectors = f"{parts.scope} AND {of_kind}"
     return template.fill(
@@ -185,30 +165,26 @@ def neighbour(row: DriverRow, similarity: float, vector: NDArray[np.float32] | N
     return Neighbour(row.id, text, row.hash, row.version, similarity, *times, vector)
 
 
-WITH_HASH = Template("""
+WITH_HASHES = Template("""
 SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
-WHERE m.hash = :hash AND m.dedup_key = :hash AND {in_scope} LIMIT 1
+WHERE m.hash = ANY (CAST(:hashes AS text[])) AND m.dedup_key = m.hash AND {in_scope}
 """)
 
 
 async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetime) -> Neighbour | None:
-    """The live row with this hash that takes part in deduplication. Uses ix_memory_hash."""
-    in_scope = scopes.exact("m", scope) & live("m", now)
-    row = await direct.first(session, WITH_HASH.fill(in_scope=in_scope.sql), {**in_scope.values, "hash": wanted})
-    return neighbour(row, 1.0) if row else None
+    """The live row with this hash that takes part in deduplication."""
+    return (await with_hashes(session, scope, [wanted], now=now)).get(wanted)
 
 
 async def with_hashes(
-    session: Session, scope: Scope, wanted: Sequence[str], *, now: datetime
-) -> dict[str, tuple[UUID, str]]:
-    """Id and text of the live rows among these hashes, for a whole conversation at once."""
-    in_scope = scopes.exact("memory", scope) & live("memory", now)
-    rows = await session.execute(
-        select(MEMORY.c.hash, MEMORY.c.id, MEMORY.c.content).where(
-            in_scope.clause, MEMORY.c.hash.in_(wanted), MEMORY.c.dedup_key == MEMORY.c.hash
-        )
+    session: Session, scope: Scope, wanted: Collection[str], *, now: datetime
+) -> dict[str, Neighbour]:
+    """The live rows with these hashes that take part in deduplication. Uses ix_memory_hash."""
+    in_scope = scopes.exact("m", scope) & live("m", now)
+    rows = await direct.fetch(
+        session, WITH_HASHES.fill(in_scope=in_scope.sql), {**in_scope.values, "hashes": list(wanted)}
     )
-    return {row.hash: (row.id, row.content) for row in rows}
+    return {row.hash: neighbour(row, 1.0) for row in rows}
 
 
 def live(alias: str, now: datetime) -> Condition:

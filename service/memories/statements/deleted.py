@@ -9,7 +9,6 @@ Reads all changes of the scope, by ix_memory_history_user, _agent or _run.
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import replace
 from uuid import UUID
 
 from service.domain.memory import Memory
@@ -53,4 +52,4 @@ def source(scope: Scope, channels: Sequence[str]) -> str:
 async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     """The deleted memories among `ids`, as they were."""
     rows = await direct.fetch(session, BY_IDS, {"workspace": workspace_id, "ids": list(ids)})
-    return {row.id: replace(memories.of_row(row), deleted_at=row.deleted_at) for row in rows}
+    return {row.id: memories.of_row(row) for row in rows}

@@ -7,7 +7,7 @@ gets what was made from the old one. Neither changes `version`: an If-Match from
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 from uuid import UUID
 
@@ -17,7 +17,6 @@ from sqlalchemy import text
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.memories.statements import nearest, visibility
-from service.memories.statements.nearest import NearVectors
 from service.postgres import direct, scopes
 from service.postgres.direct import DriverRow
 from service.postgres.engine import Session
@@ -25,35 +24,28 @@ from service.postgres.vectors import Half
 
 
 @dataclass(frozen=True, slots=True)
-class PrecedingMemory:
-    """The memory that happened just before another."""
-
-    id: UUID
-    timestamp: datetime
-
-
-@dataclass(frozen=True, slots=True)
 class MemoryToEnrich:
-    """What jobs read from a memory. `is_turn`: the text is a message as it was said. `graph`: whether relations and
-    associations are drawn."""
+    """What jobs read from a memory. `is_turn`: the text is a message as it was said. `before`: the memory that happened
+    just before it, and when. `graph`: whether relations and associations are drawn."""
 
     id: UUID
+    scope: Scope
     text: CleanText
     hash: str
-    user_id: str | None
-    channel: str
     timestamp: datetime
-    agent_id: str | None = None
-    run_id: str | None = None
-    version: int = 1
-    is_turn: bool = False
-    before: PrecedingMemory | None = None
-    graph: bool = True
+    version: int
+    is_turn: bool
+    graph: bool
+    before: tuple[UUID, datetime] | None = None
 
+
+_subject = direct.reader(
+    MemoryToEnrich, scope=scopes.of_row, text=lambda row: CleanText(row.content), before=lambda row: None
+)
 
 INPUTS = text("""
-    SELECT m.id, m.content, m.hash, m.user_id, m.channel, m."timestamp", m.agent_id, m.run_id, m.version,
-           m.role IS NOT NULL AS is_turn,
+    SELECT m.workspace_id, m.id, m.content, m.hash, m.user_id, m.channel, m."timestamp", m.agent_id, m.run_id,
+           m.version, m.role IS NOT NULL AS is_turn,
            coalesce((SELECT CAST(w.settings ->> 'graph_enabled' AS boolean) FROM workspace w
                      WHERE w.workspace_id = :workspace), :graph) AS graph
     FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
@@ -92,7 +84,9 @@ TEXT_VECTOR = text("""
 
 # pk_memory
 UNEMBEDDED = text("""
-    SELECT id, content, hash, user_id, channel, "timestamp" FROM memory
+    SELECT workspace_id, id, content, hash, user_id, agent_id, run_id, channel, "timestamp", version,
+           role IS NOT NULL AS is_turn, true AS graph
+    FROM memory
     WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) AND embedding_status <> 'stored'
     ORDER BY id
 """)
@@ -153,69 +147,49 @@ async def read_inputs(
     whether relations are drawn where the workspace has no setting."""
     rows = await direct.fetch(session, INPUTS, {"workspace": workspace_id, "ids": list(ids), "graph": graph})
     before = await _before(session, workspace_id, rows, window_s)
-    return {
-        row.id: MemoryToEnrich(
-            id=row.id,
-            text=CleanText(row.content),
-            hash=row.hash,
-            user_id=row.user_id,
-            channel=row.channel,
-            timestamp=row.timestamp,
-            agent_id=row.agent_id,
-            run_id=row.run_id,
-            version=row.version,
-            is_turn=row.is_turn,
-            before=before.get(row.id),
-            graph=row.graph,
-        )
-        for row in rows
-    }
+    return {row.id: replace(_subject(row), before=before.get(row.id)) for row in rows}
 
 
 async def _before(
     session: Session, workspace_id: UUID, rows: Sequence[DriverRow], window_s: float
-) -> dict[UUID, PrecedingMemory]:
+) -> dict[UUID, tuple[UUID, datetime]]:
     by_owner: dict[str, list[UUID]] = {}
     for row in rows:
         owner = next((name for name in PRECEDING_BY_OWNER if getattr(row, name) is not None), None)
         if owner is not None:
             by_owner.setdefault(owner, []).append(row.id)
-    memories: dict[UUID, PrecedingMemory] = {}
+    memories: dict[UUID, tuple[UUID, datetime]] = {}
     for owner, ids in by_owner.items():
         values = {"workspace": workspace_id, "ids": ids, "window_s": window_s}
         for row in await direct.fetch(session, PRECEDING_BY_OWNER[owner], values):
-            memories[row.memory_id] = PrecedingMemory(row.id, row.timestamp)
+            memories[row.memory_id] = row.id, row.timestamp
     return memories
 
 
 async def find_neighbours(
     session: Session,
-    workspace_id: UUID,
     memory: MemoryToEnrich,
     *,
     generation: int,
     similarity: Callable[[float], float],
     limit: int,
-    exact_rows: int,
     now: datetime,
 ) -> list[tuple[UUID, float]]:
     """The nearest live memories of its scope and channel with their similarity; none while it has no vector."""
-    values = {"workspace": workspace_id, "id": memory.id, "generation": generation}
+    values = {"workspace": memory.scope.workspace_id, "id": memory.id, "generation": generation}
     vector = await session.scalar(TEXT_VECTOR, values)
     if vector is None:
         return []
-    scope = Scope(workspace_id, memory.user_id, memory.agent_id, memory.run_id, memory.channel)
     rows = visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", now)
-    own_vector = np.asarray(vector, dtype=np.float32)
-    wanted = NearVectors(scopes.exact("v", scope), rows, own_vector, generation, limit + 1, exact_rows)
-    near = await nearest.find(session, wanted)
+    own, scope = np.asarray(vector, dtype=np.float32), scopes.exact("v", memory.scope)
+    near = await nearest.find(session, scope, rows, own, generation=generation, limit=limit + 1)
     return [(each, similarity(cosine)) for each, cosine in near if each != memory.id][:limit]
 
 
 async def list_unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
     """The memories among `ids` whose text has no vector yet, ascending by id."""
     rows = await session.execute(UNEMBEDDED, {"workspace": workspace_id, "ids": list(ids)})
-    return [MemoryToEnrich(row[0], CleanText(row[1]), *row[2:]) for row in rows]
+    return list(map(_subject, rows))
 
 
 async def store_vectors(

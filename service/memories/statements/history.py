@@ -112,16 +112,14 @@ class Snapshot:
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An entry to write. `before` is the memory as it was, None for an ADD."""
+    """An entry to write. `was`: the memory before it, None for an ADD."""
 
     memory_id: UUID
     event: Action
     scope: Scope
     old: str | None
     new: str | None
-    before: Mapping[str, Any] | None = None
-    before_vector: NDArray[np.float32] | None = None
-    before_generation: int | None = None
+    was: Snapshot | None = None
     id: UUID = field(default_factory=uuid7)  # the id of the entry, so that a decision can name what it caused
 
 
@@ -154,19 +152,16 @@ async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]
     begins = await close(session, workspace_id, [change.memory_id for change in changes])
     rows = [
         {
-            "workspace_id": workspace_id,
+            **change.scope.columns,
             "id": change.id,
             "memory_id": change.memory_id,
             "event": str(change.event),
             "old_memory": change.old,
             "new_memory": change.new,
-            "before": change.before,
-            "before_embedding": change.before_vector,
-            "before_generation": change.before_generation,
+            "before": change.was and change.was.before,
+            "before_embedding": None if change.was is None else change.was.vector,
+            "before_generation": change.was and change.was.generation,
             "is_deleted": change.event is Action.DELETE,
-            "user_id": change.scope.user_id,
-            "agent_id": change.scope.agent_id,
-            "run_id": change.scope.run_id,
             "recorded_at": begin,
             "position": position,
         }
@@ -174,19 +169,6 @@ async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]
         for begin, position in (begins.get(change.memory_id, (None, None)),)
     ]
     await direct.insert(session, NewRows(INSERT, rows))
-
-
-async def last(session: Session, workspace_id: UUID, memory_id: UUID) -> UUID | None:
-    """The newest entry of a memory. Uses ix_memory_history_memory."""
-    conditions = MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id
-    newest = (
-        select(MEMORY_HISTORY.c.id)
-        .where(*conditions)
-        .order_by(MEMORY_HISTORY.c.recorded_at.desc(), MEMORY_HISTORY.c.seq.desc())
-        .limit(1)
-    )
-    entry_id: UUID | None = await session.scalar(newest)
-    return entry_id
 
 
 async def of_memory(

@@ -7,7 +7,7 @@ that meet the filters.
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
@@ -17,6 +17,7 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 from pgvector import SparseVector
+from pydantic import TypeAdapter
 from sqlalchemy import TextClause, text
 
 from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
@@ -24,12 +25,11 @@ from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import LeanMemory, Memory
 from service.domain.query import Detail, PageKey, SortField, SortOrder
-from service.domain.scope import Scope
 from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.memories.statements import visibility
-from service.postgres import direct
+from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, by_key
@@ -95,7 +95,7 @@ async def get_lean(
 ) -> dict[UUID, LeanMemory]:
     """The memories with these ids, with fewer fields than `get_many` reads."""
     rows = await _rows(session, LEAN_BY_IDS, workspace_id, ids, alive_at)
-    return {row.id: LeanMemory(**_lean_values(row)) for row in rows}
+    return {row.id: lean_of_row(row) for row in rows}
 
 
 async def get_page(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> tuple[dict[UUID, Memory], int]:
@@ -123,59 +123,6 @@ async def _rows(
     return await direct.fetch(session, template.fill(alive=alive.sql), values)
 
 
-def _lean_values(row: direct.DriverRow) -> dict[str, Any]:
-    return {
-        "id": row.id,
-        "scope": Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
-        "text": CleanText(row.content),
-        "hash": row.hash,
-        "kind": Classification(
-            MemoryType(row.type), row.type_confidence, ClassificationSource(row.classification_source)
-        ),
-        "importance": Importance(row.importance, row.importance_level),
-        "metadata": row.metadata,
-        "timestamp": row.timestamp,
-        "tags": tuple(row.tags),
-        "categories": tuple(row.categories),
-        "t_valid": row.t_valid,
-        "t_invalid": row.t_invalid,
-        "role": row.role,
-        "speaker": row.speaker,
-        "conversation_id": row.conversation_id,
-        "turn_index": row.turn_index,
-        "archived": row.archived,
-        "may_be_outdated_by": tuple(row.may_be_outdated_by),
-        "superseded_by": tuple(row.superseded_by or ()),
-    }
-
-
-def of_row(row: direct.DriverRow) -> Memory:
-    """A memory from the columns above."""
-    return Memory(
-        **_lean_values(row),
-        fact_confidence=row.fact_confidence,
-        tag_prefixes=tuple(row.tag_prefixes),
-        temporal=_temporal(row),
-        session_id=row.session_id,
-        summary=row.summary,
-        enriched_at=row.enriched_at,
-        enrichment_attempts=row.enrichment_attempts,
-        embedding_status=EmbeddingStatus(row.embedding_status),
-        version=row.version,
-        created_at=row.created_at,
-        updated_at=row.updated_at,
-        expires_at=row.expires_at,
-        relevance=row.relevance,
-        salience=row.salience,
-        access_count=row.access_count,
-        last_accessed=row.last_accessed,
-        stale_at=row.stale_at,
-        current_confidence=row.current_confidence,
-        entities=_by_type(row.entities),
-        version_of=row.version_of,
-    )
-
-
 def _by_type(entities: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...]]:
     by_type: dict[str, tuple[str, ...]] = {}
     for kind, name in entities:
@@ -185,20 +132,36 @@ def _by_type(entities: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...
 
 def _temporal(row: direct.DriverRow) -> Temporal:
     tag = TemporalTag(row.temporal_tag) if row.temporal_tag else None
-    mentions = tuple(_mention(mention) for mention in row.mentions)
+    mentions = MENTIONS.validate_python(row.mentions)
     return Temporal(TemporalType(row.temporal_type or "persistent"), row.valid_until, tag, mentions)
 
 
-def _mention(stored: Mapping[str, Any]) -> Mention:
-    begins, ends = stored["begins_at"], stored["ends_at"]
-    return Mention(
-        stored["text"],
-        stored["start"],
-        stored["end"],
-        stored["kind"],
-        datetime.fromisoformat(begins) if begins else None,
-        datetime.fromisoformat(ends) if ends else None,
-    )
+MENTIONS = TypeAdapter(tuple[Mention, ...])
+"""Their stored form."""
+
+LEAN: Mapping[str, Callable[[Any], Any]] = {
+    "scope": scopes.of_row,
+    "text": lambda row: CleanText(row.content),
+    "kind": lambda row: Classification(
+        MemoryType(row.type), row.type_confidence, ClassificationSource(row.classification_source)
+    ),
+    "importance": lambda row: Importance(row.importance, row.importance_level),
+    "tags": lambda row: tuple(row.tags),
+    "categories": lambda row: tuple(row.categories),
+    "may_be_outdated_by": lambda row: tuple(row.may_be_outdated_by),
+    "superseded_by": lambda row: tuple(row.superseded_by or ()),
+    "source": lambda row: "memory",
+}
+lean_of_row = direct.reader(LeanMemory, **LEAN)
+of_row = direct.reader(
+    Memory,
+    **LEAN,
+    tag_prefixes=lambda row: tuple(row.tag_prefixes),
+    temporal=_temporal,
+    embedding_status=lambda row: EmbeddingStatus(row.embedding_status),
+    entities=lambda row: _by_type(row.entities),
+    deleted_at=lambda row: getattr(row, "deleted_at", None),
+)
 
 
 # -- new memories ---------------------------------------------------------------------------------------------------
@@ -304,18 +267,11 @@ def text_values(new: NewMemory) -> dict[str, Any]:
         "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
         "context_terms": sorted(context),
         "context_bm25": SparseVector(context, TERM_DIMENSIONS) if context else None,
-        **annotation_values(new),
-    }
-
-
-def annotation_values(memory: Memory | NewMemory) -> dict[str, Any]:
-    """The columns of the annotation of a text."""
-    return {
-        **kind_and_times(memory.kind, memory.temporal),
-        "fact_confidence": memory.fact_confidence,
-        "importance": memory.importance.value,
-        "importance_level": memory.importance.level,
-        "embedding_status": str(memory.embedding_status),
+        **kind_and_times(new.kind, new.temporal),
+        "fact_confidence": new.fact_confidence,
+        "importance": new.importance.value,
+        "importance_level": new.importance.level,
+        "embedding_status": str(new.embedding_status),
     }
 
 
@@ -328,19 +284,7 @@ def kind_and_times(kind: Classification, temporal: Temporal) -> dict[str, Any]:
         "temporal_type": str(temporal.type),
         "valid_until": temporal.valid_until,
         "temporal_tag": temporal.tag and str(temporal.tag),
-        "mentions": [_mention_json(mention) for mention in temporal.mentions],
-    }
-
-
-def _mention_json(mention: Mention) -> dict[str, Any]:
-    """A temporal expression in stored form."""
-    return {
-        "text": mention.text,
-        "start": mention.start,
-        "end": mention.end,
-        "kind": mention.kind,
-        "begins_at": mention.begins_at and mention.begins_at.isoformat(),
-        "ends_at": mention.ends_at and mention.ends_at.isoformat(),
+        "mentions": MENTIONS.dump_python(temporal.mentions, mode="json"),
     }
 
 

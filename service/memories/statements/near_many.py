@@ -48,12 +48,7 @@ HEADER_BYTES = 4
 
 
 async def find_neighbours_of_many(
-    session: Session,
-    drafts: Sequence[Draft],
-    *,
-    generation: int,
-    similarity: Callable[[float], float],
-    limit: int,
+    session: Session, drafts: Sequence[Draft], *, generation: int, similarity: Callable[[float], float], limit: int
 ) -> list[Neighbours] | None:
     """The neighbours of each draft as deduplication.find_neighbours gives them; all drafts are of one scope and have a
     vector. None where the scope has more than EXACT_ROWS rows."""

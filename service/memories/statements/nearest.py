@@ -7,19 +7,18 @@ compared exactly; for a larger one the generation's HNSW graph is searched with 
 
 from __future__ import annotations
 
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
 from sqlalchemy import TextClause
 
+from service.domain import sizes
 from service.postgres import vectors
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
 from service.postgres.template import Template
 from service.postgres.vectors import exact_distance, graph_distance
+from service.providers.protocols import Vector
 
 MIN_CLOSE = 4
 """The minimum number of vectors compared exactly, as a multiple of the size of an arm of the search."""
@@ -63,43 +62,24 @@ ORDER BY distance LIMIT :limit
 )
 
 
-@dataclass(frozen=True, slots=True)
-class NearVectors:
-    """What to search for: a condition on `memory_vector v` (the scope) and one on `memory m` (everything else), the
-    vector, the number of results, and up to how many rows of the scope are compared exactly."""
-
-    scope: Condition
-    rows: Condition
-    vector: NDArray[np.float32]
-    generation: int
-    limit: int
-    exact_rows: int
-
-    @property
-    def values(self) -> dict[str, Any]:
-        return {
-            **self.scope.values,
-            **self.rows.values,
-            "query_vector": self.vector,
-            "limit": self.limit,
-            "wide": max(self.limit, min(self.limit * OVERFETCH, MAX_FROM_GRAPH)),
-            "exact_rows": self.exact_rows,
-        }
+async def find(
+    session: Session, scope: Condition, rows: Condition, vector: Vector, *, generation: int, limit: int
+) -> list[tuple[UUID, float]]:
+    """Memories with their cosine, nearest first: exactly min(limit, matching rows). `scope`: a condition on
+    `memory_vector v`, `rows`: one on `memory m` (everything else)."""
+    near = await session.execute(*statement(scope, rows, vector, generation=generation, limit=limit))
+    return [(row.memory_id, 1.0 - row.distance) for row in near]
 
 
-async def find(session: Session, wanted: NearVectors) -> list[tuple[UUID, float]]:
-    """Memories with their cosine, nearest first: exactly min(limit, matching rows)."""
-    rows = await session.execute(statement(wanted), wanted.values)
-    return [(row.memory_id, 1.0 - row.distance) for row in rows]
-
-
-def statement(wanted: NearVectors) -> TextClause:
-    """The whole statement; tests/search/statements/golden has it with the values filled in."""
-    return NEAREST.fill(
-        vectors=f"{wanted.scope.sql} AND v.generation = {wanted.generation} AND v.kind = 'text'",
-        rows=wanted.rows.sql,
-        graph_distance=graph_distance(len(wanted.vector)),
-    )
+def statement(
+    scope: Condition, rows: Condition, vector: Vector, *, generation: int, limit: int
+) -> tuple[TextClause, dict[str, Any]]:
+    """The whole statement with its values; tests/search/statements/golden has it with the values filled in."""
+    in_scope = f"{scope.sql} AND v.generation = {generation} AND v.kind = 'text'"
+    wide = max(limit, min(limit * OVERFETCH, MAX_FROM_GRAPH))
+    values = {"query_vector": vector, "limit": limit, "wide": wide, "exact_rows": sizes.EXACT_ROWS}
+    filled = NEAREST.fill(vectors=in_scope, rows=rows.sql, graph_distance=graph_distance(len(vector)))
+    return filled, {**scope.values, **rows.values, **values}
 
 
 def nearest_passing(these: str, rows: str, *, checked: str = "") -> str:

@@ -7,7 +7,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
@@ -86,10 +85,6 @@ IS_COPY = text("""
                    AND rel_type = 'PROMOTED_FROM' AND properties @> '{"copied": true}')
 """)
 
-NOTE_PROMOTED = text("""
-    UPDATE memory_stat SET promoted_at = :now WHERE workspace_id = :workspace AND memory_id = :id
-""")
-
 
 async def list_worthy(
     session: Session,
@@ -103,16 +98,8 @@ async def list_worthy(
 ) -> Sequence[UUID]:
     """The next memories after `after` that meet all thresholds, by ascending id; with `only`, this memory if it
     does."""
-    values: dict[str, Any] = {
-        "workspace": workspace_id,
-        "after": after,
-        "now": now,
-        "batch": batch,
-        "only": only,
-        "min_confidence": rules.min_confidence,
-        "min_access_count": rules.min_access_count,
-        "min_conversations": rules.min_conversations,
-    }
+    values = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, "only": only}
+    values |= rules.model_dump()
     return list(await session.scalars(WORTHY, values))
 
 
@@ -126,11 +113,6 @@ async def note_session(session: Session, workspace_id: UUID, memory_id: UUID, se
     """Notes that a session repeated the memory."""
     values = {"workspace": workspace_id, "id": memory_id, "session": session_id, "most": MAX_SESSIONS}
     await session.execute(NOTE_SESSION, values)
-
-
-async def note_promoted(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
-    """Notes that the memory was promoted, so that the scheduled job does not promote it again."""
-    await session.execute(NOTE_PROMOTED, {"workspace": workspace_id, "id": memory_id, "now": now})
 
 
 async def is_copy(session: Session, workspace_id: UUID, memory_id: UUID) -> bool:

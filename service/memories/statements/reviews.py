@@ -9,7 +9,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
 
 from sqlalchemy import insert, select, text, update
@@ -31,6 +31,9 @@ class Review:
     state: ReviewState
     created_at: datetime
     resolved_at: datetime | None
+
+
+_review = direct.reader(Review, contradicts=lambda row: tuple(row.contradicts))
 
 
 async def flag(session: Session, workspace_id: UUID, memory_id: UUID, contradicts: Sequence[UUID]) -> None:
@@ -56,7 +59,7 @@ async def page(
     """Pending reviews of a scope, oldest first, after the key `after`."""
     flagged = (MEMORY.c.review_status == "flagged") & (MEMORY.c.expires_at.is_(None) | (MEMORY.c.expires_at > now))
     query = (
-        select(*COLUMNS)
+        select(*REVIEW.c)
         .join(MEMORY, (MEMORY.c.workspace_id == REVIEW.c.workspace_id) & (MEMORY.c.id == REVIEW.c.memory_id))
         .where(scopes.readable("memory", scope).clause, flagged, REVIEW.c.state == "pending")
     )
@@ -68,7 +71,7 @@ async def page(
 
 async def get(session: Session, workspace_id: UUID, review_id: UUID, *, lock: bool = False) -> Review | None:
     """A review in any state; `lock` prevents others from resolving it."""
-    query = select(*COLUMNS).where(REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id)
+    query = select(*REVIEW.c).where(REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id)
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _review(row)
 
@@ -88,17 +91,3 @@ REOPEN = text("""
 async def reopen(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
     """After an undo, makes the review of a memory that is flagged again pending again."""
     await session.execute(REOPEN, {"workspace": workspace_id, "id": memory_id})
-
-
-COLUMNS = (
-    REVIEW.c.id,
-    REVIEW.c.memory_id,
-    REVIEW.c.contradicts,
-    REVIEW.c.state,
-    REVIEW.c.created_at,
-    REVIEW.c.resolved_at,
-)
-
-
-def _review(row: Any) -> Review:
-    return Review(row.id, row.memory_id, tuple(row.contradicts), row.state, row.created_at, row.resolved_at)

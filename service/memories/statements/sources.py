@@ -3,9 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
 from datetime import datetime
-from operator import itemgetter
 from uuid import UUID
 
 from sqlalchemy import text
@@ -152,25 +151,13 @@ async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> N
 def new_rows(scope: Scope, links: Sequence[SourceLink]) -> NewRows:
     """The rows that `link` would write, to insert in a batch. Only for new turns, to which nothing is linked, and
     memories that are locked until the end of the transaction."""
-    rows = [
-        {
-            "workspace_id": scope.workspace_id,
-            "memory_id": source_link.memory_id,
-            "turn_id": source_link.turn_id,
-            "start": source_link.start,
-            "end": source_link.end,
-        }
-        for source_link in _once(links)
-    ]
-    return NewRows(INSERT, rows)
+    return NewRows(INSERT, [{"workspace_id": scope.workspace_id, **asdict(each)} for each in _once(links)])
 
 
 def _once(links: Sequence[SourceLink]) -> list[SourceLink]:
     """The links, each pair of memory and turn once, in the order of the ids."""
-    pairs: dict[tuple[UUID, UUID], SourceLink] = {}
-    for source_link in links:
-        pairs.setdefault((source_link.memory_id, source_link.turn_id), source_link)
-    return [each for _, each in sorted(pairs.items(), key=itemgetter(0))]
+    pairs = {(each.memory_id, each.turn_id): each for each in reversed(links)}
+    return [pairs[pair] for pair in sorted(pairs)]
 
 
 async def copy(session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID) -> None:

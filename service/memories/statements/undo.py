@@ -20,6 +20,7 @@ from service.domain.scope import Scope
 from service.graph.statements import entity_relations
 from service.language import lexemes
 from service.memories.statements import updates
+from service.postgres import scopes
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, TERM_DIMENSIONS
 from service.postgres.template import typed_text
@@ -35,8 +36,16 @@ ENRICHMENT = frozenset({"summary", "enriched_at", "enrichment_attempts", "embedd
 STORED = frozenset(column.name for column in MEMORY.c) - DERIVED
 
 
-def _set(columns: frozenset[str]) -> str:
-    return ", ".join(f'"{name}" = was."{name}"' for name in sorted(columns))
+def _restore(columns: frozenset[str], more: str = "") -> TextClause:
+    """Restores these columns of the row."""
+    values = ", ".join(f'"{name}" = was."{name}"' for name in sorted(columns))
+    return typed_text(f"""
+        UPDATE memory m SET {values}, {more} version = m.version + 1, updated_at = :now
+        FROM (SELECT r.* FROM memory x JOIN memory_history h ON h.workspace_id = x.workspace_id AND h.memory_id = x.id
+              CROSS JOIN LATERAL jsonb_populate_record(x, h.before) r
+              WHERE x.workspace_id = :workspace AND x.id = :id AND h.id = :entry) was
+        WHERE m.workspace_id = was.workspace_id AND m.id = was.id
+    """)  # noqa: S608 - names of our columns
 
 
 # Locks the decision and those with the same ruling_id: the second of two requests finds them undone.
@@ -52,22 +61,8 @@ HISTORY = text("""
     WHERE h.workspace_id = :workspace AND h.memory_id = :id ORDER BY h.recorded_at, h.seq
 """)
 
-RESTORE_ROW = typed_text(f"""
-    UPDATE memory m SET {_set(STORED - UNCHANGED)}, terms = CAST(:terms AS integer[]), bm25 = :bm25,
-        version = m.version + 1, updated_at = :now
-    FROM (SELECT r.* FROM memory x JOIN memory_history h ON h.workspace_id = x.workspace_id AND h.memory_id = x.id
-          CROSS JOIN LATERAL jsonb_populate_record(x, h.before) r
-          WHERE x.workspace_id = :workspace AND x.id = :id AND h.id = :entry) was
-    WHERE m.workspace_id = was.workspace_id AND m.id = was.id
-""")  # noqa: S608 - names of our columns
-
-RESTORE_ROW_OF_SAME_TEXT = text(f"""
-    UPDATE memory m SET {_set(STORED - UNCHANGED - ENRICHMENT)}, version = m.version + 1, updated_at = :now
-    FROM (SELECT r.* FROM memory x JOIN memory_history h ON h.workspace_id = x.workspace_id AND h.memory_id = x.id
-          CROSS JOIN LATERAL jsonb_populate_record(x, h.before) r
-          WHERE x.workspace_id = :workspace AND x.id = :id AND h.id = :entry) was
-    WHERE m.workspace_id = was.workspace_id AND m.id = was.id
-""")  # noqa: S608 - names of our columns
+RESTORE_ROW = _restore(STORED - UNCHANGED, "terms = CAST(:terms AS integer[]), bm25 = :bm25,")
+RESTORE_ROW_OF_SAME_TEXT = _restore(STORED - UNCHANGED - ENRICHMENT)
 
 COLUMNS = ", ".join(f'"{name}"' for name in sorted(STORED))
 RECREATE_ROW = text(f"""
@@ -88,8 +83,8 @@ DELETED = typed_text(
           AND (before ->> 'expires_at' IS NULL OR (before ->> 'expires_at')::timestamptz > now())
           AND NOT EXISTS (SELECT FROM memory WHERE workspace_id = :workspace AND id = :id)
     )
-    SELECT h.id, h.memory_id, h.old_memory, h.user_id, h.agent_id, h.run_id, h.before ->> 'channel' AS channel,
-           h.memory_id <> :id AS is_past
+    SELECT h.workspace_id, h.id, h.memory_id, h.old_memory, h.user_id, h.agent_id, h.run_id,
+           h.before ->> 'channel' AS channel, h.memory_id <> :id AS is_past
     FROM deletion d JOIN memory_history h ON h.workspace_id = :workspace AND h.position = d.position
     WHERE h.is_deleted AND h.recorded_to IS NULL AND h.before IS NOT NULL
       AND (h.memory_id = :id OR h.before ->> 'version_of' = CAST(:id AS text))
@@ -292,7 +287,7 @@ async def find_deleted(session: Session, workspace_id: UUID, memory_id: UUID) ->
             row.id,
             row.memory_id,
             row.old_memory,
-            Scope(workspace_id, row.user_id, row.agent_id, row.run_id, row.channel),
+            scopes.of_row(row),
             row.is_past,
         )
         for row in rows

@@ -73,17 +73,12 @@ async def set_columns(
         await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
 
 
-async def archive(session: Session, workspace_id: UUID, memory_id: UUID, *, now: datetime) -> None:
-    """Takes a memory out of every search; it can be restored."""
-    await set_columns(session, workspace_id, memory_id, {"archived": True}, now=now)
-
-
-async def end_validity(session: Session, workspace_id: UUID, memory_id: UUID, *, at: datetime, now: datetime) -> None:
-    """Ends the validity at a moment, unless it ended before, and takes the row out of deduplication. A memory that
-    becomes valid later ends a microsecond after its beginning, because an interval may not be empty."""
-    begins = await session.scalar(select(MEMORY.c.t_valid).where(_is(workspace_id, memory_id)))
-    end = func.least(MEMORY.c.t_invalid, at if begins is None else max(at, begins + timedelta(microseconds=1)))
-    await set_columns(session, workspace_id, memory_id, {"t_invalid": end, "dedup_key": None}, now=now)
+def ended(at: datetime) -> dict[str, Any]:
+    """The columns of a memory whose validity ends at a moment, unless it ended before; it is out of deduplication. One
+    that becomes valid later ends a microsecond after its beginning, because an interval may not be empty."""
+    first = MEMORY.c.t_valid + timedelta(microseconds=1)
+    end = func.least(MEMORY.c.t_invalid, func.greatest(literal(at, MEMORY.c.t_valid.type), first))
+    return {"t_invalid": end, "dedup_key": None}
 
 
 async def expires_before(session: Session, workspace_id: UUID, memory_id: UUID, moment: datetime | None) -> bool:

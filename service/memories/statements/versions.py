@@ -8,7 +8,6 @@ own, connected by SUPERSEDES; a line has both kinds. See docs/decisions/010-hist
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -156,28 +155,27 @@ def _until(said_at: Sequence[datetime], end: datetime | None) -> tuple[datetime,
     return tuple(moment for moment in said_at if end is None or moment < end) or (said_at[0],)
 
 
-@dataclass(frozen=True, slots=True)
-class PastVersion:
-    """A past version to add: the row `id` of the memory `version_of`, valid until `until`. `said_at`: those times of
-    the memory that belong to it; all if empty."""
-
-    id: UUID
-    version_of: UUID
-    until: datetime
-    history_id: UUID
-    said_at: Sequence[datetime] = ()
-
-
-async def keep(session: Session, workspace_id: UUID, memory_id: UUID, version: PastVersion, *, now: datetime) -> bool:
-    """Keeps the present text of a memory as a past version; False if it never was valid."""
-    said_at = version.said_at
+async def keep(
+    session: Session,
+    workspace_id: UUID,
+    memory_id: UUID,
+    new_id: UUID,
+    *,
+    version_of: UUID,
+    history_id: UUID,
+    until: datetime,
+    said_at: Sequence[datetime] = (),
+    now: datetime,
+) -> bool:
+    """Keeps the present text of a memory as a past version of `version_of`, which was valid until `until`; False if it
+    never was valid. `said_at`: those times of the memory that belong to the version; all if empty."""
     values = {
         "workspace": workspace_id,
         "id": memory_id,
-        "new_id": version.id,
-        "version_of": version.version_of,
-        "until": version.until,
-        "history_id": version.history_id,
+        "new_id": new_id,
+        "version_of": version_of,
+        "until": until,
+        "history_id": history_id,
         "now": now,
         "last_said_at": said_at[-1] if said_at else None,
         "said_at": list(said_at) if len(said_at) > 1 else None,

@@ -1,15 +1,16 @@
-"""Vectors of goals, strategies and entities that could not be made when these were written.
+"""Vectors of turns, goals, strategies and entities that could not be made when these were written.
 
-Each of the three has a table with its text and a table with a vector per generation.
+Each of the four has a table with its text and a table with a vector per generation.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 from uuid import UUID
 
+from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import ColumnElement, Row, TableClause, exists, select, true
 from sqlalchemy.dialects import postgresql
 
@@ -21,23 +22,37 @@ from service.providers.protocols import Vector
 @dataclass(frozen=True, slots=True)
 class DeferredVectors:
     """A table whose vectors jobs make. `owner`: the column of `vectors` that refers to a row of `table`. `text_of`: the
-    text to embed for a row. `wanted`: which rows have a vector at all."""
+    text to embed for a row. `wanted`: which rows have a vector at all. `copied`: columns that both tables have."""
 
     table: TableClause
     vectors: TableClause
     owner: str
     text_of: Callable[[Row[Any]], CleanText]
     wanted: ColumnElement[bool] = field(default_factory=true)
+    copied: Sequence[str] = ("workspace_id",)
+
+    @property
+    def columns(self) -> list[ColumnElement[Any]]:
+        """All but the lexical vector, which is large."""
+        return [column for column in self.table.c if not isinstance(column.type, SPARSEVEC)]
+
+    async def put(
+        self, session: Session, workspace_id: UUID, record_id: UUID, vector: Vector | None, *, generation: int
+    ) -> None:
+        """Stores the vector of a record that has none of this generation; None stores nothing."""
+        if vector is not None:
+            row = {"workspace_id": workspace_id, self.owner: record_id, "generation": generation, "embedding": vector}
+            await session.execute(postgresql.insert(self.vectors).values(**row))
 
     async def unembedded(
-        self, session: Session, workspace_id: UUID, *, generation: int, limit: int
+        self, session: Session, workspace_id: UUID, where: ColumnElement[bool], *, generation: int, limit: int
     ) -> dict[UUID, CleanText]:
-        """The texts of rows that have no vector of this generation."""
+        """The texts of rows that meet a condition and have no vector of this generation."""
         row, vector = self.table.c, self.vectors.c
         embedded = exists().where(
             vector.workspace_id == row.workspace_id, vector[self.owner] == row.id, vector.generation == generation
         )
-        query = select(*row).where(row.workspace_id == workspace_id, self.wanted, ~embedded)
+        query = select(*self.columns).where(row.workspace_id == workspace_id, where, self.wanted, ~embedded)
         result = await session.execute(query.order_by(row.id).limit(limit))
         return {each.id: self.text_of(each) for each in result}
 
@@ -46,12 +61,13 @@ class DeferredVectors:
     ) -> int:
         """Stores vectors, except for rows whose text has changed; returns how many. Locks the rows against changes."""
         row = self.table.c
-        query = select(*row).where(row.workspace_id == workspace_id, row.id.in_(made)).order_by(row.id)
+        query = select(*self.columns).where(row.workspace_id == workspace_id, row.id.in_(made)).order_by(row.id)
         locked = await session.execute(query.with_for_update(read=True))
-        same = [each.id for each in locked if self.text_of(each) == made[each.id][0]]
         rows = [
-            {"workspace_id": workspace_id, self.owner: each, "generation": generation, "embedding": made[each][1]}
-            for each in same
+            {self.owner: each.id, "generation": generation, "embedding": made[each.id][1]}
+            | {name: getattr(each, name) for name in self.copied}
+            for each in locked
+            if self.text_of(each) == made[each.id][0]
         ]
         if rows:
             await session.execute(postgresql.insert(self.vectors).on_conflict_do_nothing(), rows)

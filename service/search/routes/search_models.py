@@ -14,8 +14,7 @@ from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights
 from service.http.narrowing import NarrowingFields, WordList
 from service.http.reads import DETAIL
 from service.http.schemas import Id, RequestModel, ResponseModel, Time, Unit
-from service.memories.routes.memory_models import MemoryItem
-from service.memories.routes.tags import ConnectedMemoryItem
+from service.memories.routes.memory_models import ConnectedMemoryItem, MemoryItem
 from service.search.routes.answers import MIN_PROBABILITY, Answerable, AnswerProbability, HitProbability
 
 MAX_QUERY = 100_000

@@ -16,23 +16,19 @@ from uuid import UUID
 from service.cognition.statements import goals, strategies
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
-from service.episodes import turns
-from service.episodes.statements import contexts
+from service.episodes.statements import contexts, turns
 from service.episodes.statements.turns import TURNS_OF
 from service.graph.statements import entities
 from service.memories.statements import enrichment
+from service.postgres.tables import TURN
 from service.providers.protocols import Vector
 from service.queue import queue
-from service.runtime.deferred_vectors import ENTITIES, GOALS, STRATEGIES, WORDS_OF
+from service.runtime.deferred_vectors import ENTITIES, GOALS, STRATEGIES, WORDS_OF, embed_missing
 from service.runtime.resources import Resources
 from service.runtime.statements.deferred_vectors import DeferredVectors
 
 QUIET_S = 300.0  # a memory younger than that has its own job under way
 SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
-
-
-BATCH = 100
-"""Goals, strategies or entities per call of the embedder."""
 
 KINDS: Mapping[str, DeferredVectors] = MappingProxyType(
     {GOALS: goals.LATE_VECTORS, STRATEGIES: strategies.LATE_VECTORS, ENTITIES: entities.LATE_VECTORS}
@@ -52,9 +48,9 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     """Embeds the memories of `jobs`, all of one workspace. One whose text changes in between has another job."""
     workspace_id = jobs[0].workspace_id
     for conversation_id in {str(job.payload[TURNS_OF]) for job in jobs if TURNS_OF in job.payload}:
-        await turns.embed_missing(workspace_id, UUID(conversation_id), res)
+        await embed_missing(turns.LATE_VECTORS, workspace_id, res, TURN.c.conversation_id == UUID(conversation_id))
     for kind in {str(job.payload[WORDS_OF]) for job in jobs if WORDS_OF in job.payload}:
-        await embed_missing(workspace_id, kind, res)
+        await embed_missing(KINDS[kind], workspace_id, res)
     of_contexts, of_texts = list[UUID](), list[UUID]()  # a memory may have a job of each kind
     for job in jobs:
         if job.memory_id is not None:
@@ -83,20 +79,6 @@ async def _embed_contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resource
     made = {memory_id: (each, vector) for (memory_id, each), vector in zip(texts.items(), vectors, strict=True)}
     async with res.db.begin(workspace_id, background=True) as session:
         await contexts.store(session, workspace_id, made, generation=res.generation)
-
-
-async def embed_missing(workspace_id: UUID, kind: str, res: Resources) -> int:
-    """Makes missing vectors of the current texts; returns how many. Safe to run twice. Raises EmbeddingError."""
-    rows, made = KINDS[kind], 0
-    while True:
-        async with res.db.read(workspace_id) as session:
-            waiting = await rows.unembedded(session, workspace_id, generation=res.generation, limit=BATCH)
-        if not waiting:
-            return made
-        vectors = await res.embedder.embed(workspace_id, list(waiting.values()))
-        found = {each: (words, vector) for (each, words), vector in zip(waiting.items(), vectors, strict=True)}
-        async with res.db.begin(workspace_id) as session:
-            made += await rows.store(session, workspace_id, found, generation=res.generation)
 
 
 async def sweep(res: Resources) -> Counts:

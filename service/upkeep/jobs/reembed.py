@@ -24,10 +24,11 @@ from service.providers.caches import CachedEmbedder
 from service.providers.choose import MissingEmbedder
 from service.providers.protocols import Vector
 from service.queue import queue
+from service.runtime.deferred_vectors import embed_missing
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from service.runtime.statements.generations import Generation
-from service.upkeep.jobs.embed import KINDS, embed_missing
+from service.upkeep.jobs.embed import KINDS
 from service.upkeep.statements import missing_vectors
 from service.upkeep.statements.missing_vectors import Find, MissingText, Store
 
@@ -147,7 +148,7 @@ async def _fill(workspace_id: UUID, progress: Progress, res: Resources) -> int:
     for find, store in missing_vectors.WALKS:
         made += await _walk(workspace_id, find, store, progress, res)
     for kind in KINDS:
-        count = await embed_missing(workspace_id, kind, res)
+        count = await embed_missing(KINDS[kind], workspace_id, res)
         made, progress.done = made + count, progress.done + count
     return made
 

@@ -182,7 +182,7 @@ async def turns_without(session: Session, workspace_id: UUID, generation: int, a
 async def store_turns(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
     """Stores vectors of turns, except of those whose visible text has changed; returns how many."""
     by_id = {missing_text.id: (missing_text.text, vector) for missing_text, vector in made.items()}
-    return await turns.store_vectors(session, workspace_id, by_id, generation=generation)
+    return await turns.LATE_VECTORS.store(session, workspace_id, by_id, generation=generation)
 
 
 WALKS: tuple[tuple[Find, Store], ...] = (

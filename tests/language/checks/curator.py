@@ -41,7 +41,7 @@ def check_judged_update(old: str, new: str, similarity: float = 0.8) -> None:
 
 def check_sourcing(text: str, message: int, *, correction: bool) -> None:
     """A fact is found in the sentence of CONVERSATION that it came from."""
-    [found] = ground([Fact(CleanText(text), 0.95)], SourceTurns(CONVERSATION)).facts
+    [found] = ground([Fact(CleanText(text), 0.95)], SourceTurns(CONVERSATION))[0]
     assert (found.message, found.correction) == (message, correction)
 
 

@@ -26,7 +26,6 @@ from service.domain.text import CleanText
 from service.kit.settings import Settings
 from service.memories.statements import deduplication, nearest, visibility
 from service.memories.statements.deduplication import Parts
-from service.memories.statements.nearest import NearVectors
 from service.postgres import scopes
 from service.postgres.engine import Database, driver
 from service.search import column_ranges, filter_keys
@@ -79,10 +78,11 @@ def statements() -> dict[str, Statement]:
         Scope(WORKSPACE, user_id="alice"),
         visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", NOW),
     )
-    near = NearVectors(scopes.exact("v", scope), live, VECTOR, 1, 5, 20_000)
+    vectors = scopes.exact("v", scope)
+    near, near_values = nearest.statement(vectors, live, VECTOR, generation=1, limit=5)
     here = scopes.exact("m", scope) & visibility.not_archived("m")
-    parts = Parts(near.scope.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
-    compared = {**here.values, **near.values, "hash": "0123", "max_close": nearest.MAX_CLOSE}
+    parts = Parts(vectors.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
+    compared = {**here.values, **near_values, "hash": "0123", "max_close": nearest.MAX_CLOSE}
     return {
         "scope_summary": (
             candidates.SUMMARY.fill(scope=plan.scope.sql, turns=scopes.readable("t", SCOPE).sql),
@@ -96,9 +96,9 @@ def statements() -> dict[str, Statement]:
         "without_vector": _without_vector(statistics),
         "features": features.statement(plan, [MEMORY], idf, frozenset(OPTIONAL)),
         "entities": (entity_arm.statement(plan), entity_arm.values(plan, ["zenobia"], NOW)),
-        "neighbours_compare_all": (deduplication.compare_all(parts), compared),
-        "neighbours_compare_close": (deduplication.compare_close(parts), compared),
-        "nearest": (nearest.statement(near), near.values),
+        "neighbours_compare_all": (deduplication.compare(deduplication.COMPARE_ALL, parts), compared),
+        "neighbours_compare_close": (deduplication.compare(deduplication.COMPARE_CLOSE, parts), compared),
+        "nearest": (near, near_values),
     }
 
 

@@ -7,7 +7,7 @@ which `python -m bench.scale 100000 --plans` prints.
 from __future__ import annotations
 
 import re
-from collections.abc import AsyncIterator, Callable
+from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
@@ -26,11 +26,10 @@ from service.domain.text import CleanText
 from service.kit.settings import Settings
 from service.memories.statements import deduplication, nearest, visibility
 from service.memories.statements.deduplication import Parts
-from service.memories.statements.nearest import NearVectors
 from service.postgres import direct, scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition
-from service.postgres.template import typed_text
+from service.postgres.template import Template, typed_text
 from service.search import column_ranges, filter_keys
 from service.search.filter_keys import NO_FILTER_KEYS
 from service.search.statements import approximate, candidates, exact, features, prefilter, term_statistics
@@ -338,8 +337,8 @@ async def test_binary_quantisation_finds_the_nearest(database: Database, store: 
 
 async def test_deduplications_arms_too(database: Database, store: LargeScope) -> None:
     scope = scopes.readable("v", Scope(store.workspace, user_id="big"))
-    wanted = NearVectors(scope, Condition("true"), store.vectors[0], 1, 10, EXACT_ROWS)
-    statement, values = nearest.statement(wanted), wanted.values
+    statement, values = nearest.statement(scope, Condition("true"), store.vectors[0], generation=1, limit=10)
+    values["exact_rows"] = EXACT_ROWS
     async with database.snapshot(store.workspace) as session:
         await session.execute(FEWER)
         parts = _parts(await _plan(session, statement, values))
@@ -706,12 +705,13 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: LargeScop
     assert places[-1] - places[0] <= 24
 
 
-async def _kept_plan(database: Database, store: LargeScope, shape: Callable[[Parts], TextClause]) -> str:
+async def _kept_plan(database: Database, store: LargeScope, template: Template) -> str:
     scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
     alive = visibility.not_expired_nor_in_review("m", now)
     live = visibility.not_archived("m") & alive
     here = scopes.exact("m", scope) & visibility.not_archived("m")
-    statement = shape(Parts(scopes.exact("v", scope).sql, here.sql, live.sql, alive.sql, 1))
+    parts = Parts(scopes.exact("v", scope).sql, here.sql, live.sql, alive.sql, 1)
+    statement = deduplication.compare(template, parts)
     async with database.read(store.workspace, generic_plans=True) as session:
         wanted, parameters = direct.compile_statement(statement, session.dialect)
         raw = await driver(session)
@@ -727,7 +727,7 @@ async def _kept_plan(database: Database, store: LargeScope, shape: Callable[[Par
 
 async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: LargeScope) -> None:
     """It does not depend on the values, so a big user's and a small one's are the same."""
-    plan = await _kept_plan(database, store, deduplication.compare_all)
+    plan = await _kept_plan(database, store, deduplication.COMPARE_ALL)
     assert plan.count("Index Scan using pk_memory on") == 1, plan
     equal = re.search(r"Index Scan using (?:ix_memory_hash|uq_memory_dedup) on memory m ", plan)
     assert equal is not None, plan
@@ -737,7 +737,7 @@ async def test_where_there_are_more_it_reads_binary_vectors_alone_and_few_vector
     database: Database, store: LargeScope, owner_url: str
 ) -> None:
     await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
-    plan = await _kept_plan(database, store, deduplication.compare_close)
+    plan = await _kept_plan(database, store, deduplication.COMPARE_CLOSE)
     assert len(re.findall(r"Index Only Scan using memory_vector_p\d+_workspace_id_user_id_kind", plan)) == 2, plan
     assert len(re.findall(r"Index Scan using memory_vector_p\d+_pkey", plan)) == 1, plan
     assert plan.count("Index Scan using pk_memory on") == 2, plan
@@ -771,9 +771,7 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
             embedding_status=EmbeddingStatus.STORED,
         )
         async with database.read(store.workspace, generic_plans=True) as session:
-            neighbours = await deduplication.find_neighbours(
-                session, draft, generation=1, similarity=float, limit=5, exact_rows=ROWS
-            )
+            neighbours = await deduplication.find_neighbours(session, draft, generation=1, similarity=float, limit=5)
         found = neighbours.neighbours
         cosines = store.vectors[seen] @ (vector / np.linalg.norm(vector))
         best = np.argsort(-cosines)[:5]

@@ -21,9 +21,8 @@ from service.domain.query import Query, SortOrder
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.kit.settings import Settings
-from service.memories.statements import deduplication, memories, visibility
+from service.memories.statements import deduplication, memories, nearest, visibility
 from service.memories.statements.deduplication import Parts
-from service.memories.statements.nearest import NearVectors
 from service.postgres import scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition
@@ -188,10 +187,10 @@ async def test_strategies_agree(database: Database, store: Union, name: str) -> 
 async def test_a_shared_text_is_compared_with_shared_ones_by_their_index(database: Database, store: Union) -> None:
     """By generic plans, which are made once for all scopes of this kind."""
     shared = Scope(store.workspace)
-    near = NearVectors(scopes.exact("v", shared), Condition("NOT m.archived"), store.vector, 1, 5, ROWS)
-    here = scopes.exact("m", shared)
-    statement = deduplication.compare_all(Parts(near.scope.sql, here.sql, near.rows.sql, "true", 1))
-    values = {**here.values, **near.values, "hash": "0", "max_close": 800}
+    vectors, here, rows = scopes.exact("v", shared), scopes.exact("m", shared), Condition("NOT m.archived")
+    statement = deduplication.compare(deduplication.COMPARE_ALL, Parts(vectors.sql, here.sql, rows.sql, "true", 1))
+    _, near = nearest.statement(vectors, rows, store.vector, generation=1, limit=5)
+    values = {**here.values, **near, "hash": "0", "max_close": 800}
     async with database.begin(store.workspace, generic_plans=True) as session:
         shown = await explained(session, statement, values)
     assert len(re.findall(r"memory_vector_p\d+_workspace_id_kind", shown)) == 2, shown
