@@ -97,10 +97,7 @@ async def test_app_and_worker_cannot_bypass_row_level_security(superuser: asyncp
 async def test_definer_functions_have_a_fixed_path_and_no_public_caller(superuser: asyncpg.Connection[Any]) -> None:
     functions = await superuser.fetch(FUNCTIONS)
     for function in functions:
-        if function["proname"] not in (
-            "is_in_scope",
-            "is_of_subject",
-        ):  # parsed when it is made, so that no path matters
+        if function["proname"] not in INLINED:
             assert "search_path=public, pg_temp" in (function["proconfig"] or []), function["signature"]
         assert "PUBLIC" not in function["callers"], function["signature"]
         assert function["owner"] == "loxodon_owner", function["signature"]
@@ -108,7 +105,7 @@ async def test_definer_functions_have_a_fixed_path_and_no_public_caller(superuse
 
 
 BEHIND_A_WALL = {APP, WALLED}
-INLINED = {"is_in_scope", "is_of_subject"}
+INLINED = {"is_in_scope", "is_of_subject", "sparse_entry", "sparse_vector"}
 """Parsed when they are made, so that no path matters."""
 
 
@@ -176,6 +173,8 @@ CALLERS = {
     "ids_with_keys": set(),
     "count_scope_rows": set(),
     "schema_revision": {APP},
+    "sparse_entry": BEHIND_A_WALL,
+    "sparse_vector": BEHIND_A_WALL,
     "sweep_working": {WORKER},
     "tag_ids": BEHIND_A_WALL,
     "token_secret": {APP},

@@ -31,6 +31,8 @@ GRANT EXECUTE ON FUNCTION
                boolean, boolean),
     purge_subject(text, text, text, text, uuid[], uuid[], uuid[]),
     rewrite_turn(uuid, text, text),
+    sparse_entry(integer, double precision),
+    sparse_vector(text),
     tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean),
     workspace_terms(uuid, integer[])
     TO loxodon_walled;

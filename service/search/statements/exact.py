@@ -10,20 +10,17 @@ The scope is read once by its btree; everything else is a filter, because no GIN
 
 from __future__ import annotations
 
-from functools import lru_cache
 from typing import Any, Final
 
 from pgvector import HalfVector
-from sqlalchemy import DateTime, TextClause, bindparam
+from sqlalchemy import TextClause
 
 from service.domain.bm25 import IDF_SQL
 from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key
-from service.postgres.tables import TERM_DIMENSIONS
-from service.postgres.template import typed_text
-from service.postgres.vectors import Half
+from service.postgres.template import Template
 from service.search.statements.plan import Candidates, SearchPlan
 
 CLOSE_SHARE: Final = 40
@@ -33,43 +30,56 @@ MAX_COMPARED_TERMS: Final = 48
 """A query of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each
 row took 14 s in a scope of 20,000 rows."""
 
+INDEXED_TERMS: Final = 120
+"""With at most this many different terms of a text and its context, ix_memory_user_bm25 and _agent_bm25 cover all that
+is read by default; longer ones would not fit into an index entry and are found by ix_memory_user_many_terms and the
+like."""
+
+# The rows of one branch of the scope, hidden ones as well. Only the columns in ix_memory_user_bm25 and its siblings are
+# read, apart from conditions and tags.
+BRANCH: Final = """
+    SELECT m.id, {rows} AS is_visible, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
+           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
+           m."timestamp", m.created_at, {tagged} AS tagged
+    FROM memory m WHERE {branch}"""
+
 # The scope is read once, into one row of lists (`scan`): a table of it would be written and read several times. Rows
 # that the conditions hide count as read, so that reading ends after :exact_rows. One sparse product tells whether a row
 # has any term of the query; only such rows are compared with each term.
-CANDIDATES: Final = """
-WITH term AS NOT MATERIALIZED (
-    -- each term as a sparse vector; places begin at 1 when written out, at 0 in the driver. Not stored: a stored one is
-    -- packed, and unpacked again for each row that it is compared with
-    SELECT term, ('{{' || term + 1 || ':' || '1}}/{dimensions}')::sparsevec AS vector
-    FROM unnest(CAST(:terms AS integer[])) AS given (term) OFFSET 0
-), any_term AS MATERIALIZED (
-    SELECT ('{{' || coalesce(string_agg(term + 1 || ':' || '1', ',' ORDER BY term), '') || '}}/{dimensions}')::sparsevec
-        AS vector
-    FROM term
+SCAN: Final = """
+WITH any_term AS MATERIALIZED (
+    SELECT sparse_vector(string_agg(sparse_entry(term, 1), ',' ORDER BY term)) AS vector
+    FROM unnest(CAST(:terms AS integer[])) AS given (term)
 ), scan AS MATERIALIZED (
     SELECT count(*) AS rows_read,
-           count(*) FILTER (WHERE seen) AS texts,
+           count(*) FILTER (WHERE is_visible) AS texts,
            bool_or(NOT without_context) AS has_contexts,
-           array_agg(id) FILTER (WHERE seen IS NOT TRUE) AS hidden_ids,
-           array_agg(id) FILTER (WHERE {keep_ids}) AS ids,
-           array_agg(id) FILTER (WHERE has_term AND seen) AS text_ids,
-           array_agg(bm25) FILTER (WHERE has_term AND seen) AS texts_bm25,
-           array_agg(without_context) FILTER (WHERE has_term AND seen) AS texts_without_context,
-           array_agg(id) FILTER (WHERE context_has_term AND seen) AS context_ids,
-           array_agg(context_bm25) FILTER (WHERE context_has_term AND seen) AS contexts_bm25,
-           array_agg(id) FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timed_ids,
-           array_agg("timestamp") FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timestamps,
-           array_agg(id) FILTER (WHERE tagged AND seen) AS tagged_ids,
-           array_agg(created_at) FILTER (WHERE tagged AND seen) AS tagged_created
-    FROM (SELECT * FROM ({every}) every LIMIT :exact_rows + 1) scoped
+           array_agg(id) FILTER (WHERE is_visible IS NOT TRUE) AS hidden_ids,
+           array_agg(id) FILTER (WHERE {keeps_ids} AND is_visible) AS ids,
+           array_agg(id) FILTER (WHERE has_term AND is_visible) AS text_ids,
+           array_agg(bm25) FILTER (WHERE has_term AND is_visible) AS texts_bm25,
+           array_agg(without_context) FILTER (WHERE has_term AND is_visible) AS texts_without_context,
+           array_agg(id) FILTER (WHERE context_has_term AND is_visible) AS context_ids,
+           array_agg(context_bm25) FILTER (WHERE context_has_term AND is_visible) AS contexts_bm25,
+           array_agg(id) FILTER (WHERE is_visible AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timed_ids,
+           array_agg("timestamp") FILTER (WHERE is_visible AND CAST(:asked_at AS timestamptz) IS NOT NULL)
+               AS timestamps,
+           array_agg(id) FILTER (WHERE tagged AND is_visible) AS tagged_ids,
+           array_agg(created_at) FILTER (WHERE tagged AND is_visible) AS tagged_created
+    FROM (SELECT * FROM ({all_rows}) every LIMIT :exact_rows + 1) scoped
 ), counted AS MATERIALIZED (
     SELECT rows_read, texts, has_contexts, rows_read <= :exact_rows AS is_small,
-           greatest(:min_close, least(:max_close, rows_read / {close_share})) AS close
+           greatest(:min_close, least(:max_close, rows_read / {close_share})) AS close_limit
     FROM scan
-),
+)"""
 
--- BM25: in how many texts and contexts each term occurs (a row without context is its own context), then the IDFs
-frequency AS MATERIALIZED (
+# In how many texts and contexts each term occurs (a row without context is its own context), then the IDFs. A term's
+# vector is not stored: a stored one is packed, and unpacked again for each row that it is compared with.
+BM25: Final = """, term AS NOT MATERIALIZED (
+    SELECT term, sparse_vector(sparse_entry(term, 1)) AS vector
+    FROM unnest(CAST(:terms AS integer[])) AS given (term) OFFSET 0
+), frequency AS MATERIALIZED (
     SELECT term.term, found.text_df, found.context_df FROM term CROSS JOIN LATERAL (
         SELECT (count(*) FILTER (WHERE is_text))::float8 AS text_df,
                (count(*) FILTER (WHERE is_context))::float8 AS context_df
@@ -93,37 +103,38 @@ frequency AS MATERIALIZED (
       AND term = ANY (CAST(:terms AS integer[]))
     GROUP BY term
 ), idf AS MATERIALIZED (
-    SELECT ('{{' || string_agg(term + 1 || ':' || {text_idf}, ',' ORDER BY term) FILTER (WHERE text_df > 0)
-               || '}}/{dimensions}')::sparsevec AS of_texts,
-           ('{{' || string_agg(term + 1 || ':' || {context_idf}, ',' ORDER BY term) FILTER (WHERE context_df > 0)
-               || '}}/{dimensions}')::sparsevec AS of_contexts
+    SELECT sparse_vector(string_agg(sparse_entry(term, {text_idf}), ',' ORDER BY term) FILTER (WHERE text_df > 0))
+               AS of_texts,
+           sparse_vector(string_agg(sparse_entry(term, {context_idf}), ',' ORDER BY term) FILTER (WHERE context_df > 0))
+               AS of_contexts
     FROM counted, frequency
-),
+)"""
 
--- Vectors: the nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are
--- hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
-text_binary AS MATERIALIZED (
+# The nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are hidden, so
+# none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
+VECTORS: Final = """, text_binary AS MATERIALIZED (
     SELECT v.memory_id AS id, {binary_distance} AS bits FROM {vectors}
       AND (SELECT is_small FROM counted) AND v.generation = {generation} AND v.kind = 'text'
-    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+    ORDER BY bits, v.memory_id LIMIT (SELECT close_limit + rows_read - texts FROM counted)
 ), text_close AS (
     SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
-    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+    ORDER BY bits, id LIMIT (SELECT close_limit FROM counted)
 ), context_binary AS MATERIALIZED (
     SELECT v.memory_id AS id, {binary_distance} AS bits FROM {vectors}
       AND (SELECT is_small FROM counted) AND v.generation = {generation} AND v.kind = 'context'
-    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+    ORDER BY bits, v.memory_id LIMIT (SELECT close_limit + rows_read - texts FROM counted)
 ), context_close AS (
     SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
-    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+    ORDER BY bits, id LIMIT (SELECT close_limit FROM counted)
 ), text_vector AS MATERIALIZED (
     SELECT v.memory_id AS id FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
       AND v.generation = {generation} AND v.kind = 'text'
     ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit
-)
+)"""
 
--- One row: numbers of rows read, of texts, of texts and contexts with each term; the ids of each arm, best first
+# One row: numbers of rows read, of texts, of texts and contexts with each term; the ids of each arm, best first.
+ONE_ROW: Final = """
 SELECT rows_read, texts,
     ARRAY(SELECT term FROM frequency) AS terms,
     ARRAY(SELECT text_df FROM frequency) AS text_df,
@@ -160,27 +171,28 @@ SELECT rows_read, texts,
     ) AS tag,
     -- the newest fill up what vectors cannot give: rows without one
     ARRAY(
-        SELECT again.id FROM ({again}) again
-        WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
-        ORDER BY again.created_at DESC, again.id LIMIT :limit
+        SELECT x.id FROM ({rows_again}) x
+        WHERE x.is_visible AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+        ORDER BY x.created_at DESC, x.id LIMIT :limit
     ) AS newest
 FROM counted
 """
 
 ARMS: Final = ("text_lexical", "context_lexical", "text_vector", "context_vector", "time", "tag", "newest")
 
-# The columns read of each row: only those in ix_memory_user_bm25 and its siblings, apart from conditions and tags.
-ROW: Final = """
-    SELECT m.id, {rows} AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
-           m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
-           m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
-           m."timestamp", m.created_at, {tagged} AS tagged
-    FROM memory m WHERE {part}"""
+EXACT: Final = Template(
+    SCAN + BM25 + VECTORS + ONE_ROW,
+    close_share=CLOSE_SHARE,
+    max_compared_terms=MAX_COMPARED_TERMS,
+    memory=by_key("memory", "x.id"),
+    text_idf=IDF_SQL.format(texts="texts", frequency="text_df"),
+    context_idf=IDF_SQL.format(texts="texts", frequency="context_df"),
+    binary_distance=vectors.BINARY_DISTANCE,
+    exact_distance=vectors.exact_distance(),
+)
 
-INDEXED_TERMS: Final = 120
-"""With at most this many different terms of a text and its context, ix_memory_user_bm25 and _agent_bm25 cover all that
-is read by default; longer ones would not fit into an index entry and are found by ix_memory_user_many_terms and the
-like."""
+KEPT_ROWS: Final = f"""SELECT true AS is_visible, m.* FROM unnest((SELECT ids FROM scan)) kept (id),
+            LATERAL ({by_key("memory", "kept.id")}) m"""  # noqa: S608 - our own parts
 
 
 async def find(session: Session, plan: SearchPlan) -> Candidates | None:
@@ -195,14 +207,26 @@ async def find(session: Session, plan: SearchPlan) -> Candidates | None:
 
 def statement(plan: SearchPlan) -> TextClause:
     """The whole statement; tests/search/statements/golden has it with the values filled in."""
-    return _statement(
-        tuple(part.sql for part in plan.scope.each),
-        plan.vector_scope.source("memory_vector v"),
-        plan.conditions.sql,
-        plan.generation,
-        prefiltered=plan.prefiltered,
-        tagged_arm=bool(plan.tags),
+    all_rows = "\n    UNION ALL ".join(_branch(plan, branch.sql) for branch in plan.scope.each)
+    return EXACT.fill(
+        all_rows=all_rows,
+        rows_again=KEPT_ROWS if plan.prefiltered else all_rows,
+        keeps_ids="true" if plan.prefiltered else "false",
+        vectors=plan.vector_scope.source("memory_vector v"),
+        generation=plan.generation,
     )
+
+
+def _branch(plan: SearchPlan, branch: str) -> str:
+    """SQL of every row of a branch of the scope, by the indexes with the weights of words: no others are in the order
+    of ids."""
+    tagged = "m.tag_prefixes && CAST(:tags AS text[])" if plan.tags else "false"
+    rows = BRANCH.format(rows=plan.conditions.sql, tagged=tagged, branch=branch)
+    if plan.prefiltered:
+        return rows
+    terms = "cardinality(m.terms) + cardinality(m.context_terms)"
+    few = f"({rows} AND {terms} <= {INDEXED_TERMS} ORDER BY m.channel, m.id)"
+    return f"{few}\n    UNION ALL ({rows} AND {terms} > {INDEXED_TERMS} ORDER BY m.id)"
 
 
 def values(plan: SearchPlan) -> dict[str, Any]:
@@ -220,42 +244,3 @@ def values(plan: SearchPlan) -> dict[str, Any]:
         "arm_limit": plan.arm_limit,
         "limit": plan.limit,
     }
-
-
-@lru_cache(maxsize=256)
-def _statement(
-    parts: tuple[str, ...], vectors_of_scope: str, rows: str, generation: int, *, prefiltered: bool, tagged_arm: bool
-) -> TextClause:
-    tagged = "m.tag_prefixes && CAST(:tags AS text[])" if tagged_arm else "false"
-    every = "\n    UNION ALL ".join(_every(part, rows, tagged, prefiltered=prefiltered) for part in parts)
-    memory = by_key("memory", "x.id")
-    again = f"SELECT true AS seen, m.* FROM unnest((SELECT ids FROM scan)) x (id), LATERAL ({memory}) m"  # noqa: S608
-    shape = CANDIDATES.format(
-        every=every,
-        keep_ids="seen" if prefiltered else "false",
-        again=again if prefiltered else every,
-        vectors=vectors_of_scope,
-        generation=int(generation),
-        dimensions=TERM_DIMENSIONS,
-        close_share=CLOSE_SHARE,
-        max_compared_terms=MAX_COMPARED_TERMS,
-        memory=memory,
-        text_idf=IDF_SQL.format(texts="texts", frequency="text_df"),
-        context_idf=IDF_SQL.format(texts="texts", frequency="context_df"),
-        binary_distance=vectors.BINARY_DISTANCE,
-        exact_distance=vectors.exact_distance(),
-    )
-    return typed_text(shape).bindparams(
-        bindparam("query_vector", type_=Half()), bindparam("asked_at", type_=DateTime(timezone=True))
-    )
-
-
-def _every(part: str, rows: str, tagged: str, *, prefiltered: bool) -> str:
-    """SQL of every row of a part of the scope, by the indexes with the weights of words: no others are in the order of
-    ids."""
-    row = ROW.format(rows=rows, tagged=tagged, part=part)
-    if prefiltered:
-        return row
-    terms = "cardinality(m.terms) + cardinality(m.context_terms)"
-    few = f"({row} AND {terms} <= {INDEXED_TERMS} ORDER BY m.channel, m.id)"
-    return f"{few}\n    UNION ALL ({row} AND {terms} > {INDEXED_TERMS} ORDER BY m.id)"

@@ -55,9 +55,9 @@ RANGE_LEAVES_FEW: Final = """(SELECT count(*) FROM (
     LIMIT CAST(:max_few AS integer) + 1
 ) few) <= CAST(:max_few AS integer)"""
 
-PROBE: Final = Template("SELECT CASE {cases} END AS cut")
+PROBE: Final = Template("SELECT CASE {cases} END AS narrowed_by")
 
-BY_KEYS: Final = -1
+FILTER_KEYS: Final = "filter keys"
 
 NO_CONDITION: Final = Condition("true")
 
@@ -70,18 +70,18 @@ async def few_rows(session: Session, plan: SearchPlan) -> SearchPlan | None:
     if not plan.filter_keys and not plan.column_ranges:
         return None
     row = await direct.first(session, probe(plan), values(plan))
-    if row is None or row.cut is None:
+    if row is None or row.narrowed_by is None:
         return None
-    return restrict_to(plan, None if row.cut == BY_KEYS else plan.column_ranges[row.cut])
+    return restrict_to(plan, None if row.narrowed_by == FILTER_KEYS else plan.column_ranges[int(row.narrowed_by)])
 
 
 def probe(plan: SearchPlan) -> TextClause:
-    """Asks for `cut`: BY_KEYS where filter keys leave few rows, else the place of the column range that does, else
-    NULL."""
-    cases = [(BY_KEYS, f"{FEW_IDS} IS NOT NULL")] if plan.filter_keys else []
+    """Asks what leaves few rows: FILTER_KEYS, or the index of the first such column range; NULL if nothing does."""
+    cases = [f"WHEN {FEW_IDS} IS NOT NULL THEN '{FILTER_KEYS}'"] if plan.filter_keys else []
     for at, column_range in enumerate(plan.column_ranges):
-        cases.append((at, RANGE_LEAVES_FEW.format(range=in_range("m", at, column_range), field=column_range.field)))
-    return PROBE.fill(cases=" ".join(f"WHEN {each} THEN {cut}" for cut, each in cases))
+        leaves_few = RANGE_LEAVES_FEW.format(range=in_range("m", at, column_range), field=column_range.field)
+        cases.append(f"WHEN {leaves_few} THEN '{at}'")
+    return PROBE.fill(cases=" ".join(cases))
 
 
 def restrict_to(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:

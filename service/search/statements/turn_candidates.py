@@ -27,7 +27,6 @@ from service.episodes.statements.turns import TurnFilter
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
 from service.postgres.scopes import Condition, by_key
-from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.template import Template
 from service.postgres.vectors import cosine, graph_distance
 from service.search.statements import features
@@ -43,14 +42,12 @@ NEWEST_NAMED = 'ORDER BY t."timestamp" DESC LIMIT 2000'
 
 # ix_turn_user, _agent or _run restricts the scope and gives the order; vectors and sources are looked up by the ids,
 # all at once, and joined by FULL JOIN, which alone is hashed where hash joins are switched off (Plans.steady). The
-# weights are IDFs over the rows that were read (as in Lucene's BM25); the indexes of a sparse vector begin at 1 in SQL,
-# at 0 in the driver. A turn without a vector has no cosine, and is found by its words and those before it. A memory may
-# come from the whole turn, and two of them from one sentence.
+# weights are IDFs over the rows that were read (as in Lucene's BM25). A turn without a vector has no cosine, and is
+# found by its words and those before it. A memory may come from the whole turn, and two of them from one sentence.
 SCORED = Template(
     """
 WITH any_term AS MATERIALIZED (
-    SELECT ('{{' || coalesce(string_agg(term + 1 || ':' || '1', ',' ORDER BY term), '') || '}}/{dimensions}')::sparsevec
-        AS vector
+    SELECT sparse_vector(string_agg(sparse_entry(term, 1), ',' ORDER BY term)) AS vector
     FROM unnest(CAST(:terms AS integer[])) term
 ), latest AS MATERIALIZED (
     SELECT t.id, t.conversation_id, t.turn_index, t."timestamp", char_length(t.content) AS chars,
@@ -84,8 +81,7 @@ WITH any_term AS MATERIALIZED (
         UNION ALL SELECT * FROM unnest(CAST(:known AS integer[]), CAST(:known_in AS float8[]))
     ) counts GROUP BY term
 ), query AS MATERIALIZED (
-    SELECT ('{{' || string_agg((term + 1) || ':' || {idf}, ',' ORDER BY term)
-            || '}}/{dimensions}')::sparsevec AS weights
+    SELECT sparse_vector(string_agg(sparse_entry(term, {idf}), ',' ORDER BY term)) AS weights
     FROM frequency, counted
 ), scored AS MATERIALIZED (
     SELECT id, held, memory_ids, "timestamp", text_lexical,
@@ -126,7 +122,6 @@ FROM counted LEFT JOIN (candidate c CROSS JOIN LATERAL ({turn}) t) ON true
     share=HELD_SHARE,
     endless=2**31 - 1,
     turn=by_key("turn", "c.id"),
-    dimensions=TERM_DIMENSIONS,
     idf=IDF_SQL.format(texts="total", frequency="texts"),
     text_cosine=cosine("v.embedding"),
     original_cosine=cosine("v.embedding", ":original_vector"),

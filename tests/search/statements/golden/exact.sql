@@ -16,36 +16,31 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set user_id '''alice'''
 \set workspace '''00000000-0000-0000-0000-000000000001''::uuid'
 
-WITH term AS NOT MATERIALIZED (
-    -- each term as a sparse vector; places begin at 1 when written out, at 0 in the driver. Not stored: a stored one is
-    -- packed, and unpacked again for each row that it is compared with
-    SELECT term, ('{' || term + 1 || ':' || '1}/1000000000')::sparsevec AS vector
-    FROM unnest(CAST(:terms AS integer[])) AS given (term) OFFSET 0
-), any_term AS MATERIALIZED (
-    SELECT ('{' || coalesce(string_agg(term + 1 || ':' || '1', ',' ORDER BY term), '') || '}/1000000000')::sparsevec
-        AS vector
-    FROM term
+WITH any_term AS MATERIALIZED (
+    SELECT sparse_vector(string_agg(sparse_entry(term, 1), ',' ORDER BY term)) AS vector
+    FROM unnest(CAST(:terms AS integer[])) AS given (term)
 ), scan AS MATERIALIZED (
     SELECT count(*) AS rows_read,
-           count(*) FILTER (WHERE seen) AS texts,
+           count(*) FILTER (WHERE is_visible) AS texts,
            bool_or(NOT without_context) AS has_contexts,
-           array_agg(id) FILTER (WHERE seen IS NOT TRUE) AS hidden_ids,
-           array_agg(id) FILTER (WHERE false) AS ids,
-           array_agg(id) FILTER (WHERE has_term AND seen) AS text_ids,
-           array_agg(bm25) FILTER (WHERE has_term AND seen) AS texts_bm25,
-           array_agg(without_context) FILTER (WHERE has_term AND seen) AS texts_without_context,
-           array_agg(id) FILTER (WHERE context_has_term AND seen) AS context_ids,
-           array_agg(context_bm25) FILTER (WHERE context_has_term AND seen) AS contexts_bm25,
-           array_agg(id) FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timed_ids,
-           array_agg("timestamp") FILTER (WHERE seen AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timestamps,
-           array_agg(id) FILTER (WHERE tagged AND seen) AS tagged_ids,
-           array_agg(created_at) FILTER (WHERE tagged AND seen) AS tagged_created
+           array_agg(id) FILTER (WHERE is_visible IS NOT TRUE) AS hidden_ids,
+           array_agg(id) FILTER (WHERE false AND is_visible) AS ids,
+           array_agg(id) FILTER (WHERE has_term AND is_visible) AS text_ids,
+           array_agg(bm25) FILTER (WHERE has_term AND is_visible) AS texts_bm25,
+           array_agg(without_context) FILTER (WHERE has_term AND is_visible) AS texts_without_context,
+           array_agg(id) FILTER (WHERE context_has_term AND is_visible) AS context_ids,
+           array_agg(context_bm25) FILTER (WHERE context_has_term AND is_visible) AS contexts_bm25,
+           array_agg(id) FILTER (WHERE is_visible AND CAST(:asked_at AS timestamptz) IS NOT NULL) AS timed_ids,
+           array_agg("timestamp") FILTER (WHERE is_visible AND CAST(:asked_at AS timestamptz) IS NOT NULL)
+               AS timestamps,
+           array_agg(id) FILTER (WHERE tagged AND is_visible) AS tagged_ids,
+           array_agg(created_at) FILTER (WHERE tagged AND is_visible) AS tagged_created
     FROM (SELECT * FROM ((
     SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS is_visible, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
            m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
@@ -58,7 +53,7 @@ WITH term AS NOT MATERIALIZED (
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS is_visible, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
            m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
@@ -68,12 +63,12 @@ WITH term AS NOT MATERIALIZED (
         AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) every LIMIT :exact_rows + 1) scoped
 ), counted AS MATERIALIZED (
     SELECT rows_read, texts, has_contexts, rows_read <= :exact_rows AS is_small,
-           greatest(:min_close, least(:max_close, rows_read / 40)) AS close
+           greatest(:min_close, least(:max_close, rows_read / 40)) AS close_limit
     FROM scan
-),
-
--- BM25: in how many texts and contexts each term occurs (a row without context is its own context), then the IDFs
-frequency AS MATERIALIZED (
+), term AS NOT MATERIALIZED (
+    SELECT term, sparse_vector(sparse_entry(term, 1)) AS vector
+    FROM unnest(CAST(:terms AS integer[])) AS given (term) OFFSET 0
+), frequency AS MATERIALIZED (
     SELECT term.term, found.text_df, found.context_df FROM term CROSS JOIN LATERAL (
         SELECT (count(*) FILTER (WHERE is_text))::float8 AS text_df,
                (count(*) FILTER (WHERE is_context))::float8 AS context_df
@@ -101,41 +96,35 @@ frequency AS MATERIALIZED (
       AND term = ANY (CAST(:terms AS integer[]))
     GROUP BY term
 ), idf AS MATERIALIZED (
-    SELECT ('{' || string_agg(term + 1 || ':' || ln(1 + (texts - text_df + 0.5) / (text_df + 0.5)), ',' ORDER BY term) FILTER (WHERE text_df > 0)
-               || '}/1000000000')::sparsevec AS of_texts,
-           ('{' || string_agg(term + 1 || ':' || ln(1 + (texts - context_df + 0.5) / (context_df + 0.5)), ',' ORDER BY term) FILTER (WHERE context_df > 0)
-               || '}/1000000000')::sparsevec AS of_contexts
+    SELECT sparse_vector(string_agg(sparse_entry(term, ln(1 + (texts - text_df + 0.5) / (text_df + 0.5))), ',' ORDER BY term) FILTER (WHERE text_df > 0))
+               AS of_texts,
+           sparse_vector(string_agg(sparse_entry(term, ln(1 + (texts - context_df + 0.5) / (context_df + 0.5))), ',' ORDER BY term) FILTER (WHERE context_df > 0))
+               AS of_contexts
     FROM counted, frequency
-),
-
--- Vectors: the nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are
--- hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
-text_binary AS MATERIALIZED (
+), text_binary AS MATERIALIZED (
     SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
         AND v.user_id = :user_id
         AND v.channel = :channel
       AND (SELECT is_small FROM counted) AND v.generation = 1 AND v.kind = 'text'
-    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+    ORDER BY bits, v.memory_id LIMIT (SELECT close_limit + rows_read - texts FROM counted)
 ), text_close AS (
     SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
-    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+    ORDER BY bits, id LIMIT (SELECT close_limit FROM counted)
 ), context_binary AS MATERIALIZED (
     SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
         AND v.user_id = :user_id
         AND v.channel = :channel
       AND (SELECT is_small FROM counted) AND v.generation = 1 AND v.kind = 'context'
-    ORDER BY bits, v.memory_id LIMIT (SELECT close + rows_read - texts FROM counted)
+    ORDER BY bits, v.memory_id LIMIT (SELECT close_limit + rows_read - texts FROM counted)
 ), context_close AS (
     SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
-    ORDER BY bits, id LIMIT (SELECT close FROM counted)
+    ORDER BY bits, id LIMIT (SELECT close_limit FROM counted)
 ), text_vector AS MATERIALIZED (
     SELECT v.memory_id AS id FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
       AND v.generation = 1 AND v.kind = 'text'
     ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit
 )
-
--- One row: numbers of rows read, of texts, of texts and contexts with each term; the ids of each arm, best first
 SELECT rows_read, texts,
     ARRAY(SELECT term FROM frequency) AS terms,
     ARRAY(SELECT text_df FROM frequency) AS text_df,
@@ -172,12 +161,12 @@ SELECT rows_read, texts,
     ) AS tag,
     -- the newest fill up what vectors cannot give: rows without one
     ARRAY(
-        SELECT again.id FROM ((
+        SELECT x.id FROM ((
     SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS is_visible, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
            m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
@@ -190,15 +179,15 @@ SELECT rows_read, texts,
         AND m.review_status IS NULL
         AND NOT m.archived
         AND (m.t_valid IS NULL OR m.t_valid <= :now)
-        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS seen, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
+        AND (m.t_invalid IS NULL OR m.t_invalid > :now OR m.t_invalid = m.valid_until) AS is_visible, m.bm25, m.context_bm25, m.context_bm25 IS NULL AS without_context,
            m.bm25 <#> (SELECT vector FROM any_term) < 0 AS has_term,
            m.context_bm25 <#> (SELECT vector FROM any_term) < 0 AS context_has_term,
            m."timestamp", m.created_at, m.tag_prefixes && CAST(:tags AS text[]) AS tagged
     FROM memory m WHERE m.workspace_id = :workspace
         AND m.user_id = :user_id
         AND m.channel = :channel
-        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) again
-        WHERE again.seen AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
-        ORDER BY again.created_at DESC, again.id LIMIT :limit
+        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) x
+        WHERE x.is_visible AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+        ORDER BY x.created_at DESC, x.id LIMIT :limit
     ) AS newest
 FROM counted;

@@ -31,4 +31,4 @@ SELECT CASE WHEN narrow_ids(
             '{}', CAST(CAST(:any_of_1_metadata AS text) AS jsonb), false),
         memory_filter_keys(:workspace, CAST(:any_of_2_words AS text[]), '{}', CAST(:any_of_2_categories AS text[]),
             '{}', CAST(CAST(:any_of_2_metadata AS text) AS jsonb), false),
-        CAST(:max_few AS integer), :match_any, :with_shared) IS NOT NULL THEN -1 END AS cut;
+        CAST(:max_few AS integer), :match_any, :with_shared) IS NOT NULL THEN 'filter keys' END AS narrowed_by;

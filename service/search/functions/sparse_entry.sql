@@ -1,0 +1,8 @@
+-- The weight of a term as an entry of a sparse vector: its indexes begin at 1 in SQL, at 0 in the driver.
+CREATE OR REPLACE FUNCTION sparse_entry(term integer, weight double precision)
+RETURNS text
+LANGUAGE sql IMMUTABLE PARALLEL SAFE
+RETURN (term + 1)::text || ':' || weight::text;
+
+REVOKE EXECUTE ON FUNCTION sparse_entry(integer, double precision) FROM PUBLIC;
+GRANT EXECUTE ON FUNCTION sparse_entry(integer, double precision) TO loxodon_app;
