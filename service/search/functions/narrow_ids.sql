@@ -3,10 +3,12 @@
 -- than `max_ids` rows have the keys (or ten times as many before the range of time is applied).
 --
 -- Statistics of frequent keys choose between three ways:
---   1. only the most selective group, if few rows have its keys: comparing the hundreds of keys of a wide range with each row costs more than reading the few rows of another group;
+--   1. only the most selective group, if few rows have its keys: comparing the hundreds of keys of a wide range with
+--      each row costs more than reading the few rows of another group;
 --   2. all groups together;
---   3. in a scope of at most 30,000 rows, the bitmaps of scope and keys: a key in the index costs a third of a row of the table. Ids are looked up twice, by the probe and by the search after it
---      (service/search/statements/prefilter.py).
+--   3. in a scope of at most 30,000 rows, the bitmaps of scope and keys: a key in the index costs a third of a row of
+--      the table.
+-- Ids are looked up twice, by the probe and by the search after it (service/search/statements/prefilter.py).
 --
 -- Row-level security does not apply inside, as in lexical_ids().
 CREATE OR REPLACE FUNCTION narrow_ids(

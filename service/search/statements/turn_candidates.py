@@ -24,6 +24,7 @@ from numpy.typing import NDArray
 
 from service.domain.bm25 import IDF_SQL
 from service.episodes.statements.turns import TurnFilter
+from service.memories.statements.nearest import MAX_FROM_GRAPH, OVERFETCH
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
 from service.postgres.scopes import Condition, by_key
@@ -145,8 +146,6 @@ SELECT DISTINCT s.speaker FROM (
 ) s ORDER BY s.speaker LIMIT 200
 """)
 
-OVERFETCH = 4
-
 
 @dataclass(frozen=True, slots=True)
 class TurnQuery:
@@ -248,7 +247,7 @@ async def _older(
         **vectors.values,
         **rows.values,
         "query_vector": vector,
-        "scan_limit": min(candidate_limit * OVERFETCH, 200),
+        "scan_limit": min(candidate_limit * OVERFETCH, MAX_FROM_GRAPH),
         "candidate_limit": candidate_limit,
     }
     statement = OLDER.fill(

@@ -10,8 +10,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from functools import lru_cache
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import TextClause
@@ -19,7 +18,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.ageing import DECAYING_BELOW
 from service.postgres.engine import Session
-from service.postgres.template import typed_text
+from service.postgres.template import Template
 from service.upkeep.values import PAIRS, Section, WalkCursor
 
 LOOKED_AT: Final = 100_000
@@ -29,11 +28,19 @@ PAIRS_LOOKED_AT: Final = 20_000
 LOW_IMPORTANCE: Final = 3
 """`importance_level` up to which an unused memory is of little value: the bands Minor and Low."""
 
-LIVE = """
-    NOT {m}.archived AND {m}.version_of IS NULL AND {m}.review_status IS NULL
-    AND ({m}.expires_at IS NULL OR {m}.expires_at > :now)
-"""
-HOLDS = f"{LIVE} AND ({{m}}.t_invalid IS NULL OR {{m}}.t_invalid > :now)"
+MIN_SIMILARITY: Final = 0.9
+"""Strength of SIMILAR_TO from which two memories are duplicates; the condition of ix_memory_edge_finding."""
+
+
+def _live(m: str) -> str:
+    """SQL: the memory with this alias is not archived, past, in review or expired."""
+    shown = f"NOT {m}.archived AND {m}.version_of IS NULL AND {m}.review_status IS NULL"
+    return f"{shown} AND ({m}.expires_at IS NULL OR {m}.expires_at > :now)"
+
+
+def _valid(m: str) -> str:
+    return f"{_live(m)} AND ({m}.t_invalid IS NULL OR {m}.t_invalid > :now)"
+
 
 # ix_memory_edge_finding. Two memories connected in both directions are one pair. Messages that are kept verbatim are
 # never joined.
@@ -42,18 +49,18 @@ DUPLICATES = f"""
            b.version AS kept_version, jsonb_build_object('similarity', e.strength) AS detail
     FROM part e JOIN memory a ON a.workspace_id = :workspace AND a.id = e.source_id
     JOIN memory b ON b.workspace_id = :workspace AND b.id = e.target_id
-    WHERE {HOLDS.format(m="a")} AND {HOLDS.format(m="b")} AND a.turn_index IS NULL AND b.turn_index IS NULL
+    WHERE {_valid("a")} AND {_valid("b")} AND a.turn_index IS NULL AND b.turn_index IS NULL
       AND (a.user_id, a.agent_id, a.run_id) IS NOT DISTINCT FROM (b.user_id, b.agent_id, b.run_id)
       AND a.channel = b.channel
       AND NOT (e.source_id < e.target_id AND EXISTS (
             SELECT FROM memory_edge r WHERE r.workspace_id = :workspace AND r.source_id = e.target_id
-              AND r.rel_type = 'SIMILAR_TO' AND r.target_id = e.source_id AND r.strength >= 0.9))
+              AND r.rel_type = 'SIMILAR_TO' AND r.target_id = e.source_id AND r.strength >= {MIN_SIMILARITY}))
 """  # noqa: S608 - our own parts
-DUPLICATES_PART = """
+DUPLICATES_PART = f"""
     SELECT e.source_id AS first, e.target_id AS second, e.source_id, e.target_id, e.strength FROM memory_edge e
-    WHERE e.workspace_id = :workspace AND e.rel_type = 'SIMILAR_TO' AND e.strength >= 0.9 AND {which}
+    WHERE e.workspace_id = :workspace AND e.rel_type = 'SIMILAR_TO' AND e.strength >= {MIN_SIMILARITY} AND {{which}}
     ORDER BY e.source_id, e.target_id LIMIT :most
-"""
+"""  # noqa: S608 - our own number
 
 # The newer one is kept: for MAY_OUTDATE the source, for CONTRADICTS the one that began later.
 CONTRADICTIONS = f"""
@@ -68,8 +75,8 @@ CONTRADICTIONS = f"""
         AND n.id = CASE WHEN w.source_is_older THEN t.id ELSE s.id END
     JOIN memory o ON o.workspace_id = :workspace
         AND o.id = CASE WHEN w.source_is_older THEN s.id ELSE t.id END
-    WHERE {HOLDS.format(m="t")}
-      AND CASE WHEN e.review_id IS NULL THEN {HOLDS.format(m="s")} ELSE s.review_status IS NOT NULL END
+    WHERE {_valid("t")}
+      AND CASE WHEN e.review_id IS NULL THEN {_valid("s")} ELSE s.review_status IS NOT NULL END
 """  # noqa: S608 - our own parts
 CONTRADICTIONS_PART = """
     SELECT * FROM (
@@ -98,13 +105,13 @@ STALE = f"""
     SELECT e.first, e.second, m.id, m.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
            jsonb_build_object('valid_until', m.valid_until, 'last_accessed', e.last_accessed) AS detail
     FROM part e JOIN memory m ON m.workspace_id = :workspace AND m.id = e.memory_id
-    WHERE e.stale_at IS NOT NULL AND (m.valid_until <= :now OR e.last_accessed < e.stale_at) AND {LIVE.format(m="m")}
+    WHERE e.stale_at IS NOT NULL AND (m.valid_until <= :now OR e.last_accessed < e.stale_at) AND {_live("m")}
 """  # noqa: S608 - our own parts
 LOW_VALUE = f"""
     SELECT e.first, e.second, m.id, m.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
            jsonb_build_object('importance_level', m.importance_level, 'relevance', e.relevance) AS detail
     FROM part e JOIN memory m ON m.workspace_id = :workspace AND m.id = e.memory_id
-    WHERE e.relevance < :decaying_below AND m.importance_level <= {LOW_IMPORTANCE} AND {LIVE.format(m="m")}
+    WHERE e.relevance < :decaying_below AND m.importance_level <= {LOW_IMPORTANCE} AND {_live("m")}
 """  # noqa: S608 - our own parts
 
 ENTITIES_PART = """
@@ -141,29 +148,36 @@ MISSING_VECTORS = """
     WHERE tried.pending = 0 AND (e.expires_at IS NULL OR e.expires_at > :now)
 """
 
-WALK = """
-    WITH part AS MATERIALIZED ({part}), found AS MATERIALIZED ({found}), shown AS (
+WALK = Template("""
+    WITH part AS MATERIALIZED ({part}), found AS MATERIALIZED ({findings}), shown AS (
         SELECT * FROM found ORDER BY first, second LIMIT :limit
     )
     SELECT (SELECT count(*) FROM found) AS total, (SELECT count(*) FROM part) AS seen,
            (SELECT first FROM part ORDER BY first DESC, second DESC LIMIT 1) AS last_first,
            (SELECT second FROM part ORDER BY first DESC, second DESC LIMIT 1) AS last_second, shown.*
     FROM (SELECT true) always LEFT JOIN shown ON true ORDER BY shown.first, shown.second
-"""
+""")
 
-BEHIND_PAIR, BEHIND = "(e.source_id, e.target_id) > (:first, :second)", "e.{key} > :first"
-PAIR_AMONG = "e.source_id = ANY (CAST(:ids AS uuid[])) AND e.target_id = ANY (CAST(:ids AS uuid[]))"
-AMONG = "e.{key} = ANY (CAST(:ids AS uuid[]))"
 
-STATEMENTS: Final[Mapping[Section, tuple[str, str, str | None]]] = {
-    "duplicates": (DUPLICATES_PART, DUPLICATES, None),
-    "contradictions": (CONTRADICTIONS_PART, CONTRADICTIONS, None),
-    "stale": (STAT_PART, STALE, "memory_id"),
-    "low_value": (STAT_PART, LOW_VALUE, "memory_id"),
-    "orphan_entities": (ENTITIES_PART, ORPHAN_ENTITIES, "id"),
-    "missing_vectors": (MEMORIES_PART, MISSING_VECTORS, "id"),
+class SectionSql(NamedTuple):
+    """The rows of a section's walk (`part`), those of them that are findings, and the column of the id, or the columns
+    of a pair."""
+
+    part: str
+    findings: str
+    key: tuple[str, ...]
+
+
+PAIR: Final = ("e.source_id", "e.target_id")
+
+STATEMENTS: Final[Mapping[Section, SectionSql]] = {
+    "duplicates": SectionSql(DUPLICATES_PART, DUPLICATES, PAIR),
+    "contradictions": SectionSql(CONTRADICTIONS_PART, CONTRADICTIONS, PAIR),
+    "stale": SectionSql(STAT_PART, STALE, ("e.memory_id",)),
+    "low_value": SectionSql(STAT_PART, LOW_VALUE, ("e.memory_id",)),
+    "orphan_entities": SectionSql(ENTITIES_PART, ORPHAN_ENTITIES, ("e.id",)),
+    "missing_vectors": SectionSql(MEMORIES_PART, MISSING_VECTORS, ("e.id",)),
 }
-"""For each section: the rows to walk, the condition of a finding, and the column; None: source and target of a pair."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -221,13 +235,14 @@ async def _rows(
     return (await session.execute(query.columns(detail=JSONB()), given)).all()
 
 
-@lru_cache(maxsize=16)
 def statement(section: Section, *, among: bool) -> TextClause:
     """The complete statement of a walk, or with `among` of a check of chosen ids."""
-    part, rows, key = STATEMENTS[section]
-    chosen, after_place = (AMONG, BEHIND) if key else (PAIR_AMONG, BEHIND_PAIR)
-    which = (chosen if among else after_place).format(key=key)
-    return typed_text(WALK.format(part=part.format(which=which), found=rows))
+    part, findings, key = STATEMENTS[section]
+    if among:
+        which = " AND ".join(f"{column} = ANY (CAST(:ids AS uuid[]))" for column in key)
+    else:
+        which = f"({', '.join(key)}) > ({', '.join((':first', ':second')[: len(key)])})"
+    return WALK.fill(part=part.format(which=which), findings=findings)
 
 
 def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:
