@@ -25,7 +25,7 @@ from service.intake import deferred
 from service.intake.curate import curate
 from service.intake.verbatim import ConversationDraft, store_verbatim
 from service.memories.store import store_text
-from service.queue import queue, schedule
+from service.queue.statements import queue, schedule
 from service.runtime.resources import Resources
 
 CALL = WriteContext("job-chaos")

@@ -33,8 +33,8 @@ from service.postgres import migrate
 from service.postgres.engine import Database
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER, WORKER
-from service.queue import queue
-from service.queue.queue import FIRST_LANE, Wakeup
+from service.queue.statements import queue
+from service.queue.statements.queue import FIRST_LANE, Wakeup
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.loop import Worker

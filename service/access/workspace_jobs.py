@@ -13,8 +13,8 @@ from service.domain.errors import ServiceError
 from service.domain.job import Counts, Job, Payload, WorkspaceJobName
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_WORKSPACE
-from service.queue import operations, schedule
-from service.queue.operations import OperationRecord
+from service.queue.statements import operations, schedule
+from service.queue.statements.operations import OperationRecord
 from service.runtime.resources import Resources
 
 BY_CLOCK: Payload = MappingProxyType({"by": "schedule"})

@@ -26,7 +26,7 @@ from service.feed.values import ChangeKind, DeliveryState
 from service.http.deps import BEARER, HEADER, QUERY, RIGHTS
 from service.http.errors import Problem, document
 from service.http.narrowing import ScopeMode
-from service.queue.operations import OperationState
+from service.queue.statements.operations import OperationState
 from service.upkeep.values import Remedy, Section
 
 DESCRIPTION = """

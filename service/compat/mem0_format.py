@@ -18,7 +18,7 @@ from service.domain.errors import InvalidInput
 from service.domain.memory import HistoryEntry, LeanMemory, Memory
 from service.http.schemas import iso
 from service.intake.deferred import KIND
-from service.queue.operations import OperationRecord
+from service.queue.statements.operations import OperationRecord
 from service.search.routes.search_models import RankingTuning
 
 ENTITIES: Final = ("user_id", "agent_id", "run_id")

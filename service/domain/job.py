@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from types import MappingProxyType
-from typing import Annotated, Literal, get_args
+from typing import Annotated, Any, Literal, get_args
 from uuid import UUID
 
 from pydantic import AfterValidator, BaseModel, ConfigDict, Field
@@ -126,3 +126,26 @@ class Ending:
     error: str | None = None
     counts: Counts | None = None
     counted: bool = True
+
+
+@dataclass(frozen=True, slots=True)
+class JobRecord:
+    """A job as shown to people. `reason`: why its last attempt failed. `progress`: done and total of a long one.
+    `begun_s`: seconds since its first attempt began."""
+
+    id: UUID
+    name: str
+    state: JobState
+    reason: str | None
+    memory_id: UUID | None
+    conversation_id: str | None
+    operation_id: str | None
+    attempts: int
+    max_attempts: int
+    created_at: datetime
+    due_at: datetime
+    started_at: datetime | None
+    finished_at: datetime | None
+    progress: Mapping[str, Any] | None
+    age_s: float
+    begun_s: float | None

@@ -28,7 +28,7 @@ from service.memories.forget import parts
 from service.memories.statements import deduplication, deletion, sources, updates
 from service.memories.write import ChangeContext
 from service.postgres.engine import Session
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
 

@@ -24,8 +24,8 @@ from service.graph.statements import entities
 from service.memories.forget import parts
 from service.memories.statements import deletion
 from service.postgres.engine import Session
-from service.queue import operations, queue
-from service.queue.operations import OperationRecord
+from service.queue.statements import operations, queue
+from service.queue.statements.operations import OperationRecord
 from service.runtime.resources import Resources
 from service.runtime.transactions import (
     append_audit,

@@ -20,7 +20,7 @@ from service.domain.scope import Extent, Scope
 from service.episodes.statements import contexts
 from service.erasure.statements import purge
 from service.postgres.engine import Session
-from service.queue import queue, schedule
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
 
@@ -98,7 +98,7 @@ async def receipt_of(
 ) -> PurgeReceipt:
     """The receipt of a purge, which is also in the audit log. Queues the job that cleans the data files."""
     digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
-    may = await schedule.may_vacuum(session)
+    may = await purge.may_vacuum(session)
     if may:
         await queue.enqueue(session, workspace_id, [NewJob("vacuum")])
     receipt = PurgeReceipt(counts, digest, res.clock(), "queued" if may else "not_permitted")

@@ -40,7 +40,7 @@ from service.memories.store import until_it_holds
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import store_answer, write_transaction

@@ -26,8 +26,8 @@ from service.domain.scope import Scope
 from service.episodes.statements.last_turns import TurnContent
 from service.intake.verbatim import ConversationDraft
 from service.memories.stages import size
-from service.queue import operations, queue
-from service.queue.operations import OperationRecord
+from service.queue.statements import operations, queue
+from service.queue.statements.operations import OperationRecord
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import store_answer, write_transaction

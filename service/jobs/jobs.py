@@ -14,13 +14,13 @@ from uuid import UUID
 
 from service.domain.access import Caller, Right
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from service.domain.job import JobName, JobState, SystemJobName, WorkspaceJobName
+from service.domain.job import JobName, JobRecord, JobState, SystemJobName, WorkspaceJobName
 from service.domain.request import Operation, WriteContext
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.postgres.engine import Session
-from service.queue import overview, schedule
-from service.queue.overview import JobRecord, StateCount
-from service.queue.schedule import RunRecord
+from service.queue.statements import overview, schedule
+from service.queue.statements.overview import StateCount
+from service.queue.statements.schedule import RunRecord
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit
 

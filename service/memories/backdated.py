@@ -23,7 +23,7 @@ from service.memories.statements.decisions import NewDecision
 from service.memories.write import ChangeContext
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 
 KEPT = "kept_as_history: it is older than what is known, so it was kept as what held before."

@@ -14,7 +14,6 @@ from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.memories.statements import deletion, memories
 from service.memories.statements.deletion import BATCH
-from service.queue import schedule
 from service.runtime.resources import Resources
 from service.runtime.transactions import (
     append_audit,
@@ -93,7 +92,7 @@ async def remove_outlived(res: Resources) -> int:
     removed = 0
     while True:
         async with res.db.read(NIL_WORKSPACE) as session:
-            outlived = await schedule.list_outlived(
+            outlived = await deletion.list_outlived(
                 session, res.clock(), retention_days=res.settings.memories.retention_days, limit=BATCH
             )
         batch = 0

@@ -28,7 +28,7 @@ from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change
 from service.memories.write import ChangeContext
 from service.postgres.engine import Session
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import Promotion

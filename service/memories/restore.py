@@ -18,7 +18,7 @@ from service.memories.statements.undo import DeletedMemory
 from service.memories.write import ChangeContext
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY_STAT
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
 

@@ -24,7 +24,7 @@ from service.memories.statements import history, memories, updates
 from service.memories.statements.updates import VectorKind
 from service.memories.write import ChangeContext
 from service.postgres.engine import Session
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, check_share, store_answer, write_transaction

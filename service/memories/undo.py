@@ -22,7 +22,7 @@ from service.memories import write
 from service.memories.statements import decisions, deletion, history, memories, reviews, undo
 from service.memories.statements.history import Change
 from service.postgres.engine import Session
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, scopes_transaction, store_answer
 

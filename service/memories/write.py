@@ -33,7 +33,7 @@ from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change, Snapshot
 from service.postgres.direct import InsertBatch, NewRows
 from service.postgres.engine import Session
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.statements import audit
 from service.runtime.statements.audit import AuditEntry

@@ -1,1 +1,1 @@
-"""The durable queue, recurring jobs with their upkeep, and long operations."""
+"""The durable queue, recurring jobs, and long operations."""

@@ -11,7 +11,7 @@ from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.text import CleanText
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.statements.deferred_vectors import DeferredVectors
 

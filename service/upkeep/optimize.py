@@ -23,7 +23,7 @@ from service.memories import write
 from service.memories.statements import decisions, history, memories, sources, updates, versions
 from service.memories.write import ChangeContext
 from service.postgres.engine import Session
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, scopes_transaction, store_answer
 from service.upkeep.optimization_report import began, find_chosen, ids_of

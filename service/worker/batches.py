@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
-from service.queue.queue import Lane
+from service.queue.statements.queue import Lane
 from service.worker.registry import Task
 
 AHEAD_S = 0.2  # jobs are claimed ahead if they can be started within this time ...

@@ -32,8 +32,8 @@ from service.kit import faults
 from service.kit.settings import Settings
 from service.observability import tracing
 from service.postgres.roles import WORKER
-from service.queue import queue
-from service.queue.queue import FIRST_LANE, Lane
+from service.queue.statements import queue
+from service.queue.statements.queue import FIRST_LANE, Lane
 from service.runtime.opening import open_resources
 from service.runtime.resources import Context, Resources
 from service.worker import batches

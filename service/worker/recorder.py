@@ -17,7 +17,7 @@ from service.domain.job import Ending, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.kit import faults
 from service.postgres.engine import Database
-from service.queue import queue
+from service.queue.statements import queue
 
 BATCH = 500
 PAUSE_S = 0.5

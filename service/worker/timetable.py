@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
-from service.queue import schedule
+from service.queue.statements import schedule
 from service.worker.registry import Task
 
 TICK_S = 10.0

@@ -14,7 +14,7 @@ from httpx2 import AsyncClient
 from service.erasure import forget_scope
 from service.erasure.forget_scope import forget_next_batch
 from service.postgres.engine import Database
-from service.queue import operations
+from service.queue.statements import operations
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.support.application import Tables

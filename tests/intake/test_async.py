@@ -12,7 +12,7 @@ from service.domain.errors import ServiceError
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.worker.recorder import ending_of_failure
 from tests.conftest import Tenant
@@ -109,7 +109,7 @@ async def test_a_job_that_runs_twice_stores_once(
         raise RuntimeError("killed")
 
     with monkeypatch.context() as patched:
-        patched.setattr("service.queue.operations.finish", dies)
+        patched.setattr("service.queue.statements.operations.finish", dies)
         with pytest.raises(RuntimeError):
             await work(resources, tables, tenant.workspace_id, "ingest")
     assert (await client.get(url)).json()["status"] == "running"

@@ -15,7 +15,8 @@ from service.domain.access import Right
 from service.domain.job import JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
-from service.queue import queue, schedule
+from service.queue.statements import queue
+from service.upkeep.statements import maintenance
 from service.working.statements import working
 from service.working.values import WorkingKind, WorkingLimits, WorkingScope
 from tests.conftest import Tenant
@@ -140,7 +141,7 @@ async def test_the_worker_may_not_call_internal_functions(worker_database: Datab
 async def test_drop_partitions_drops_of_known_parents_only(worker_database: Database, parent: str) -> None:
     with pytest.raises(Exception, match="no rows"):
         async with worker_database.begin(NIL_WORKSPACE) as session:
-            await schedule.drop_partitions(session, parent, datetime.now(UTC) - timedelta(days=4_000))
+            await maintenance.drop_partitions(session, parent, datetime.now(UTC) - timedelta(days=4_000))
 
 
 async def test_find_unembedded_gives_ids_and_no_texts(worker_database: Database) -> None:
@@ -160,7 +161,7 @@ async def test_clean_up_deletes_what_has_expired_and_nothing_else(
         await session.execute(row, {"w": tenant.workspace_id, "k": "old", "at": now - timedelta(seconds=1)})
         await session.execute(row, {"w": tenant.workspace_id, "k": "new", "at": now + timedelta(hours=1)})
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        await schedule.clean_up(session, now, job_days=7, embedding_days=30, history_days=3_650, batch=1_000)
+        await maintenance.clean_up(session, now, job_days=7, embedding_days=30, history_days=3_650, batch=1_000)
     async with database.read(tenant.workspace_id) as session:
         assert list(await session.scalars(text("SELECT key FROM idempotency"))) == ["new"]
 

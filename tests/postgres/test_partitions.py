@@ -10,7 +10,7 @@ import asyncpg  # type: ignore[import-untyped]
 
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
-from service.queue import schedule
+from service.upkeep.statements import maintenance
 
 HOLDERS = "SELECT tableoid::regclass::text FROM audit_log WHERE id = $1"
 INSERT = "INSERT INTO audit_log (workspace_id, id, operation, recorded_at) VALUES ($1, $2, 'store', $3)"
@@ -25,11 +25,11 @@ async def test_a_row_in_default_is_moved_when_its_partition_is_made(
         await superuser.execute(INSERT, workspace, row_id, recorded_at)
         assert await superuser.fetchval(HOLDERS, row_id) == "audit_log_default"
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await schedule.ensure_partitions(session, now + timedelta(days=7)) >= 4
+        assert await maintenance.ensure_partitions(session, now + timedelta(days=7)) >= 4
     for row_id, recorded_at in ids.items():
         assert await superuser.fetchval(HOLDERS, row_id) == f"audit_log_{recorded_at:%Y%m%d}"
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await schedule.ensure_partitions(session, now + timedelta(days=7)) == 0
+        assert await maintenance.ensure_partitions(session, now + timedelta(days=7)) == 0
 
 
 async def test_a_new_partition_has_policies_and_the_indexes_of_its_parent(
@@ -37,7 +37,7 @@ async def test_a_new_partition_has_policies_and_the_indexes_of_its_parent(
 ) -> None:
     day = datetime.now(UTC) + timedelta(days=9)
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        await schedule.ensure_partitions(session, day)
+        await maintenance.ensure_partitions(session, day)
     name = f"audit_log_{day:%Y%m%d}"
     protected = "SELECT relrowsecurity AND relforcerowsecurity FROM pg_class WHERE oid = $1::regclass"
     assert await superuser.fetchval(protected, name)
@@ -63,13 +63,13 @@ async def test_only_partitions_wholly_beyond_retention_are_dropped(
     for moment in (day, day + timedelta(days=1)):
         await superuser.execute(INSERT, workspace, uuid4(), moment)
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        await schedule.ensure_partitions(session, datetime.now(UTC))
+        await maintenance.ensure_partitions(session, datetime.now(UTC))
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        dropped = await schedule.drop_partitions(session, "audit_log", datetime(2024, 5, 11, 6, tzinfo=UTC))
+        dropped = await maintenance.drop_partitions(session, "audit_log", datetime(2024, 5, 11, 6, tzinfo=UTC))
     assert dropped >= 1
     left = await superuser.fetch(
         "SELECT relname FROM pg_class WHERE relname LIKE 'audit\\_log\\_202405%' AND relkind = 'r'"
     )
     assert [row[0] for row in left] == ["audit_log_20240511"]
     async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await schedule.drop_partitions(session, "audit_log", datetime(2024, 5, 13, tzinfo=UTC)) == 1
+        assert await maintenance.drop_partitions(session, "audit_log", datetime(2024, 5, 13, tzinfo=UTC)) == 1

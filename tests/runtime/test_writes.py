@@ -11,7 +11,7 @@ from service.domain.job import NewJob
 from service.postgres import direct
 from service.postgres.direct import InsertBatch, NewRows
 from service.postgres.engine import Database, Session, driver
-from service.queue import queue
+from service.queue.statements import queue
 
 INTO_A = text("INSERT INTO a (n, word) VALUES (:n, :word)")
 INTO_B = text("INSERT INTO b (word, n) VALUES (:word, :n)")

@@ -20,8 +20,8 @@ from service.domain.text import content_hash
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.providers.caches import CachedEmbedder
-from service.queue import queue
-from service.queue.queue import Wakeup
+from service.queue.statements import queue
+from service.queue.statements.queue import Wakeup
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.loop import Worker

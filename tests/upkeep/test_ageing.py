@@ -19,7 +19,7 @@ from service.domain.scope import NIL_WORKSPACE
 from service.memories import restore, revise
 from service.memories.statements import memories, versions
 from service.postgres.engine import Database
-from service.queue import overview
+from service.queue.statements import overview
 from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing
 from service.upkeep.statements import fading

@@ -24,7 +24,7 @@ from service.graph import entity
 from service.postgres.engine import Database, Session
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.upkeep.jobs import embed
 from tests.fakes.embedder import AngleEmbedder

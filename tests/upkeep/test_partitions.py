@@ -12,7 +12,6 @@ from sqlalchemy.exc import DBAPIError
 
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database, Session
-from service.queue import schedule
 from service.runtime.resources import Resources
 from service.upkeep.jobs import maintenance
 from tests.support.workers import fetch, job_for
@@ -80,7 +79,7 @@ async def test_history_has_a_retention_of_its_own(res: Resources, monkeypatch: p
         oldest[parent] = older_than
         return 0
 
-    monkeypatch.setattr(schedule, "drop_partitions", drop)
+    monkeypatch.setattr("service.upkeep.statements.maintenance.drop_partitions", drop)
     now = datetime.now(UTC)
     await run(replace(res, settings=res.settings.changed(history_retention_days=30)), now)
     assert oldest["memory_history"] == oldest["conversation_log"] == now - timedelta(days=30)

@@ -12,7 +12,7 @@ from service.domain.errors import InvalidInput
 from service.domain.job import Counts, Job, JobName
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
-from service.queue import overview, schedule
+from service.queue.statements import overview, schedule
 from service.runtime.resources import Resources
 from service.worker.registry import TASKS, Task
 from service.worker.timetable import Timetable

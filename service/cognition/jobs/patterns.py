@@ -22,7 +22,7 @@ from service.domain.request import WriteContext
 from service.domain.scope import NIL_ID
 from service.language import pattern_examples
 from service.memories.associate import associate
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 
 OVERLAP = timedelta(minutes=10)

@@ -31,7 +31,7 @@ from service.language.context import PRECEDING, ContextTurn
 from service.postgres.engine import Session
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.vectors import Half
-from service.queue import queue
+from service.queue.statements import queue
 
 PAYLOAD = {"context": True}
 """Payload of a job `embed` that makes a context, not the vector of a text."""

@@ -27,7 +27,7 @@ from service.postgres.scopes import Condition, by_key
 from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR, insert_into
 from service.postgres.template import typed_text
 from service.providers.protocols import Vector
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.statements.deferred_vectors import DeferredVectors
 
 TURNS_OF = "conversation_id"

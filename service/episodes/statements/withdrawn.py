@@ -25,7 +25,7 @@ from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.template import typed_text
-from service.queue import queue
+from service.queue.statements import queue
 
 Reason = Literal["deleted", "expired", "updated", "superseded"]
 

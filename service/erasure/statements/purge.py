@@ -34,6 +34,12 @@ PURGE_SUBJECT = text("""
 
 LOCK_SCOPE = Template("SELECT count(*) FROM (SELECT FROM memory WHERE {scope} ORDER BY id FOR UPDATE) held")
 
+# has_table_privilege does not know MAINTAIN before Postgres 17
+MAY_VACUUM = text("""
+    SELECT CASE WHEN current_setting('server_version_num')::integer >= 170000
+                THEN has_table_privilege('loxodon_worker', 'memory', 'MAINTAIN') ELSE false END
+""")
+
 
 async def purge_scope(session: Session, scope: Scope, channel: str | None) -> dict[str, int]:
     """Erases rows with every given id (and the channel, if given); returns those removed or blanked by table."""
@@ -187,3 +193,8 @@ async def remove_the_rest(
         removed += (await session.execute(statement, values)).rowcount
     await session.execute(DELETE_ANSWERS, {"workspace": workspace_id, "until": until, "own_key": own_key})
     return removed
+
+
+async def may_vacuum(session: Session) -> bool:
+    """Whether the worker may VACUUM the tables."""
+    return bool(await session.scalar(MAY_VACUUM))

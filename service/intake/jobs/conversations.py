@@ -33,8 +33,8 @@ from service.intake import deferred
 from service.intake.curate import TurnsGone, curate, without_model
 from service.intake.store import store
 from service.intake.verbatim import ConversationDraft
-from service.queue import queue
-from service.queue.operations import OperationRecord
+from service.queue.statements import queue
+from service.queue.statements.operations import OperationRecord
 from service.runtime.resources import Resources
 
 QUIET = timedelta(minutes=10)

@@ -13,7 +13,7 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Path, Query
 from pydantic import Field
 
-from service.domain.job import JobName, JobState
+from service.domain.job import JobName, JobRecord, JobState
 from service.http import cursors, errors
 from service.http.deps import CallerOf, ResourcesOf
 from service.http.json_body import JsonRoute
@@ -22,7 +22,6 @@ from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.http.writes import UnkeyedWrite
 from service.jobs import jobs
 from service.jobs.jobs import MAX_RETRIED, JobsOf
-from service.queue.overview import JobRecord
 
 router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
 

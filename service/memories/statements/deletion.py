@@ -88,6 +88,9 @@ DELETED_BEFORE = text("""
     WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND event = 'DELETE'
 """)
 
+# SECURITY DEFINER, for loxodon_worker: no workspace is known here.
+FIND_OUTLIVED = text("SELECT * FROM find_outlived(:at, CAST(:retention_days AS integer), :limit)")
+
 
 def _rows(extent: Extent) -> ColumnElement[bool]:
     statement = scopes.deletable("memory", extent.scope, extent.channel).clause
@@ -177,3 +180,11 @@ async def _with_followers(session: Session, workspace_id: UUID, ids: Sequence[UU
 async def find_deleted(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
     """The ids among `ids` whose history has a DELETE."""
     return set(await session.scalars(DELETED_BEFORE, {"workspace": workspace_id, "ids": list(ids)}))
+
+
+async def list_outlived(
+    session: Session, at: datetime, *, retention_days: int | None, limit: int
+) -> list[tuple[UUID, UUID]]:
+    """Workspace and id of memories that expired by `at`, or are past the retention of their workspace."""
+    values = {"at": at, "retention_days": retention_days, "limit": limit}
+    return [(row.workspace_id, row.memory_id) for row in await session.execute(FIND_OUTLIVED, values)]

@@ -24,7 +24,7 @@ from service.episodes.statements import conversations
 from service.memories import write
 from service.memories.statements import memories
 from service.memories.write import ChangeContext
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, plain_transaction, write_transaction
 from service.upkeep.statements import fading

@@ -22,7 +22,7 @@ from service.graph.statements import entities
 from service.memories.statements import enrichment
 from service.postgres.tables import TURN
 from service.providers.protocols import Vector
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.deferred_vectors import ENTITIES, GOALS, STRATEGIES, WORDS_OF, embed_missing
 from service.runtime.resources import Resources
 from service.runtime.statements.deferred_vectors import DeferredVectors

@@ -13,9 +13,9 @@ from service.domain import sizes
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
 from service.memories.forget import remove_outlived
-from service.queue import schedule
 from service.runtime.resources import Resources
 from service.search.statements import term_statistics
+from service.upkeep.statements import maintenance
 from service.working.statements import working
 
 BATCH = 5_000  # rows of one table per transaction: some 50 ms
@@ -34,7 +34,7 @@ async def clean_up(_job: Job, res: Resources) -> Counts:
     total: Counter[str] = Counter(memory=await remove_outlived(res))
     while True:
         async with res.db.begin(NIL_WORKSPACE) as session:
-            removed = await schedule.clean_up(
+            removed = await maintenance.clean_up(
                 session,
                 res.clock(),
                 job_days=JOB_DAYS,
@@ -68,11 +68,11 @@ async def keep_partitions(_job: Job, res: Resources) -> Counts:
         "conversation_log": now - timedelta(days=res.settings.history.retention_days),
     }
     async with res.db.begin(NIL_WORKSPACE) as session:
-        made = await schedule.ensure_partitions(session, now + PARTITIONS_AHEAD)
+        made = await maintenance.ensure_partitions(session, now + PARTITIONS_AHEAD)
     dropped = 0
     for parent, older_than in oldest.items():
         async with res.db.begin(NIL_WORKSPACE) as session:
-            dropped += await schedule.drop_partitions(session, parent, older_than)
+            dropped += await maintenance.drop_partitions(session, parent, older_than)
     return {"made": made, "dropped": dropped}
 
 
@@ -102,7 +102,7 @@ async def vacuum(job: Job, res: Resources) -> Counts:
     """Removes erased rows from the data files: VACUUM of every table that was not vacuumed since. Does nothing if the
     worker has no right to, as up to Postgres 16. Safe to run twice."""
     async with res.db.read(job.workspace_id) as session:
-        tables = await schedule.find_unvacuumed(session, job.workspace_id, job.id)
+        tables = await maintenance.find_unvacuumed(session, job.workspace_id, job.id)
     for table in tables:
         await res.db.vacuum(table)
     return {"tables": len(tables)}

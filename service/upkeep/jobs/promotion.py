@@ -15,7 +15,7 @@ from service.domain.request import WriteContext
 from service.domain.scope import NIL_ID
 from service.memories.promote import archive_stale_copy, promote_if_worthy
 from service.memories.statements import promotable
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 
 BATCH = 100

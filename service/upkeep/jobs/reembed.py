@@ -23,7 +23,7 @@ from service.postgres.engine import Session
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import MissingEmbedder
 from service.providers.protocols import Vector
-from service.queue import queue
+from service.queue.statements import queue
 from service.runtime.deferred_vectors import embed_missing
 from service.runtime.resources import Resources
 from service.runtime.statements import generations

@@ -25,7 +25,7 @@ from service.domain.job import LONG_MAX_ATTEMPTS
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres import rights, roles
 from service.postgres.driver_errors import LOCK_TIMEOUT, translated_errors
-from service.queue import schedule
+from service.queue.statements import schedule
 from service.runtime.statements import generations
 from service.runtime.statements.generations import Generation
 

@@ -1,4 +1,4 @@
-"""Recurring jobs and their runs, and statements of upkeep for all workspaces at once.
+"""Recurring jobs and their runs.
 
 `schedule` has one row per job name for all workspaces. The worker that locks the row starts the run: it inserts the job
 and its job_run row, under the same id, in the nil workspace. From there on the queue handles it like any job.
@@ -71,6 +71,9 @@ REQUEST = text("""
     VALUES (:workspace, :id, :name, :max_attempts, CAST(:payload AS jsonb))
 """)
 
+# SECURITY DEFINER, for loxodon_worker: no workspace is known here.
+FIND_DUE_WORKSPACES = text("SELECT workspace_id FROM find_due_workspaces(:name, :interval_min)")
+
 
 @dataclass(frozen=True, slots=True)
 class RunRecord:
@@ -126,71 +129,7 @@ async def request(
     return run
 
 
-# -- upkeep ----------------------------------------------------------------------------------------------------------
-
-# These functions are SECURITY DEFINER and granted to loxodon_worker: no workspace is known here.
-ENSURE_PARTITIONS = text("SELECT ensure_partitions(:upto)")
-DROP_PARTITIONS = text("SELECT drop_partitions(:parent, :older_than)")
-CLEAN_UP = text("SELECT * FROM clean_up(:at, :job_days, :embedding_days, :history_days, :batch)")
-FIND_DUE_WORKSPACES = text("SELECT workspace_id FROM find_due_workspaces(:name, :interval_min)")
-FIND_OUTLIVED = text("SELECT * FROM find_outlived(:at, CAST(:retention_days AS integer), :limit)")
-
-# has_table_privilege does not know MAINTAIN before Postgres 17
-MAY_VACUUM = text("""
-    SELECT CASE WHEN current_setting('server_version_num')::integer >= 170000
-                THEN has_table_privilege('loxodon_worker', 'memory', 'MAINTAIN') ELSE false END
-""")
-UNVACUUMED = text("""
-    SELECT c.oid::regclass::text FROM pg_class c
-    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind = 'r' AND c.relforcerowsecurity
-      AND CASE WHEN current_setting('server_version_num')::integer >= 170000
-               THEN has_table_privilege(c.oid, 'MAINTAIN') ELSE false END
-      AND coalesce(greatest(pg_stat_get_last_vacuum_time(c.oid), pg_stat_get_last_autovacuum_time(c.oid)), '-infinity')
-          < (SELECT j.created_at FROM job j WHERE j.workspace_id = :workspace AND j.id = :job)
-    ORDER BY c.relname
-""")
-
-
-async def may_vacuum(session: Session) -> bool:
-    """Whether the worker may VACUUM the tables."""
-    return bool(await session.scalar(MAY_VACUUM))
-
-
-async def find_unvacuumed(session: Session, workspace_id: UUID, job_id: UUID) -> list[str]:
-    """Quoted names of tables that may be vacuumed and have not been since this job was created."""
-    return list(await session.scalars(UNVACUUMED, {"workspace": workspace_id, "job": job_id}))
-
-
-async def ensure_partitions(session: Session, upto: datetime) -> int:
-    """Creates partitions of every partitioned table up to `upto`, and wherever DEFAULT has rows; returns how many."""
-    return int(await session.scalar(ENSURE_PARTITIONS, {"upto": upto}) or 0)
-
-
-async def drop_partitions(session: Session, parent: str, older_than: datetime) -> int:
-    """Drops the partitions of `parent` that end at or before `older_than`; returns how many."""
-    return int(await session.scalar(DROP_PARTITIONS, {"parent": parent, "older_than": older_than}) or 0)
-
-
 async def list_due_workspaces(session: Session, name: JobName, interval_min: float) -> list[UUID]:
     """Workspaces in which a job of each workspace is due; `interval_min` if they have no own interval. 0 switches it
     off."""
     return list(await session.scalars(FIND_DUE_WORKSPACES, {"name": name, "interval_min": interval_min}))
-
-
-async def list_outlived(
-    session: Session, at: datetime, *, retention_days: int | None, limit: int
-) -> list[tuple[UUID, UUID]]:
-    """Workspace and id of memories that expired by `at`, or are past the retention of their workspace."""
-    values = {"at": at, "retention_days": retention_days, "limit": limit}
-    return [(row.workspace_id, row.memory_id) for row in await session.execute(FIND_OUTLIVED, values)]
-
-
-async def clean_up(
-    session: Session, at: datetime, *, job_days: int, embedding_days: int, history_days: int, batch: int
-) -> dict[str, int]:
-    """Removes at most `batch` rows per table: expired before `at`, jobs and runs finished more than `job_days` before
-    it, vectors cached more than `embedding_days` before it, erasures in the change feed more than `history_days` before
-    it. Returns the rows by table."""
-    limits = {"at": at, "job_days": job_days, "embedding_days": embedding_days, "history_days": history_days}
-    limits |= {"batch": batch}
-    return {row.name: row.removed for row in await session.execute(CLEAN_UP, limits)}

@@ -5,18 +5,17 @@ A caller sees the jobs of the workspace of the transaction; those of the service
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 
-from service.domain.job import MAX_ATTEMPTS, JobName, JobState
+from service.domain.job import MAX_ATTEMPTS, JobName, JobRecord, JobState
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.queue.schedule import RunRecord
+from service.queue.statements.schedule import RunRecord
 
 # States as shown to people: `queued` was not tried yet, `failed` waits for another attempt.
 STATE = """
@@ -105,29 +104,6 @@ CANCEL = text("""
     )
     SELECT id FROM ended
 """)
-
-
-@dataclass(frozen=True, slots=True)
-class JobRecord:
-    """A job as shown to people. `reason`: why its last attempt failed. `progress`: done and total of a long one.
-    `begun_s`: seconds since its first attempt began."""
-
-    id: UUID
-    name: str
-    state: JobState
-    reason: str | None
-    memory_id: UUID | None
-    conversation_id: str | None
-    operation_id: str | None
-    attempts: int
-    max_attempts: int
-    created_at: datetime
-    due_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
-    progress: Mapping[str, Any] | None
-    age_s: float
-    begun_s: float | None
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,1 @@
+"""SQL of jobs, their runs and schedule, and of operations."""
