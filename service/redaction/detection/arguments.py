@@ -9,9 +9,9 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from service.redaction.detection import names, prose
+from service.redaction.detection import prose
 from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
-from service.redaction.detection.value_shapes import is_hex, is_plain_word, is_token, stands_for_something
+from service.redaction.detection.value_shapes import is_plain_word, stands_for_something
 
 _ARG = r"(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|([^\s\"'|;&(){}]{2,200}))"
 _QUOTED = r"N?(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})')"
@@ -28,10 +28,6 @@ _NETWORK = r"(?i)\b(?:wi-?fi|wlan|ssid)\b[^\n]{0,60}(?:\n[^\n]{0,20}?)?\b(?:key|
 _SQL = r"\b(?:create|alter|grant|set|options)\b[^;]{1,200}?"
 _CURL = rf"\bcurl{_LINE}(?:-u|-U|--user|--proxy-user)[ =]{{0,3}}"
 _USER = "[^\\s:\"'<]{1,80}:"
-_GETS = (
-    r"(?<![a-z])(?:get|fetch|find|load|read|has|is|ask|prompt|input|list|delete|remove|describe|generate|forgot"
-    r"|reset|validate|with_?raw)\w*"
-)
 # Words, one of which must occur in the text, and a pattern whose last group is the secret.
 _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
     (word, re.compile(pattern))
@@ -41,10 +37,10 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             rf"|--user(?:name)?)[ =]?[^\s:]+{_LINE}?(?:-p|-P|-w|-pw)[ =](?!\d+(?:\s|$)|/){_ARG}"),
         (" -|/p:|/rp", rf"\b(?:{_OPTIONS}){_ARG}"),
         ("net u", rf"\bnet use\s(?:\S+\s)?\\\\\S+\s(?:/user:\S+\s)?(?!/){_ARG}"),
-        ("mysqladmin", rf"\bmysqladmin{_LINE}password\s{_ARG}"),
         ("echo ", rf"\becho\s+(?:-n\s)?{_ARG}\s*\|\s*(?:sudo -S|kinit|smbpasswd|cryptsetup|\w[^\n"
             rf"|;]{{0,120}}?pass\w*[ -]{{1,3}}stdin)"),
-        ("/", r"\b(?:sqlplus|(?:exp|imp)(?:dp)?|sqlldr|rman target)\s(?:-\w+\s)*[\"']?[\w$]{1,60}/([^\s@\"'/]{2,80})@"),
+        ("/", r"\b(?:jdbc:oracle:\w+:|(?:sqlplus|(?:exp|imp)(?:dp)?|sqlldr|rman target)\s(?:-\w+\s)*)[\"']?"
+            r"[\w$]{1,60}/([^\s@\"'/]{2,80})@"),
         ("secret", rf"--from-literal[= ]\w*(?:pass|pw|pin|key|token|secret|access)[\w.-]*={_ARG}"),
         ("chpasswd", r"\becho\s+[\"']?[\w.-]{1,40}:([^\s\"'|]{1,200})[\"']?\s*\|\s*(?:sudo\s+)?chpasswd"),
         ("ecure", rf"\bConvertTo-SecureString\s[^\n)|\"']{{0,40}}?{_QUOTED}|{_QUOTED}\s\|\sConvertTo-SecureString"),
@@ -55,8 +51,6 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         # calls
         ("(", rf"(?i)(?:auth|log[io]n|authenticate|sign_?in|credentials?"
             rf"|wifi\.begin)(?:\]::new)?\s?=?\s?\(\s?{_STRING},\s?@?{_QUOTED}"),
-        ("ass|ecret|PASS|ECRET|Pwd", rf"(?i)(?<![\w])(?!{_GETS})(?:\w{{0,30}}(?:password|passwd|passphrase|secret)"
-            rf"|(?:\w{{0,30}}[a-z])?(?-i:Pwd|Pass))\(\s?b?{_QUOTED}\s?\)"),
         ("onn", rf"\b(?:\w*[cC]onnect|getConnection)\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
         ("PDO(", rf"\bPDO\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
         ("mac|AES|Fernet", rf"\b(?:(?:hmac\.new|AES\.new|Fernet)\(\s?b?|[cC]reateHmac\(\s?{_STRING},\s?){_QUOTED}"),
@@ -68,10 +62,8 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
             rf"|from)\s[^;=]{{1,60}}?)?[ =(]{{1,3}}(?:\w{{1,12}}\()?{_QUOTED}",
         ),
         ("dentified by|IDENTIFIED BY", rf"(?i){_SQL}\bidentified by (?!the\b|values?\b)(\w[^\s;\"']{{2,80}})"),
-        ("onn|ONN", r"(?im)^(?:SQL> ?)?conn(?:ect)?\s+[\w$]{1,60}/([^\s@\"'/]{2,80})@|\buser \w+ using ([^\s;]{3,80})"),
         # network devices; `public` and `private` are what every device comes with
         ("snmp", rf"\bsnmp-server community (?!public|private){_ARG}"),
-        ("snmp", rf"\b(?:auth (?:md5|sha)[\d-]{{0,6}}|priv (?:3?des|aes)(?:[ -]?\d{{3}})?) {_ARG}"),
         # wireless networks, as a QR code holds them and as a note has them; a key has eight characters or more
         ("WIFI:", r"\bWIFI:[^\n]{0,100}?\bP:((?:\\.|[^;\\\n])+)"),
         ("ifi|i-|W|wlan|ssid|SSID", rf"{_NETWORK}\s?[:=]\s?([^\s,;]{{8,63}})(?=[ \t]*(?:[,;\n]|$))"),
@@ -79,15 +71,6 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (":", r"(?m)^[\w.*-]{1,100}:(?:\d{2,5}|\*):[\w*.-]{1,64}:[\w.*-]{1,64}:(\S{1,200})[ \t]*$"),
     )
 )  # fmt: skip
-# The name of a secret in one field and its value in the next.
-_NAMED = re.compile(
-    rf"""(?xm)(?:
-      \b(?:name|key)["']?\s?[:=]\s?(?P<field>["']?[\w.-]{{2,60}})["']?[\s,]{{1,20}}["']?value["']?\s?[:=]\s?
-    | \bvariable\s"(?P<variable>[\w.-]{{2,60}})"\s?\{{[^{{}}]{{0,200}}?\bdefault\s{{0,20}}=\s{{0,4}}
-    | ^(?:ENV|ARG)\s(?P<env>\w{{2,60}})\s
-    | \bset\s(?P<set>\w{{2,60}})\s(?:--body|-b)[ =]
-    ){_ARG}"""
-)
 # Authorization, X-Api-Key, X-Vault-Token: a name, a colon, perhaps a scheme, the value.
 _HEADER = re.compile(
     r"""(?xi)(?<![\w-])
@@ -99,13 +82,14 @@ _HEADER = re.compile(
 
 
 def find(text: str) -> Iterator[Finding]:
-    """Arguments that are always passwords, those that look generated, named values, headers."""
-    for group, match in _matches(text, _ARGUMENTS):
-        if not stands_for_something(match[group], quoted=True):
-            yield Finding(match.start(group), match.end(group), PASSWORD)
-    if any(word in text for word in ("value", "variable", "ENV", "ARG", "-b")):
-        for match in _NAMED.finditer(text):
-            yield from _named(match)
+    """Arguments that are always passwords, and headers."""
+    for words, pattern in _ARGUMENTS:
+        if words != "|" and not any(word in text for word in words.split("|")):
+            continue
+        for match in pattern.finditer(text):
+            group = match.lastindex or 1
+            if not stands_for_something(match[group], quoted=True):
+                yield Finding(match.start(group), match.end(group), PASSWORD)
     if ":" in text or "=" in text:
         yield from _headers(text)
 
@@ -117,22 +101,3 @@ def _headers(text: str) -> Iterator[Finding]:
         ended = quoted or text[match.end() : match.end() + 1] in {"", "\n"}
         if not stands_for_something(value) and (not is_plain_word(value) or (ended and not prose.is_going_on(value))):
             yield Finding(match.start("value"), match.start("value") + len(value), API_KEY)
-
-
-def _matches(text: str, table: tuple[tuple[str, re.Pattern[str]], ...]) -> Iterator[tuple[int, re.Match[str]]]:
-    for words, pattern in table:
-        if words == "|" or any(word in text for word in words.split("|")):
-            yield from ((match.lastindex or 1, match) for match in pattern.finditer(text))
-
-
-def _named(match: re.Match[str]) -> Iterator[Finding]:
-    strength = names.of_key(next(part for part in match.groups() if part).strip("\"'"))
-    group = match.lastindex or 1
-    reference = stands_for_something(match[group], quoted=match.string[match.start(group) - 1] in "\"'")
-    plain = strength is names.Strength.PASSWORD and " " not in match[group]
-    if strength and not reference and (plain or _is_generated(match[group])):
-        yield Finding(match.start(group), match.end(group), PASSWORD)
-
-
-def _is_generated(value: str) -> bool:
-    return (is_hex(value) and len(value) >= 16) or is_token(value, min_chars=10, min_bits=2.8)

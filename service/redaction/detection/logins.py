@@ -36,7 +36,6 @@ _ENTRY = re.compile(
     r"[ \t>*\u2022\d.)-]{0,6}(?P<left>[\w.@+-][\w.@+: /'\u2013-]{0,60}?)(?P<by>\s?[:=/|\u2192]\s{0,3}"
     r"|\s[-\u2013\u2014]\s|\t+|,\s?| {1,4})[\"'`]?(?P<value>[^\s\"'`]{3,64})[\"'`]?\s*$"
 )
-_INSERT = re.compile(r"(?i)\binsert\s+into\s[^()\n]{1,80}\(([^()]{1,300})\)\s*values\s*\(([^()]{1,500})\)")
 _DELIMITER = re.compile(r"[|\t,;]")
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _HEAD = re.compile(r"[\w *#/()&.+'-]{0,30}")
@@ -55,8 +54,6 @@ def find(text: str) -> Iterator[Finding]:
     if "\n" in text or "@" in text:
         yield from _lists(text)
         yield from _columns(text)
-    if "(" in text:
-        yield from _inserts(text)
     if "//" in text:
         yield from _links(text)
 
@@ -78,16 +75,6 @@ def _pairs(text: str) -> Iterator[Finding]:
             )
         if given:
             yield Finding(match.start("value"), match.start("value") + len(value), PASSWORD)
-
-
-def _inserts(text: str) -> Iterator[Finding]:
-    """The value of an SQL row in the column of the password."""
-    for match in _INSERT.finditer(text):
-        cells = _cells(match[2], _DELIMITER)
-        for column, (start, cell) in zip(match[1].split(","), cells, strict=False):
-            quoted = text[match.start(2) + start - 1] in "\"'"
-            if quoted and names.of_key(column.strip(_AROUND)) and not stands_for_something(cell, quoted=True):
-                yield Finding(match.start(2) + start, match.start(2) + start + len(cell), PASSWORD)
 
 
 def _lists(text: str) -> Iterator[Finding]:

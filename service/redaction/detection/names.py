@@ -34,7 +34,10 @@ class Name:
 
 
 # "Password" in many languages; words with inflected endings come last.
-_FOREIGN = "mots? de passe|contrase\u00f1as?|palavra-passe|m\u1eadt kh\u1ea9u|kata sandi"
+_FOREIGN = (
+    "mots? de passe|phrases? (?:secr\u00e8te|de passe)|frase (?:segreta|secreta|de paso)|contrase\u00f1as?"
+    "|palavra-passe|m\u1eadt kh\u1ea9u|kata sandi"
+)
 _CJK = "\u5bc6\u7801|\u5bc6\u78bc|\u53e3\u4ee4|\u30d1\u30b9\u30ef\u30fc\u30c9|\ube44\ubc00\ubc88\ud638|\uc554\ud638"
 _DECLINED = (
     "wachtwoord|has\u0142|l\u00f6senord|adgangskode|kodeord|passord|salasan|parol|hesl|jelsz|\u043f\u0430\u0440\u043e\u043b|"
@@ -49,17 +52,20 @@ PASSWORD_WORD = fold(
 # Matched in lower case; longer words come before their own prefixes.
 _STEM = re.compile(
     rf"(?P<PASSWORD>{PASSWORD_WORD}|senhas?|credentials?|creds|clave(?! (?:de )?api)|psk|pass|mdp|pw)"
-    "|(?P<KEY>tokens?|secrets?|bearer|jeton|api[- ]?(?:schl\u00fcssel|sleutel|nyckel|n\u00f8gle|\u5bc6\u94a5)"
+    "|(?P<KEY>access[_ -]?key[_ -]?ids?|tokens?|secrets?|bearer|jeton"
+    "|api[- ]?(?:schl\u00fcssel|sleutel|nyckel|n\u00f8gle|\u5bc6\u94a5)"
     "|(?:cl\u00e9|clave|chi?ave) (?:d(?:e|a|i|ella|ell['\u2019]|['\u2019])? ?)?api)"
-    "|(?P<WEAK>keys?|licen[cs]e|authorization|auth|login)"
+    "|(?P<WEAK>keys?|licen[cs]e|authorization|auth|login|app[_-]?id"
+    "|unlocks?|entsperrt?|d\u00e9verrouille|desbloquea|sblocca)"
 )
 _STEMS = tuple(
     fold(stem)[0]
     for stem in (
         "pass", "pwd", "pw", "key", "token", "secret", "cred", "auth", "bearer", "kennwort", "contrase", "senha",
-        "login", "mot de", "mots de", "clave", "psk", "mdp", "jeton",
+        "login", "mot de", "mots de", "phrase", "frase", "clave", "psk", "mdp", "jeton",
         "sleutel", "nyckel", "n\u00f8gle", "ave ", "\u5bc6\u94a5",
-        "schl\u00fcssel", "cl\u00e9 ", "licen",
+        "schl\u00fcssel", "cl\u00e9 ", "licen", "appid", "app_id", "app-id",
+        "unlock", "entsperr", "verrouille", "desbloquea", "sblocca",
          *_DECLINED.split("|")[:10],
         "\u043f\u0430\u0440\u043e\u043b", "\u015fifre", "lozin", "gesl", "slapta", "\u03ba\u03c9\u03b4\u03b9\u03ba",
         "m\u1eadt", "sandi", *_CJK.split("|"),
@@ -73,7 +79,7 @@ _OPENS = (
 )  # fmt: skip
 # These are parts of too many other words, so they do not count inside a word.
 _SHORT = frozenset(
-    {"pass", "pw", "key", "keys", "auth", "authorization", "senha", "creds", "clave", "psk", "mdp", "login"}
+    "pass pw key keys auth authorization senha creds clave psk mdp login appid app_id app-id".split()  # noqa: SIM905
 )
 # `storepass` and `rootpw` end in the word all the same.
 _GLUED = re.compile(r"(?<![a-z])(?!com|by|tres|sur|over|under|encom|im)[a-z]{2,10}\d?$")

@@ -15,7 +15,8 @@ from service.redaction.detection.findings import PASSWORD, Finding
 from service.redaction.detection.value_shapes import is_mixed, names_a_secret, stands_for_something
 
 _CLAUSE = re.compile(
-    r"(?:(?! (?:lol|haha|btw|fyi|thx|thanks)\b| [-\u2013\u2014#] | // )[^.!?;,\n\"'`<>()\[\]{}|=:\\]){1,90}+"
+    r"(?:(?! (?:lol|haha|btw|fyi|thx|thanks|(?:just )?in case|because|if|when|while)\b| [-\u2013\u2014#] | // )"
+    r"[^.!?;,\n\"'`<>()\[\]{}|=:\\]){1,90}+"
 )
 _CLAUSE_END = re.compile(
     r"\)|[\"'`*_)\]]{0,2}(?:\s*(?:$|[.,;!?)\n|\u2014(#]|- |//|lol\b|btw\b|thanks\b)|\s(?P<word>[^\W\d]+)\b)"
@@ -68,8 +69,13 @@ gesperrt vide faux
 """
 # Function words, which do not make up a passphrase.
 _FUNCTION = frozenset(_FUNCTION_LIST.split())
-# Words that a quoted passphrase may contain.
-_LINKS = frozenset({"and", "of", "in", "on", "with", "under", "over", "the", "by", "a", "at", "de", "la", "und"})
+_LINKS_LIST = """
+and of in on with under over the by a at from into to for through behind before after near and or is are und der die
+das den dem ein eine im am zu zum auf mit von bei de la le les un une du des dans sur au el los en con y il lo nel het
+een op
+"""
+# Words that a passphrase may contain.
+_LINKS = frozenset(_LINKS_LIST.split())
 # Common words about a password: its states, and what one does with it.
 _SAID = frozenset(_SAID_LIST.split())
 # Words that begin another thought after the secret.
@@ -148,22 +154,20 @@ def secret_end(
     """
     clause = _CLAUSE.match(text, start)
     words = clause.group().split() if clause else []
-    if clause is None or not words or (is_going_on(words[0]) and not (phrase and len(words) > 2)):
+    if clause is None or not words or is_going_on(words[0]):
         return None
     ours = _POSSESSIVE.search(text, max(0, name_start - 40), name_start) is not None
     participles = _FOREIGN_PARTICIPLE if foreign else _PARTICIPLE
     first = start + len(words[0])
     if len(words) == 1 or words[1].lower() in _JOINS:
-        if is_going_on(words[0]):
-            return None
         goes_on = not (sure or (ours and len(words) == 1)) and participles.match(words[0]) is not None
         return first if is_ended(text, first) and not goes_on else None
     least = 2 if sure or ours or names.is_named(text, name_start) else 3
     said = sum(word.lower() in _SAID for word in words)
-    links = _LINKS if phrase and not said else frozenset[str]()
+    links = _LINKS if phrase else frozenset[str]()
     spoken = any((word.lower() in _FUNCTION and word.lower() not in links) or _PARTICIPLE.match(word) for word in words)
     odd = not all(word.isalpha() or (sure and word.isdigit()) for word in words)
-    if spoken or odd or said > (phrase or len(words) > 3) or not least <= len(words) <= 6:
+    if spoken or odd or said > (phrase or len(words) > 3) or not least <= len(words) <= (8 if phrase else 6):
         return None
     return start + len(clause.group().rstrip())
 

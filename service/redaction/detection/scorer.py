@@ -19,7 +19,7 @@ from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
 from service.redaction.detection.prose import is_ended, is_going_on
 from service.redaction.detection.value_shapes import entropy_bits, names_a_secret, stands_for_something
 
-FEATURES = 65_536
+FEATURES = 262_144
 STEPS_PER_UNIT = 24
 """A weight is stored in one signed byte: log odds times this."""
 _WEIGHTS = memoryview(Path(__file__).with_suffix(".bin").read_bytes()).cast("b")
@@ -37,7 +37,7 @@ _ODD = re.compile(
 _OTHER = re.compile(
     r"-|\.{0,2}/|~/|[$%\\]|[^@]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+[.:]?$|.*(?:://|sha\d+:)|[a-z_]+=$", re.I
 )
-_LEFT = re.compile(r"[\w.+@-]{1,60}[=:/](?=[^/=:])")  # `user/` or `name=` in the same run
+_LEFT = re.compile(r"[\w.+@-]{1,60}(?:==|[=:/])(?=[^/=:])")  # `user/` or `name=` in the same run
 _TRIM = re.compile(r"[:=*_.-]*(?P<value>.*?)(?:(?<![\d$&#*%+~^=_])!)?[.,:?\\]*(?:\*\*[.,:?]?)?$", re.S)
 
 _SHAPE = re.compile(
@@ -112,7 +112,7 @@ def candidates(text: str, low: str) -> Iterator[tuple[int, int]]:
         left = _LEFT.match(body)
         token = _TRIM.match(body, left.end() if left else 0)
         value = token["value"] if token else ""
-        name = stands_for_something(value) or (value.isalpha() and names_a_secret(value))
+        name = stands_for_something(value) or (value.replace("_", "").isalpha() and names_a_secret(value))
         if token and len(value) >= 4 and _ODD.search(value) and not name:
             yield run.start("run") + token.start("value"), run.start("run") + token.end("value")
     done = 0

@@ -52,17 +52,16 @@ _SEPARATOR = re.compile(
         (?P<sign>(?:\s{{0,3}}|[ \t]{{0,30}})(?:[?]?:\s?[\w.|<>]{{1,30}}(?:\s\|\s\w{{1,12}})?\s?(?==\s?["'`]))?
           (?:\|\|:|<-|::?=|[=!]==?|=>|->|\?=|[:=\u2192])[*_]{{0,2}}[ \t]{{0,4}}
           (?P<line>\r?\n\s{{0,8}})?)
-      | (?P<markup>>|["'][ ]{{1,3}}value\s?=\s?)
+      | (?P<markup>>(?![@:/])|["'][ ]{{1,3}}value\s?=\s?)
       | (?P<comma>["'],[ ]?(?=["'`]) | ["']\)\.(?:type|fill|val|set_?value|send_?keys)\((?=["'`]))
       )
-    | [ \t]{{1,3}}(?P<dash>[-\u2014][ \t]{{1,3}})
     | (?P<cjk>(?<=[\u3040-\uffff])[ ]?(?:(?:\u8fd8|\u4ecd\u7136)?\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740)[ ]?)
     | (?P<which>(?:[ ]{_FOR_WHOM}[\w.-]{{1,30}})?,[ ]
-        (?:(?:which|that)[ ](?:is|was)|it(?:['\u2019]s|[ ]is))(?:[ ]{_ADVERB})?[ ])
+        (?:(?:which|that)[ ](?:is|was)|it(?:['\u2019]s|[ ]is)|c['\u2019]est|(?:das|es)[ ]ist|\u00e8|es)
+        (?:[ ]{_ADVERB})?[ ])
     | {_THERE}[ \t]{{1,12}}(?:
         (?P<copula>{_FOR_WHOM}?{_COPULA}(?:[ ]{_ADVERB}){{0,3}}:?[ \t]{{1,3}})
       | (?P<far>{_FOR_WHOM}[\w.-]{{1,30}}[ ]?:[ \t]{{1,3}})
-      | (?P<change>{_FOR_WHOM}?(?:to|as|with|into|should[ ]be|used[ ]to[ ]be|might[ ]be)[ ]?:?[ \t]{{1,3}})
       | (?P<blank>)))
     """
 )
@@ -70,39 +69,25 @@ _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey|api-key|digest|negotiate
 # A value is judged by its beginning, or a text of only "key=key=" would take minutes; accepted values are then
 # extended.
 _QUOTED = re.compile(
-    r"(?P<open>(?:[brfuN]|@)?[\"'`]|\u201c|\u2018|\u00ab)"
-    r"(?P<body>(?:[^\"'`\u201d\u2019\u00bb\n]|(?<=\w)['\u2019](?=\w)){1,200})"
+    r"(?P<open>(?:[brfuN]|@)?[\"'`]|[\u201c\u201e\u2018]|\u00ab[ ]?)"
+    r"(?P<body>(?:[^\"'`\u201c\u201d\u2019\u00bb\n]|(?<=\w)['\u2019](?=\w)){1,200})"
 )
 _BARE = re.compile(r"(?=[A-Z ]*\d)[A-Z0-9]{4,6}(?: [A-Z0-9]{4,6}){3,8}(?!\w)|[^\s\"`<>\u201c\u201d]{1,80}")
-_GROWN_QUOTED = re.compile(r"[^\"`\u201d\u00bb\n]*")
+_GROWN_QUOTED = re.compile(r"[^\"`\u201c\u201d\u00bb\n]*")
 _GROWN_BARE = re.compile(r"(?=[A-Z ]*\d)[A-Z0-9]{4,6}(?: [A-Z0-9]{4,6}){3,8}(?!\w)|[^\s\"`<>,;&]*")
 # The end of a bare value without a blank: before the next field or parameter, or a closing bracket.
 _BARE_END = re.compile(
     r"[,;&](?=$|[\"'\w.-]{1,40}\s?[=:])|[,;](?=$)|[)}\]]+[,;]?$|\\n|\\?['\"].*$|[\u3067\u3002\uff0c\uc785].*$"
 )
 _PARAMETER = re.compile(r"[^;\"'\n]{3,80}(?=;)")  # of a connection string: blanks are part of it
-_KEY_END = re.compile(r"[\"']\s?:")
 _ASSIGNMENT = re.compile(r"[\w.-]{1,60}[:=]")
 _LOGIN = re.compile(
     r"(?i)\b(?:log[io]n|user\w*|account|benutzer\w*|konto|utilisateur|identifiant|usuario|cuenta|admin|root"
     r"|sudo|router|"
     r"wi-?fi|wlan|ssid|vpn|server|db|nas|zip|pdf|archive)\b"
 )
-_LOGIN_LAST = re.compile(_LOGIN.pattern + "[ _-]$")
-_USER_LAST = re.compile(
-    r"(?i)(?:\b(?:user(?:[ -]?name)?|log-?in|account|benutzer(?:name)?|usuario|utilisateur"
-    r"|identifiant)\s?[:=]?\s[\"'`]?"
-    r"(?!(?:name|the|with|and)\b)(?P<user>[\w.+@-]{2,60})[\"'`]?|(?<=[\"'`])(?<!\w[\"'`])[\w.+-]{2,40}[\"'`](?=\s(?:with|mit|con|avec)\b)"
-    r"|@[\w.-]{1,80}\.[a-z]{2,24})(?P<by>[,;]|\s?/|\s(?:and|und|with|mit|y|et|con|avec))?\s(?:the\s)?$"
-)
-_WHICH = re.compile(r"(?i)\b(?:temp|temporary|initial|default|new|old|current|one-time|master|guest|bios)\s$")
 _USED = re.compile(
     r"(?i)\b(?:use[sd]?|using|ha(?:ve|s|d)|type|enter|try|tried|got|give|gave|with) (?:the )?(?:(?!an? )\w{1,12} )?$"
-)
-_SETS = re.compile(r"(?i)\b(?:chang|set|reset|updat|switch)\w*\s(?:[\w'-]+\s){0,3}$")
-_UNIT = re.compile(
-    r"(?i)\s?-?(?:char\w*|digits?|letters?|symbols?|words?|days?|hours?|minutes?|"
-    r"times|attempts?|bits?|bytes?|%|or more|or less|to \d)"
 )
 _LICENCE = re.compile(r"(?=[A-Z -]*\d)(?:[A-Z0-9]{4,8}[ -]){3,8}[A-Z0-9]{4,8}")
 _GROUPS = re.compile(r"(?:[A-Z0-9]{4,8}-){3,8}[A-Z0-9]{4,8}|(?=[A-Z-]*\d)(?:[A-Z0-9]{4,8}-){2}[A-Z0-9]{4,8}")
@@ -150,7 +135,7 @@ def _find_announced(text: str, name: Name) -> Iterator[Finding]:
         return
     kind = next(
         kind
-        for kind in ("sign", "markup", "comma", "dash", "cjk", "which", "copula", "far", "change", "blank")
+        for kind in ("sign", "markup", "comma", "cjk", "which", "copula", "far", "blank")
         if separator[kind] is not None
     )
     if kind == "comma" and not (text[name.end + 1] == ")" or _has_quoted_start(text, name)):
@@ -160,8 +145,7 @@ def _find_announced(text: str, name: Name) -> Iterator[Finding]:
     value = _value(text, separator.end(), name, separator["sign"])
     if value is None or len(value.body) < 3 or value.body[0] in " \t;,)":
         return
-    after = _KEY_END.match(text, value.end) and value.quoted
-    if (separator["line"] and (after or _ASSIGNMENT.match(value.body))) or (kind == "comma" and after):
+    if separator["line"] and _ASSIGNMENT.match(value.body):
         return  # no value was set, and another name follows
     flag = _FLAG.search(text, max(0, name.start - 32), name.start) is not None
     if flag and kind in {"blank", "sign"} and text[value.start : value.start + 1] != "-":
@@ -196,7 +180,8 @@ def _value(text: str, start: int, name: Name, sign: str | None) -> _Value | None
     if quoted:
         inner = None if scheme else _SCHEME.match(text, quoted.start("body"), quoted.end("body"))
         begin = inner.end() if inner else quoted.start("body")
-        return _Value(begin, quoted.end("body"), text[begin : quoted.end("body")], quoted=True)
+        body = text[begin : quoted.end("body")].rstrip(" ")
+        return _Value(begin, begin + len(body), body, quoted=True)
     parameter = _PARAMETER.match(text, start) if sign == "=" and text[name.start - 1 : name.start] == ";" else None
     if parameter:
         return _Value(start, parameter.end(), parameter.group(), quoted=True)
@@ -232,14 +217,15 @@ def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | 
     if place.next_line:
         return value.end if is_mixed(body) or (value.quoted and not is_plain_word(body)) else None
     if value.quoted:
-        return value.end if _is_quotable(text, place, value) else None
+        bound = text[name.end : value.start - 1] == " :" and body.isidentifier()  # a variable of psql
+        return value.end if not bound and _is_quotable(text, place, value) else None
     if place.kind == "blank":
         return _blank_end(text, name, value)
     if body.isdigit():
-        return value.end if len(body) >= 4 and place.kind != "change" and not _UNIT.match(text, value.end) else None
+        return value.end if len(body) >= 4 else None
     if is_mixed(body):
-        return None if _UNIT.match(text, value.end) else value.end
-    if place.kind in {"change", "comma"} and not _is_set_to(text, name, place):
+        return value.end
+    if place.kind == "comma":
         return None
     if place.strict or place.kind == "markup":
         return value.end if not (names_a_secret(body) and is_attribute(body)) else None
@@ -247,37 +233,27 @@ def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | 
     if names_a_secret(body):
         return None
     if is_plain_word(body) and not (field and place.sign == "=" and text[value.start - 1] == "="):
-        sure = place.kind in {"sign", "cjk"} or (place.kind == "dash" and _is_field(text, name))
-        return prose.secret_end(
-            text, name.start, value.start, sure=sure, foreign=place.foreign, phrase="phrase" in name.word
-        )
+        sure, phrase = place.kind in {"sign", "cjk"}, "phrase" in name.word
+        return prose.secret_end(text, name.start, value.start, sure=sure, foreign=place.foreign, phrase=phrase)
     if field and is_attribute(body) and text[value.start - 1] == " ":
         return None  # password = form.field
-    return value.end if not _UNIT.match(text, value.end) and not prose.is_going_on(body) else None
+    return value.end if not prose.is_going_on(body) else None
 
 
 def _blank_end(text: str, name: Name, value: _Value) -> int | None:
-    """The end of a value without a separator, which must look like a secret or follow a user."""
+    """The end of a value without a separator, which must look like a secret."""
     body = value.body
     if prose.is_going_on(body) or names_a_secret(body) or is_attribute(name.word):
-        return None
-    user = _USER_LAST.search(text, max(0, name.start - 100), name.start)
-    if user and user["user"] and prose.is_going_on(user["user"]):
         return None
     before = text[max(0, name.start - 60) : name.start]
     near = _LOGIN.search(before) is not None
     alone = before.endswith("(") or (before.endswith(", ") and (near or name.word == "passphrase"))
-    if user or alone or _USED.search(before):
+    if alone or _USED.search(before):
         return prose.secret_end(text, name.start, value.start, sure=False) if is_plain_word(body) else value.end
     odd = not is_plain_word(body) or "-" in body or (body[0].isupper() and text[name.start].islower())
-    shown = near or _WHICH.search(before) is not None or name.word == "passphrase"
+    shown = near or name.word == "passphrase"
     given = odd and shown and len(body) >= 6 and body[0].isalpha() and prose.is_ended(text, value.end)
     return value.end if given else None
-
-
-def _is_set_to(text: str, name: Name, place: _Place) -> bool:
-    """ "Changed the password to", not "with"."""
-    return place.kind == "change" and _SETS.search(text, max(0, name.start - 40), name.start) is not None
 
 
 def _is_field(text: str, name: Name) -> bool:
@@ -291,24 +267,22 @@ def _is_after_short_word(text: str, name: Name, place: _Place, value: _Value) ->
     password or be in the place of a login."""
     if name.end - name.start > len(name.word) or text[name.start - 1 : name.start] in {"_", ".", "-", "$"}:
         return True
-    if place.kind == "blank":
-        return _USER_LAST.search(text, max(0, name.start - 60), name.start) is not None
     if name.word == "clave" and not is_mixed(value.body):
         return re.match(r" es | ?:", text[name.end : name.end + 4]) is not None
     said = place.strict or value.quoted or is_mixed(value.body) or name.word == "pw"
     before = text[max(0, name.start - 40) : name.start]
-    placed = before[-1:].isalpha() or re.search(r"(?:^|\n)[ \t]*[\"']?$", before) or _LOGIN_LAST.search(before)
-    return place.kind != "comma" and (said or bool(placed) or _USER_LAST.search(before) is not None)
+    placed = before[-1:].isalpha() or re.search(r"(?:^|\n)[ \t]*[\"']?$", before)
+    return place.kind not in {"comma", "blank"} and (said or bool(placed))
 
 
 def _is_quotable(text: str, place: _Place, value: _Value) -> bool:
     words = value.body.split()
-    if place.kind in {"blank", "change", "comma"} and len(words) == 1 and is_plain_word(value.body):
+    if place.kind in {"blank", "comma"} and len(words) == 1 and is_plain_word(value.body):
         if place.kind == "comma":
             return not names_a_secret(value.body) and value.body[0].islower()
         return place.kind == "blank" and prose.is_ended(text, value.end + 1) and not prose.is_going_on(value.body)
     if len(words) == 1:
-        return place.kind not in {"copula", "dash"} or not prose.is_going_on(words[0])
+        return place.kind != "copula" or not prose.is_going_on(words[0])
     if place.strict:
         return not names_a_secret(value.body)
     return prose.is_phrase(value.body) or (len(words) <= 3 and is_mixed(words[-1]) and place.kind == "sign")
@@ -328,7 +302,7 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
     before, first = text[name.start - 1 : name.start], text[name.start]
     compound = before in {"_", ".", "-"} or (first.isupper() and before.islower())
     if name.strength is Strength.WEAK:
-        return _is_weak_key(name, place, value, compound=compound)
+        return _is_weak_key(name, place, value, before, compound=compound)
     named = compound or names.is_named(text, name.start)
     if any(map(str.isspace, body)):
         return (
@@ -337,18 +311,19 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
             and kind in _SHOWN | {"blank"}
             and _is_quotable(text, place, value)
         )
+    coded = is_uuid(body) or (is_hex(body) and len(body) >= 16)
+    generated = entropy_bits(body) >= 2.2 if coded else is_token(body, min_chars=10, min_bits=2.8)
     if kind not in _SHOWN:
-        shown = kind == "blank" and value.quoted and named
-        return shown and prose.is_ended(text, value.end + 1) and not prose.is_going_on(body)
-    if is_uuid(body) or (is_hex(body) and len(body) >= 16):
-        return entropy_bits(body) >= 2.2
-    if is_token(body, min_chars=10, min_bits=2.8):
-        return True
+        shown = kind == "blank" and value.quoted and named and prose.is_ended(text, value.end + 1)
+        given = kind == "blank" and generated and "_" in text[name.start - 1 : name.end]
+        return given or (shown and not prose.is_going_on(body))
+    if coded or generated:
+        return generated
     if names_a_secret(body):
         return (is_mixed(body) and "-" in body) or (
             place.strict and "=" in place.sign and len(body) > 12 and body.isalpha()
         )
-    if len(body) < 6 or body.isdigit() or _UNIT.match(text, value.end) or prose.is_going_on(body):
+    if len(body) < 6 or body.isdigit() or prose.is_going_on(body):
         return False
     return _is_plain_key(text, name, place, value, compound=compound, named=named)
 
@@ -368,7 +343,7 @@ def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compou
     return named and not goes_on and (place.kind == "sign" or prose.is_ended(text, value.end))
 
 
-def _is_weak_key(name: Name, place: _Place, value: _Value, *, compound: bool) -> bool:
+def _is_weak_key(name: Name, place: _Place, value: _Value, before: str, *, compound: bool) -> bool:
     """Whether a value is a secret even after a bare "key": it must look generated; a hash or a path does not count."""
     body = value.body
     if any(map(str.isspace, body)):
@@ -382,5 +357,9 @@ def _is_weak_key(name: Name, place: _Place, value: _Value, *, compound: bool) ->
             not name.word.startswith("key") and name.end - name.start == len(name.word) and is_mixed(body)
         )
     longest = max(re.split(r"[^A-Za-z0-9]+", body), key=len)
-    solid = len(longest) >= 14 and not is_hex(longest) and not is_uuid(body)
-    return name.word != "login" and solid and is_token(body, min_chars=16, min_bits=3.3)
+    parameter = place.strict or before in {"?", "&"}
+    if name.word == "login" or is_uuid(body) or (is_hex(longest) and not parameter):
+        return False
+    if parameter or before == "(":
+        return len(longest) >= 12 and is_token(body, min_chars=12, min_bits=2.9)
+    return len(longest) >= 14 and is_token(body, min_chars=16, min_bits=3.3)

@@ -33,6 +33,7 @@ _TEMPLATE = re.compile(
     | \$[A-Z_][A-Z0-9_]*$ | \$[a-z_]+$
     | (?i:your|my|the|some|insert|enter|replace|example|sample|dummy|placeholder)[-_].*
       (?i:key|token|secret|password|here|pass|value|id)\w*$
+    | (?:my|your)(?:[A-Z][a-z]+)?(?:Key|Token|Secret|Password)$
     | ![a-z][a-z/_-]*$ | \d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?$
     | (?i:change[-_]?(?:it|me)|replaceme|xxx+|\.\.+|…+)$
     """
@@ -53,7 +54,6 @@ _NAME = re.compile(r"[A-Za-z_]+$")
 _SLUG = re.compile(r"[A-Za-z]+(?:[-_./][A-Za-z]+)*(?:[-_./]?v?\d{1,4})?(?:[-_./][A-Za-z]+)*$")
 _HEX = re.compile(r"(?:0x)?[0-9a-fA-F]+$")
 _UUID = re.compile(r"[0-9a-fA-F]{8}(?:-[0-9a-fA-F]{4}){3}-[0-9a-fA-F]{12}$")
-_DATE = re.compile(r"\d{4}-\d\d-\d\d(?:[T ].*)?$")
 # Words with digits that commonly occur next to passwords.
 _TECHNICAL = re.compile(
     r"(?i)(?:sha-?\d+|md5|argon2\w*|oauth-?[12]\w*|base(?:32|64)\w*|utf-?\d+|pbkdf2|http2?s?|[a-z]?2fa|s3|ec2|k8s|"
@@ -108,13 +108,7 @@ def is_hex(value: str) -> bool:
 
 def is_mixed(value: str) -> bool:
     """True for the shape people choose for passwords: letters with digits or signs between them, 5 characters up."""
-    if (
-        len(value) < 5
-        or _TECHNICAL.match(value)
-        or stands_for_something(value)
-        or is_attribute(value)
-        or _DATE.match(value)
-    ):
+    if len(value) < 5 or _TECHNICAL.match(value) or stands_for_something(value) or is_attribute(value):
         return False
     letters = any(char.isalpha() for char in value)
     digits = any(char.isdigit() for char in value)
@@ -124,7 +118,7 @@ def is_mixed(value: str) -> bool:
 
 def is_token(value: str, *, min_chars: int, min_bits: float) -> bool:
     """True for the shape of a generated token: long enough, mixed, not a name, a slug, a date or a version."""
-    if len(value) < min_chars or stands_for_something(value) or is_attribute(value) or _DATE.match(value):
+    if len(value) < min_chars or stands_for_something(value) or is_attribute(value):
         return False
     if any(char.isspace() for char in value) or entropy_bits(value) < min_bits:
         return False

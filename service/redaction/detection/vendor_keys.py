@@ -71,6 +71,11 @@ COMMON_PREFIXES: tuple[tuple[str, str, int], ...] = (
         _WORD,
         20,
     ),
+    (
+        r"[a-z]{2,12}_(?:live|test|prod|sandbox|sec(?:ret)?|[sp]k|pat|tok)_(?=(?:[A-Za-z]*\d+[A-Za-z]){2})",
+        _WORD,
+        12,
+    ),
     (r"4b1d|sess-|r8_|p8e-|ico-", _WORD, 30),
     (r"cmVmd", _WORD, 40),
     (r"AKCp\d|EAA[CM]", _WORD, 60),
