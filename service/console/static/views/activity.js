@@ -22,7 +22,7 @@ function Feed() {
   }, []);
   return html`<section><h2>Changes, live</h2>${show({ value: changes }, (rows) => cards(rows, (each) => html`
     <a class="text" href=${link(`/memory/${each.memory_id}`, scopeOf(each))}>${each.memory?.memory || each.memory_id}</a>
-    <small>${each.event}, ${each.user_id}, ${moment(each.changed_at)}</small>`), "No changes yet.")}</section>`;
+    <small>${each.event} ${each.user_id}, ${moment(each.changed_at)}</small>`), "No changes yet.")}</section>`;
 }
 
 function Jobs() {
@@ -43,5 +43,5 @@ function Jobs() {
 }
 
 const Audit = () => html`<section><h2>Audit log</h2>${show(usePages("/v1/audit"), (rows) => cards(rows, (each) => html`
-  ${spaced(each.operation)}
-  <small>${each.user_id}, ${plural(each.affected_ids.length, "row")}, ${moment(each.recorded_at)}</small>`), "Nothing is recorded.")}</section>`;
+  ${spaced(each.operation)} ${each.user_id}
+  <small>${plural(each.affected_ids.length, "row")}, ${moment(each.recorded_at)}</small>`), "Nothing is recorded.")}</section>`;
