@@ -107,7 +107,11 @@ def _select(table: TableClause, *, with_vectors: bool) -> str:
     """`$1` is the workspace, `$2` the generation whose vectors travel."""
     own = [column for column in table.c if column.name not in GIVEN]
     shown = [f'{_select_shown(table.name, column, with_vectors=with_vectors)} AS "{column.name}"' for column in own]
-    nulls = [f"CASE WHEN t.\"{column.name}\" = 'null' THEN '{column.name}' END" for column in own if _is_json(column)]
+    nulls = [
+        f"CASE WHEN t.\"{column.name}\" = 'null' THEN '{column.name}' END"
+        for column in own
+        if isinstance(column.type, JSONB)
+    ]
     if nulls:  # a column that holds the JSON null is another thing than an empty one
         shown.append(f"nullif(array_remove(ARRAY[{', '.join(nulls)}], NULL), '{{}}') AS json_null")
     where = ["t.workspace_id = $1", "$2::smallint IS NOT NULL"]
@@ -131,19 +135,12 @@ def _select_shown(table: str, column: ColumnClause[Any], *, with_vectors: bool) 
 
 def _order(table: TableClause) -> list[str]:
     parents = [f'(t."{name}" IS NOT NULL), t."{name}"' for name in OWN.get(table.name, ())]
-    return [*parents, *(f't."{name}"{_collation(table.c[name])}' for name in _key(table))]
-
-
-def _key(table: TableClause) -> list[str]:
-    return [name for name in primary_key(table.name) if name not in GIVEN]
+    keys = [table.c[name] for name in primary_key(table.name) if name not in GIVEN]
+    return [*parents, *(f't."{key.name}"{_collation(key)}' for key in keys)]
 
 
 def _collation(column: ColumnClause[Any]) -> str:
     return "" if isinstance(column.type, Uuid | Integer | DateTime) else ' COLLATE "C"'
-
-
-def _is_json(column: ColumnClause[Any]) -> bool:
-    return isinstance(column.type, JSONB)
 
 
 @cache
@@ -165,7 +162,7 @@ def insert(name: str, columns: tuple[str, ...], *, with_vectors: bool) -> str:
 
 
 def _value(column: ColumnClause[Any], *, with_vectors: bool) -> str:
-    if _is_json(column):
+    if isinstance(column.type, JSONB):
         null = f"(e.line -> 'json_null')::jsonb ? '{column.name}'"
         return f"CASE WHEN {null} THEN 'null'::jsonb ELSE r.\"{column.name}\" END"
     if not with_vectors and column.name == "embedding_status":

@@ -10,7 +10,7 @@ import json
 import math
 import time
 from collections.abc import Callable
-from dataclasses import asdict, dataclass, replace
+from dataclasses import dataclass, replace
 
 from service.domain.errors import LlmError
 from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
@@ -41,17 +41,11 @@ class RequestUsage:
     embedded_texts: int = 0
     cached: int = 0
 
-    def as_dict(self) -> dict[str, int]:
-        return asdict(self)
-
-
-UNLIMITED = Limits()
-
 
 class Budget:
     """The account of one request. Not for several threads at once."""
 
-    def __init__(self, limits: Limits = UNLIMITED, clock: Callable[[], float] = time.monotonic) -> None:
+    def __init__(self, limits: Limits = Limits(), clock: Callable[[], float] = time.monotonic) -> None:
         self._limits = limits
         self._clock = clock
         self._began = clock()

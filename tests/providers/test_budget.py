@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import asyncio
+from dataclasses import asdict
 
 import pytest
 
@@ -49,7 +50,7 @@ async def test_tokens_are_reserved_before_the_call() -> None:
     results = await asyncio.gather(*(budget.complete(llm, ASK) for _ in range(3)), return_exceptions=True)
     assert [isinstance(result, LlmError) for result in results] == [False, False, True]
     await budget.complete(llm, ASK)  # the reservations were replaced by what was used
-    assert budget.used.as_dict() == {
+    assert asdict(budget.used) == {
         "llm_calls": 3,
         "prompt_tokens": 90,
         "completion_tokens": 15,

@@ -402,7 +402,7 @@ def _annotation(draft: Draft) -> dict[str, Any]:
 
 
 def llm_usage(spent: RequestUsage) -> LlmUsage:
-    return LlmUsage(**spent.as_dict())
+    return LlmUsage.of(spent)
 
 
 def stage_timings(drafts: Sequence[Draft]) -> dict[str, float]:

@@ -251,33 +251,22 @@ WHERE NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = i.workspace_id AND
 -- These may outlive the rows they name, so they are not foreign keys; but they never name a row of another workspace. A
 -- workspace may be a copy of another one, with the same ids (docs/moving.md).
 -- check: other-workspace | a log, a job or a decision names no row of another workspace
-SELECT r.workspace_id, 'job ' || r.id AS id FROM job r JOIN memory p ON p.id = r.memory_id
-WHERE p.workspace_id <> r.workspace_id
-  AND NOT EXISTS (SELECT FROM memory o WHERE o.workspace_id = r.workspace_id AND o.id = r.memory_id)
-UNION ALL
-SELECT r.workspace_id, 'memory ' || r.id FROM memory r JOIN conversation p ON p.id = r.conversation_id
-WHERE p.workspace_id <> r.workspace_id
-  AND NOT EXISTS (SELECT FROM conversation o WHERE o.workspace_id = r.workspace_id AND o.id = r.conversation_id)
-UNION ALL
-SELECT r.workspace_id, 'decision ' || r.id FROM decision r JOIN memory p ON p.id = r.memory_id
-WHERE p.workspace_id <> r.workspace_id
-  AND NOT EXISTS (SELECT FROM memory o WHERE o.workspace_id = r.workspace_id AND o.id = r.memory_id)
-UNION ALL
-SELECT r.workspace_id, 'review ' || r.id FROM review r JOIN memory p ON p.id = r.memory_id
-WHERE p.workspace_id <> r.workspace_id
-  AND NOT EXISTS (SELECT FROM memory o WHERE o.workspace_id = r.workspace_id AND o.id = r.memory_id)
-UNION ALL
-SELECT r.workspace_id, 'withdrawn_span ' || r.id FROM withdrawn_span r JOIN memory p ON p.id = r.memory_id
-WHERE p.workspace_id <> r.workspace_id
-  AND NOT EXISTS (SELECT FROM memory o WHERE o.workspace_id = r.workspace_id AND o.id = r.memory_id)
-UNION ALL
-SELECT r.workspace_id, 'tool_invocation ' || r.id FROM tool_invocation r JOIN conversation p ON p.id = r.conversation_id
-WHERE p.workspace_id <> r.workspace_id
-  AND NOT EXISTS (SELECT FROM conversation o WHERE o.workspace_id = r.workspace_id AND o.id = r.conversation_id)
-UNION ALL
-SELECT r.workspace_id, 'conversation_log ' || r.id FROM conversation_log r JOIN turn p ON p.id = r.turn_id
-WHERE p.workspace_id <> r.workspace_id
-  AND NOT EXISTS (SELECT FROM turn o WHERE o.workspace_id = r.workspace_id AND o.id = r.turn_id);
+WITH named (workspace_id, what, of_id) AS (
+    SELECT workspace_id, 'job ' || id, memory_id FROM job
+    UNION ALL SELECT workspace_id, 'decision ' || id, memory_id FROM decision
+    UNION ALL SELECT workspace_id, 'review ' || id, memory_id FROM review
+    UNION ALL SELECT workspace_id, 'withdrawn_span ' || id, memory_id FROM withdrawn_span
+    UNION ALL SELECT workspace_id, 'memory ' || id, conversation_id FROM memory
+    UNION ALL SELECT workspace_id, 'tool_invocation ' || id, conversation_id FROM tool_invocation
+    UNION ALL SELECT workspace_id, 'conversation_log ' || id, turn_id FROM conversation_log
+), known AS (
+    SELECT workspace_id, id FROM memory
+    UNION ALL SELECT workspace_id, id FROM conversation
+    UNION ALL SELECT workspace_id, id FROM turn
+)
+SELECT n.workspace_id, n.what AS id
+FROM named n JOIN known p ON p.id = n.of_id AND p.workspace_id <> n.workspace_id
+WHERE NOT EXISTS (SELECT FROM known o WHERE o.workspace_id = n.workspace_id AND o.id = n.of_id);
 
 -- check: workspace | every row belongs to an existing workspace, except jobs of the service itself
 SELECT workspace_id, min(what || ' ' || id) AS id FROM (

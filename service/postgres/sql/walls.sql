@@ -49,6 +49,8 @@ DECLARE
     channel_wall constant text := format(once, 'nullif(current_setting(''loxodon.wall_channels'', true), '''')::text[]');
     digest constant text := format(once, 'current_setting(''loxodon.wall_digest'')');
     same constant text := '(%1$s IS NULL OR %2$s = %1$s)';
+    own_ids constant text := concat_ws(' AND ', format(same, user_wall, 'user_id'),
+                                       format(same, agent_wall, 'agent_id'), format(same, run_wall, 'run_id'));
     target record;
     inside text;
 BEGIN
@@ -105,8 +107,7 @@ BEGIN
     END LOOP;
 
     -- These have the ids of their memory, but not its channel.
-    inside := format('(%s OR (user_id IS NULL AND agent_id IS NULL AND run_id IS NULL))', concat_ws(' AND ',
-        format(same, user_wall, 'user_id'), format(same, agent_wall, 'agent_id'), format(same, run_wall, 'run_id')));
+    inside := format('(%s OR (user_id IS NULL AND agent_id IS NULL AND run_id IS NULL))', own_ids);
     EXECUTE format('CREATE POLICY wall ON memory_history AS RESTRICTIVE TO loxodon_walled '
                    'USING (%s AND (%s IS NULL OR NOT is_outside(''memory'', memory_id)))', inside, channel_wall);
     EXECUTE format('CREATE POLICY wall ON decision AS RESTRICTIVE TO loxodon_walled '
@@ -115,10 +116,7 @@ BEGIN
                    inside, channel_wall);
     -- Answers given behind the same wall, or about what lies inside.
     EXECUTE format('CREATE POLICY wall ON idempotency AS RESTRICTIVE TO loxodon_walled USING ('
-                   'starts_with(key, %s || '':'') '
-                   'OR %s AND %s IS NULL)', digest, concat_ws(' AND ',
-        format(same, user_wall, 'user_id'), format(same, agent_wall, 'agent_id'), format(same, run_wall, 'run_id')),
-        channel_wall);
+                   'starts_with(key, %s || '':'') OR %s AND %s IS NULL)', digest, own_ids, channel_wall);
 
     -- Operations started behind the same wall. They store the wall, because their request is deleted once it is done.
     EXECUTE format('CREATE POLICY wall ON operation AS RESTRICTIVE TO loxodon_walled USING (wall = %s)', digest);
