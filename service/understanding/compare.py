@@ -28,12 +28,12 @@ from service.understanding import outdating, slots
 NEAR = 0.70
 """Below this similarity two texts never count as the same; no model is asked about them either."""
 
-
 COMPARABLE_CHARS = 4_000
 """The length above which texts are only compared as a whole."""
 
-MOST_STATEMENTS = 3
-"""Maximum number of sentences of a text that is marked by probability: longer ones mean other things too often."""
+MOST_STATEMENTS, MOST_OLDER_STATEMENTS = 3, 2
+"""Maximum number of sentences of the newer and of the older text where one is marked by probability: longer ones mean
+other things too often, and most of what a longer older one says still holds."""
 
 MOST_EXTRAS = 4
 """Number of words in addition to those that have ended, from which a statement says more than that."""
@@ -208,7 +208,7 @@ def relate(
     }
     if ended:
         return _link(old, ended)
-    if change is None or max(len(new.statements), len(old.statements)) > MOST_STATEMENTS:
+    if change is None or len(new.statements) > MOST_STATEMENTS or len(old.statements) > MOST_OLDER_STATEMENTS:
         return None
     return _UNSURE if outdating.is_likely(signs(_as_said(new), _as_said(old), similarity), change) else None
 

@@ -11,7 +11,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.domain.errors import LlmError
-from service.http import deps
+from service.http import model_budget
 from service.intake.jobs import conversations
 from service.kit.settings import Settings
 from service.providers import choose
@@ -52,7 +52,7 @@ def hasty(settings: Settings) -> Settings:
 @pytest.fixture(autouse=True)
 def soon_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose, "LLM_ATTEMPT_S", 0.8)
-    monkeypatch.setattr(deps, "MODEL_TOKENS", 10_000_000)
+    monkeypatch.setattr(model_budget, "MODEL_TOKENS", 10_000_000)
 
 
 @pytest.fixture
