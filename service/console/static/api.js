@@ -1,4 +1,4 @@
-/** A client of the public REST API: one place for the key, errors and retries. */
+/** A client of the public REST API: its key, errors and retries. */
 
 const TRIES = 3, WAIT_MS = 400, TEMPORARY = [429, 502, 503, 504];
 
@@ -11,7 +11,7 @@ export function queryString(values) {
   return given.length ? `?${new URLSearchParams(given)}` : "";
 }
 
-/** The service's sentence about a refused request, with the id that its log has. */
+/** The service's sentence about a refusal, and the id in its log. */
 async function refusal(answer) {
   const { detail = `The service answered ${answer.status}.` } = await answer.json().catch(() => ({}));
   return Object.assign(new Error(`${detail} Request ${answer.headers.get("X-Request-ID")}.`), { status: answer.status });

@@ -1,14 +1,14 @@
-/** The frame of all views: sign-in, navigation, messages, and which view an address shows. */
+/** The frame of all views: sign-in, navigation, messages. */
 
 import {
   Form, KEY, Question, ScopePicker, act, get, html, link, may, page, readAddress, render, scopeOf, show, signOut, update, useEffect,
   useLoaded, useRef,
 } from "./ui.js";
 
-/** An address begins with the name of a view, which is a file in `views`. */
-const VIEWS = ["memories", "ask", "conversations", "timeline", "graph", "reviews", "health", "activity", "keys"];
+/** Addresses begin with one of them; each is a file in `views`. */
+const VIEWS = ["memories", "ask", "conversations", "timeline", "graph", "reviews", "cleanup", "activity", "keys"];
 const DETAILS = { memory: "memories", conversation: "conversations" }; // and where they are listed
-const WHOLE = { health: "memory:admin", activity: "memory:read", keys: "admin" }; // of the whole workspace, and the right they need
+const WHOLE = { cleanup: "memory:admin", activity: "memory:read", keys: "admin" }; // of the whole workspace, and the right they need
 const KEY_FIELD = { name: "given", title: "API key or token", type: "password", required: true };
 
 function App() {
@@ -48,12 +48,12 @@ function App() {
 
 const titled = (name) => name[0].toUpperCase() + name.slice(1);
 
-/** A view, which receives the page; its file is loaded when it is first shown. */
+/** A view, which receives the page; loaded when first shown. */
 function View({ name }) {
   return show(useLoaded(() => import(`./views/${name}.js`)), ({ default: Shown }) => html`<${Shown} ...${page} />`);
 }
 
-/** Takes the key out of an address that ends in `#key=lox_…`, and that address out of the history. */
+/** Takes the key out of an address that ends in `#key=lox_…`, and out of the history. */
 function takeKey() {
   const given = location.hash.startsWith("#key=") && decodeURIComponent(location.hash.slice(5));
   if (given) sessionStorage.setItem(KEY, given);

@@ -1,4 +1,4 @@
-/** What all views share: the state of the page, the address, and loading from the API. */
+/** What all views share: the state, the address, loading from the API. */
 
 import { useLayoutEffect, useState } from "./vendor/htm-preact.js";
 import { get, queryString } from "./api.js";
@@ -71,7 +71,7 @@ export function useLoaded(load, inputs = []) {
   return { ...state, setState };
 }
 
-/** Loads a list, whose rows are the value; `more()` loads the next page, if there is a `cursor`. */
+/** Loads a list of rows; `more()` loads the next page, if there is a `cursor`. */
 export function usePages(path, query = {}) {
   const load = (before) => get(path, { ...query, limit: Math.min(MOST, Math.max(FIRST, before ? before.results.length : 0)) });
   const { value = {}, error, setState } = useLoaded(load, [path, query]);

@@ -5,6 +5,7 @@ export const moment = (time) => day(time, { timeStyle: "short" });
 export const plural = (number, one, many = `${one}s`) => `${number.toLocaleString()} ${number === 1 ? one : many}`;
 export const percent = (share) => `${Math.round(share * 100)} %`;
 export const spaced = (name) => name.replaceAll("_", " ").toLowerCase();
+export const done = (event) => ({ ADD: "Added", UPDATE: "Changed", DELETE: "Deleted" })[event] || event;
 export const listOf = (text = "") => text.split(",").map((each) => each.trim()).filter(Boolean);
 
 export function curl(path, body) {

@@ -22,7 +22,7 @@ VIEWS = (
     "timeline?user_id=alice",
     "graph?user_id=alice",
     "reviews?user_id=carol",
-    "health",
+    "cleanup",
     "activity",
     "keys",
 )

@@ -44,11 +44,25 @@ def test_a_turn_leads_to_its_memory_and_back(open_page: Open) -> None:
     expect(page.locator("[aria-current=true]")).to_contain_text("We moved to Lisbon last week")
 
 
+def test_a_forgotten_message_says_so(call: ApiCaller, open_page: Open) -> None:
+    messages = [{"role": "user", "content": "My locker code is on the blue note."}]
+    call("POST", "/v1/memories", {"user_id": "tess", "session_id": "locker", "messages": messages})
+    [memory] = call("GET", "/v1/memories?user_id=tess")["results"]
+    call("POST", "/v1/forget", {"user_id": "tess", "ids": [memory["id"]]})
+    page = open_page("/conversations?user_id=tess")
+    page.get_by_role("link", name="locker").click()
+    expect(page.locator(".said")).to_have_text("(forgotten)")
+
+
 def test_the_timeline_marks_what_may_be_outdated(open_page: Open) -> None:
     page = open_page("/timeline?user_id=alice")
     line = page.locator("li", has_text="I live in Porto")
     expect(line.locator("i.doubtful")).to_be_visible()
-    page.get_by_label("As known on").press("ArrowLeft")
+    slider = page.get_by_label("As known on")
+    slider.evaluate("(each) => { each.value = -1; each.dispatchEvent(new Event('input')); }")
+    expect(page.locator("label", has_text="As known on")).not_to_contain_text("today")
+    expect(line).to_be_visible()
+    slider.press("ArrowLeft")
     expect(page.get_by_text("Nothing was known then.")).to_be_visible()
     page.get_by_role("button", name="Back to today").click()
     expect(line).to_be_visible()
@@ -83,13 +97,21 @@ def test_a_key_answers_the_review_that_has_the_focus(call: ApiCaller, open_page:
 
 
 def test_a_recommendation_is_applied_and_undone(open_page: Open) -> None:
-    page = open_page("/health")
+    page = open_page("/cleanup")
     finding = page.locator("li", has_text="I live in Porto")
     finding.get_by_role("checkbox").check()
     page.get_by_role("button", name="Apply 1 selected").click()
     expect(finding).to_have_count(0)
     page.get_by_role("button", name="Undo").click()
     expect(finding).to_be_visible()
+
+
+def test_a_contradiction_that_waits_leads_to_its_review(call: ApiCaller, open_page: Open) -> None:
+    flag(call, "vera", "beige", "teal")
+    page = open_page("/cleanup?user_id=alice")
+    page.locator("li", has_text="beige").get_by_role("button", name="Review").click()
+    expect(page.get_by_role("heading", name="Reviews")).to_be_visible()
+    expect(page.locator("ins")).to_contain_text("teal")
 
 
 def test_changes_appear_live(call: ApiCaller, open_page: Open) -> None:

@@ -1,7 +1,7 @@
-/** What goes on: changes as they happen, jobs, use of the language model, the audit log. */
+/** Changes as they happen, jobs, use of the language model, the audit log. */
 
 import {
-  act, cards, follow, get, html, link, may, moment, percent, plural, post, reload, scopeOf, show, spaced, useEffect, useLoaded, usePages,
+  act, cards, done, follow, get, html, link, may, moment, percent, plural, post, reload, scopeOf, show, spaced, useEffect, useLoaded, usePages,
   useState,
 } from "../ui.js";
 
@@ -22,7 +22,7 @@ function Feed() {
   }, []);
   return html`<section><h2>Changes, live</h2>${show({ value: changes }, (rows) => cards(rows, (each) => html`
     <a class="text" href=${link(`/memory/${each.memory_id}`, scopeOf(each))}>${each.memory?.memory || each.memory_id}</a>
-    <small>${each.event} ${each.user_id}, ${moment(each.changed_at)}</small>`), "No changes yet.")}</section>`;
+    <small>${done(each.event)} ${each.user_id}, ${moment(each.changed_at)}</small>`), "No changes yet.")}</section>`;
 }
 
 function Jobs() {

@@ -1,4 +1,4 @@
-/** Search and recall side by side: why each hit ranks where it does, and how to send the same from a program. */
+/** Search and recall side by side: why each hit ranks where it does, and the request to copy. */
 
 import {
   Fields, Form, VALID_AT, act, cards, change, curl, day, html, memoryLink, percent, plural, post, show, spaced, stateChip, useLoaded,

@@ -14,7 +14,7 @@ export default function Conversation({ id, query: { turn }, scope: { channel, ..
     ${show(loaded, ({ external_id, turns, memories }) => html`
       <small>${external_id}</small>
       ${cards(turns, (each) => html`<small class=${each.role}>${each.name || each.role}, ${moment(each.timestamp)}</small>
-        <p class="said">${each.content}</p>
+        <p class="said">${each.content || "(forgotten)"}</p>
         ${memories.filter(({ sources }) => sources.some(({ turn_id }) => turn_id === each.id)).map((memory) => html`
           <p><a class="text" href=${link(`/memory/${memory.id}`)}>→ ${memory.memory}</a></p>`)}`, turn)}`)}`;
 }

@@ -1,4 +1,4 @@
-/** API keys: listed, made, confined, rotated and revoked. */
+/** API keys: a list, and a form for new ones. */
 
 import { Form, act, ask, cards, day, get, html, listOf, post, remove, scopeOf, show, useLoaded } from "../ui.js";
 

@@ -1,13 +1,13 @@
-/** The memories of a scope: filtered, sorted, added, edited, forgotten and restored. */
+/** The memories of a scope, filtered and sorted; and adding one. */
 
 import {
-  Actions, Fields, Form, VirtualList, act, change, chips, curl, day, endings, facts, get, html, link, may, memoryLink, page, plural,
-  post, show, useChosen, useLoaded, usePages, useState,
+  Actions, Fields, Form, VirtualList, act, change, chips, curl, day, done, endings, facts, get, html, link, may, memoryLink, page, percent,
+  plural, post, show, useChosen, useLoaded, usePages, useState,
 } from "../ui.js";
 
 const TYPES = ["Decision", "Pattern", "Preference", "Style", "Habit", "Insight", "Context"];
 const FILTERS = [
-  { name: "text", title: "Contains", size: 12 },
+  { name: "text", title: "Contains", placeholder: "press Enter", size: 12 },
   { name: "state", title: "State", options: [["", "Current"], ["past", "No longer true"], ["archived", "With archived"], ["deleted", "Deleted"]] },
   { name: "types", title: "Type", options: [["", "Any"], ...TYPES.map((type) => [type, type])] },
   { name: "tag", title: "Tag", size: 9 },
@@ -15,13 +15,12 @@ const FILTERS = [
   { name: "sort", title: "Sort by", options: [["", "Stored"], ["timestamp", "Said"], ["updated_at", "Changed"], ["importance", "Importance"]] },
 ];
 const ENDED = { field: "t_invalid", operator: "lt", value: new Date().toISOString() };
-const STATES = { archived: { include_archived: true }, deleted: { state: "deleted" } };
 
 export default function Memories({ query, scope, owner, as_of }) {
-  const { state, text, types, tag, category, time_query, sort } = query;
+  const { state, text, types, tag, category, time_query, sort = "created_at" } = query;
   const conditions = [text && { field: "content", operator: "icontains", value: text }, state === "past" && ENDED].filter(Boolean);
   const filters = {
-    types, tags: tag, categories: category, time_query, as_of, ...STATES[state],
+    types, tags: tag, categories: category, time_query, as_of, include_archived: state === "archived", state: state === "deleted" && state,
     filters: conditions.length && JSON.stringify({ AND: conditions }),
   };
   const list = usePages("/v1/memories", { ...scope, ...filters, sort, count: true, detail: "full" });
@@ -33,7 +32,7 @@ export default function Memories({ query, scope, owner, as_of }) {
     : html`No memories of ${owner} yet. Add one above, or in a terminal:
       <pre>${curl("/v1/memories", { content: "Prefers tea over coffee", ...scope })}</pre>`;
   const row = (memory) => html`<div class="row">${!as_of && state !== "deleted" && may("memory:delete") && box(memory, memory.memory)}
-    <div>${memoryLink(memory)}<small>${day(memory.timestamp)} ${chips(memory)}</small></div>
+    <div>${memoryLink(memory)}<small>${sort === "importance" ? percent(memory.importance) : day(memory[sort])} ${chips(memory)}</small></div>
     <${Actions} memory=${memory} /></div>`;
   return html`${may("memory:write") && !as_of && html`<${Add} />`}
     <${Fields} fields=${FILTERS} />
@@ -56,7 +55,7 @@ function Add() {
   });
   const fields = [{ name: "content", title: "Add a memory", required: true }];
   return html`<${Form} action="Remember" onSend=${add} fields=${fields} />
-    ${outcome && html`<details class="box"><summary><b>${outcome.event}</b> ${outcome.decision?.reason}
+    ${outcome && html`<details class="box"><summary><b>${done(outcome.event)}</b> ${outcome.decision?.reason}
         ${outcome.pii.redactions.map((each) => ` Redacted: ${plural(each.count, each.label)}.`)}</summary>
       ${outcome.old_memory && html`<p>It replaced: <del>${outcome.old_memory}</del></p>`}
       <h2>Milliseconds</h2>${facts(outcome.timings_ms)}</details>`}`;

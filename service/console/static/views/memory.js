@@ -1,7 +1,7 @@
-/** One memory: what it says, why it is there, what it was before, and how to change or end it. */
+/** One memory: what it says, why, what it was before, and what can be done with it. */
 
 import {
-  Actions, act, cards, chips, day, diff, facts, get, go, html, link, may, memoryLink, moment, page, percent, plural, post, scopeOf, show,
+  Actions, act, cards, chips, day, diff, done, facts, get, go, html, link, may, memoryLink, moment, page, percent, plural, post, scopeOf, show,
   spaced, useLoaded,
 } from "../ui.js";
 
@@ -25,7 +25,7 @@ export default function Memory({ id, scope, as_of }) {
         Served: memory.access_count > 0 && `${plural(memory.access_count, "time")}, last ${moment(memory.last_accessed)}`,
         Stored: `${moment(memory.created_at)}, version ${memory.version}`,
       })}`}
-      <h2>History</h2>${cards(why.changes, (each) => html`<b>${each.event}</b>, ${moment(each.timestamp)}
+      <h2>History</h2>${cards(why.changes, (each) => html`<b>${done(each.event)}</b>, ${moment(each.timestamp)}
         ${" "}<a href=${link("/memories", { as_of: each.recorded_from })}>What was known then</a>
         ${diff(each.old_memory, each.new_memory)}`)}
       ${related.length > 0 && html`<h2>Related</h2>`}${cards(related, (each) => html`${memoryLink(each)}
@@ -42,7 +42,7 @@ function explain({ sources, decisions }) {
     ${sources.map((each) => html`<figure><blockquote>${each.quote}</blockquote>
       <figcaption>${each.speaker || each.role}, ${moment(each.timestamp)}, in${" "}
         <a href=${link(`/conversation/${each.conversation_id}`, { turn: each.turn_id })}>${each.external_id}</a></figcaption></figure>`)}
-    ${cards(decisions, (each) => html`<b>${each.verdict}</b> by ${each.model}, ${moment(each.created_at)}
+    ${cards(decisions, (each) => html`<b>${done(each.verdict)}</b> by ${each.model.replace(/^rules.*/, "the rules")}, ${moment(each.created_at)}
       ${each.state !== "applied" && html` <span class="chip">${each.state}</span>`}<br />${each.reason}
       ${each.before && diff(each.before, each.after)}
       ${each.state === "applied" && each.history_id && !page.as_of && may("memory:admin") && html`

@@ -1,4 +1,4 @@
-/** What was true when: a bar for each memory, from when it began to hold until it ended, by subject. */
+/** When each memory holds, as bars, by subject. */
 
 import { day, html, memoryLink, show, stateChip, stateOf, usePages } from "../ui.js";
 

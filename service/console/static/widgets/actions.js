@@ -1,14 +1,13 @@
-/** What can be done with memories: edit, pin, archive, restore, forget, purge. */
+/** What can be done with memories. */
 
 import { Form, act, ask, facts, go, html, listOf, may, moment, page, patch, post, useRef, useState } from "../ui.js";
-
-const PINNED = 1, USUAL = 0.6; // importance
 
 /** The buttons of a memory, or the form that edits it. */
 export function Actions({ memory, isWhole }) {
   const [isEditing, setEditing] = useState(false);
   const buttons = useRef(null);
   const end = endings([memory]);
+  const [pin, importance] = memory.importance === 1 ? ["Unpin", 0.6] : ["Pin", 1];
   const change = (values, sentence = "") => act(() => patch(`/v1/memories/${memory.id}`, values, memory.version), sentence);
   const stop = () => {
     setEditing(false);
@@ -27,16 +26,11 @@ export function Actions({ memory, isWhole }) {
   }
   if (memory.deleted_at || memory.archived) return button("Restore", "write", end.restore);
   return html`<span class="actions" ref=${buttons}>${button("Edit", "write", () => setEditing(true))}
-    ${memory.importance === PINNED ? button("Unpin", "write", () => change({ importance: USUAL }))
-      : button("Pin", "write", () => change({ importance: PINNED }))}
-    ${button("Archive", "write", end.archive)}${button("Forget …", "delete", end.forget)}
+    ${button(pin, "write", () => change({ importance }))}${button("Archive", "write", end.archive)}${button("Forget …", "delete", end.forget)}
     ${isWhole && button("Purge …", "purge", end.purge, "danger")}</span>`;
 }
 
-const FORGET = { title: "Forget this?", action: "Forget", outlook: "Agents no longer get it. It can be restored." };
-const PURGE = { title: "Purge this?", action: "Purge", word: "purge", outlook: "History, logs and caches lose it too. Nothing brings it back." };
-
-/** Takes memories out of sight, and brings them back. Shows first which texts go. */
+/** Takes memories away, and brings them back. Shows first which texts go. */
 export function endings(memories) {
   const ids = memories.map(({ id }) => id);
   const each = (verb) => async () => {
@@ -44,9 +38,9 @@ export function endings(memories) {
   };
   const undo = each("restore");
   const forget = (options = {}) => post("/v1/forget", { ...page.scope, ids, ...options });
-  const preview = async ({ outlook, ...question }) => {
+  const preview = async (action, outlook, word = "") => {
     const gone = await forget({ dry_run: true });
-    return { ...question, body: html`<ul>${gone.memories.map(({ memory }) => html`<li><del>${memory}</del></li>`)}
+    return { title: `${action} this?`, action, word, body: html`<ul>${gone.memories.map(({ memory }) => html`<li><del>${memory}</del></li>`)}
       ${gone.turns.map(({ text }) => html`<li><del>${text}</del> (said in a conversation)</li>`)}</ul><p>${outlook}</p>` };
   };
   const purge = async () => {
@@ -58,7 +52,11 @@ export function endings(memories) {
   return {
     restore: () => act(undo, "Restored."),
     archive: () => act(each("archive"), "Archived.", { undo }),
-    forget: () => act(forget, "Forgotten.", { question: preview(FORGET), undo }),
-    purge: () => act(purge, "", { question: preview(PURGE) }),
+    forget: () => act(forget, "Forgotten.", {
+      question: preview("Forget", "Agents no longer get it. Restore it under State: Deleted. Purge, on its page, erases it."), undo,
+    }),
+    purge: () => act(purge, "", {
+      question: preview("Purge", "History, logs and caches lose it too. Nothing brings it back.", "purge"),
+    }),
   };
 }

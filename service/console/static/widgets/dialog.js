@@ -14,7 +14,7 @@ export function Question({ title, action = "", body, word = "", done }) {
         ${action && html`<button class="danger" value=${action} disabled=${typed !== word}>${action}</button>`}</p></form></dialog>`;
 }
 
-/** A loaded value as `render` draws it, once it is there; `empty` stands for a list without rows. */
+/** A loaded value as `render` draws it; `empty` stands for a list without rows. */
 export function show({ value, error, cursor, more } = /** @type {any} */ ({}), render, empty = "") {
   if (error) return html`<div class="box" role="alert">${error.message}</div>`;
   if (value === undefined) return html`<small aria-busy="true">Loading …</small>`;

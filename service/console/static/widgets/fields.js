@@ -1,4 +1,4 @@
-/** Inputs: fields that are bound to the address, the scope among them, and a form that is sent. */
+/** Inputs: fields bound to the address, the scope among them, and a form. */
 
 import { change, day, get, html, page, useEffect, useLayoutEffect, useRef, useState } from "../ui.js";
 
@@ -7,18 +7,22 @@ const daysUntil = (time) => (time ? Math.round((Date.parse(time) - Date.now()) /
 const timeIn = (days) => (days ? new Date(Date.now() + days * DAY_MS).toISOString() : "");
 const namesOf = (path) => get(path).then(({ results }) => results.map((each) => each.id || each.channel), () => []);
 
-/** A labelled input: with `options` a list, with `rows` a text area, with `isTime` a slider of days. `suggestions` is a path of the API. */
+/** A labelled input: `options` make it a list, `rows` a text area, `isTime` a slider of days. `suggestions`: a path of the API. */
 function Field({ title, options, isTime, suggestions, value, onChange, ...rest }) {
   const ref = useRef(null);
   const [known, setKnown] = useState([]);
+  const [draft, setDraft] = useState(value);
   const suggest = () => suggestions && namesOf(suggestions).then(setKnown);
   const set = isTime ? daysUntil(value) : value;
-  useLayoutEffect(() => { if (set !== undefined) ref.current.value = set; }, [set]); // keeps what somebody types
-  const shown = isTime ? day(value) || "today" : rest.type === "range" && value;
-  const report = ({ target }) => onChange?.(isTime ? timeIn(Number(target.value)) : target.value.trim());
+  useLayoutEffect(() => { // keeps what somebody types
+    if (set !== undefined) ref.current.value = set;
+    setDraft(value);
+  }, [set]);
+  const shown = isTime ? day(draft) || "today" : rest.type === "range" && draft;
+  const report = (then) => ({ target }) => then?.(isTime ? timeIn(Number(target.value)) : target.value.trim());
   return html`<label>${title} ${shown && html`<b>${shown}</b>`}
     <${options ? "select" : rest.rows ? "textarea" : "input"} autocomplete="off" ...${rest}
-      ref=${ref} onChange=${report} onFocus=${suggest} list=${suggestions}>
+      ref=${ref} onInput=${report(setDraft)} onChange=${report(onChange)} onFocus=${suggest} list=${suggestions}>
       ${options?.map(([each, text]) => html`<option value=${each}>${text}</option>`)}<//>
     <datalist id=${suggestions}>${known.map((each) => html`<option value=${each} />`)}</datalist></label>`;
 }
@@ -29,7 +33,7 @@ export function Fields({ fields, children }) {
     value=${page.query[field.name] || start} onChange=${(value) => change({ [field.name]: value })} />`)}${children}</div>`;
 }
 
-/** A form: `onSend` receives the values by name; if it returns true, the fields are emptied. */
+/** A form: `onSend` receives the values by name; if it returns true, they are emptied. */
 export function Form({ fields, action, onSend, onCancel, children }) {
   const form = useRef(null);
   useEffect(() => onCancel && form.current.elements[0].focus(), []);
@@ -45,7 +49,6 @@ export function Form({ fields, action, onSend, onCancel, children }) {
 }
 
 const TIME = { isTime: true, type: "range", max: 0, min: -365 };
-const AS_OF = { ...TIME, name: "as_of", title: "As known on" };
 export const VALID_AT = { ...TIME, name: "valid_at", title: "What held on", max: 365 };
 
 const NAMES = { user_id: "/v1/scopes?type=user", agent_id: "/v1/scopes?type=agent", run_id: "/v1/scopes?type=run", channel: "/v1/channels" };
@@ -58,6 +61,6 @@ export function ScopePicker() {
   }, [owner]);
   const fields = Object.entries(NAMES).map(([name, suggestions]) => (
     { name, suggestions, title: name.replace("_id", ""), disabled: caller[name], placeholder: "any", size: 8 }));
-  return html`<${Fields} fields=${[...fields, AS_OF]}>
+  return html`<${Fields} fields=${[...fields, { ...TIME, name: "as_of", title: "As known on" }]}>
     <button disabled=${!as_of} onClick=${() => change({ as_of: "" })}>Back to today</button><//>`;
 }

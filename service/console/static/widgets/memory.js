@@ -1,4 +1,4 @@
-/** A memory in a list: its text as a link, its state, its tags; and how two texts differ. */
+/** A memory in a list: its link, state and tags; and how two texts differ. */
 
 import { day, html, link } from "../ui.js";
 
