@@ -16,10 +16,12 @@ from service.redaction.detection.value_shapes import is_plain_word, stands_for_s
 _ARG = r"(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|([^\s\"'|;&(){}]{2,200}))"
 _QUOTED = r"N?(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})')"
 _STRING = r"b?[\"'][^\"'\n]{1,80}[\"']"
+_GENERATED = r"(?=[^\s\"']*[a-z])(?=[^\s\"']*[A-Z])(?=(?:[^\s\"'\d]*\d){2})(?![^\s\"']*[a-z]{7})"
 # The text between a command and its option is on the same line.
 _LINE = r"\b[^\n|;]{0,200}?\s"
 _OPTIONS = (
-    rf"(?:mysql\w*|mariadb\S*|7z){_LINE}-p|mongo\w*{_LINE}-p[ =]|redis-cli{_LINE}-a\s|ldap\w+{_LINE}-w\s?|sshpass -p\s?"
+    rf"(?:mysql\w*|mariadb\S*|7z|rar){_LINE}-p|rar{_LINE}-hp|mongo\w*{_LINE}-p[ =]"
+    rf"|redis-cli{_LINE}-a\s|ldap\w+{_LINE}-w\s?|sshpass -p\s?"
     rf"|(?:(?:un)?zip|mosquitto_\w+|sqlcmd|bcp|ipmitool){_LINE}-P\s?|snmp(?:get|walk|bulk\w*"
     rf"|set){_LINE}-[cA]\s(?!pub|priv)"
     rf"|x?freerdp{_LINE}/p:|schtasks{_LINE}/rp\s|lftp{_LINE}-u\s[\w.@-]{{1,60}},|openssl{_LINE}-\w*pass(?:in|out)?\spass:"
@@ -36,9 +38,12 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         (" -", rf"(?m)^(?![^\n]*\b(?:mysql|mariadb|psql|ps)\b)[^\n]*?\s(?:-[uUD]"
             rf"|--user(?:name)?)[ =]?[^\s:]+{_LINE}?(?:-p|-P|-w|-pw)[ =](?!\d+(?:\s|$)|/){_ARG}"),
         (" -|/p:|/rp", rf"\b(?:{_OPTIONS}){_ARG}"),
+        (" -", rf"\s-\w[ =][\"']?{_GENERATED}(\w[\w+/-]{{22,200}}={{0,2}})(?![^\s\"'])"),
         ("net u", rf"\bnet use\s(?:\S+\s)?\\\\\S+\s(?:/user:\S+\s)?(?!/){_ARG}"),
         ("echo ", rf"\becho\s+(?:-n\s)?{_ARG}\s*\|\s*(?:sudo -S|kinit|smbpasswd|cryptsetup|\w[^\n"
             rf"|;]{{0,120}}?pass\w*[ -]{{1,3}}stdin)"),
+        ("<<<", rf"\b(?:sudo -S|kinit|smbpasswd|cryptsetup|pass\w*[ -]{{1,3}}stdin)\b[^\n|;]{{0,80}}?<<<\s?{_ARG}"),
+        ("machine ", rf"\bmachine\s\S+\s+login\s\S+\s+password\s{_ARG}"),
         ("/", r"\b(?:jdbc:oracle:\w+:|(?:sqlplus|(?:exp|imp)(?:dp)?|sqlldr|rman target)\s(?:-\w+\s)*)[\"']?"
             r"[\w$]{1,60}/([^\s@\"'/]{2,80})@"),
         ("secret", rf"--from-literal[= ]\w*(?:pass|pw|pin|key|token|secret|access)[\w.-]*={_ARG}"),
@@ -49,8 +54,11 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("curl", rf"{_CURL}([\"']?[^\s:\"'$<{{]{{8,200}}:[\"']?)(?!\S)"),
         ("|", r"(?<![\w|.])(\d{1,12}\|(?=\d*[A-Za-z])[A-Za-z0-9]{16,200})(?![\w|])"),  # with the id of its row
         # calls
-        ("(", rf"(?i)(?:auth|log[io]n|authenticate|sign_?in|credentials?"
-            rf"|wifi\.begin)(?:\]::new)?\s?=?\s?\(\s?{_STRING},\s?@?{_QUOTED}"),
+        ("(", rf"(?i)(?:auth|log[io]n|authenticate|sign_?in|credentials?|wifi\.begin"
+            rf"|unlock|decrypt|(?:vault|keepass|keystore|keyring|wallet)(?:::|\.)(?:open|load))(?:\]::new)?\s?=?\s?\(\s?{_STRING},\s?@?{_QUOTED}"),
+        ("lient(|New(|Api(|API(", rf"(?:lient|New|Api|API)\(\s?[\"']{_GENERATED}(\w[\w-]{{13,200}})[\"']\s?\)"),
+        ("ass", rf"(?i)(?:check|set|verify|compare|change|reset)_?pass\w*\(\s?[a-z][\w.]{{0,40}},\s?{_QUOTED}"),
+        ("\U0001f511|\U0001f510", r"[\U0001f510\U0001f511](?: \w{1,20}:)?:? (?=\S*[a-zA-Z])(?=\S*\d)(\S{6,64})"),
         ("onn", rf"\b(?:\w*[cC]onnect|getConnection)\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
         ("PDO(", rf"\bPDO\(\s?[^,()\n]{{1,80}},\s?{_STRING},\s?{_QUOTED}"),
         ("mac|AES|Fernet", rf"\b(?:(?:hmac\.new|AES\.new|Fernet)\(\s?b?|[cC]reateHmac\(\s?{_STRING},\s?){_QUOTED}"),
@@ -76,7 +84,7 @@ _HEADER = re.compile(
     r"""(?xi)(?<![\w-])
     (?:(?:proxy-)?authorization | (?![\w-]*(?:idempotency|surrogate|cache|public|socket)-)
       (?:[a-z]\w{0,30}-){1,4}(?:key|token|secret|auth|password|signature))
-    ["'\]]{0,2}\s{0,3}[:=][ \t]{0,3}["']? (?:[a-z][\w-]{2,20}[ \t]{1,3}(?=[^\s"']{4}))?
+    (?:["'\]]{0,2}\s{0,3}[:=]|["'],(?=[ ]?["'][^"'\s]*\d))[ \t]{0,3}["']? (?:[a-z][\w-]{2,20}[ \t]{1,3}(?=[^\s"']{4}))?
     (?P<value>[^\s"'`,;<>]{4,400})"""
 )
 
@@ -90,7 +98,7 @@ def find(text: str) -> Iterator[Finding]:
             group = match.lastindex or 1
             if not stands_for_something(match[group], quoted=True):
                 yield Finding(match.start(group), match.end(group), PASSWORD)
-    if ":" in text or "=" in text:
+    if any(sign in text for sign in (":", "=", '",', "',")):
         yield from _headers(text)
 
 

@@ -51,8 +51,8 @@ PASSWORD_WORD = fold(
 """A pattern, for text in lower case that was folded."""
 # Matched in lower case; longer words come before their own prefixes.
 _STEM = re.compile(
-    rf"(?P<PASSWORD>{PASSWORD_WORD}|senhas?|credentials?|creds|clave(?! (?:de )?api)|psk|pass|mdp|pw)"
-    "|(?P<KEY>access[_ -]?key[_ -]?ids?|tokens?|secrets?|bearer|jeton"
+    rf"(?P<PASSWORD>{PASSWORD_WORD}|senhas?|credentials?|creds|clave(?! (?:de )?api)|psk|passw?|p/w(?:or)?d?|pswd|pword"
+    "|mdp|pw)|(?P<KEY>access[_ -]?key[_ -]?ids?|tokens?|secrets?|bearer|jeton"
     "|api[- ]?(?:schl\u00fcssel|sleutel|nyckel|n\u00f8gle|\u5bc6\u94a5)"
     "|(?:cl\u00e9|clave|chi?ave) (?:d(?:e|a|i|ella|ell['\u2019]|['\u2019])? ?)?api)"
     "|(?P<WEAK>keys?|licen[cs]e|authorization|auth|login|app[_-]?id"
@@ -61,8 +61,8 @@ _STEM = re.compile(
 _STEMS = tuple(
     fold(stem)[0]
     for stem in (
-        "pass", "pwd", "pw", "key", "token", "secret", "cred", "auth", "bearer", "kennwort", "contrase", "senha",
-        "login", "mot de", "mots de", "phrase", "frase", "clave", "psk", "mdp", "jeton",
+        "pass", "pswd", "p/w", "pwd", "pw", "key", "token", "secret", "cred", "auth", "bearer", "kennwort", "contrase",
+        "senha", "login", "mot de", "mots de", "phrase", "frase", "clave", "psk", "mdp", "jeton",
         "sleutel", "nyckel", "n\u00f8gle", "ave ", "\u5bc6\u94a5",
         "schl\u00fcssel", "cl\u00e9 ", "licen", "appid", "app_id", "app-id",
         "unlock", "entsperr", "verrouille", "desbloquea", "sblocca",
@@ -91,19 +91,13 @@ next known map hot arrow enter escape shift answer metric feature config setting
 order dedup dedupe deduplication s3 file registry major minor piano low new extra socket pad eos bos unk mask sep cls
 """
 _HARMLESS_BEFORE = frozenset(_HARMLESS_LIST.split())
-_WHOSE = frozenset(
-    {"the", "our", "her", "his", "its", "any", "one", "all", "your", "their", "this", "that", "each", "same", "every"}
-)
 _PART_BEFORE = re.compile(r"(?:[A-Z]?[a-z0-9]{1,20}|[A-Z0-9]{1,20})(?=[ _.-]?$)")
 _TAIL = re.compile(r"[\w-]{0,40}")
 _HARMLESS_AFTER = re.compile(
-    r"(?i)[_-]?(?:ids?|names?|count|counter|len(?:gth)?|size|type|files?|path|dir|url|uri|endpoint|limit|usage"
-    r"|budget|policy|"
-    r"expir\w*|ttl|field|input|prompt|hint|reset|manager|min|max|format|class|provider|service|store|version"
-    r"|column|label|"
-    r"at|age|strength|rules?|error|exception|index|map|spec|ref|arn|alias|algorithm|alg|method|header|scheme"
-    r"|mode|hash\w*|"
-    r"(?:min|max)?_?length|rotation|management|required|encryption|context|s?_per_\w+|ized?|izer)\d*$"
+    r"(?i)[_-]?(?:ids?|names?|count|counter|len(?:gth)?|size|type|files?|path|dir|url|uri|endpoint|limit|usage|budget"
+    r"|policy|expir\w*|ttl|field|input|prompt|hint|reset|manager|min|max|format|class|provider|service|store|version"
+    r"|column|label|at|age|strength|rules?|error|exception|index|map|spec|ref|arn|alias|algorithm|alg|method|header"
+    r"|scheme|mode|hash\w*|(?:min|max)?_?length|rotation|management|required|encryption|context|s?_per_\w+|ized?|izer)\d*$"
 )
 
 
@@ -131,12 +125,6 @@ def of_key(key: str) -> Strength | None:
     """The strongest credential word that ends the name of a field, or None."""
     found = [name.strength for name in find(key, lower(key)) if not key[name.end :].strip("\"' :=")]
     return max(found, default=None)
-
-
-def is_named(text: str, start: int) -> bool:
-    """Whether a word before "key" says whose or what it is."""
-    part = _part_before(text, start)
-    return len(part) > 2 and part not in _WHOSE and part not in _HARMLESS_BEFORE and text[start - 1] == " "
 
 
 def _judge(text: str, low: str, match: re.Match[str]) -> Name | None:

@@ -23,7 +23,7 @@ FEATURES = 262_144
 STEPS_PER_UNIT = 24
 """A weight is stored in one signed byte: log odds times this."""
 _WEIGHTS = memoryview(Path(__file__).with_suffix(".bin").read_bytes()).cast("b")
-_LEAST_SCORE, _LEAST_SCORE_OF_PLAIN = STEPS_PER_UNIT / 2, 2 * STEPS_PER_UNIT
+_LEAST_SCORE, _LEAST_SCORE_OF_PLAIN = STEPS_PER_UNIT / 3, 2 * STEPS_PER_UNIT
 
 _RUN = re.compile(
     r"(?:(?<=[\0\]])[/:])?"  # after a mail address that was cut out
@@ -38,6 +38,7 @@ _OTHER = re.compile(
     r"-|\.{0,2}/|~/|[$%\\]|[^@]{1,64}@[\w-]{1,63}(?:\.[\w-]{1,63})+[.:]?$|.*(?:://|sha\d+:)|[a-z_]+=$", re.I
 )
 _LEFT = re.compile(r"[\w.+@-]{1,60}(?:==|[=:/])(?=[^/=:])")  # `user/` or `name=` in the same run
+_PARTED = re.compile(r"[0-9a-f]{8}-[0-9a-f-]{27}:\w{2,3}[.,]?$|[a-z]{2,8}:\d{2,8}:\w{12,}")  # keys with colons
 _TRIM = re.compile(r"[:=*_.-]*(?P<value>.*?)(?:(?<![\d$&#*%+~^=_])!)?[.,:?\\]*(?:\*\*[.,:?]?)?$", re.S)
 
 _SHAPE = re.compile(
@@ -76,11 +77,13 @@ _KIND = re.compile(
     r"|(?P<other>postal|^zip|^area|postc|^plz|error|fehler|erreur|promo|discount|coupon|booking|order|versi|model|artic"
     r"|invoice|track|country|^sort$|fisc|^ref|number|nummer|^colou?r|commit|^sha|hash|checksum|build|release|flight"
     r"|called|named|handle)"
-    r"|(?P<token>token|secret|bearer|^api|^apps?id|signing|webhook|jeton|cookie|session)|(?P<key>^keys?$|schl\u00fcssel|^cl\u00e9$|^auth)"
+    r"|(?P<token>token|secret|bearer|^api|^apps?id|signing|webhook|jeton|cookie|session)|(?P<key>^keys?$|schl\u00fcssel|^cl\u00e9$|^auth|^chi?ave$|^llave$|sleutel|klucz|nyckel)"
     r"|(?P<code>^(?:pins?|puk|pincode|otp|tan)$|code|codice|c\u00f3digo|^kod|\u043a\u043e\u0434|combination"
     r"|geheimzahl|digit|verif)"
     r"|(?P<door>alarm|lock|^safe$|vault|tresor|coffre|gate|^door|t\u00fcr|port(?:a$|ail|\u00e3o|on)|puert|keypad|keybox|garage|kluis|bram|domof"
     r"|haust|cancell|cadenas|immeuble|^hek$|entr[ay]|unlock|schlo[s\u00df]|barrier)"
+    r"|(?P<typed>^typ(?:e[ds]?|ing)$|tipp|^tecle|eingeben$|^enter|^(?:digit[ao]|tape[rz]?|opens?|\u00f6ffnet"
+    r"|ouvre|abre|apre|asks?|prompt|decrypts?)$)"
     r"|(?P<login>log[io]n|^log$|^sign|account|user|admin|^root$|wi-?fi|wlan|ssid|network|router|vpn|zugang|konto|anmeld"
     r"|benutzer|compte|identifiant|utilisateur|cuenta|usuario|acc[e\u00e8]s|e?mail|portal|database)"
 )
@@ -99,6 +102,7 @@ def find(text: str) -> Iterator[Finding]:
         shape = shape_of(text[start:end])
         least = _LEAST_SCORE_OF_PLAIN if shape == "plain" else _LEAST_SCORE
         if sum(map(_WEIGHTS.__getitem__, features(text, words, start, end))) >= least:
+            end += text[end : end + 1] == "!"  # of the secret or of the sentence
             yield Finding(start, end, API_KEY if shape in _GENERATED else PASSWORD)
 
 
@@ -109,7 +113,7 @@ def candidates(text: str, low: str) -> Iterator[tuple[int, int]]:
         body = run["run"]
         if len(body) > LONGEST_CHARS or not _ODD.search(body) or _OTHER.match(body):
             continue
-        left = _LEFT.match(body)
+        left = _LEFT.match(body) if not _PARTED.match(body) else None
         token = _TRIM.match(body, left.end() if left else 0)
         value = token["value"] if token else ""
         name = stands_for_something(value) or (value.replace("_", "").isalpha() and names_a_secret(value))

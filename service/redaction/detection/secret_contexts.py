@@ -29,13 +29,12 @@ from service.redaction.detection.value_shapes import (
 
 _FOR_WHOM = (
     r"(?:(?:for|to|of|on|at|in|from|with|between|shared|i|we|he|she|they|you|over|by|f\u00fcrs?|vom|von|van"
-    r"|voor|zum|du|des?|del|d[aio]|pour|para|per|till|"
+    r"|voor|zum|za|na|ke?|til|du|des?|del|d[aio]|pour|para|per|till|"
     r"od|o\u0442|d['\u2019][\w.-]{1,30})[ ](?:[\w.@'\u2019-]{1,30}[ ]){0,5}?)"
 )
 _ADVERB = (
     r"(?:now|currently|still|always|just|simply|literally|actually|probably|again|apparently|basically|only"
-    r"|jetzt|nun|immer|noch|"
-    r"weiterhin|toujours|encore|maintenant|ahora|siempre|ancora|sempre|adesso|ainda|nog|steeds|siendo|sendo"
+    r"|jetzt|nun|immer|noch|weiterhin|toujours|encore|maintenant|ahora|siempre|ancora|sempre|adesso|ainda|nog|steeds|siendo|sendo"
     r"|essendo|fortfarande|stadig|fremdeles|nadal|wci\u0105\u017c|st\u00e1le|tot|h\u00e2l\u00e2|(?:re)?set[ ]to"
     r"|changed[ ]to)"
 )
@@ -52,7 +51,8 @@ _SEPARATOR = re.compile(
         (?P<sign>(?:\s{{0,3}}|[ \t]{{0,30}})(?:[?]?:\s?[\w.|<>]{{1,30}}(?:\s\|\s\w{{1,12}})?\s?(?==\s?["'`]))?
           (?:\|\|:|<-|::?=|[=!]==?|=>|->|\?=|[:=\u2192])[*_]{{0,2}}[ \t]{{0,4}}
           (?P<line>\r?\n\s{{0,8}})?)
-      | (?P<markup>>(?![@:/])|["'][ ]{{1,3}}value\s?=\s?)
+      | (?P<markup>>(?![@:/])|["'](?:[ ]{{1,3}}(?:\w{{1,12}}=["'][\w-]{{0,30}}["'][ ]){{0,2}}value\s?=\s?
+          |[ ](?:with|to)[ ](?=["'])))
       | (?P<comma>["'],[ ]?(?=["'`]) | ["']\)\.(?:type|fill|val|set_?value|send_?keys)\((?=["'`]))
       )
     | (?P<cjk>(?<=[\u3040-\uffff])[ ]?(?:(?:\u8fd8|\u4ecd\u7136)?\u662f|\u4e3a|\u70ba|\u306f|\ub294|\uc740)[ ]?)
@@ -61,7 +61,7 @@ _SEPARATOR = re.compile(
         (?:[ ]{_ADVERB})?[ ])
     | {_THERE}[ \t]{{1,12}}(?:
         (?P<copula>{_FOR_WHOM}?{_COPULA}(?:[ ]{_ADVERB}){{0,3}}:?[ \t]{{1,3}})
-      | (?P<far>{_FOR_WHOM}[\w.-]{{1,30}}[ ]?:[ \t]{{1,3}})
+      | (?P<far>{_FOR_WHOM}[\w.-]{{1,30}}[ ]?[:=][ \t]{{1,3}})
       | (?P<blank>)))
     """
 )
@@ -69,7 +69,7 @@ _SCHEME = re.compile(r"(?i)(?:bearer|basic|token|apikey|api-key|digest|negotiate
 # A value is judged by its beginning, or a text of only "key=key=" would take minutes; accepted values are then
 # extended.
 _QUOTED = re.compile(
-    r"(?P<open>(?:[brfuN]|@)?[\"'`]|[\u201c\u201e\u2018]|\u00ab[ ]?)"
+    r"(?P<open>(?:[brfuN]|@)?(?:\"{3}|'{3}|[\"'`])|[\u201c\u201e\u2018]|\u00ab[ ]?)"
     r"(?P<body>(?:[^\"'`\u201c\u201d\u2019\u00bb\n]|(?<=\w)['\u2019](?=\w)){1,200})"
 )
 _BARE = re.compile(r"(?=[A-Z ]*\d)[A-Z0-9]{4,6}(?: [A-Z0-9]{4,6}){3,8}(?!\w)|[^\s\"`<>\u201c\u201d]{1,80}")
@@ -283,7 +283,7 @@ def _is_quotable(text: str, place: _Place, value: _Value) -> bool:
         return place.kind == "blank" and prose.is_ended(text, value.end + 1) and not prose.is_going_on(value.body)
     if len(words) == 1:
         return place.kind != "copula" or not prose.is_going_on(words[0])
-    if place.strict:
+    if place.strict or place.kind == "markup":
         return not names_a_secret(value.body)
     return prose.is_phrase(value.body) or (len(words) <= 3 and is_mixed(words[-1]) and place.kind == "sign")
 
@@ -303,18 +303,13 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
     compound = before in {"_", ".", "-"} or (first.isupper() and before.islower())
     if name.strength is Strength.WEAK:
         return _is_weak_key(name, place, value, before, compound=compound)
-    named = compound or names.is_named(text, name.start)
     if any(map(str.isspace, body)):
-        return (
-            value.quoted
-            and (named or name.word == "secret")
-            and kind in _SHOWN | {"blank"}
-            and _is_quotable(text, place, value)
-        )
+        shown = kind in _SHOWN | {"blank"} and _is_quotable(text, place, value)
+        return value.quoted and (compound or name.word == "secret") and shown
     coded = is_uuid(body) or (is_hex(body) and len(body) >= 16)
     generated = entropy_bits(body) >= 2.2 if coded else is_token(body, min_chars=10, min_bits=2.8)
     if kind not in _SHOWN:
-        shown = kind == "blank" and value.quoted and named and prose.is_ended(text, value.end + 1)
+        shown = kind == "blank" and value.quoted and compound and prose.is_ended(text, value.end + 1)
         given = kind == "blank" and generated and "_" in text[name.start - 1 : name.end]
         return given or (shown and not prose.is_going_on(body))
     if coded or generated:
@@ -325,14 +320,14 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
         )
     if len(body) < 6 or body.isdigit() or prose.is_going_on(body):
         return False
-    return _is_plain_key(text, name, place, value, compound=compound, named=named)
+    return _is_plain_key(text, name, place, value, compound=compound)
 
 
-def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compound: bool, named: bool) -> bool:
+def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compound: bool) -> bool:
     """Words instead of a key count only where there must be a value."""
     body = value.body
     if value.quoted:
-        return named or place.kind == "sign"
+        return compound or place.kind == "sign"
     if body.isalpha():
         ends = compound and name.end - name.start == len(name.word)
         tight = text[value.start - 1] == "=" or (place.sign == ":" and _is_field(text, name))
@@ -340,7 +335,7 @@ def _is_plain_key(text: str, name: Name, place: _Place, value: _Value, *, compou
     if any(map(str.isdigit, body)):
         return place.kind == "sign" or len(body) >= 8
     goes_on = any(map(prose.is_going_on, re.split(r"[-_]", body)))  # out-of-date
-    return named and not goes_on and (place.kind == "sign" or prose.is_ended(text, value.end))
+    return compound and not goes_on and (place.kind == "sign" or prose.is_ended(text, value.end))
 
 
 def _is_weak_key(name: Name, place: _Place, value: _Value, before: str, *, compound: bool) -> bool:

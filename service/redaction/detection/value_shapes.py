@@ -34,7 +34,7 @@ _TEMPLATE = re.compile(
     | (?i:your|my|the|some|insert|enter|replace|example|sample|dummy|placeholder)[-_].*
       (?i:key|token|secret|password|here|pass|value|id)\w*$
     | (?:my|your)(?:[A-Z][a-z]+)?(?:Key|Token|Secret|Password)$
-    | ![a-z][a-z/_-]*$ | \d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?$
+    | ![a-z][a-z/_-]*$ | @[a-z\d_./~-]+\.[a-z]{2,4}$ | \d{4}-\d\d-\d\d[T ]\d\d:\d\d[\d:.]*(?:Z|[+-]\d\d:?\d\d)?$
     | (?i:change[-_]?(?:it|me)|replaceme|xxx+|\.\.+|…+)$
     """
 )

@@ -9,6 +9,7 @@ _WORD = "[A-Za-z0-9]"
 _URL = r"[\w-]"
 _HEX = "[0-9a-fA-F]"
 _ANY = r"[\w.+/=$-]"
+_RANDOM = r"(?=[a-z\d_-]*[A-Z])(?=(?:[A-Za-z]*\d+[A-Za-z]){2})"
 _UUID = f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
 
 # prefix, alphabet, least number of characters after the prefix
@@ -83,10 +84,12 @@ COMMON_PREFIXES: tuple[tuple[str, str, int], ...] = (
     (r"s-s4t2(?:ud|af)-", _HEX, 60),
     (rf"1//0[a-z0-9]?|(?:sdk|mob|api)-(?={_UUID})|access-(?:sandbox|development|production)-", _URL, 30),
     (r"sha256~|tk-us-|pa-", _URL, 40),
-    (r"v1\.0-|sl\.", _URL, 60),
+    (r"v1\.0-|sl\.", _URL, 40),
     (r"fo1_|fm1[ar]_|fm2_|live_", _ANY, 30),
     (r"[sp]k\.(?:eyJ)?|(?:sc|ext|scauth|authress)_[a-z0-9]{5,30}\.[a-z0-9]{4,6}\.", _ANY, 40),
     (r"ZXlK|ZXlB|ZXdv|t1\.[\w-]{2,400}=*\.", _ANY, 60),
+    (rf"(?=[a-z]{{3,14}}+[_-])[a-z]{{0,8}}(?:key|tok(?:en)?|secret|auth)[_-](?:[a-z]{{2,8}}[_-])?{_RANDOM}", _URL, 14),
+    (rf"[a-z]{{2,8}}+[.-]{_RANDOM}", _URL, 38),
 )
 
 # With a fixed length, or unique words in the middle: found even right after a letter, as in `pAKIA...`.
