@@ -23,7 +23,7 @@ FEATURES = 262_144
 STEPS_PER_UNIT = 24
 """A weight is stored in one signed byte: log odds times this."""
 _WEIGHTS = memoryview(Path(__file__).with_suffix(".bin").read_bytes()).cast("b")
-_LEAST_SCORE, _LEAST_SCORE_OF_PLAIN = STEPS_PER_UNIT / 3, 2 * STEPS_PER_UNIT
+_LEAST_SCORE, _LEAST_SCORE_OF_PLAIN = STEPS_PER_UNIT / 2, 2 * STEPS_PER_UNIT
 
 _RUN = re.compile(
     r"(?:(?<=[\0\]])[/:])?"  # after a mail address that was cut out

@@ -9,7 +9,7 @@ _WORD = "[A-Za-z0-9]"
 _URL = r"[\w-]"
 _HEX = "[0-9a-fA-F]"
 _ANY = r"[\w.+/=$-]"
-_RANDOM = r"(?=[a-z\d_-]*[A-Z])(?=(?:[A-Za-z]*\d+[A-Za-z]){2})"
+_RANDOM = r"(?=[a-z\d_-]{0,80}[A-Z])(?=(?:[A-Za-z]{0,40}\d+[A-Za-z]){2})"
 _UUID = f"{_HEX}{{8}}(?:-{_HEX}{{4}}){{3}}-{_HEX}{{12}}"
 
 # prefix, alphabet, least number of characters after the prefix
