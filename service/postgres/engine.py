@@ -39,7 +39,7 @@ if TYPE_CHECKING:
 
 Session = AsyncConnection
 
-_open_transactions: ContextVar[int] = ContextVar("open_sessions", default=0)
+_open_transactions: ContextVar[int] = ContextVar("open_transactions", default=0)
 """Transactions open in this task. A context variable, because the fakes of the tests read it to find calls of a model
 inside a transaction, and have the interface of a model."""
 

@@ -1,4 +1,4 @@
-"""The transaction of a write with its stored answer, the audit entry, and the checks of id and version."""
+"""The transaction of a write with its stored answer, the audit entry, and the check of the right to share."""
 
 from __future__ import annotations
 

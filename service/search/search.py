@@ -1,9 +1,9 @@
 """Search: from a query to ranked memories, and turns that no memory repeats.
 
-preparation.py parses, widens and embeds the query, holding no connection. `read` takes one short snapshot: candidates
-of every arm (search/statements/candidates.py), the features of each, the ranking (signals.py, fusion.py; pure), how
-likely they hold an answer (answerability.py; pure) and the rows of the best. `finish` asks a reranker, again holding no
-connection.
+preparation.py parses, widens and embeds the query, holding no connection. `read_results` takes one short snapshot:
+candidates of every arm (search/statements/candidates.py), the features of each, the ranking (signals.py, fusion.py;
+pure), how likely they hold an answer (answerability.py; pure) and the rows of the best. `rerank_and_shape` asks a
+reranker, again holding no connection.
 """
 
 from __future__ import annotations

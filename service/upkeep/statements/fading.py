@@ -72,8 +72,7 @@ RELEVANCE = _statement(
     old="s.relevance",
 )
 
-# base * kept ^ days * (1 + use_boost * ln(1 + uses)) + recency_boost * exp(-days), in whole days in UTC, so that all
-# runs of a day give the same result; without a use there is no boost
+# In whole days in UTC, so that all runs of a day give the same result; without a use there is no boost.
 SALIENCE = f"""
     least(1, base_salience * exp(-least({MOST}, {LOSS} * days))
              * (1 + {USE_BOOST} * ln(1 + access_count))
@@ -91,7 +90,7 @@ MEMORY_SALIENCE = _statement(
     old="s.salience",
 )
 
-# base * kept ^ weeks, in whole weeks since it was stored or last said again, because use makes nothing truer. Only
+# In whole weeks since it was stored or last said again, because use makes nothing truer. Only
 # inferred facts; a confidence set by a caller has no base.
 CONFIDENCE = _statement(
     "confidence = unlocked.fresh",
