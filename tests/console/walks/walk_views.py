@@ -81,6 +81,7 @@ def test_a_review_is_accepted_by_key(call: ApiCaller, open_page: Open) -> None:
     flag(call, "kim", "white", "black")
     page = open_page("/reviews?user_id=kim")
     expect(page.locator("ins")).to_contain_text("black")
+    page.wait_for_timeout(100)  # keys are listened to once the list has been painted
     page.keyboard.press("a")
     expect(page.get_by_text("Nothing waits for review.")).to_be_visible()
     assert "black" in call("GET", "/v1/memories?user_id=kim")["results"][0]["memory"]
