@@ -17,7 +17,7 @@ from service.providers.protocols import Vector
 from service.runtime.resources import Resources
 
 MIN_CANDIDATES = 200
-"""At least so many of the nearest strategies are ranked; the others are hardly about the task."""
+"""How many of the nearest strategies are ranked, unless more are asked for; the others are hardly about the task."""
 
 
 async def find(

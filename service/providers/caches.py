@@ -69,7 +69,7 @@ class CachedEmbedder:
     async def embed(self, owner: UUID, texts: Sequence[CleanText]) -> list[Vector]:
         """One vector per text, in their order, without the dates that were added to it; each different text is embedded
         once. Raises EmbeddingError."""
-        texts = [as_said(text) for text in texts]
+        texts = [CleanText(as_said(text)) for text in texts]  # a date moves a vector away from texts on the topic
         wanted = {self._digest(PASSAGE, text): text for text in texts}
         cached = await self._look_up(owner, list(wanted))
         missing = [digest for digest in wanted if digest not in cached]

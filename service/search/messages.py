@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service.domain.conversation import SourcePassage, TurnPlace
 from service.domain.memory import Hit
-from service.language.talk.dates import ADDED
+from service.language.talk.dates import as_said
 
 TOPIC_HITS: Final = 10
 """Hits among which statements about the topic of the first hit are looked for: in a large store nearly every statement
@@ -68,7 +68,7 @@ def _message(hit: Hit, passage: SourcePassage) -> Message | None:
 
 def plain(text: str) -> str:
     """The words without the dates that were added to them."""
-    return " ".join(ADDED.sub("", text).split())
+    return " ".join(as_said(text).split())
 
 
 def later_of(hits: Sequence[Hit]) -> Mapping[UUID, Hit]:

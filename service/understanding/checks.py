@@ -16,7 +16,7 @@ from service.domain.temporal import Mention
 from service.language import temporal, text_values
 from service.language.lexemes import lexemes
 from service.language.talk import USER, keeping
-from service.language.talk.dates import ADDED, DATED_KINDS
+from service.language.talk.dates import DATED_KINDS, as_said
 from service.understanding.compare import OVER_WORDS
 from service.understanding.sourcing import SourceSentence, SourceTurns, content_words
 
@@ -67,7 +67,7 @@ MAX_ADDED_CHARS = 100
 def refusal(text: str, sources: SourceTurns, message: int | None = None) -> Refusal | None:
     """Why a fact must not be kept as it is worded; None if it may. `message`: where it is said to come from. Pure; some
     milliseconds where times are named."""
-    bare = ADDED.sub("", _FRONT.sub("", text))
+    bare = as_said(_FRONT.sub("", text))
     nearest = sources.nearest(bare, message)
     if not nearest:
         return Refusal.UNSAID

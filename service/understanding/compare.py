@@ -21,7 +21,7 @@ from service.language import sentences, text_values
 from service.language.common_words import is_common
 from service.language.lexemes import lexemes
 from service.language.talk import answers
-from service.language.talk.dates import ADDED
+from service.language.talk.dates import as_said
 from service.language.talk.quotes import SAYS, SPEAKER
 from service.understanding import outdating, slots
 
@@ -242,7 +242,7 @@ def read(text: str) -> Spoken:
 
 def _as_said(spoken: Spoken) -> Spoken:
     """Without the dates that were added to it."""
-    bare = ADDED.sub("", spoken.text)
+    bare = as_said(spoken.text)
     return spoken if bare == spoken.text else read(bare)
 
 
@@ -392,7 +392,7 @@ def _refills(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) 
 
 def _is_corrected(new: Spoken, was: Sentence) -> bool:
     """Whether the newer text corrects the older sentence: it quotes it, or replaces the one value in it."""
-    old_words, own = ADDED.sub("", was.text), ADDED.sub("", new.own)
+    old_words, own = as_said(was.text), as_said(new.own)
     if new.context:
         any_value = ".{1,60}".join(map(re.escape, new.context.split("\u2026")))  # where one was left out
         return re.fullmatch(rf"\W*{any_value}\W*", old_words, re.DOTALL) is not None

@@ -7,7 +7,6 @@ from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
-from service.domain.text import CleanText
 from service.language import temporal
 from service.language.temporal import tense, words
 from service.language.temporal.calendar import Lean
@@ -68,9 +67,9 @@ def without_dates(text: str) -> str:
     return ADDED.sub(lambda match: " " * len(match.group()), text)
 
 
-def as_said(text: CleanText) -> CleanText:
-    """The text without added dates. Its vector says what it is about: a date moves it away from texts on the topic."""
-    return CleanText(ADDED.sub("", text)) if "(" in text else text
+def as_said(text: str) -> str:
+    """The text without added dates."""
+    return ADDED.sub("", text)
 
 
 def _date(mention: Mention, zone: ZoneInfo) -> str | None:
