@@ -83,12 +83,12 @@ async def reading_from(standby: StandbyServer, resources: Resources) -> AsyncIte
     urls = [login_url(standby.url, APP)]
     async with open_replicas(primary, urls, max_lag_s=MAX_LAG_S, pool_size=5) as replicas:
         await standby.caught_up()
-        await usable(replicas)
+        await usable(replicas, timeout_s=60)  # it replays what all other tests write
         async with serving(replace(resources, replicas=replicas)) as app:
             yield app
 
 
-async def usable(replicas: Replicas) -> None:
+async def usable(replicas: Replicas, *, timeout_s: float = 15) -> None:
     """Returns once the standby is in use."""
 
     async def opens() -> bool:
@@ -97,7 +97,7 @@ async def usable(replicas: Replicas) -> None:
             await opened[1].close()
         return opened is not None
 
-    await until(opens)
+    await until(opens, timeout_s=timeout_s)
 
 
 class PositionedClient:
