@@ -101,6 +101,8 @@ CREATE INDEX ix_memory_unembedded ON memory (workspace_id, id) WHERE embedding_s
 CREATE INDEX ix_memory_expires ON memory (expires_at) WHERE expires_at IS NOT NULL;
 CREATE INDEX ix_memory_channel ON memory (workspace_id, channel, created_at DESC);
 CREATE INDEX ix_memory_user_channel ON memory (workspace_id, user_id, channel) WHERE user_id IS NOT NULL;
+-- A user mostly belongs to one workspace. Unaware of that, the planner expects one row per user: then any index will do.
+CREATE STATISTICS st_memory_scope (dependencies) ON workspace_id, user_id, agent_id, run_id, channel FROM memory;
 
 -- Terms of a workspace's texts, read by lexical_ids().
 CREATE INDEX ix_memory_terms ON memory USING gin (workspace_terms(workspace_id, terms))

@@ -77,9 +77,8 @@ async def find_neighbours(
 
 # Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST. A
 # scope of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'expired'.
-# Uses ix_memory_hash, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
-# (generic_plans). Ranges of one value in the order of a key leave no other index to choose: without statistics another
-# one looks as good, and with that the whole workspace was read for each neighbour.
+# Uses uq_memory_dedup, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
+# (generic_plans). Without statistics only ranges of one value in the order of a key leave no other index to choose.
 COMPARE_ALL = Template(
     """
 WITH counted AS (
@@ -124,7 +123,6 @@ ORDER BY distance
 """,
     distance=exact_distance(),
 )
-
 
 WITHIN_LIMIT = "(SELECT vectors FROM counted) <= :exact_rows AND "
 

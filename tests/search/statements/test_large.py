@@ -11,7 +11,7 @@ from collections.abc import AsyncIterator
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import numpy as np
 import pytest
@@ -54,6 +54,13 @@ MEMORIES = """
         'Context', 1, 'default', 0.5, 5, ARRAY['t' || n % 100], jsonb_build_object('n', n),
         timestamptz '2026-01-01' + n * interval '1 hour', CASE WHEN n % 150 = 7 THEN 'queued' ELSE 'stored' END,
         timestamptz '2026-01-01' + n * interval '1 hour', now()
+    FROM unnest($2::uuid[]) WITH ORDINALITY new (id, n)
+"""
+OTHERS = """
+    INSERT INTO memory (workspace_id, id, user_id, content, hash, dedup_key, type, type_confidence,
+        classification_source, importance, importance_level, embedding_status, "timestamp", created_at, updated_at)
+    SELECT $1::uuid, new.id, 'tenant-' || n % 3 || $1::uuid, 'text ' || n, md5(n::text), md5(n::text), 'Context', 1,
+        'default', 0.5, 5, 'queued', now(), now(), now()
     FROM unnest($2::uuid[]) WITH ORDINALITY new (id, n)
 """
 VECTORS = """
@@ -727,10 +734,28 @@ async def _kept_plan(database: Database, store: LargeScope, template: Template) 
 
 async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: LargeScope) -> None:
     """It does not depend on the values, so a big user's and a small one's are the same."""
-    plan = await _kept_plan(database, store, deduplication.COMPARE_ALL)
+    _finds_equal_by_key(await _kept_plan(database, store, deduplication.COMPARE_ALL))
+
+
+def _finds_equal_by_key(plan: str) -> None:
     assert plan.count("Index Scan using pk_memory on") == 1, plan
-    equal = re.search(r"Index Scan using (?:ix_memory_hash|uq_memory_dedup) on memory m ", plan)
-    assert equal is not None, plan
+    assert re.search(r"Index Scan using (?:ix_memory_hash|uq_memory_dedup) on memory m ", plan) is not None, plan
+
+
+async def test_among_many_tenants_an_equal_text_is_still_found_by_its_key(
+    database: Database, store: LargeScope, owner_url: str
+) -> None:
+    """By the columns' own statistics a user of one of them has a single memory, and then every index of a user is as
+    good as the key (st_memory_scope)."""
+    tenants = [await new_tenant(database) for _ in range(100)]
+    for tenant in tenants:
+        async with database.begin(tenant.workspace_id) as session:
+            await (await driver(session)).execute(OTHERS, tenant.workspace_id, [uuid4() for _ in range(30)])
+    await _as_owner(owner_url, "ANALYZE memory")
+    try:
+        _finds_equal_by_key(await _kept_plan(database, store, deduplication.COMPARE_ALL))
+    finally:
+        await _as_owner(owner_url, "DELETE FROM memory WHERE user_id LIKE 'tenant-%'", "ANALYZE memory")
 
 
 async def test_where_there_are_more_it_reads_binary_vectors_alone_and_few_vectors(
