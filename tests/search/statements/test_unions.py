@@ -196,30 +196,30 @@ async def test_a_shared_text_is_compared_with_shared_ones_by_their_index(databas
     assert len(re.findall(r"memory_vector_p\d+_workspace_id_kind", shown)) == 2, shown
 
 
+OF_ANN, OF_GUIDE, SHARED = "user_id = 'ann'", "agent_id = 'guide'", "ix_memory_shared|user_id IS NULL"
+
+
 @pytest.mark.parametrize(
-    ("rule", "index"),
+    ("rule", "columns"),
     [
-        ("is_in_scope({ids}, 'ann', NULL, NULL, false, false)", ["ix_memory_user"]),
-        ("is_in_scope({ids}, NULL, NULL, NULL, false, true)", ["ix_memory_shared"]),
-        ("is_in_scope({ids}, 'ann', NULL, NULL, false, true)", ["ix_memory_user", "ix_memory_shared"]),
-        (
-            "is_in_scope({ids}, 'ann', 'guide', NULL, true, true)",
-            ["ix_memory_user", "ix_memory_agent", "ix_memory_shared"],
-        ),
-        ("is_of_subject({ids}, m.channel, 'ann', NULL, NULL, NULL)", ["ix_memory_user"]),
+        ("is_in_scope({ids}, 'ann', NULL, NULL, false, false)", [OF_ANN]),
+        ("is_in_scope({ids}, NULL, NULL, NULL, false, true)", [SHARED]),
+        ("is_in_scope({ids}, 'ann', NULL, NULL, false, true)", [OF_ANN, SHARED]),
+        ("is_in_scope({ids}, 'ann', 'guide', NULL, true, true)", [OF_ANN, OF_GUIDE, SHARED]),
+        ("is_of_subject({ids}, m.channel, 'ann', NULL, NULL, NULL)", [OF_ANN]),
     ],
 )
 async def test_the_rule_of_the_functions_is_seen_through_by_the_planner(
-    store: Union, owner_url: str, rule: str, index: list[str]
+    store: Union, owner_url: str, rule: str, columns: list[str]
 ) -> None:
+    """It sees the columns and so their indexes, whichever it then uses."""
     asked = rule.format(ids="m.user_id, m.agent_id, m.run_id")
     connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    await connection.execute("SET enable_seqscan = off; SET enable_indexscan = off; SET enable_indexonlyscan = off")
     rows = await connection.fetch(
         f"EXPLAIN SELECT FROM memory m WHERE m.workspace_id = '{store.workspace}' AND {asked}"
     )
     await connection.close()
     shown = "\n".join(row[0] for row in rows)
     assert rule.split("(")[0] not in shown
-    for each in index:
-        assert each in shown, shown
+    for each in columns:
+        assert re.search(each, shown), shown
