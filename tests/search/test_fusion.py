@@ -132,13 +132,6 @@ def test_a_question_stands_behind_a_statement() -> None:
     assert keys(fusion.fuse(columns([plain, replace(plain, key="a", asking=1.0)]), FusionContext(1, 1))) == ["b", "a"]
 
 
-def test_factors_multiply() -> None:
-    plain = OneCandidate("a", 1.0, 1.0, 0.5, 0.5)
-    halved = replace(plain, key="b", factors={"validity": 0.5})
-    first, second = fusion.fuse(columns([plain, halved]), FusionContext(1, 1))
-    assert second.score == pytest.approx(first.score / 2)
-
-
 def test_ties_fall_by_key_and_the_limit_cuts() -> None:
     candidates = [OneCandidate(key, 1.0) for key in ("c", "a", "b")]
     assert keys(fusion.fuse(columns(candidates), FusionContext(1, 1))) == ["a", "b", "c"]
@@ -212,29 +205,9 @@ def test_a_judge_decides_over_what_it_was_shown() -> None:
     assert keys(fusion.blend(ranked, {last: 1.0}, 0.0)) == keys(ranked)
 
 
-def test_what_repeats_a_hit_gives_way() -> None:
-    ranked = fusion.fuse(
-        columns([OneCandidate(key, at) for key, at in (("a", 9.0), ("a2", 8.9), ("a3", 8.8), ("b", 5.0))]),
-        FusionContext(),
-    )
-
-    def alike(at: int) -> fusion.Column:
-        return np.array([float(str(hit.key)[0] == str(ranked[at].key)[0]) for hit in ranked])
-
-    assert keys(fusion.diversify(ranked, alike, 1.0, limit=4, one_by_one=4)) == ["a", "b", "a2", "a3"]
-    assert keys(fusion.diversify(ranked, alike, 1.0, limit=2, one_by_one=4)) == ["a", "b"]
-    assert keys(fusion.diversify(ranked, alike, 0.0, limit=4, one_by_one=4)) == keys(ranked)
-
-
 def test_without_explain_there_are_no_terms() -> None:
     explained, plain = (
         fusion.fuse(columns(near_by(3)), FusionContext(2, 2), explain=explain) for explain in (True, False)
     )
     assert [hit.score for hit in explained] == [hit.score for hit in plain]
     assert [len(hit.terms) for hit in plain] == [0, 0, 0]
-
-
-def test_an_entity_and_nothing_else() -> None:
-    named = replace(FAR, entity=1.0)
-    assert fusion.fuse(columns([*near_by(), named]), FusionContext(only_entity=True))[0].key == "far"
-    assert fusion.fuse(columns([*near_by(), named]), FusionContext())[0].key != "far"

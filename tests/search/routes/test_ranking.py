@@ -607,18 +607,6 @@ async def test_entities_of_the_question_are_counted_as_used(
     assert await tables.value("SELECT access_count FROM entity WHERE id = $1", entity) == 1
 
 
-async def test_a_related_word_is_found(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    """The score of a near memory, and no more than were asked for."""
-    embedder.place("programming languages", 1.0)
-    for number, content in enumerate(["User likes Python", "User lives in Kiel", "User has a dog", "User sails"]):
-        await store(client, embedder, content, 0.6 - number / 10)
-    found = await ask(client, "programming languages", limit=3)
-    assert len(found["results"]) == 3
-    assert found["results"][0]["memory"] == "User likes Python"
-    assert found["results"][0]["score"] > 0.5
-    assert found["results"][0]["similarity"] > 0.5
-
-
 HOSTILE = [
     "'; DROP TABLE memory; --",
     "%' OR 1=1 -- _%",

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import timedelta
 from typing import Any
 
 import pytest
@@ -63,38 +62,6 @@ async def test_an_answer_is_what_its_model_would_write(client: AsyncClient, embe
         else:
             assert hit.keys() == MemorySearchHit.model_fields.keys() - left_out - {"archived", "turn_index"}
             assert len(hit.keys() - more.keys()) == 22
-
-
-VALIDITY = [
-    ({}, {"now"}),
-    ({"validity": "exclude"}, {"now"}),
-    ({"validity": "demote"}, {"now", "over"}),
-    ({"validity": "ignore"}, {"now", "over", "to come"}),
-    ({"start": "2026-01-01"}, {"now", "over", "to come"}),
-    ({"start": "2026-01-01", "end": "2027-01-01"}, {"now", "over", "to come"}),
-    ({"end": "2026-01-01"}, set()),
-]
-
-
-@pytest.mark.parametrize(("asked", "seen"), VALIDITY)
-async def test_validity(
-    client: AsyncClient, embedder: AngleEmbedder, clock: SetClock, asked: dict[str, Any], seen: set[str]
-) -> None:
-    """What is not yet or no longer valid is left out, unless a time is asked for."""
-    day = timedelta(days=1)
-    await store(client, embedder, "now", 0.9, t_valid=(clock.now - day).isoformat())
-    await store(client, embedder, "over", 0.9, t_invalid=(clock.now - day).isoformat())
-    await store(client, embedder, "to come", 0.9, t_valid=(clock.now + day).isoformat())
-    assert {hit["memory"] for hit in await search(client, **asked)} == seen
-
-
-async def test_validity_is_half_open(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
-    """Validity is half-open: [t_valid, t_invalid)."""
-    await store(client, embedder, "begins", 0.9, t_valid=clock.now.isoformat())
-    await store(client, embedder, "ends", 0.9, t_invalid=clock.now.isoformat())
-    assert {hit["memory"] for hit in await search(client)} == {"begins"}
-    clock.forward(seconds=-1)
-    assert {hit["memory"] for hit in await search(client)} == {"ends"}
 
 
 async def test_an_expired_memory_ranks_lower_and_stays(

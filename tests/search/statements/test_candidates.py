@@ -85,16 +85,6 @@ async def test_words_are_found_best_first_in_the_callers_workspace_only(
     assert await _words(database, tenant.workspace_id, ["unheard"]) == []
 
 
-async def test_words_keep_to_the_scope(client: AsyncClient, database: Database, tenant: Tenant) -> None:
-    mine = await _store(client, "A heron on quartz")
-    theirs = await _store(client, "A heron on quartz", user="noor")
-    elsewhere = await _store(client, "A heron on quartz too", channel="slack")
-    here = tenant.workspace_id
-    assert set(await _words(database, here, WORDS)) == {mine, theirs, elsewhere}
-    assert await _words(database, here, WORDS, user="noor") == [theirs]
-    assert await _words(database, here, WORDS, channels=["slack"]) == [elsewhere]
-
-
 async def test_words_of_the_turns_before(client: AsyncClient, database: Database, tenant: Tenant) -> None:
     said = [{"role": "user", "content": "Did you see the heron?"}, {"role": "assistant", "content": "Yes, at noon."}]
     answer = await client.post("/v1/memories", json={"messages": said, "infer": False, "user_id": "iris"})

@@ -584,53 +584,6 @@ async def _count(session: Session, where: SearchPlan) -> int:
     return int(await session.scalar(text(sql), {**where.scope.values, **where.conditions.values}) or 0)
 
 
-COUNTS = [
-    ("true", 10, "hnsw"),
-    ("(m.metadata->>'n')::int % 2 = 0", 10, "hnsw"),
-    ("(m.metadata->>'n')::int % 100 = 3", 10, None),
-    ("(m.metadata->>'n')::int < 5", 10, "fallback"),
-    ("(m.metadata->>'n')::int = 48001", 10, "fallback"),
-    ("m.embedding_status = 'queued'", 30, "fallback"),
-    ("true", 1_000, None),
-    ("m.\"timestamp\" < '2026-01-03'", 100, "fallback"),
-]
-
-
-@pytest.mark.parametrize(("rows", "wanted", "path"), COUNTS)
-@pytest.mark.parametrize("vector_path", ["hnsw", "binary", None])
-async def test_exactly_as_many_as_wanted_or_as_there_are(
-    database: Database, store: LargeScope, rows: str, wanted: int, path: str | None, vector_path: ApproximatePath | None
-) -> None:
-    """Conditions starve no search."""
-    given: dict[str, Any] = {"limit": wanted, "arm_limit": max(ARM, 2 * wanted)} | (
-        {} if vector_path else {"vector": None}
-    )
-    where = store.asking("big", rows=rows, **given)
-    async with database.snapshot(store.workspace) as session:
-        there = await _count(session, where)
-        found = await approximate.find(session, where, vector_path or "hnsw")
-        ids = {each for arm in found.arms.values() for each in arm}
-        measured = await features.read(session, where, sorted(ids), TermIdf({}, {}))
-    assert len(ids) >= min(wanted, there)
-    assert set(measured.ids) == ids, "nothing that the conditions hide"
-    assert found.path in ((vector_path, "fallback") if vector_path else ("none",))
-    if path is not None and vector_path:
-        assert found.path == (vector_path if path == "hnsw" else path)
-
-
-async def test_the_exact_path_counts_and_finds_everything(database: Database, store: LargeScope) -> None:
-    for rows in ("true", "(m.metadata->>'n')::int % 160 = 0", "false"):
-        where = store.asking("small", rows=rows, limit=50)
-        async with database.snapshot(store.workspace) as session:
-            there = await _count(session, where)
-            found = await exact.find(session, where)
-        assert found is not None
-        assert found.path == "exact"
-        assert found.text_count == there
-        ids = {each for arm in found.arms.values() for each in arm}
-        assert len(ids) >= min(50, there)
-
-
 async def test_words_rank_by_bm25(database: Database, store: LargeScope) -> None:
     """The sum of the IDFs of the words in common, since every word weighs 1 here."""
     small = list(range(16, ROWS + 1, 16))
@@ -662,11 +615,6 @@ async def test_hidden_rows_take_no_place_among_the_nearest(database: Database, s
     assert list(found.arms["text_vector"]) == [store.ids[at] for at in wanted]
 
 
-async def test_a_large_scope_is_not_looked_at_row_by_row(database: Database, store: LargeScope) -> None:
-    async with database.snapshot(store.workspace) as session:
-        assert await exact.find(session, store.asking("big")) is None
-
-
 async def test_the_graph_finds_the_nearest(database: Database, store: LargeScope) -> None:
     big = [at for at in range(ROWS) if (at + 1) % 16 and (at + 1) % 150 != 7]
     near = 0
@@ -677,16 +625,6 @@ async def test_the_graph_finds_the_nearest(database: Database, store: LargeScope
             wanted = {store.ids[big[at]] for at in np.argsort(-cosines)[:10]}
             near += len(wanted & set(found.arms["text_vector"][:10]))
     assert near >= 0.99 * 200
-
-
-async def test_a_rare_word_is_found_wherever_its_vector_lies(database: Database, store: LargeScope) -> None:
-    far = min(range(ROWS), key=lambda at: float(store.vectors[at] @ store.vectors[0]) if (at + 1) % 16 else 1)
-    plan = store.plan("big", terms=[1, 1000 + far + 1], vector=store.vectors[0])
-    async with database.snapshot(store.workspace) as session:
-        found = await approximate.find(session, plan, "hnsw")
-    assert found.arms["text_lexical"][0] == store.ids[far]
-    assert store.ids[far] not in found.arms["text_vector"]
-    assert found.text_df[1] == pytest.approx(ROWS)
 
 
 async def test_a_word_of_every_text_opens_no_candidates_beside_a_rarer_one(
