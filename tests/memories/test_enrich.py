@@ -46,15 +46,6 @@ async def test_a_memory_gets_entities_summary_and_its_time(database: Database, r
     assert [(each.user_id, each.type, each.extracted_by) for each in found] == [("alice", "person", "rules")]
 
 
-async def test_running_twice_changes_nothing(database: Database, res: Resources, workspace: UUID) -> None:
-    memory_id = await insert_memory(database, workspace, TEXT)
-    await run(res, workspace, memory_id)
-    before = await fetch(database, workspace, "SELECT id, name_key FROM entity ORDER BY id")
-    await run(res, workspace, memory_id)
-    assert await fetch(database, workspace, "SELECT id, name_key FROM entity ORDER BY id") == before
-    assert len(await names(database, workspace, memory_id)) == len(before)
-
-
 async def test_it_gives_way_to_a_request_that_holds_a_memory(
     database: Database, res: Resources, workspace: UUID
 ) -> None:
@@ -65,23 +56,6 @@ async def test_it_gives_way_to_a_request_that_holds_a_memory(
             await asyncio.wait_for(run(res, workspace, memory_id), 0.9)  # before Postgres looks for a circle
     await run(res, workspace, memory_id)
     assert await names(database, workspace, memory_id)
-
-
-async def test_users_have_entities_of_their_own(database: Database, res: Resources, workspace: UUID) -> None:
-    for user_id in ("alice", "bob", None):
-        await run(res, workspace, await insert_memory(database, workspace, TEXT, user_id=user_id))
-    found = await fetch(database, workspace, "SELECT user_id FROM entity WHERE name_key = 'lisbon'")
-    assert {row.user_id for row in found} == {"alice", "bob", None}
-
-
-async def test_many_at_once_make_each_entity_once(database: Database, res: Resources, workspace: UUID) -> None:
-    towns = ("Lisbon", "Porto", "Madrid", "Vienna")
-    texts = [f"We met in {' and '.join(towns[i % 4 :] + towns[: i % 4])} with Priya Raman." for i in range(16)]
-    ids = [await insert_memory(database, workspace, each) for each in texts]
-    await asyncio.gather(*(run(res, workspace, memory_id) for memory_id in ids))
-    found = await fetch(database, workspace, "SELECT name_key, count(*) FROM entity GROUP BY name_key")
-    assert {row[1] for row in found} == {1}
-    assert {town.casefold() for town in towns} <= {row.name_key for row in found}
 
 
 async def test_a_known_name_counts_in_any_case_and_by_its_alias(
@@ -118,28 +92,6 @@ async def change(database: Database, workspace: UUID, memory_id: UUID, content: 
             text("UPDATE memory SET content = :content, hash = :hash WHERE id = :id"),
             {"content": content, "hash": content_hash(content), "id": memory_id},
         )
-
-
-async def test_a_text_changed_meanwhile_gets_nothing_of_the_old_one(
-    database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    memory_id = await insert_memory(database, workspace, "We met in Lisbon.")
-    loop = asyncio.get_running_loop()
-
-    def find(found: str, known: dict[str, NamedEntity]) -> enrich.Findings:
-        asyncio.run_coroutine_threadsafe(change(database, workspace, memory_id, "We met in Vienna."), loop).result(10)
-        return original(found, known)
-
-    original = enrich.find_by_rules
-    monkeypatch.setattr(enrich, "find_by_rules", find)
-    await run(res, workspace, memory_id)
-    (row,) = await fetch(database, workspace, "SELECT summary, enriched_at FROM memory WHERE id = :id", id=memory_id)
-    assert tuple(row) == (None, None)
-    assert await names(database, workspace, memory_id) == set()
-
-
-async def test_a_deleted_memory_is_no_error(res: Resources, workspace: UUID) -> None:
-    await run(res, workspace, UUID(int=7))
 
 
 async def test_a_second_attempt_shows_before_its_result(
@@ -254,18 +206,6 @@ async def test_the_memory_just_before_is_tied(database: Database, res: Resources
     found = await fetch(database, workspace, EDGES)
     assert [(row.source_id, row.rel_type, row.target_id) for row in found] == [(first, "OCCURRED_BEFORE", second)]
     assert 0.9 < found[0].strength <= 1
-
-
-async def test_with_the_graph_off_the_rest_completes(database: Database, res: Resources, workspace: UUID) -> None:
-    off = replace(res, settings=res.settings.changed(graph_enabled=False))
-    first = await insert_memory(database, workspace, "Priya Raman works at Brightwave Labs.")
-    second = await insert_memory(database, workspace, "Priya Raman lives in Lisbon.")
-    await run_with(
-        off, workspace, second, neighbours=[[str(first), 0.95]], hash=content_hash("Priya Raman lives in Lisbon.")
-    )
-    assert await fetch(database, workspace, EDGES) == []
-    assert await told(database, workspace) == []
-    assert await names(database, workspace, second) == {"Priya Raman", "Lisbon"}
 
 
 async def test_the_nearest_are_looked_for_when_the_write_did_not(

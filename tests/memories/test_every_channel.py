@@ -37,11 +37,6 @@ async def test_lists_show_every_channel(stored: AsyncClient, url: str) -> None:
     assert await _texts(stored, url, channel="proj") == sorted((MEMORIES["_global"], MEMORIES["proj"]))
 
 
-async def test_a_search_looks_at_the_active_channel_and_global(stored: AsyncClient) -> None:
-    found = await stored.post("/v1/memories/search", json={"query": "drawer", "user_id": "ann"})
-    assert [each["memory"] for each in found.json()["results"]] == [MEMORIES["_global"]]
-
-
 async def test_the_count_and_every_page_agree_with_the_deletion(stored: AsyncClient) -> None:
     counted = (await stored.get("/v1/memories?user_id=ann&count=true&limit=2")).json()
     assert (counted["total"]["value"], len(counted["results"])) == (3, 2)

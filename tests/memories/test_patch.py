@@ -219,19 +219,6 @@ async def test_without_if_match_every_change_counts(client: AsyncClient) -> None
     assert [entry["recorded_to"] for entry in history[:-1]] == [entry["recorded_from"] for entry in history[1:]]
 
 
-async def test_once_per_idempotency_key(client: AsyncClient) -> None:
-    memory_id = await store(client, "Drinks tea")
-    path, headers = f"/v1/memories/{memory_id}", {"Idempotency-Key": str(uuid4())}
-    first = await client.patch(path, json={"metadata": {"a": 1}}, headers=headers)
-    await client.patch(path, json={"metadata": {"a": 2}})
-    again = await client.patch(path, json={"metadata": {"a": 1}}, headers=headers)
-    assert again.json() == first.json()
-    assert again.headers["Idempotency-Replayed"] == "true"
-    assert again.headers["ETag"] == first.headers["ETag"]
-    assert (await client.patch(path, json={"metadata": {"a": 3}}, headers=headers)).status_code == 409
-    assert (await client.get(path)).json()["metadata"] == {"a": 2}
-
-
 async def test_a_scope_that_is_given_must_be_its_own(client: AsyncClient) -> None:
     memory_id = await store(client, "Drinks tea")
     path = f"/v1/memories/{memory_id}"

@@ -72,11 +72,3 @@ async def test_no_scope_is_a_scope_error(
     found = answer.json()
     assert (answer.status_code, found["code"], found["field"]) == (400, "scope_error", "user_id")
     assert found["error"] == found["detail"] == SCOPE_ERROR
-
-
-async def test_sessions_are_apart(client: AsyncClient) -> None:
-    await store(client, "first", run_id="session-1", tags=["t"])
-    await store(client, "second", run_id="session-2", tags=["t"])
-    assert await seen(client, run_id="session-1") == [{"first"}] * 5
-    assert await seen(client, run_id="session-2") == [{"second"}] * 5
-    assert await seen(client, user_id="alice", run_id="session-3") == [set()] * 5

@@ -93,42 +93,6 @@ async def test_the_model_is_asked_from_070_up_to_098(
     assert result["dedup"]["action"] == ("duplicate_exact" if angle >= 0.98 else "stored_new")
 
 
-@pytest.mark.parametrize(
-    ("decision", "action", "text"),
-    [
-        ({"action": "update", "id": 1, "text": "Prefers morning calls and meetings"}, "updated_existing", None),
-        ({"action": "add"}, "stored_new", "Prefers morning meetings"),
-    ],
-)
-async def test_the_models_decision(
-    resources: Resources,
-    tenant: Tenant,
-    tables: Tables,
-    embedder: AngleEmbedder,
-    decision: dict[str, Any],
-    action: str,
-    text: str | None,
-) -> None:
-    """With a model; merge and replace are one UPDATE."""
-    embedder.place(STORED, 1.0)
-    embedder.place("Prefers morning meetings", 0.85)
-    embedder.place("Prefers morning calls and meetings", 0.9)
-    async with with_llm(resources, tenant, ScriptedLlm(decide=decision)) as client:
-        first = await store(client, STORED)
-        second = await store(client, "Prefers morning meetings", None)
-        assert second["dedup"]["action"] == action
-        assert second["memory"] == (text or decision["text"])
-        assert (second["decision"]["source"], second["decision"]["verdict"]) == ("llm", decision["action"].upper())
-        kept = await read(client, first["id"])
-        assert kept["memory"] == (decision["text"] if action == "updated_existing" else STORED)
-        assert kept["hash"] == hashlib.md5(kept["memory"].encode()).hexdigest()
-        assert kept["version"] == (2 if action == "updated_existing" else 1)
-    rows = await tables.fetch("SELECT source, state FROM decision WHERE workspace_id = $1", tenant.workspace_id)
-    if action != "duplicate_exact":
-        assert [tuple(row) for row in rows] == [("llm", "applied")]
-    assert (await tables.counts(tenant.workspace_id))["memory"] == (2 if action == "stored_new" else 1)
-
-
 GUARDED = [
     ("Pays 40 euros for parking", "Pays 400 euros for parking"),
     ("Likes coffee", "Does not like coffee"),
@@ -665,16 +629,6 @@ async def test_equal_turns(client: AsyncClient, tenant: Tenant, tables: Tables) 
     assert [each["event"] for each in apart] == ["ADD", "ADD"]
     counts = await tables.counts(tenant.workspace_id)
     assert (counts["memory"], counts["turn"]) == (3, 4)
-
-
-async def test_a_conversation_goes_on_over_requests(client: AsyncClient) -> None:
-    one = (await say(client, "First", run_id="S1"))["results"][0]
-    two = (await say(client, "Second", run_id="S1"))["results"][0]
-    assert (one["turn_index"], two["turn_index"]) == (0, 1)
-    assert one["conversation_id"] == two["conversation_id"]
-    apart = (await say(client, "Third"))["results"][0]
-    assert apart["turn_index"] == 0
-    assert apart["conversation_id"] != one["conversation_id"]
 
 
 async def test_records_have_mentions_but_no_expiry(client: AsyncClient) -> None:
