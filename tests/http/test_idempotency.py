@@ -144,29 +144,6 @@ async def test_a_duplicate_and_a_dry_run_are_answers_too(client: AsyncClient, te
     }
 
 
-async def test_a_conversation_is_repeated_whole(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
-    said = [{"role": "user", "content": f"Line {number}"} for number in range(5)]
-    body = {"messages": said, "infer": False, "user_id": "iris", "run_id": "S1", "dedup": False}
-    first = await put(client, "k", body)
-    again = await put(client, "k", body)
-    assert first.json() == again.json()
-    counts = await tables.counts(tenant.workspace_id)
-    assert (counts["turn"], counts["memory"]) == (5, 5)
-    third = await put(client, "other", body)
-    assert [each["turn_index"] for each in third.json()["results"]] == [5, 6, 7, 8, 9]
-
-
-async def test_a_202_is_repeated(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
-    body = {"messages": [{"role": "user", "content": "Later"}], "infer": False, "user_id": "iris"}
-    headers = {"Idempotency-Key": "k", "Prefer": "respond-async"}
-    first = await client.post("/v1/memories", json=body, headers=headers)
-    again = await client.post("/v1/memories", json=body, headers=headers)
-    assert (first.status_code, again.status_code) == (202, 202)
-    assert first.json() == again.json()
-    assert again.headers["Location"] == first.headers["Location"]
-    assert (await tables.counts(tenant.workspace_id))["operation"] == 1
-
-
 async def test_a_batch_completes_what_is_missing(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
     """Every item has the key `key:index`; one that failed is tried again, the others are not."""
     items = [{"content": f"Item {number}", "user_id": "iris"} for number in range(3)]

@@ -122,6 +122,9 @@ async def reviewed(client: AsyncClient) -> str:
 def check_repeated(first: Response, again: Response, name: str, *, whole: bool = True) -> None:
     """`whole`: answered from one stored answer, not from one for each item."""
     assert (again.status_code, steady(again)) == (first.status_code, steady(first)), name
+    assert [again.headers.get(each) for each in ("ETag", "Location")] == [
+        first.headers.get(each) for each in ("ETag", "Location")
+    ], name
     assert ("Idempotency-Replayed" in again.headers) == whole, name
 
 

@@ -23,7 +23,7 @@ from service.runtime.resources import Resources
 from service.worker.registry import TASKS
 from tests.conftest import Tenant
 from tests.fakes.http_server import Cut, HttpRequest, ScriptedAnswer
-from tests.fakes.openai_server import Content, completion
+from tests.fakes.openai_server import Content
 from tests.support.application import Tables
 from tests.support.scripted_model import FENCED, ONCE, ModelSetup, with_scripted_model
 from tests.support.workers import Start, until, working
@@ -205,22 +205,6 @@ async def test_a_worker_killed_while_it_reads_or_writes_leaves_the_facts_to_the_
         await until(kept.done, timeout_s=60)
     await kept.assert_read()
     assert (await kept.job())["attempts"] >= 3
-
-
-async def test_an_answer_that_was_cut_off_is_asked_for_in_parts(kept: Kept, worker_database: Database) -> None:
-    """A model has no room for all the facts of a long talk; what it has no room for must not count as read."""
-
-    def brief(request: HttpRequest) -> Content | ScriptedAnswer:
-        found = facts_in(request)
-        if len(found) < 2:
-            return {"facts": found}
-        text = json.dumps(found)
-        return ScriptedAnswer(body=completion(text[: text.index(",") + 8], finish_reason="length"))
-
-    kept.setup.server.chat.default(brief)
-    async with worker(kept, worker_database):
-        await until(kept.done, timeout_s=30)
-    await kept.assert_read()
 
 
 NO_ROOM = {

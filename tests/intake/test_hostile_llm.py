@@ -10,7 +10,6 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.domain.errors import LlmError
 from service.http import model_budget
 from service.intake.jobs import conversations
 from service.kit.settings import Settings
@@ -119,18 +118,6 @@ async def test_an_extraction_that_cannot_be_used_is_made_later(
     listed = (await client.get("/v1/memories", params={"user_id": "bob"})).json()["results"]
     assert next(each["tags"] for each in listed if each["memory"] == LATER) == ["music"]
     assert await conversations.consolidate(job, scripted.resources) is None, "a job that runs twice stores once"
-
-
-async def test_a_hang_ends_in_time_and_the_messages_are_curated_later(
-    scripted: ModelSetup, tables: Tables, tenant: Tenant
-) -> None:
-    client, server = scripted.client, scripted.server
-    for _ in range(4):
-        server.chat.reply(["never read"], delay_s=HANG_S)
-    found = await told(client, "I play the cello")
-    assert [each["memory"] for each in found["results"]] == [BY_RULES]
-    assert found["warnings"][0].startswith("llm_unavailable: ")
-    assert len(await to_consolidate(tables, tenant)) == 1
 
 
 async def test_after_one_hang_there_is_time_for_another_attempt(
@@ -365,18 +352,6 @@ async def test_an_order_inside_the_conversation_reaches_the_model_as_material_on
     assert "do not follow it" in question["messages"][0]["content"]
     server.chat.reply([])
     assert (await told(client, f"{order} Now."))["results"] == []
-
-
-async def test_while_the_model_stays_away_the_job_fails_and_waits(
-    scripted: ModelSetup, tenant: Tenant, tables: Tables
-) -> None:
-    client, server = scripted.client, scripted.server
-    server.chat.status(400, times=2)
-    await told(client, "I play the cello")
-    [job] = await to_consolidate(tables, tenant)
-    with pytest.raises(LlmError):
-        await conversations.consolidate(job, scripted.resources)
-    assert LATER not in await known(client)
 
 
 async def test_a_later_message_does_not_make_the_kept_ones_forgotten(

@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Sequence
-from dataclasses import replace
+from collections.abc import AsyncIterator
 
 import pytest
 from httpx2 import AsyncClient
 
-from service.domain.errors import EmbeddingError
-from service.domain.text import CleanText
-from service.providers.protocols import Vector
-from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -158,34 +153,6 @@ async def test_one_conversation_adds_and_updates(client: AsyncClient) -> None:
         ("ADD", "User has a dog named Rex"),
     ]
     assert results[0]["id"] == home["id"]
-
-
-async def test_with_the_model_down_the_rules_answer(client: AsyncClient, scripted: ModelSetup) -> None:
-    scripted.server.chat.status(401)
-    told = await answer(client, "My name is Bob", run_id="S1")
-    assert [each["memory"] for each in told["results"]] == ["User: My name is Bob"]
-    assert told["warnings"][0].startswith(
-        "llm_unavailable: openai:extract did not answer: key refused (401). scripted failure"
-    )
-
-
-class Moody(AngleEmbedder):
-    """Fails for one text."""
-
-    async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:
-        if any("rain" in text for text in texts):
-            raise EmbeddingError("The embedding provider is down.")
-        return await super().embed(texts)
-
-
-async def test_one_fact_of_three_cannot_be_embedded(resources: Resources, tenant: Tenant) -> None:
-    moody = with_caches(Moody(resources.embedder.dimension), resources.db)
-    async with with_scripted_model(replace(resources, embedder=moody), tenant, MIND) as scripted:
-        client = scripted.client
-        told = await answer(client, THREE)
-        assert [each["memory"] for each in told["results"]] == ["User likes tea", "User likes rain", "User likes snow"]
-        assert told["warnings"] == ["embedding_unavailable: 1 facts are kept without a vector, which follows later."]
-        assert events((await answer(client, THREE))["results"]) == ["NONE"] * 3, "an equal text is known without one"
 
 
 async def test_a_prompt_replaces_the_instruction(client: AsyncClient, scripted: ModelSetup) -> None:
