@@ -9,7 +9,7 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
-from service.access.write_behind import UseCounter, in_background
+from service.access.write_behind import UseCounter
 from service.domain.errors import LockedOut, StoreUnavailable
 from service.postgres.engine import Database
 from tests.access.test_write_behind import UnavailableDatabase
@@ -77,39 +77,6 @@ async def test_too_many_are_not_counted(database: Database, workspace: UUID) -> 
     assert uses.dropped == 1
     await uses.flush()
     assert (await counts(database, workspace, memory_id))[0] == 2
-
-
-async def test_it_writes_in_the_background_and_to_the_end(database: Database, workspace: UUID) -> None:
-    memory_id = await stored(database, workspace)
-    uses = UseCounter(database, pause_s=0.0)
-    running = asyncio.create_task(uses.run())
-    uses.add(workspace, [memory_id], AT)
-    for _ in range(500):
-        if (await counts(database, workspace, memory_id))[0]:
-            break
-        await asyncio.sleep(0.02)
-    running.cancel()
-    async with in_background(UseCounter(database)) as left:
-        left.add(workspace, [memory_id], AT)
-    assert (await counts(database, workspace, memory_id))[0] == 2
-
-
-async def test_entities_are_counted_as_well(database: Database, workspace: UUID) -> None:
-    entity = uuid4()
-    async with database.begin(workspace) as session:
-        await session.execute(
-            text(
-                "INSERT INTO entity (workspace_id, id, name, name_key, type, extracted_by)"
-                " VALUES (:w, :id, 'Rerik', 'rerik', 'location', 'test')"
-            ),
-            {"w": workspace, "id": entity},
-        )
-    uses = UseCounter(database)
-    uses.add(workspace, [], AT, entities=[entity, entity])
-    await uses.flush()
-    async with database.read(workspace) as session:
-        row = (await session.execute(text("SELECT access_count, last_accessed FROM entity"))).one()
-    assert tuple(row) == (2, AT)
 
 
 async def test_it_gives_way_to_a_request_that_holds_a_memory(database: Database, workspace: UUID) -> None:

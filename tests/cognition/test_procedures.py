@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import asyncio
-from datetime import UTC, datetime, timedelta
+from datetime import timedelta
 from typing import Any
 from uuid import uuid4
 
 import pytest
 from httpx2 import AsyncClient
 
-from service.domain.job import Job
-from service.domain.scope import NIL_WORKSPACE
-from service.runtime.resources import Resources
-from service.upkeep.jobs import maintenance
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
@@ -143,35 +139,6 @@ async def test_uses_of_others_are_unknown(client: AsyncClient, other_client: Asy
     assert (await client.get("/v1/tool-invocations")).status_code == 400
     for path in ("/v1/tools/stats", "/v1/tool-invocations?user_id=alice"):
         assert (await other_client.get(path)).json()["results"] == [], path
-
-
-async def test_old_partitions_of_the_log_go(
-    client: AsyncClient, tables: Tables, tenant: Tenant, resources: Resources, worker_database: Any
-) -> None:
-    await use(client)
-    old = datetime(2023, 5, 10, tzinfo=UTC)
-    await tables.fetch(
-        "INSERT INTO tool_invocation (workspace_id, recorded_at, user_id, tool_name, tool_input, success) "
-        "VALUES ($1, $2, 'alice', 'search', '{}', true)",
-        tenant.workspace_id,
-        old,
-    )
-    where = "SELECT tableoid::regclass::text FROM tool_invocation WHERE workspace_id = $1 AND recorded_at = $2"
-    assert await tables.value(where, tenant.workspace_id, old) == "tool_invocation_default"
-    res = Resources(
-        worker_database,
-        resources.embedder,
-        1,
-        None,
-        resources.settings,
-        resources.wakeup,
-        lambda: datetime.now(UTC),
-        resources.rules,
-    )
-    await maintenance.keep_partitions(Job(NIL_WORKSPACE, uuid4(), "audit_partitions", None, {}, 1, 3, "test"), res)
-    count = "SELECT count(*) FROM tool_invocation WHERE workspace_id = $1"
-    assert await tables.value(count, tenant.workspace_id) == 1
-    assert await tables.value("SELECT to_regclass('tool_invocation_202305')") is None
 
 
 # -- strategies ---------------------------------------------------------------------------------------------------

@@ -17,8 +17,6 @@ from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.queue.statements import queue
 from service.upkeep.statements import maintenance
-from service.working.statements import working
-from service.working.values import WorkingKind, WorkingLimits, WorkingScope
 from tests.conftest import Tenant
 
 DENIED = "permission denied"
@@ -144,95 +142,31 @@ async def test_drop_partitions_drops_of_known_parents_only(worker_database: Data
             await maintenance.drop_partitions(session, parent, datetime.now(UTC) - timedelta(days=4_000))
 
 
-async def test_find_unembedded_gives_ids_and_no_texts(worker_database: Database) -> None:
+@pytest.mark.parametrize("call", ["find_unembedded('0 s', 10)", "find_outlived('2000-01-01', 1, 10)"])
+async def test_what_finds_memories_gives_ids_and_no_texts(worker_database: Database, call: str) -> None:
     async with worker_database.read() as session:
-        found = await session.execute(text("SELECT * FROM find_unembedded('0 s', 10)"))
+        found = await session.execute(text(f"SELECT * FROM {call}"))
     assert list(found.keys()) == ["workspace_id", "memory_id"]
 
 
-async def test_clean_up_deletes_what_has_expired_and_nothing_else(
-    worker_database: Database, database: Database, tenant: Tenant
-) -> None:
-    row = text(
-        "INSERT INTO idempotency (workspace_id, key, fingerprint, status, expires_at) VALUES (:w, :k, 'x', 200, :at)"
-    )
-    now = datetime.now(UTC)
-    async with database.begin(tenant.workspace_id) as session:
-        await session.execute(row, {"w": tenant.workspace_id, "k": "old", "at": now - timedelta(seconds=1)})
-        await session.execute(row, {"w": tenant.workspace_id, "k": "new", "at": now + timedelta(hours=1)})
-    async with worker_database.begin(NIL_WORKSPACE) as session:
-        await maintenance.clean_up(session, now, job_days=7, embedding_days=30, history_days=3_650, batch=1_000)
-    async with database.read(tenant.workspace_id) as session:
-        assert list(await session.scalars(text("SELECT key FROM idempotency"))) == ["new"]
-
-
-async def test_erase_history_deletes_only_in_the_callers_workspace(
-    database: Database, tenant: Tenant, stranger: Tenant
-) -> None:
-    insert = text(
-        "INSERT INTO memory_history (workspace_id, id, memory_id, event) "
-        "VALUES (:w, gen_random_uuid(), gen_random_uuid(), 'ADD')"
-    )
-    for workspace_id in (tenant.workspace_id, stranger.workspace_id):
-        async with database.begin(workspace_id) as session:
-            await session.execute(insert, {"w": workspace_id})
-    async with database.begin(stranger.workspace_id) as session:
-        assert await session.scalar(text("SELECT erase_history(now() + interval '1 day', 10)")) == 1
-    async with database.read(tenant.workspace_id) as session:
-        assert await session.scalar(text("SELECT count(*) FROM memory_history")) == 1
-
-
-async def test_purge_subject_deletes_only_in_the_callers_workspace_and_never_everything(
-    database: Database, tenant: Tenant, stranger: Tenant
-) -> None:
-    insert = text(
+LOGS = {
+    "memory_history": (
         "INSERT INTO memory_history (workspace_id, id, memory_id, event, user_id) "
         "VALUES (:w, gen_random_uuid(), gen_random_uuid(), 'ADD', 'alice')"
-    )
-    for workspace_id in (tenant.workspace_id, stranger.workspace_id):
-        async with database.begin(workspace_id) as session:
-            await session.execute(insert, {"w": workspace_id})
-    async with database.begin(stranger.workspace_id) as session:
-        rows = await session.execute(text("SELECT * FROM purge_subject('alice', NULL, NULL, NULL, NULL)"))
-        gone: dict[str, int] = dict(rows.all())
-        assert gone["memory_history"] == 1
-    async with database.read(tenant.workspace_id) as session:
-        assert await session.scalar(text("SELECT count(*) FROM memory_history")) == 1
-    with pytest.raises(Exception, match="a subject is"):
-        async with database.begin(tenant.workspace_id) as session:
-            await session.execute(text("SELECT purge_subject(NULL, NULL, NULL, '_global', NULL)"))
-
-
-async def test_find_outlived_gives_ids_and_no_texts(worker_database: Database) -> None:
-    async with worker_database.read() as session:
-        found = await session.execute(text("SELECT * FROM find_outlived('2000-01-01', 1, 10)"))
-    assert list(found.keys()) == ["workspace_id", "memory_id"]
-
-
-async def test_sweep_working_gives_a_number_and_leaves_what_has_not_expired(
-    worker_database: Database, database: Database, tenant: Tenant
-) -> None:
-    now = datetime.now(UTC)
-    desk = WorkingScope(tenant.workspace_id, "s")
-    for key, ttl_s in (("old", -1), ("new", 60)):
-        async with database.begin(tenant.workspace_id) as session:
-            await working.put(
-                session, desk, WorkingKind.ITEM, key, 1, WorkingLimits(now - timedelta(seconds=2), ttl_s + 2, 10)
-            )
-    async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await working.sweep(session, now, batch=1_000) >= 0
-    async with database.read(tenant.workspace_id) as session:
-        assert list(await session.scalars(text("SELECT key FROM working_item"))) == ["new"]
-
-
-async def test_erasing_the_log_deletes_only_in_the_callers_workspace_and_never_everything(
-    database: Database, tenant: Tenant, stranger: Tenant
-) -> None:
-    insert = text(
+    ),
+    "conversation_log": (
         'INSERT INTO conversation_log (workspace_id, id, conversation_id, turn_id, turn_index, "timestamp", role, '
         "content, content_hash, user_id) "
         "VALUES (:w, gen_random_uuid(), gen_random_uuid(), gen_random_uuid(), 0, now(), 'user', 'Hello', 'x', 'alice')"
-    )
+    ),
+}
+
+
+@pytest.mark.parametrize("table", LOGS)
+async def test_erasing_a_log_deletes_only_in_the_callers_workspace_and_never_everything(
+    database: Database, tenant: Tenant, stranger: Tenant, table: str
+) -> None:
+    insert = text(LOGS[table])
     for workspace_id in (tenant.workspace_id, stranger.workspace_id):
         async with database.begin(workspace_id) as session:
             for _ in range(2):
@@ -241,9 +175,9 @@ async def test_erasing_the_log_deletes_only_in_the_callers_workspace_and_never_e
         assert await session.scalar(text("SELECT erase_history(now() + interval '1 day', 1)")) == 1
         rows = await session.execute(text("SELECT * FROM purge_subject('alice', NULL, NULL, NULL, NULL)"))
         gone: dict[str, int] = dict(rows.all())
-        assert gone["conversation_log"] == 1
+        assert gone[table] == 1
     async with database.read(tenant.workspace_id) as session:
-        assert await session.scalar(text("SELECT count(*) FROM conversation_log")) == 2
+        assert await session.scalar(text(f"SELECT count(*) FROM {table}")) == 2
     with pytest.raises(Exception, match="a subject is"):
         async with database.begin(tenant.workspace_id) as session:
             await session.execute(text("SELECT purge_subject(NULL, NULL, NULL, '_global', NULL)"))

@@ -1,6 +1,6 @@
 from __future__ import annotations
 
-from uuid import UUID, uuid4
+from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
 import pytest
@@ -8,38 +8,10 @@ from sqlalchemy import text
 
 from bench.superuser import login_url
 from service.access.statements import keys
-from service.domain.access import Right
 from service.postgres.engine import Database, driver, in_transaction
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
 from tests.conftest import THROUGH_POOLER
-from tests.support.connections import pooled
-
-
-async def test_a_new_key_is_found_by_its_secret_only(database: Database) -> None:
-    issued = await keys.create_workspace(database, "acme", rights=[Right.READ])
-    caller = await keys.find(database, issued.secret)
-    assert caller is not None
-    assert caller.workspace_id == issued.workspace_id
-    assert caller.may(Right.READ)
-    assert not caller.may(Right.WRITE)
-    assert await keys.find(database, issued.secret + "x") is None
-
-
-async def test_a_transaction_without_a_workspace_is_an_error_not_an_empty_answer(database: Database) -> None:
-    async with pooled(database) as connection:
-        with pytest.raises(Exception, match=r"loxodon.workspace|invalid input syntax for type uuid"):
-            await connection.execute(text("SELECT count(*) FROM memory"))
-
-
-async def test_a_pooled_connection_forgets_the_last_workspace(database: Database, workspace: UUID) -> None:
-    for other in (workspace, uuid4(), uuid4()):
-        async with database.read(other) as session:
-            seen = await session.scalar(text("SELECT current_setting('loxodon.workspace')"))
-        assert seen == str(other)
-    async with pooled(database) as connection:
-        left = await connection.scalar(text("SELECT current_setting('loxodon.workspace', true)"))
-    assert not left
 
 
 async def test_in_transaction_inside_a_transaction_only(database: Database, workspace: UUID) -> None:

@@ -12,24 +12,7 @@ from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.upkeep.statements import maintenance
 
-HOLDERS = "SELECT tableoid::regclass::text FROM audit_log WHERE id = $1"
 INSERT = "INSERT INTO audit_log (workspace_id, id, operation, recorded_at) VALUES ($1, $2, 'store', $3)"
-
-
-async def test_a_row_in_default_is_moved_when_its_partition_is_made(
-    superuser: asyncpg.Connection[Any], worker_database: Database, workspace: UUID
-) -> None:
-    now = datetime.now(UTC)
-    ids = {uuid4(): now + timedelta(days=days) for days in (-400, -3, 40, 41)}
-    for row_id, recorded_at in ids.items():
-        await superuser.execute(INSERT, workspace, row_id, recorded_at)
-        assert await superuser.fetchval(HOLDERS, row_id) == "audit_log_default"
-    async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await maintenance.ensure_partitions(session, now + timedelta(days=7)) >= 4
-    for row_id, recorded_at in ids.items():
-        assert await superuser.fetchval(HOLDERS, row_id) == f"audit_log_{recorded_at:%Y%m%d}"
-    async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await maintenance.ensure_partitions(session, now + timedelta(days=7)) == 0
 
 
 async def test_a_new_partition_has_policies_and_the_indexes_of_its_parent(

@@ -8,7 +8,6 @@ from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
-from sqlalchemy.exc import DBAPIError
 
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database, Session
@@ -82,25 +81,5 @@ async def test_history_has_a_retention_of_its_own(res: Resources, monkeypatch: p
     monkeypatch.setattr("service.upkeep.statements.maintenance.drop_partitions", drop)
     now = datetime.now(UTC)
     await run(replace(res, settings=res.settings.changed(history_retention_days=30)), now)
+    assert oldest.keys() >= {"audit_log", "tool_invocation"}
     assert oldest["memory_history"] == oldest["conversation_log"] == now - timedelta(days=30)
-
-
-async def test_every_partition_is_behind_the_wall(worker_database: Database, res: Resources) -> None:
-    await run(res, datetime.now(UTC))
-    sql = (
-        "SELECT c.relname FROM pg_inherits i JOIN pg_class c ON c.oid = i.inhrelid "
-        "WHERE i.inhparent IN ('audit_log'::regclass, 'memory_history'::regclass) "
-        "AND (NOT c.relrowsecurity OR NOT c.relforcerowsecurity OR has_table_privilege('loxodon_app', c.oid, 'SELECT'))"
-    )
-    assert await fetch(worker_database, NIL_WORKSPACE, sql) == []
-
-
-async def test_the_application_makes_and_drops_nothing(database: Database) -> None:
-    for call in ("ensure_partitions(now())", "drop_partitions('audit_log', now())", "clean_up(now(), 0, 0, 0, 1)"):
-        with pytest.raises(DBAPIError, match="permission denied"):
-            await fetch(database, NIL_WORKSPACE, f"SELECT {call}")
-
-
-async def test_only_known_tables_can_be_dropped_from(worker_database: Database) -> None:
-    with pytest.raises(DBAPIError, match="no rows"):
-        await fetch(worker_database, NIL_WORKSPACE, "SELECT drop_partitions('memory', now())")
