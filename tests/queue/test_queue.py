@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
 from collections import Counter
 from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from typing import Any, cast
 from uuid import UUID, uuid4
 
-import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
@@ -91,32 +89,6 @@ async def test_the_smaller_priority_and_the_older_job_come_first(
     assert [job.payload["n"] for job in await claim(worker_database, kind)] == [1, 2, 3]
 
 
-async def test_many_workers_never_claim_the_same_job(
-    database: Database, worker_database: Database, workspace: UUID, kind: JobName
-) -> None:
-    await add(database, workspace, *(NewJob(kind) for _ in range(300)))
-
-    async def work(name: str) -> list[UUID]:
-        mine: list[UUID] = []
-        while jobs := await claim(worker_database, kind, worker=name, limit=7):
-            mine += [job.id for job in jobs]
-        return mine
-
-    found = await asyncio.gather(*(work(f"w{number}") for number in range(8)))
-    everything = [job for mine in found for job in mine]
-    assert len(everything) == len(set(everything)) == 300
-
-
-async def test_the_application_may_neither_claim_nor_see_the_jobs_of_others(
-    database: Database, worker_database: Database, workspace: UUID, kind: JobName
-) -> None:
-    await add(database, workspace, NewJob(kind))
-    with pytest.raises(asyncpg.InsufficientPrivilegeError, match="permission denied"):
-        await claim(database, kind)
-    assert await rows(database, kind) == []
-    assert len(await rows(worker_database, kind)) == 1
-
-
 async def test_a_late_word_about_a_lost_lease_changes_nothing(
     database: Database, worker_database: Database, workspace: UUID, kind: JobName
 ) -> None:
@@ -143,31 +115,6 @@ async def test_the_same_worker_cannot_finish_an_earlier_attempt(
     (first,) = await claim(worker_database, kind, lease_s=0)
     await claim(worker_database, kind)
     assert await settle(worker_database, Ending(first, "done")) == set()
-
-
-async def test_a_job_that_kills_its_worker_each_time_ends_dead(
-    database: Database, worker_database: Database, workspace: UUID, kind: JobName
-) -> None:
-    await add(database, workspace, NewJob(kind, max_attempts=3))
-    for attempt in (1, 2, 3):
-        (job,) = await claim(worker_database, kind, worker=f"victim-{attempt}", lease_s=0)
-        assert job.attempts == attempt
-    assert await claim(worker_database, kind) == []
-    (row,) = await rows(worker_database, kind)
-    assert (row.state, row.attempts) == ("dead", 3)
-    assert row.finished_at is not None
-    assert "lease of attempt 3" in row.last_error
-
-
-async def test_an_extended_lease_is_not_taken(
-    database: Database, worker_database: Database, workspace: UUID, kind: JobName
-) -> None:
-    await add(database, workspace, NewJob(kind))
-    (job,) = await claim(worker_database, kind, lease_s=0.2)
-    async with worker_database.begin(NIL_WORKSPACE) as session:
-        assert await queue.extend(session, "w1", [job], 60) == {(job.id, 1)}
-    await asyncio.sleep(0.3)
-    assert await claim(worker_database, kind, worker="w2") == []
 
 
 async def test_a_failed_job_waits_and_one_given_back_does_not_lose_an_attempt(

@@ -90,6 +90,15 @@ async def states(database: Database, kind: str) -> list[str]:
     return [row.state for row in await jobs_of(database, kind)]
 
 
+def all_in(database: Database, kind: str, *wanted: str) -> Callable[[], Awaitable[bool]]:
+    """A condition for `until`: jobs of this kind are in all of these states, and in no other."""
+
+    async def condition() -> bool:
+        return set(await states(database, kind)) == set(wanted)
+
+    return condition
+
+
 async def until(condition: Callable[[], Awaitable[bool]], *, timeout_s: float = 15) -> None:
     deadline = time.monotonic() + timeout_s
     while not await condition():

@@ -23,7 +23,7 @@ from service.queue.statements.queue import Wakeup
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.registry import TASKS, Task
-from tests.support.workers import add, jobs_of, make_kind, states, until, working
+from tests.support.workers import add, all_in, jobs_of, make_kind, states, until, working
 
 
 async def test_every_job_runs_once_with_four_workers(
@@ -68,9 +68,10 @@ async def test_a_run_holds_no_transaction_and_at_most_so_many_run_at_once(
         return ended == 40
 
     await add(database, workspace, *(NewJob(kind) for _ in range(40)))
-    async with working(res, {kind: Task(run)}):
+    three = replace(res, settings=res.settings.changed(worker_concurrency=3))
+    async with working(three, {kind: Task(run)}):
         await until(all_done)
-    assert most == res.settings.jobs.concurrency
+    assert most == 3
 
 
 @pytest.mark.parametrize(
@@ -89,59 +90,14 @@ async def test_what_may_be_retried_is_retried_and_then_dead(
     async def run(_job: Job, _res: Resources) -> None:
         raise error
 
-    async def dead() -> bool:
-        return await states(worker_database, kind) == ["dead"]
-
     await add(database, workspace, NewJob(kind))
     async with working(res, {kind: Task(run)}):
-        await until(dead)
+        await until(all_in(worker_database, kind, "dead"))
     (row,) = await jobs_of(worker_database, kind)
     assert row.attempts == attempts
     assert row.finished_at is not None
     assert "secret text" not in row.last_error
     assert REGISTRY.get_sample_value("loxodon_jobs_done_total", {"kind": kind, "outcome": "dead"}) == 1
-
-
-async def test_the_pause_doubles_with_each_attempt(
-    database: Database, worker_database: Database, res: Resources, workspace: UUID, kind: JobName
-) -> None:
-    began: list[float] = []
-
-    async def run(job: Job, _res: Resources) -> None:
-        began.append(time.monotonic())
-        if job.attempts < 3:
-            raise StoreUnavailable("not yet")
-
-    async def done() -> bool:
-        return await states(worker_database, kind) == ["done"]
-
-    await add(database, workspace, NewJob(kind))
-    async with working(res, {kind: Task(run)}, backoff_s=0.3, poll_s=0.05):
-        await until(done)
-    first, second = began[1] - began[0], began[2] - began[1]
-    assert 0.3 <= first < 0.6 <= second < 1.2
-
-
-async def test_no_more_jobs_at_once_than_are_set(
-    database: Database, worker_database: Database, res: Resources, workspace: UUID, kind: JobName
-) -> None:
-    running = most = 0
-
-    async def run(_job: Job, _res: Resources) -> None:
-        nonlocal running, most
-        running += 1
-        most = max(most, running)
-        await asyncio.sleep(0.05)
-        running -= 1
-
-    async def done() -> bool:
-        return set(await states(worker_database, kind)) == {"done"}
-
-    await add(database, workspace, *(NewJob(kind) for _ in range(6)))
-    two = replace(res, settings=res.settings.changed(worker_concurrency=2))
-    async with working(two, {kind: Task(run)}):
-        await until(done)
-    assert most == 2
 
 
 async def test_a_run_that_takes_too_long_is_cancelled_and_has_failed(
@@ -150,12 +106,9 @@ async def test_a_run_that_takes_too_long_is_cancelled_and_has_failed(
     async def run(_job: Job, _res: Resources) -> None:
         await asyncio.sleep(60)
 
-    async def dead() -> bool:
-        return await states(worker_database, kind) == ["dead"]
-
     await add(database, workspace, NewJob(kind, max_attempts=1))
     async with working(res, {kind: Task(run, timeout_s=0.1)}):
-        await until(dead)
+        await until(all_in(worker_database, kind, "dead"))
 
 
 async def test_first_attempts_run_together_and_after_a_failure_alone(
@@ -173,12 +126,9 @@ async def test_first_attempts_run_together_and_after_a_failure_alone(
         together.append(len(jobs))
         raise InvalidInput("one of them is bad")
 
-    async def settled() -> bool:
-        return set(await states(worker_database, kind)) == {"done", "dead"}
-
     await add(database, workspace, *(NewJob(kind) for _ in range(24)), NewJob(kind, payload={"bad": True}))
     async with working(res, {kind: Task(run, together=run_together)}):
-        await until(settled)
+        await until(all_in(worker_database, kind, "done", "dead"))
     assert sum(together) == 25
     assert max(together) == 20
     assert len(alone) == 25
@@ -198,12 +148,9 @@ async def test_what_failed_together_is_done_alone_in_the_same_attempt(
     async def run_together(_jobs: Sequence[Job], _res: Resources) -> None:
         raise StoreUnavailable("one of them is bad")
 
-    async def settled() -> bool:
-        return set(await states(worker_database, kind)) == {"done", "dead"}
-
     await add(database, workspace, *(NewJob(kind) for _ in range(11)), NewJob(kind, payload={"bad": True}))
     async with working(res, {kind: Task(run, together=run_together, max_batch=5, retry_alone=True)}):
-        await until(settled)
+        await until(all_in(worker_database, kind, "done", "dead"))
     assert Counter(await states(worker_database, kind)) == {"done": 11, "dead": 1}
     assert alone == {1: 12, 2: 1, 3: 1}, "the good ones lost no attempt to the bad one"
     rows = await jobs_of(worker_database, kind)
@@ -218,14 +165,11 @@ async def test_a_lease_is_kept_alive_while_its_job_runs(
     async def run(_job: Job, _res: Resources) -> None:
         nonlocal ran
         ran += 1
-        await asyncio.sleep(3)  # leases last 2 s here
-
-    async def done() -> bool:
-        return await states(worker_database, kind) == ["done"]
+        await asyncio.sleep(2.4)  # leases last 2 s here
 
     await add(database, workspace, NewJob(kind))
     async with working(res, {kind: Task(run)}), working(res, {kind: Task(run)}):
-        await until(done)
+        await until(all_in(worker_database, kind, "done"))
     assert ran == 1
 
 
@@ -249,9 +193,6 @@ async def test_a_worker_that_lost_its_lease_stops_the_job(
     async def running() -> bool:
         return runs == 1
 
-    async def done() -> bool:
-        return await states(worker_database, kind) == ["done"]
-
     await add(database, workspace, NewJob(kind))
     async with working(res, {kind: Task(run)}):
         await until(running)
@@ -259,7 +200,7 @@ async def test_a_worker_that_lost_its_lease_stops_the_job(
             await session.execute(
                 text("UPDATE job SET lease_until = now() - interval '1 second' WHERE kind = :kind"), {"kind": kind}
             )
-        await until(done)
+        await until(all_in(worker_database, kind, "done"))
         await asyncio.wait_for(cancelled.wait(), 5)
 
 
