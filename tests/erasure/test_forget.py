@@ -189,13 +189,6 @@ async def test_the_rights_are_those_of_deleting(client: AsyncClient, app: Any) -
         assert (await deleter.post("/v1/forget", json={"query": "Rosa", "purge": True, **ALICE})).status_code == 403
 
 
-async def test_a_repeated_request_gets_the_same_answer(client: AsyncClient) -> None:
-    await store(client, "Rosa sings.")
-    body, headers = {"query": "everything about Rosa", **ALICE}, {"Idempotency-Key": "once"}
-    first = await client.post("/v1/forget", json=body, headers=headers)
-    assert (await client.post("/v1/forget", json=body, headers=headers)).json() == first.json()
-
-
 async def test_another_workspace_is_out_of_reach(client: AsyncClient, other_client: AsyncClient) -> None:
     await store(client, "Rosa sings.")
     assert (await ask(other_client, "everything about Rosa"))["removed"] is False
