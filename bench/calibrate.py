@@ -115,7 +115,7 @@ async def fit_queries(embedder: LocalEmbedder, path: Path) -> list[Anchor]:
 async def fit(labelled_pairs: Path, questions: Path) -> str:
     """Returns both tables of knots with their reasons."""
     rows = [row for row in pairs.read(labelled_pairs) if "-NC" not in row.licence.upper()]
-    embedder = LocalEmbedder.load(None, threads=2, max_queue=len(rows) + 1, window=256)
+    embedder = LocalEmbedder.load(None, threads=2, max_queue=len(rows) + 1)
     try:
         tables = {"documents": await fit_documents(embedder, rows), "queries": await fit_queries(embedder, questions)}
     finally:

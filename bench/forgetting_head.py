@@ -28,7 +28,7 @@ from bench.marks import embedded
 from service.language.forgetting import request_head
 from service.language.forgetting.request_head import HEADS, OBJECTS, RequestWeights, Token
 from service.language.sentences import split
-from service.providers.choose import LOCAL_MODEL
+from service.providers.local import MODEL
 
 Numbers = NDArray[np.float64]
 
@@ -252,7 +252,7 @@ def fit(given: Sequence[LabelledSentence], vectors: Mapping[str, Numbers]) -> Re
     heads, biases = zip(*_fit_heads(given, padded), strict=True)
     bias = [round(float(each), 3) for each in (asks_bias, *biases, vector_bias + FOR_ORDINARY)]
     tables = [np.array(each, dtype=np.float32) for each in (asks, heads, vector)]
-    return RequestWeights(known, tables[0], tables[1], tables[2], bias, LOCAL_MODEL)
+    return RequestWeights(known, tables[0], tables[1], tables[2], bias, MODEL)
 
 
 def _fit_heads(given: Sequence[LabelledSentence], padded: Sequence[Sequence[Token]]) -> Iterator[tuple[Numbers, float]]:

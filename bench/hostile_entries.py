@@ -127,7 +127,7 @@ def _tokenizer() -> Any:
     from service.providers import model_files
     from service.providers.local import Encoder
 
-    return Encoder(model_files.load(None), window=256)
+    return Encoder(model_files.load(None))
 
 
 ENTRIES: dict[str, Entry] = {

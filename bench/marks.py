@@ -61,7 +61,7 @@ class Fit(NamedTuple):
 
 async def embedded(texts: Sequence[str]) -> dict[str, Numbers]:
     known = list(dict.fromkeys(texts))
-    embedder = LocalEmbedder.load(None, threads=2, max_queue=len(known) + 1, window=256)
+    embedder = LocalEmbedder.load(None, threads=2, max_queue=len(known) + 1)
     try:
         found = await embedder.embed([CleanText(each) for each in known])
     finally:

@@ -46,7 +46,7 @@ def report(path: Path) -> str:
 
 
 async def _similarities(labelled: list[Pair]) -> list[float]:
-    embedder = LocalEmbedder.load(None, threads=2, max_queue=len(labelled) + 1, window=256)
+    embedder = LocalEmbedder.load(None, threads=2, max_queue=len(labelled) + 1)
     try:
         return [embedder.similarity(float(each)) for each in await cosines(embedder, labelled)]
     finally:

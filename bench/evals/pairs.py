@@ -94,7 +94,7 @@ def report(path: Path) -> str:
 
 async def _report(path: Path) -> str:
     pairs = read(path)
-    embedder = LocalEmbedder.load(None, threads=2, max_queue=len(pairs) + 1, window=256)
+    embedder = LocalEmbedder.load(None, threads=2, max_queue=len(pairs) + 1)
     try:
         found = await cosines(embedder, pairs)
     finally:

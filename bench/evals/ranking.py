@@ -96,7 +96,7 @@ async def _figures() -> dict[str, tuple[float, float]]:
 @asynccontextmanager
 async def local_embedder() -> AsyncIterator[CachedEmbedder]:
     """Yields the built-in embedder."""
-    local = LocalEmbedder(Encoder(model_files.load(None), window=256), threads=2, max_queue=1_000)
+    local = LocalEmbedder(Encoder(model_files.load(None)), threads=2, max_queue=1_000)
     try:
         yield CachedEmbedder(local, entries=5_000)
     finally:

@@ -11,15 +11,13 @@ from service.domain.text import CleanText
 from service.kit.settings import Settings
 from service.providers.embedder_process import EmbedderProcess
 from service.providers.endpoints import embedder_endpoint, keys, llm_endpoint, secret
-from service.providers.local import DIMENSION, LocalEmbedder
+from service.providers.local import DIMENSION, MODEL, LocalEmbedder
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import Endpoint, canonical, choose_embedder
 from service.providers.protocols import Embedder, Llm, Vector
 from service.providers.retry import RetryPolicy
-
-LOCAL_MODEL = "local:snowflake-arctic-embed-s-int8"
 
 EMBEDDER_TIMEOUT_S = 10.0
 """The longest time for one batch of a hosted embedder, retries included."""
@@ -31,7 +29,7 @@ LLM_ATTEMPT_S = 12.0
 def embedder_model(settings: Settings) -> str:
     """The id that the first embedding generation records, without loading anything; migrations have no key for it."""
     endpoint = embedder_endpoint(settings, or_key="none")
-    return endpoint.id if endpoint else LOCAL_MODEL
+    return endpoint.id if endpoint else MODEL
 
 
 def embedder_dimension(settings: Settings) -> int:
@@ -50,8 +48,6 @@ def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_u
     place, where they do not, one that fails each call and says why."""
     if (model, dimension) == (embedder_model(settings), embedder_dimension(settings)):
         return open_embedder(settings, seldom_used=seldom_used)
-    if model == LOCAL_MODEL:
-        return _open_embedder(settings, None, dimension, seldom_used=seldom_used)
     provider, _, name = model.partition(":")
     is_same = provider == canonical(settings.embedder.provider)
     key = settings.embedder.old_api_key or (settings.embedder.api_key if is_same else None)

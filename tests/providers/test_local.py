@@ -8,6 +8,7 @@ import subprocess
 import sys
 import threading
 from collections.abc import AsyncIterator, Iterator
+from itertools import pairwise
 from pathlib import Path
 
 import numpy as np
@@ -16,7 +17,7 @@ import pytest
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.providers import local, model_files, windows
-from service.providers.local import THREAD_NICE, Encoder, LocalEmbedder, window_starts
+from service.providers.local import THREAD_NICE, Encoder, LocalEmbedder, spread
 from service.providers.protocols import Embedder, Vector
 
 ROOT = Path(__file__).parents[2]
@@ -25,7 +26,7 @@ LONG = CleanText("The harbour master writes down every ship that leaves, its car
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return Encoder(model_files.load(None), window=256)
+    return Encoder(model_files.load(None))
 
 
 @pytest.fixture
@@ -101,7 +102,7 @@ def test_a_thread_that_gave_way_further_already_stays_so() -> None:
 
 async def test_vectors_have_length_one_and_the_order_of_their_texts(embedder: LocalEmbedder) -> None:
     as_embedder: Embedder = embedder
-    assert (as_embedder.model, as_embedder.dimension) == ("local:snowflake-arctic-embed-s-int8", 384)
+    assert (as_embedder.model, as_embedder.dimension) == ("local:snowflake-arctic-embed-s-int8-w128", 384)
     texts = [CleanText(text) for text in ("a red fox", LONG, "", "🎉", "the second law of thermodynamics", "a red fox")]
     found = await embedder.embed(texts)
     assert [vector.shape for vector in found] == [(384,)] * 6
@@ -153,38 +154,47 @@ async def test_the_end_of_a_long_text_counts(embedder: LocalEmbedder) -> None:
     question = await embedder.embed_query(CleanText("where is the treasure"))
     assert float(ended @ question) > float(plain @ question) + 0.02
     assert await embedder.windows(CleanText("short")) == (1, True)
-    assert await embedder.windows(LONG) == (6, True)
+    assert await embedder.windows(LONG) == (10, True)
     assert await embedder.windows(CleanText(LONG * 100)) == (local.MAX_WINDOWS, False)
 
 
-def test_a_window_holds_the_prefix_of_a_question_too(encoder: Encoder) -> None:
-    for query in (False, True):
-        windows, whole = encoder.cut(LONG, query=query)
-        assert whole is not query  # a question is read in fewer
-        assert {len(window) for window in windows} == {256}
-        assert len({tuple(window[: 9 if query else 1]) for window in windows}) == 1
+@pytest.mark.parametrize(("query", "window"), [(False, local.WINDOW), (True, local.QUERY_WINDOW)])
+def test_the_windows_of_a_text_are_alike(encoder: Encoder, *, query: bool, window: int) -> None:
+    """Each begins as the text does: with the prefix of a question too."""
+    windows, whole = encoder.cut(LONG, query=query)
+    assert whole is not query  # a question is read in fewer
+    assert len({len(window) for window in windows}) == 1
+    assert window * 0.9 < len(windows[0]) <= window
+    assert len({tuple(window[: 9 if query else 1]) for window in windows}) == 1
 
 
 @pytest.mark.parametrize(
-    ("length", "starts", "whole"),
+    ("length", "starts", "width"),
     [
-        (0, [0], True),
-        (100, [0], True),
-        (101, [0, 1], True),
-        (175, [0, 75], True),
-        (176, [0, 38, 76], True),
-        (250, [0, 75, 150], True),
+        (0, [0], 0),
+        (100, [0], 100),
+        (101, [0, 50], 51),
+        (200, [0, 100], 100),
+        (201, [0, 67, 134], 67),
+        (1_000, list(range(0, 1_000, 100)), 100),
     ],
 )
-def test_windows_overlap_and_end_with_the_text(length: int, starts: list[int], *, whole: bool) -> None:
-    assert window_starts(length, 100) == (starts, whole)
+def test_a_text_is_cut_into_equal_windows(length: int, starts: list[int], width: int) -> None:
+    assert spread(length, 100, 10) == (starts, width, True)
+
+
+@pytest.mark.parametrize("size", [1, 7, 126])
+def test_windows_leave_no_piece_out(size: int) -> None:
+    for length in range(1, 12 * size):
+        starts, width, whole = spread(length, size, 12)
+        assert whole
+        assert width <= size
+        assert all(0 <= right - left <= width for left, right in pairwise([*starts, length]))
+        assert (starts[0], starts[-1] + width) == (0, length)
 
 
 def test_windows_of_a_very_long_text_are_spread_over_it() -> None:
-    starts, whole = window_starts(1_000_000, 254)
-    assert (len(starts), starts[0], starts[-1], whole) == (local.MAX_WINDOWS, 0, 1_000_000 - 254, False)
-    starts, whole = window_starts(16 * 254, 254)
-    assert (len(starts), whole) == (local.MAX_WINDOWS, True)
+    assert spread(1_000_000, 100, 3) == ([0, 499_950, 999_900], 100, False)
 
 
 def test_a_very_long_question_is_read_at_few_places(encoder: Encoder) -> None:
@@ -271,7 +281,7 @@ def test_the_telemetry_of_onnxruntime_never_starts(tmp_path: Path) -> None:
     # Where it runs it leaves a device id and a database below the home folder, before anything is sent.
     program = (
         "from service.providers.local import Encoder; from service.providers import model_files\n"
-        "encoder = Encoder(model_files.load(None), window=64)\n"
+        "encoder = Encoder(model_files.load(None))\n"
         "assert encoder.run(encoder.cut('hello')[0][0]).shape == (384,)"
     )
     home = {"HOME": str(tmp_path), "XDG_CACHE_HOME": str(tmp_path), "PYTHONPATH": str(ROOT)}

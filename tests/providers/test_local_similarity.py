@@ -14,7 +14,7 @@ from service.providers.protocols import Vector
 
 @pytest.fixture(scope="module")
 def encoder() -> Encoder:
-    return Encoder(model_files.load(None), window=256)
+    return Encoder(model_files.load(None))
 
 
 def vector(encoder: Encoder, text: str, *, query: bool = False) -> Vector:

@@ -121,6 +121,11 @@ def test_the_previous_embedder_has_a_key_of_its_own(monkeypatch: pytest.MonkeyPa
     assert [(each.base_url, each.api_key) for each in given] == [("http://old/v1", "old-key")]
 
 
+def test_an_earlier_local_embedder_is_read_by_the_present_one() -> None:
+    found = open_embedder_of(Settings.of({}), "local:earlier", 384, seldom_used=True)
+    assert (found.model, found.dimension) == (embedder_model(Settings.of({})), 384)
+
+
 def test_facts_are_extracted_by_a_model_of_their_own() -> None:
     endpoint = llm_endpoint(Settings.of({"openai_api_key": "k", "llm_model": "small", "extraction_model": "large"}))
     assert endpoint is not None

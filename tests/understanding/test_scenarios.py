@@ -32,7 +32,7 @@ def cases(name: str) -> Iterator[dict[str, Any]]:
 
 @pytest.fixture(scope="module")
 def embedder() -> LocalEmbedder:
-    return LocalEmbedder(Encoder(model_files.load(None), window=256), threads=2, max_queue=1_000)
+    return LocalEmbedder(Encoder(model_files.load(None)), threads=2, max_queue=1_000)
 
 
 async def judged(embedder: LocalEmbedder, new: str, known: Sequence[str]) -> Decision:

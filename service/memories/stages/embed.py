@@ -18,7 +18,7 @@ from service.runtime.resources import Resources
 from service.understanding import outdating
 
 WINDOW_HINT_CHARS = 800
-"""Shorter texts fit every model's window, so word pieces need not be counted."""
+"""Shorter texts get no warning: hosted models read them whole, the local one in two or three windows."""
 
 
 async def embed(draft: Draft, res: Resources) -> Draft:
