@@ -1,4 +1,4 @@
-"""A few rounds of kill -9 under load: nothing lost, doubled or half done. More of them: make chaos ROUNDS=200."""
+"""Short forms of `make chaos`, `make contention` and `make job-chaos`: nothing is lost, doubled or half done."""
 
 from __future__ import annotations
 
@@ -8,29 +8,41 @@ from pathlib import Path
 
 import pytest
 
-from tests.thorough import many
+from bench import job_cases
+from bench.job_chaos import difference
+from service.worker.registry import TASKS
+from tests.thorough import THOROUGH, many
 
 ROOT = Path(__file__).parents[2]
-ROUNDS = many(4, 8)
+KILLS = many(4, 8)
+KINDS = ("enrich", "consolidate", "promote", *(("forget_scope", "relevance", "cleanup") if THOROUGH else ()))
+AT_ONCE = ("contention", "--seconds", str(many(3, 120)), "--seed", "3", "--policy")
+RUNS = {
+    "processes are killed": (("chaos", "--rounds", str(KILLS), "--seed", "3"), "back after", KILLS),
+    "changes in place at once": ((*AT_ONCE, "in_place"), "all is well", 1),
+    **({"superseding at once": ((*AT_ONCE, "supersede"), "all is well", 1)} if THOROUGH else {}),
+    "jobs are disturbed": (("job_chaos", "--rounds", "1", "--seed", "2", "--only", *KINDS), " 0 wrong ", len(KINDS)),
+}
+"""What to run, and what it prints how often."""
 
 
-@pytest.mark.timeout(300)  # 40 s on an idle machine, most of it starts
-def test_nothing_is_lost_when_processes_are_killed() -> None:
-    done = subprocess.run(
-        [
-            sys.executable,
-            "-m",
-            "bench.chaos",
-            "--rounds",
-            str(ROUNDS),
-            "--seed",
-            "3",
-        ],
-        cwd=ROOT,
-        capture_output=True,
-        text=True,
-        timeout=290,
-    )
+@pytest.mark.timeout(400)
+@pytest.mark.parametrize("run", RUNS.values(), ids=RUNS)
+def test_nothing_is_lost(run: tuple[tuple[str, ...], str, int]) -> None:
+    (program, *words), printed, times = run
+    command = [sys.executable, "-m", f"bench.{program}", *words]
+    done = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=390, check=False)
     assert done.returncode == 0, done.stdout[-6000:] + done.stderr[-3000:]
-    assert "nothing lost, doubled or half done" in done.stdout
-    assert done.stdout.count("back after") == ROUNDS
+    assert done.stdout.count(printed) == times, done.stdout
+
+
+def test_every_job_is_disturbed() -> None:
+    """A new name needs a case in bench/job_cases.py: a function that gives the job something to do. A new generation of
+    vectors concerns the whole service: tests/upkeep/test_reembed.py kills its workers."""
+    assert {case.split()[0] for case in job_cases.CASES} == set(TASKS) - {"reembed"}
+
+
+def test_what_differs_is_told() -> None:
+    expected, found = ["history: ADD|a", "memory: a"], ["history: ADD|a", "history: ADD|a", "memory: a"]
+    assert difference(expected, expected) == ""
+    assert difference(expected, found) == "1 lines differ: +history: ADD|a"
