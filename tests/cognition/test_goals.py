@@ -12,6 +12,7 @@ from httpx2 import AsyncClient
 
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
+from tests.search.scores import explained_score
 from tests.support.application import Tables
 from tests.support.calls import body_of, results_of, store
 
@@ -277,13 +278,6 @@ async def search(client: AsyncClient, question: str) -> list[dict[str, Any]]:
     return found
 
 
-def recomputed(hit: dict[str, Any]) -> float:
-    score = sum(term["value"] * term["weight"] for term in hit["explain"]["terms"].values())
-    for factor in hit["explain"]["factors"].values():
-        score *= factor
-    return float(score)
-
-
 async def test_memories_of_an_active_goal_rank_higher_and_explain_says_so(
     client: AsyncClient, embedder: AngleEmbedder
 ) -> None:
@@ -301,7 +295,7 @@ async def test_memories_of_an_active_goal_rank_higher_and_explain_says_so(
     assert after[0]["id"] == last
     assert after[0]["explain"]["terms"]["goal"]["value"] == 1.0
     assert after[1]["explain"]["terms"]["goal"]["value"] == 0.0
-    assert all(abs(recomputed(hit) - hit["score"]) < 1e-6 for hit in after)
+    assert all(abs(explained_score(hit["explain"]) - hit["score"]) < 1e-6 for hit in after)
     await client.post(f"/v1/goals/{made['id']}/complete", json={})
     assert [(hit["id"], hit["score"]) for hit in await search(client, question)] == [
         (hit["id"], hit["score"]) for hit in before

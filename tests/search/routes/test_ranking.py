@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import math
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from datetime import timedelta
@@ -20,6 +19,7 @@ from service.search.techniques import GENERIC_REQUESTS
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.llm import ScriptedLlm
+from tests.search.scores import explained_score
 from tests.support.application import Tables, client_of, serving, with_llm
 from tests.support.calls import body_of, tuned
 
@@ -79,9 +79,7 @@ async def test_terms_and_factors_make_the_score(boats: AsyncClient, asked: dict[
     found = await ask(boats, explain=True, **asked)
     assert len(found["results"]) == len(BOATS)
     for hit in found["results"]:
-        terms, factors = hit["explain"]["terms"].values(), hit["explain"]["factors"].values()
-        score = sum(term["value"] * term["weight"] for term in terms) * math.prod(factors)
-        assert score == pytest.approx(hit["score"], abs=1e-6)
+        assert explained_score(hit["explain"]) == pytest.approx(hit["score"], abs=1e-6)
     scores = [hit["score"] for hit in found["results"]]
     assert scores == sorted(scores, reverse=True)
     assert {"read", "embed", "candidates", "signals", "rank", "rows", "total"} <= found["timings_ms"].keys()
@@ -473,9 +471,7 @@ async def test_why_was_it_found_or_not(client: AsyncClient, embedder: AngleEmbed
     assert (found["found"], found["place"], found["reasons"]) == (True, 1, [])
     below = await why(client, last, limit=1)
     assert (below["found"], below["place"], below["reasons"]) == (False, 2, ["below_limit"])
-    terms, factors = below["explain"]["terms"].values(), below["explain"]["factors"].values()
-    score = sum(term["value"] * term["weight"] for term in terms) * math.prod(factors)
-    assert score == pytest.approx(below["score"], abs=1e-6)
+    assert explained_score(below["explain"]) == pytest.approx(below["score"], abs=1e-6)
     assert (await why(client, last, min_score=0.99))["reasons"] == ["below_min_score"]
     assert (await why(client, last, exclude_tags=["far"]))["reasons"] == ["filtered_out"]
     assert (await why(client, last, end="2020-01-01"))["reasons"] == ["after_window"]
@@ -490,11 +486,6 @@ async def test_why_was_it_found_or_not(client: AsyncClient, embedder: AngleEmbed
         assert (await why(client, unknown))["reasons"] == ["unknown"]
     answer = await client.post("/v1/memories/search", json={"tags": ["far"], **USER, "explain_id": first})
     assert (answer.status_code, answer.json()["field"]) == (400, "explain_id")
-
-
-def recomputed(explained: dict[str, Any]) -> float:
-    terms, factors = explained["terms"].values(), explained["factors"].values()
-    return float(math.fsum(term["value"] * term["weight"] for term in terms) * math.prod(factors))
 
 
 async def test_every_other_reason(
@@ -519,11 +510,14 @@ async def test_every_other_reason(
 async def test_far_behind_all_arms(client: AsyncClient, embedder: AngleEmbedder) -> None:
     """More memories than an arm hands in, and one that is nearest to nothing."""
     last = await store(client, embedder, "Nowhere near", 0.01)
-    for number in range(110):
-        await store(client, embedder, f"Number {number}", 0.5 + number / 1_000)
+    items: list[dict[str, Any]] = [{"content": f"Number {n}", "dedup": False, **USER} for n in range(110)]
+    for number, item in enumerate(items):
+        embedder.place(item["content"], 0.5 + number / 1_000, side=2)
+    for some in (items[:60], items[60:]):
+        await body_of(client.post("/v1/memories/batch", json={"items": some}))
     found = await why(client, last, limit=1)
     assert (found["place"], found["reasons"]) == (MIN_ARM_LIMIT + 1, ["not_a_candidate", "below_limit"])
-    assert recomputed(found["explain"]) == pytest.approx(found["score"], abs=1e-6)
+    assert explained_score(found["explain"]) == pytest.approx(found["score"], abs=1e-6)
 
 
 @pytest.mark.parametrize("fusion", ["weighted", "rrf"])
@@ -537,7 +531,7 @@ async def test_why_adds_up_where_diversity_moves_it(client: AsyncClient, embedde
     for index, hit in enumerate(hits, 1):
         found = await why(client, hit["id"], **asked)
         assert (found["place"], found["score"], found["explain"]) == (index, hit["score"], hit["explain"])
-        assert recomputed(found["explain"]) == pytest.approx(found["score"], abs=1e-6)
+        assert explained_score(found["explain"]) == pytest.approx(found["score"], abs=1e-6)
         quiet = await why(client, hit["id"], **{**asked, "explain": False})
         assert quiet["explain"] == hit["explain"]
     repeated = hits[2]["id"]
@@ -549,7 +543,7 @@ async def test_a_listing_adds_up_too(client: AsyncClient, embedder: AngleEmbedde
     await store(client, embedder, "At 0.9", 0.9, tags=["near"], importance=0.7)
     answer = await client.post("/v1/memories/search", json={"tags": ["near"], **USER, "explain": True})
     (hit,) = answer.json()["results"]
-    assert hit["score"] == recomputed(hit["explain"]) == 0.7
+    assert hit["score"] == explained_score(hit["explain"]) == 0.7
 
 
 # -- uses and limits ------------------------------------------------------------------------------------------------

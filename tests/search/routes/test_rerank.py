@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import replace
@@ -15,6 +14,7 @@ from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.llm import ScriptedLlm
+from tests.search.scores import explained_score
 from tests.support.application import client_of, serving
 from tests.support.calls import body_of, tuned
 
@@ -65,9 +65,7 @@ async def test_a_reranker_moves_hits_and_its_score_can_be_recomputed(
     assert memories(found) == ["She drinks tea.", "She sails.", "She reads."]
     assert memories(first) == ["She drinks tea."]
     for hit in found["results"]:
-        terms, factors = hit["explain"]["terms"].values(), hit["explain"]["factors"].values()
-        score = sum(term["value"] * term["weight"] for term in terms) * math.prod(factors)
-        assert score == pytest.approx(hit["score"], abs=1e-6)
+        assert explained_score(hit["explain"]) == pytest.approx(hit["score"], abs=1e-6)
         assert hit["explain"]["terms"]["rerank"]["weight"] == 0.8
     assert found["metrics"]["techniques"]["rerank"]["count"] == 3
     assert "rerank" in found["timings_ms"]

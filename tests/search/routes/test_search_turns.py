@@ -16,6 +16,7 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.mcp.test_mcp import agent, said
+from tests.search.scores import explained_score
 from tests.support.application import Tables, client_of, serving
 from tests.support.calls import body_of
 from tests.support.conversing import answer, known
@@ -201,11 +202,7 @@ async def test_explanations_know_turns(client: AsyncClient) -> None:
     assert body["candidates"]["turns"] == 1
     assert body["why"]["place"] in (1, 2)
     for each in (await found(client, explain=True, connected=True))["results"]:
-        shown = each["explain"]
-        total = sum(term["value"] * term["weight"] for term in shown["terms"].values())
-        for factor in shown["factors"].values():
-            total *= factor
-        assert each["score"] == pytest.approx(total, abs=1e-6)
+        assert each["score"] == pytest.approx(explained_score(each["explain"]), abs=1e-6)
         assert each["connected"] == []
 
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from typing import Any
 
 import pytest
@@ -10,6 +9,7 @@ from httpx2 import AsyncClient
 
 from service.language import context
 from tests.fakes.embedder import AngleEmbedder
+from tests.search.scores import explained_score
 
 USER = {"user_id": "iris"}
 QUESTION = "When did Ines sell the boat?"
@@ -27,9 +27,7 @@ async def ask(client: AsyncClient, query: str = QUESTION, **more: Any) -> dict[s
     assert answer.status_code == 200, answer.text
     hits = answer.json()["results"]
     for hit in hits:
-        terms, factors = hit["explain"]["terms"].values(), hit["explain"]["factors"].values()
-        score = sum(term["value"] * term["weight"] for term in terms) * math.prod(factors)
-        assert score == pytest.approx(hit["score"], abs=1e-6)
+        assert explained_score(hit["explain"]) == pytest.approx(hit["score"], abs=1e-6)
     return {hit["memory"]: hit["explain"]["terms"] for hit in hits}
 
 
