@@ -6,6 +6,7 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
@@ -18,6 +19,13 @@ from service.postgres.roles import MIGRATE_LOGIN
 ROOT = Path(__file__).parents[2]
 UNSAFE = {"fsync": "off", "shared_buffers": "16MB"}
 RunSql = Callable[[Server, str], str]
+
+
+def until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
+    deadline = time.monotonic() + timeout_s
+    while not condition():
+        assert time.monotonic() < deadline, "waited too long"
+        time.sleep(0.02)
 
 
 @pytest.fixture

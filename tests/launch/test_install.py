@@ -108,13 +108,6 @@ def test_another_python_is_refused(version: tuple[int, int, int], capsys: pytest
     assert "3.11, 3.12 or 3.13; this one is " + ".".join(map(str, version)) in capsys.readouterr().out
 
 
-@pytest.mark.skipif(not (ROOT / "Makefile").exists(), reason="no Makefile here")
-def test_make_without_a_python_says_so() -> None:
-    made = subprocess.run(["make", "python", "PYTHON="], check=False, cwd=ROOT, capture_output=True, text=True)
-    assert made.returncode != 0
-    assert "Loxodon needs Python 3.11, 3.12 or 3.13" in made.stdout
-
-
 def test_make_help_names_the_targets() -> None:
     # Under `make test` MAKEFLAGS is inherited: this make would be a sub-make and print the folder it enters.
     shown = subprocess.run(

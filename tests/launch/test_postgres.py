@@ -18,6 +18,7 @@ from service.launch import accounts, cluster
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import AlreadyRunning, LaunchError
 from service.postgres.roles import MIGRATE_LOGIN
+from tests.launch.conftest import until
 
 RunSql = Callable[[Server, str], str]
 Python = Callable[..., "subprocess.Popen[str]"]
@@ -99,7 +100,7 @@ def test_killed_postmaster_is_restarted_with_all_committed_rows(postgres: Embedd
     pid = postgres.pid
     assert pid is not None
     os.kill(pid, signal.SIGKILL)
-    _until(lambda: postgres.pid is None)
+    until(lambda: postgres.pid is None)
     assert run_sql(postgres.start(), "SELECT count(*) FROM kept") == "1000"
     assert postgres.pid != pid
 
@@ -114,7 +115,7 @@ def test_the_server_dies_with_its_killed_owner(python: Python, data_dir: Path, r
     owner = python(OWNER, str(data_dir), "leashed")
     pid = _first_number(owner)
     owner.kill()
-    _until(lambda: not _alive(pid))
+    until(lambda: not _alive(pid))
     assert cluster.read_pid(data_dir / "postgres") is None, "it went down cleanly"
 
 
@@ -221,10 +222,3 @@ def _alive(pid: int) -> bool:
         return Path(f"/proc/{pid}/stat").read_text().rsplit(")")[-1].split()[0] != "Z"
     except (ProcessLookupError, FileNotFoundError):
         return False
-
-
-def _until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.01)

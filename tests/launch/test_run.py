@@ -17,6 +17,8 @@ from urllib.request import urlopen
 
 import pytest
 
+from tests.launch.conftest import until
+
 ROOT = Path(__file__).parents[2]
 FAKE = Path(__file__).with_name("fake_service.py")
 LAUNCH = f"""
@@ -51,7 +53,7 @@ class Launch:
             line = self.process.stdout.readline()
             assert line, printed + self.end()[1]
             printed += line
-        _until(lambda: bool(self.log.exists() and self.noted("worker ")))
+        until(lambda: bool(self.log.exists() and self.noted("worker ")))
         return printed
 
     def end(self) -> tuple[int, str]:
@@ -139,7 +141,7 @@ def test_killed_children_come_back_and_clients_wait(start: Start) -> None:
         old = launch.pid_of(name)
         os.kill(old, signal.SIGKILL)
         assert launch.get(), "the supervisor holds the port: a client waits, it is not refused"
-        _until(lambda name=name, old=old: launch.pid_of(name) != old)  # type: ignore[misc]
+        until(lambda name=name, old=old: launch.pid_of(name) != old)  # type: ignore[misc]
     assert launch.stop()[0] == 0
 
 
@@ -198,7 +200,7 @@ def test_after_kill_9_of_the_supervisor_a_second_start_takes_over(start: Start) 
     second = start(DATABASE_URL="")
     second.until_ready()
     assert second.pid_of("API") not in orphans
-    _until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans))
+    until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in orphans))
     assert second.stop() == (0, "")
 
 
@@ -215,10 +217,3 @@ def test_a_setting_that_cannot_work_is_named(start: Start, changes: dict[str, st
     found, errors = start(**changes).end()
     assert (found, "Traceback" in errors) == (code, False)
     assert words in errors
-
-
-def _until(condition: Callable[[], bool], timeout_s: float = 5.0) -> None:
-    deadline = time.monotonic() + timeout_s
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.02)

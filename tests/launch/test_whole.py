@@ -13,8 +13,7 @@ import signal
 import socket
 import subprocess
 import sys
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import asyncpg  # type: ignore[import-untyped]
@@ -24,6 +23,7 @@ from bench.footprint import family, pss_mb
 from service.launch import cluster
 from service.postgres.roles import API_LOGIN, APP, JOBS_LOGIN, MIGRATE_LOGIN, WALLED, WORKER
 from tests.launch import mcp_agent
+from tests.launch.conftest import until
 
 ROOT = Path(__file__).parents[2]
 pytestmark = pytest.mark.timeout(300)
@@ -109,8 +109,8 @@ def test_the_whole_service(whole: Whole) -> None:
     for word in ("bin/postgres", "worker", "api"):
         old = whole.child(word)
         os.kill(old, signal.SIGKILL)
-        _until(lambda word=word, old=old: whole.child(word) not in (0, old))  # type: ignore[misc]
-        _until(lambda: whole.finds(find))
+        until(lambda word=word, old=old: whole.child(word) not in (0, old), PATIENCE_S)  # type: ignore[misc]
+        until(lambda: whole.finds(find), PATIENCE_S)
     asyncio.run(mcp_agent.recall_correct_and_forget(whole.data_dir, whole.port))
     whole.process.send_signal(signal.SIGTERM)
     assert whole.process.wait(PATIENCE_S) == 0
@@ -167,10 +167,3 @@ def test_a_database_that_is_away_is_named_without_its_password(tmp_path: Path) -
     assert "Cannot use the database postgresql://me:***@127.0.0.1:1/there" in done.stderr
     assert "hush" not in done.stderr
     assert "Traceback" not in done.stderr
-
-
-def _until(condition: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + PATIENCE_S
-    while not condition():
-        assert time.monotonic() < deadline, "waited too long"
-        time.sleep(0.1)
