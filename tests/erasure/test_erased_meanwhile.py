@@ -2,47 +2,20 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from typing import Any
 from uuid import UUID
 
-import asyncpg  # type: ignore[import-untyped]
 import pytest
 from httpx2 import AsyncClient
 
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.support.application import Tables
+from tests.support.blocking import blocking
 from tests.support.calls import listed, store
 from tests.support.judging import judged, tell
 
-WAITING = "SELECT count(*) FROM pg_stat_activity WHERE wait_event_type = 'Lock' AND datname = current_database()"
-
-
-@asynccontextmanager
-async def being_erased(owner_url: str, memory_id: str, tables: Tables) -> AsyncIterator[None]:
-    """The memory goes in a transaction that commits as soon as somebody waits for it, and inside the block."""
-
-    async def go() -> None:
-        while not await tables.value(WAITING):  # noqa: ASYNC110 - nothing in this process tells of it
-            await asyncio.sleep(0.01)
-        await transaction.commit()
-
-    eraser = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    transaction = eraser.transaction()
-    await transaction.start()
-    await eraser.execute("DELETE FROM memory WHERE id = $1", UUID(memory_id))
-    going = asyncio.create_task(go())
-    try:
-        yield
-        await asyncio.wait_for(going, 10)
-    finally:
-        going.cancel()
-        await eraser.close()
-
-
+ERASE = "DELETE FROM memory WHERE id = $1"
 RULED: dict[str, dict[str, Any]] = {
     "updated": {"event": "UPDATE", "id": 1, "text": "Lives in Porto"},
     "retired": {"event": "DELETE", "id": 1},
@@ -59,7 +32,7 @@ async def test_a_fact_is_decided_again(
         old = await store(client, "Lives in Lisbon")
         home = "Lisbon" if ruled["event"] == "NONE" else "Porto"
         judge.say("Lives in Lisbon." if home == "Lisbon" else "Lives in Porto", ruled)
-        async with being_erased(owner_url, old, tables):
+        async with blocking(owner_url, tables, ERASE, old):
             results = await tell(client, f"I live in {home}")
         left = await listed(client, user_id="alice")
         assert old not in left
@@ -73,7 +46,7 @@ async def test_a_text_of_its_own_is_decided_again(
 ) -> None:
     async with judged(resources, tenant) as (client, _):
         old = await store(client, "Lives in Lisbon", id="6f9619ff-8b86-4d01-b42d-00cf4fc964ff")
-        async with being_erased(owner_url, old, tables):
+        async with blocking(owner_url, tables, ERASE, old):
             body = {"content": "Lives in Porto", "user_id": "alice", "id": old, "dedup": False}
             answer = await client.post("/v1/memories", json=body)
         assert answer.status_code == 201, answer.text
@@ -83,7 +56,7 @@ async def test_a_text_of_its_own_is_decided_again(
 
 async def test_older_news_are_decided_again(client: AsyncClient, tables: Tables, owner_url: str) -> None:
     known = await store(client, "Ann lives in Porto.", timestamp="2026-06-01T00:00:00Z", t_valid="2026-06-01T00:00:00Z")
-    async with being_erased(owner_url, known, tables):
+    async with blocking(owner_url, tables, ERASE, known):
         body = {"content": "Ann lives in Lisbon.", "user_id": "alice", "timestamp": "2026-01-01T00:00:00Z"}
         answer = await client.post("/v1/memories", json=body)
     assert answer.status_code == 201, answer.text

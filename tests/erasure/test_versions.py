@@ -13,7 +13,7 @@ from service.domain.scope import Extent
 from service.erasure.purge import purge_memory, purge_scope
 from service.memories.statements import history, versions
 from service.memories.statements.deletion import delete_memories
-from tests.erasure.test_erased_meanwhile import WAITING
+from tests.support.blocking import WAITING
 from tests.support.verbs import CALL, Verbs
 
 

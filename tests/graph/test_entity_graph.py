@@ -119,12 +119,6 @@ async def test_relations_are_listed_by_name_alias_and_id_in_pages(
     assert (await client.get("/v1/entities/ana/relations", params={"types": "--"})).json()["field"] == "types"
 
 
-async def test_a_name_with_a_slash_and_a_name_of_a_route(client: AsyncClient) -> None:
-    for name in ("CI/CD", "graph"):
-        await put(client, name)
-        assert (await client.get(f"/v1/entities/{name}/relations")).status_code == 200
-
-
 async def test_a_relation_holds_from_when_to_when(client: AsyncClient, clock: SetClock) -> None:
     ana, acme, globe = [(await put(client, name))["id"] for name in ("Ana", "Acme", "Globe")]
     await relate(client, ana, acme, "works_at", t_invalid="2026-03-02T10:00:00Z")

@@ -13,7 +13,6 @@ from httpx2 import AsyncClient
 from pydantic import ValidationError
 
 import service
-from service.http import suggestions
 from service.http.schemas import RequestModel
 from tests.support.calls import store
 
@@ -171,18 +170,6 @@ async def test_a_wrong_method_is_told_the_right_ones(client: AsyncClient, method
 
 async def test_an_unknown_address_is_told_where_the_known_ones_are(client: AsyncClient) -> None:
     assert await told(client, "GET", "/v1/memorys") == (404, None, "There is no such route; /docs shows all.")
-
-
-@pytest.mark.parametrize(
-    ("name", "known", "said"),
-    [
-        ("colour", ["color", "size"], "; did you mean color?"),
-        ("colour", ["size", "weight"], "; known are size, weight."),
-        ("colour", [], "."),
-    ],
-)
-def test_instead(name: str, known: list[str], said: str) -> None:
-    assert suggestions.of_name(name, known) == said
 
 
 @pytest.mark.parametrize(

@@ -8,7 +8,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.conversing import known, tell
+from tests.support.conversing import tell
 
 
 @pytest.mark.parametrize(("name", "events"), [("session_id", ["NONE"]), ("run_id", ["ADD"])])
@@ -64,10 +64,3 @@ async def test_facts_of_one_request_see_each_other(client: AsyncClient, embedder
 async def listed(client: AsyncClient, user: str) -> list[dict[str, Any]]:
     found: list[dict[str, Any]] = (await client.get("/v1/memories", params={"user_id": user})).json()["results"]
     return found
-
-
-async def test_users_do_not_see_each_others_facts(client: AsyncClient) -> None:
-    await tell(client, "I live in New York", "alice")
-    await tell(client, "I live in Boston", "bob")
-    assert all("Boston" not in memory for memory in await known(client, "alice"))
-    assert len(await known(client, "bob")) == 1

@@ -2,21 +2,17 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
 from uuid import UUID
 
-import asyncpg  # type: ignore[import-untyped]
 import pytest
 from httpx2 import AsyncClient
 
 from service.memories import decide
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
-from tests.erasure.test_erased_meanwhile import WAITING
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables, client_of, serving
+from tests.support.blocking import blocking
 from tests.support.calls import store
 from tests.support.judging import tell
 
@@ -25,37 +21,12 @@ ERASE = "SELECT id FROM memory WHERE id = $1 FOR UPDATE"
 IRIS = {"user_id": "iris"}
 
 
-@asynccontextmanager
-async def being_enriched(
-    owner_url: str, first: str, second: str, tables: Tables, hold: str = HOLD
-) -> AsyncIterator[None]:
-    """A transaction holds the first memory, and takes the second one once somebody waits for it."""
-
-    async def go() -> None:
-        while not await tables.value(WAITING):  # noqa: ASYNC110 - nothing in this process tells of it
-            await asyncio.sleep(0.01)
-        await enriching.execute(hold, UUID(second))
-        await transaction.commit()
-
-    enriching = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    transaction = enriching.transaction()
-    await transaction.start()
-    await enriching.execute(hold, UUID(first))
-    going = asyncio.create_task(go())
-    try:
-        yield
-        await asyncio.wait_for(going, 10)
-    finally:
-        going.cancel()
-        await enriching.close()
-
-
 async def test_a_batch(client: AsyncClient, tables: Tables, owner_url: str) -> None:
     home = await store(client, "Iris lives in Lisbon.", **IRIS)
     job = await store(client, "Iris works at Acme.", **IRIS)
     assert home < job
     news = ["Iris works at Initech now.", "Iris moved to Porto."]
-    async with being_enriched(owner_url, home, job, tables):
+    async with blocking(owner_url, tables, HOLD, home, job):
         answer = await client.post("/v1/memories/batch", json={"items": [{"content": text, **IRIS} for text in news]})
     results = answer.json()["results"]
     assert [(each["status"], each["results"][0]["event"]) for each in results] == [(200, "UPDATE")] * 2, results
@@ -66,7 +37,7 @@ async def test_facts_of_one_conversation(client: AsyncClient, tables: Tables, ow
     (home,) = await tell(client, "I live in Lisbon.")
     (job,) = await tell(client, "I work at Acme.")
     assert home["id"] < job["id"]
-    async with being_enriched(owner_url, home["id"], job["id"], tables):
+    async with blocking(owner_url, tables, HOLD, home["id"], job["id"]):
         talk = [{"role": "user", "content": f"I don't {what} anymore."} for what in ("work at Acme", "live in Lisbon")]
         answer = await client.post("/v1/memories", json={"messages": talk, "user_id": "alice"})
     results = answer.json()["results"]
@@ -91,7 +62,7 @@ async def test_a_batch_with_a_text_that_may_outdate_something(
         car, job = [await store(client, text, **IRIS) for text in known]
         assert car < job
         body = {"items": [{"content": text, **IRIS} for text in news]}
-        async with being_enriched(owner_url, car, job, tables, ERASE):
+        async with blocking(owner_url, tables, ERASE, car, job):
             answer = await client.post("/v1/memories/batch", json=body)
         results = answer.json()["results"]
         assert [(each["status"], each["results"][0]["event"]) for each in results] == [(201, "ADD"), (200, "UPDATE")]

@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Callable
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 
 import pytest
 from httpx2 import AsyncClient, Response
@@ -15,10 +17,26 @@ from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables
-from tests.support.calls import events, listed, store
+from tests.support.calls import events, listed, results_of, store
 from tests.support.judging import decided, dump, judged, tell
 
 PORTO = {"event": "UPDATE", "id": 1, "text": "Lives in Porto"}
+ALICE = {"user_id": "alice"}
+
+
+async def reviews(client: AsyncClient) -> list[dict[str, Any]]:
+    return await results_of(client.get("/v1/reviews", params=ALICE))
+
+
+@asynccontextmanager
+async def flagged(resources: Resources, tenant: Tenant) -> AsyncIterator[tuple[AsyncClient, str, str, str]]:
+    """A client, and the ids of a memory, of a fact that contradicts it, and of the review of that."""
+    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
+        old = await store(client, "Lives in Lisbon")
+        judge.say("Lives in Porto", PORTO)
+        [result] = await tell(client, "I have moved to Porto")
+        [review] = await reviews(client)
+        yield client, old, result["id"], review["id"]
 
 
 async def test_supersede_keeps_both_and_ties_them(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
@@ -75,12 +93,12 @@ async def test_flagged_is_seen_by_reviews_only(resources: Resources, tenant: Ten
         for source, target in ((result["id"], old), (old, result["id"])):
             tie = {"target_id": target, "type": "RELATES_TO"}
             assert (await client.post(f"/v1/memories/{source}/relations", json=tie)).status_code == 404
-        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        [review] = await reviews(client)
         assert review["memory"]["memory"] == "Lives in Porto"
         assert review["contradicts"][0]["memory"] == "Lives in Lisbon"
         [again] = await tell(client, "Porto is where I live")
         assert again["event"] == "NONE"
-        assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
+        assert len(await reviews(client)) == 1
 
 
 async def last_audited(client: AsyncClient) -> str:
@@ -89,42 +107,34 @@ async def last_audited(client: AsyncClient) -> str:
 
 
 async def test_accepted_it_holds_and_can_be_undone(resources: Resources, tenant: Tenant, tables: Tables) -> None:
-    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
-        old = await store(client, "Lives in Lisbon")
-        judge.say("Lives in Porto", PORTO)
-        [result] = await tell(client, "I have moved to Porto")
+    async with flagged(resources, tenant) as (client, old, new, review):
         before = await dump(tables, tenant.workspace_id)
-        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
         for _ in range(2):
-            answer = await client.post(f"/v1/reviews/{review['id']}/accept")
+            answer = await client.post(f"/v1/reviews/{review}/accept")
             assert answer.status_code == 200, answer.text
-            assert (answer.json()["state"], answer.json()["memory"]["id"]) == ("accepted", result["id"])
+            assert (answer.json()["state"], answer.json()["memory"]["id"]) == ("accepted", new)
             assert await last_audited(client) == "review_accepted"
-            assert await listed(client, user_id="alice") == {result["id"]}
+            assert await listed(client, user_id="alice") == {new}
             assert (await client.get(f"/v1/memories/{old}")).json()["archived"] is True
-            assert (await client.post(f"/v1/reviews/{review['id']}/accept")).status_code == 200
-            assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 409
+            assert (await client.post(f"/v1/reviews/{review}/accept")).status_code == 200
+            assert (await client.post(f"/v1/reviews/{review}/reject")).status_code == 409
             decision = (await decided(client, old))[-1]
             assert decision["source"] == "review"
             answer = await client.post(f"/v1/decisions/{decision['id']}/undo")
             assert answer.status_code == 200, answer.text
             assert len(answer.json()["decisions"]) == 2
             assert await dump(tables, tenant.workspace_id) == before
-            [again] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
-            assert (again["id"], again["state"], again["resolved_at"]) == (review["id"], "pending", None)
+            [again] = await reviews(client)
+            assert (again["id"], again["state"], again["resolved_at"]) == (review, "pending", None)
             assert await listed(client, user_id="alice", include_archived=True) == {old}
             assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).json() == answer.json()
-        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 200
-        assert (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"] == []
+        assert (await client.post(f"/v1/reviews/{review}/reject")).status_code == 200
+        assert await reviews(client) == []
 
 
 async def test_deleted_neither_comes_back(resources: Resources, tenant: Tenant) -> None:
-    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
-        old = await store(client, "Lives in Lisbon")
-        judge.say("Lives in Porto", PORTO)
-        await tell(client, "I have moved to Porto")
-        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
-        assert (await client.post(f"/v1/reviews/{review['id']}/accept")).status_code == 200
+    async with flagged(resources, tenant) as (client, old, _, review):
+        assert (await client.post(f"/v1/reviews/{review}/accept")).status_code == 200
         decision = (await decided(client, old))[-1]
         assert (await client.delete(f"/v1/memories/{old}")).status_code == 200
         assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).status_code == 409
@@ -135,14 +145,14 @@ async def test_a_flagged_replacement_archives_what_it_retires(resources: Resourc
         old = await store(client, "Eats meat")
         judge.say("Is a vegetarian", {"event": "DELETE", "id": 1}, {"event": "ADD", "text": "Is a vegetarian"})
         [result] = await tell(client, "I am a vegetarian")
-        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        [review] = await reviews(client)
         await client.post(f"/v1/reviews/{review['id']}/accept")
         assert await listed(client, user_id="alice") == {result["id"]}
         assert (await client.get(f"/v1/memories/{old}")).json()["archived"] is True
         decision = (await decided(client, old))[-1]
         assert (await client.post(f"/v1/decisions/{decision['id']}/undo")).status_code == 200
         assert await listed(client, user_id="alice") == {old}
-        assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
+        assert len(await reviews(client)) == 1
 
 
 async def test_rejected_it_goes(resources: Resources, tenant: Tenant, tables: Tables) -> None:
@@ -151,7 +161,7 @@ async def test_rejected_it_goes(resources: Resources, tenant: Tenant, tables: Ta
         before = await dump(tables, tenant.workspace_id)
         judge.say("Lives in Porto", PORTO)
         [result] = await tell(client, "I have moved to Porto")
-        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
+        [review] = await reviews(client)
         assert (await client.post(f"/v1/reviews/{review['id']}/reject")).json()["state"] == "rejected"
         assert await last_audited(client) == "review_rejected"
         assert await dump(tables, tenant.workspace_id) == before
@@ -159,58 +169,36 @@ async def test_rejected_it_goes(resources: Resources, tenant: Tenant, tables: Ta
         assert (await client.post("/v1/reviews/nonsense/accept")).status_code == 404
 
 
-async def _by_id(client: AsyncClient, memory_id: str) -> Response:
-    return await client.delete(f"/v1/memories/{memory_id}")
+DELETIONS: dict[str, Callable[[AsyncClient, str], Awaitable[Response]]] = {
+    "by id": lambda client, memory_id: client.delete(f"/v1/memories/{memory_id}"),
+    "by ids": lambda client, memory_id: client.post("/v1/memories/batch/delete", json={"ids": [memory_id]}),
+    "by scope": lambda client, _: client.delete("/v1/memories", params=ALICE),
+    "for good": lambda client, memory_id: client.delete(f"/v1/memories/{memory_id}", params={"purge": True}),
+    "a scope for good": lambda client, _: client.delete("/v1/memories", params={**ALICE, "purge": True}),
+    "everything": lambda client, _: client.post("/v1/reset"),
+}
 
 
-async def _by_ids(client: AsyncClient, memory_id: str) -> Response:
-    return await client.post("/v1/memories/batch/delete", json={"ids": [memory_id]})
-
-
-async def _by_scope(client: AsyncClient, _: str) -> Response:
-    return await client.delete("/v1/memories", params={"user_id": "alice"})
-
-
-async def _for_good(client: AsyncClient, memory_id: str) -> Response:
-    return await client.delete(f"/v1/memories/{memory_id}", params={"purge": True})
-
-
-async def _scope_for_good(client: AsyncClient, _: str) -> Response:
-    return await client.delete("/v1/memories", params={"user_id": "alice", "purge": True})
-
-
-async def _everything(client: AsyncClient, _: str) -> Response:
-    return await client.post("/v1/reset")
-
-
-@pytest.mark.parametrize("delete", [_by_id, _by_ids, _by_scope, _for_good, _scope_for_good, _everything])
+@pytest.mark.parametrize("delete", DELETIONS.values(), ids=DELETIONS)
 async def test_deleted_it_waits_no_more(
     resources: Resources, tenant: Tenant, tables: Tables, delete: Callable[[AsyncClient, str], Awaitable[Response]]
 ) -> None:
-    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
-        await store(client, "Lives in Lisbon")
-        judge.say("Lives in Porto", PORTO)
-        [result] = await tell(client, "I have moved to Porto")
-        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
-        answer = await delete(client, result["id"])
+    async with flagged(resources, tenant) as (client, _, new, review):
+        answer = await delete(client, new)
         assert answer.status_code == 200, answer.text
         assert await tables.value("SELECT count(*) FROM review WHERE workspace_id = $1", tenant.workspace_id) == 0
         for word in ("accept", "reject"):
-            assert (await client.post(f"/v1/reviews/{review['id']}/{word}")).status_code == 404
+            assert (await client.post(f"/v1/reviews/{review}/{word}")).status_code == 404
 
 
 async def test_when_its_time_is_over_it_waits_no_more(
     resources: Resources, worker_database: Database, tenant: Tenant, tables: Tables, clock: SetClock
 ) -> None:
     """Nor does anything of a review that was settled before change."""
-    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
-        await store(client, "Lives in Lisbon")
-        judge.say("Lives in Porto", PORTO)
-        await tell(client, "I have moved to Porto")
-        [settled] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
-        assert (await client.post(f"/v1/reviews/{settled['id']}/reject")).status_code == 200
+    async with flagged(resources, tenant) as (client, _, _, settled):
+        assert (await client.post(f"/v1/reviews/{settled}/reject")).status_code == 200
         await tell(client, "I have moved to Porto again", expires_at=(clock() + timedelta(seconds=60)).isoformat())
-        assert len((await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]) == 1
+        assert len(await reviews(client)) == 1
         clock.forward(minutes=2)
         await forget.remove_outlived(replace(resources, db=worker_database))
         states = await tables.fetch("SELECT state FROM review WHERE workspace_id = $1", tenant.workspace_id)
@@ -218,12 +206,8 @@ async def test_when_its_time_is_over_it_waits_no_more(
 
 
 async def test_the_same_word_at_once_is_one_word(resources: Resources, tenant: Tenant) -> None:
-    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
-        old = await store(client, "Lives in Lisbon")
-        judge.say("Lives in Porto", PORTO)
-        await tell(client, "I have moved to Porto")
-        [review] = (await client.get("/v1/reviews", params={"user_id": "alice"})).json()["results"]
-        answers = await asyncio.gather(*(client.post(f"/v1/reviews/{review['id']}/accept") for _ in range(6)))
+    async with flagged(resources, tenant) as (client, old, _, review):
+        answers = await asyncio.gather(*(client.post(f"/v1/reviews/{review}/accept") for _ in range(6)))
         assert {answer.status_code for answer in answers} == {200}
         assert await events(client, old) == ["ADD", "DELETE"]
-        assert (await client.post(f"/v1/reviews/{review['id']}/reject")).status_code == 409
+        assert (await client.post(f"/v1/reviews/{review}/reject")).status_code == 409

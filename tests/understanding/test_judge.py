@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
-from collections.abc import Sequence
 from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from uuid import UUID
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
+from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.decision import Action, Claim, Edit, Neighbour, Reason
@@ -156,55 +155,7 @@ def test_what_was_over_when_it_was_said_ends_nothing() -> None:
     assert judge(over, [known]).edits[0].action is Action.ADD
 
 
-SLOTS = {
-    "home": ["I live in {}.", "I moved to {}.", "User lives in {}", "I relocated to {} last week."],
-    "job": ["I work at {}.", "I joined {}.", "User works at {}", "I'm working for {} now."],
-    "limit": ["The rate limit is {} per minute.", "The rate limit is now {} per minute."],
-}
 VALUES = ["Oslo", "Bergen", "Rome", "Lisbon", "Kiel", "York", "Graz", "Ghent", "Porto", "Brno"]
-
-
-def told(slot: str, seed: int) -> list[Claim]:
-    """Ten dated statements about one slot, each with a value of its own."""
-    rng = random.Random(seed)
-    values = [str(number) for number in range(100, 1_100, 100)] if slot == "limit" else VALUES
-    return [
-        Claim(CleanText(rng.choice(SLOTS[slot]).format(value)), said_at=day(7 * number))
-        for number, value in enumerate(rng.sample(values, len(values)))
-    ]
-
-
-def outcome(arriving: Sequence[Claim]) -> tuple[str, tuple[str, ...]]:
-    """The current text after all have arrived, and what it replaced, in the order in which that held."""
-    live: list[tuple[Neighbour, list[tuple[datetime, str]]]] = []
-    for number, statement in enumerate(arriving, 1):
-        assert statement.said_at is not None
-        now = statement.said_at, statement.text
-        decision = judge(statement, [each for each, _ in live])
-        for edit in decision.edits:
-            entry = next((each for each in live if edit.target and each[0].id == edit.target.id), None)
-            if edit.action is Action.ADD:
-                live.append((memory(statement.text, number, said_at=statement.said_at), []))
-            elif entry is not None and edit.action is Action.UPDATE:
-                live.remove(entry)
-                assert entry[0].timestamp is not None
-                past = [*entry[1], (entry[0].timestamp, entry[0].text)]
-                live.append((memory(statement.text, number, said_at=statement.said_at), past))
-            elif entry is not None and edit.earlier:
-                entry[1].append(now)
-    [(current, history)] = live
-    return current.text, tuple(text for _, text in sorted(history))
-
-
-@settings(max_examples=60, deadline=None)
-@given(st.sampled_from(sorted(SLOTS)), st.integers(0, 5), st.randoms(use_true_random=False))
-def test_the_order_of_arrival_makes_no_difference(slot: str, seed: int, shuffled: random.Random) -> None:
-    statements = told(slot, seed)
-    arriving = list(statements)
-    shuffled.shuffle(arriving)
-    current, history = outcome(arriving)
-    assert current == statements[-1].text
-    assert history == tuple(each.text for each in statements[:-1])
 
 
 # -- what never joins --------------------------------------------------------------------------------------------------

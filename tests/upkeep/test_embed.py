@@ -22,7 +22,6 @@ from service.domain.text import CleanText, content_hash
 from service.episodes.statements import contexts
 from service.graph import entity
 from service.postgres.engine import Database, Session
-from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Vector
 from service.queue.statements import queue
 from service.runtime.resources import Resources
@@ -187,10 +186,6 @@ async def test_the_sweep_is_patient_with_what_died(
     async with database.begin(workspace) as session:
         await session.execute(text("UPDATE job SET finished_at = now() - interval '60 seconds'"))
     assert await waiting() == 1
-
-
-def test_the_cache_is_asked_with_the_workspace(res: Resources) -> None:
-    assert isinstance(res.embedder, CachedEmbedder)
 
 
 async def test_goals_and_strategies_written_without_an_embedder_get_their_vector_later(

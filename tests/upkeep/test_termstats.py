@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import math
 from uuid import UUID
 
 import pytest
 from sqlalchemy import text
 
-from service.domain import bm25, sizes
+from service.domain import sizes
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
@@ -183,8 +182,3 @@ COMPANIONS = [
 @pytest.mark.parametrize(("counts", "texts", "wanted"), COMPANIONS)
 def test_companions_of_a_frequent_term(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
     assert term_statistics.companion_terms(counts, texts) == wanted
-
-
-def test_idf_is_never_negative() -> None:
-    assert bm25.idf(100, 7) == pytest.approx(math.log(1 + (100 - 7 + 0.5) / (7 + 0.5)))
-    assert bm25.idf(10, 12) > 0
