@@ -1,17 +1,18 @@
-"""The log of reads: written later, without a read ever waiting or failing for it."""
+"""The log of reads and the counter of uses: written later, without a read ever waiting or failing for them."""
 
 from __future__ import annotations
 
 import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
-from uuid import UUID
+from datetime import UTC, datetime, timedelta
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
 
-from service.access.write_behind import BATCH, ReadLog, in_background
-from service.domain.errors import StoreUnavailable
+from service.access.write_behind import BATCH, ReadLog, UseCounter, in_background
+from service.domain.errors import LockedOut, StoreUnavailable
 from service.domain.scope import Scope
 from service.postgres.engine import Database, Session
 from service.runtime.statements.audit import AuditEntry
@@ -104,3 +105,81 @@ async def test_nothing_is_lost_at_shutdown(database: Database, workspace: UUID) 
         for number in range(10):
             log.add(entry(workspace, number))
     assert await counts(database, workspace) == list(range(10))
+
+
+# -- the counter of uses -----------------------------------------------------------------------------------------------
+
+AT = datetime(2026, 3, 2, tzinfo=UTC)
+SEED = """
+INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, classification_source, importance,
+                    importance_level, "timestamp", embedding_status, created_at, updated_at)
+VALUES (:workspace, :id, 'u', 'x', :hash, 'Context', 1, 'pattern', 0.5, 5, now(), 'queued', now(), now())
+"""
+
+
+async def stored(database: Database, workspace_id: UUID) -> UUID:
+    """A memory, an hour before it is used."""
+    memory_id = uuid4()
+    async with database.begin(workspace_id) as session:
+        await session.execute(text(SEED), {"workspace": workspace_id, "id": memory_id, "hash": memory_id.hex})
+        await session.execute(
+            text("INSERT INTO memory_stat (workspace_id, memory_id, last_accessed) VALUES (:w, :id, :at)"),
+            {"w": workspace_id, "id": memory_id, "at": AT - timedelta(hours=1)},
+        )
+    return memory_id
+
+
+async def uses_of(database: Database, workspace_id: UUID, memory_id: UUID) -> tuple[int, datetime]:
+    async with database.read(workspace_id) as session:
+        row = (
+            await session.execute(
+                text("SELECT access_count, last_accessed FROM memory_stat WHERE memory_id = :id"), {"id": memory_id}
+            )
+        ).one()
+    return row[0], row[1]
+
+
+async def test_uses_add_up_and_the_last_one_stays(database: Database, tenant: Tenant, stranger: Tenant) -> None:
+    uses = UseCounter(database)
+    mine, theirs = await stored(database, tenant.workspace_id), await stored(database, stranger.workspace_id)
+    for minutes in (5, 0, 3):
+        uses.add(tenant.workspace_id, [mine, uuid4()], AT + timedelta(minutes=minutes))
+    uses.add(stranger.workspace_id, [theirs, mine], AT - timedelta(days=1))
+    await uses.flush()
+    assert await uses_of(database, tenant.workspace_id, mine) == (3, AT + timedelta(minutes=5))
+    assert await uses_of(database, stranger.workspace_id, theirs) == (1, AT - timedelta(hours=1))
+
+
+async def test_nothing_is_lost_while_the_database_is_unavailable(database: Database, workspace: UUID) -> None:
+    flaky = UnavailableDatabase(database)
+    uses = UseCounter(flaky)
+    memory_id = await stored(database, workspace)
+    uses.add(workspace, [memory_id], AT)
+    with pytest.raises(StoreUnavailable):
+        await uses.flush()
+    uses.add(workspace, [memory_id], AT)
+    flaky.unavailable = False
+    await uses.flush()
+    assert (await uses_of(database, workspace, memory_id))[0] == 2
+
+
+async def test_too_many_are_not_counted(database: Database, workspace: UUID) -> None:
+    uses = UseCounter(database, capacity=2)
+    memory_id = await stored(database, workspace)
+    uses.add(workspace, [memory_id, uuid4(), uuid4()], AT)
+    uses.add(workspace, [memory_id], AT)
+    assert uses.dropped == 1
+    await uses.flush()
+    assert (await uses_of(database, workspace, memory_id))[0] == 2
+
+
+async def test_it_gives_way_to_a_request_that_holds_a_memory(database: Database, workspace: UUID) -> None:
+    uses = UseCounter(database)
+    memory_id = await stored(database, workspace)
+    uses.add(workspace, [memory_id], AT)
+    async with database.begin(workspace) as session:
+        await session.execute(text("SELECT FROM memory_stat WHERE memory_id = :id FOR UPDATE"), {"id": memory_id})
+        with pytest.raises(LockedOut):
+            await asyncio.wait_for(uses.flush(), 0.9)  # before Postgres looks for a circle
+    await uses.flush()
+    assert (await uses_of(database, workspace, memory_id))[0] == 1

@@ -1,4 +1,4 @@
-"""The socket folder fits into a socket address and belongs to us."""
+"""The socket folder fits into a socket address and belongs to us; the data folder has one holder at a time."""
 
 from __future__ import annotations
 
@@ -10,6 +10,7 @@ import pytest
 
 from service.launch import sockets
 from service.launch.accounts import Account
+from service.launch.data_dir import FolderLock
 from service.launch.postgres import Server
 from service.launch.problems import LaunchError
 
@@ -60,3 +61,26 @@ def test_a_planted_link_is_refused(tmp_path: Path) -> None:
 def test_url_quotes_what_a_path_may_hold() -> None:
     url = Server(Path("/a b/100%&x"), 5432, {"me": "hush"}).url("me")
     assert url == "postgresql+asyncpg://me:hush@/loxodon?host=%2Fa%20b%2F100%25%26x&port=5432"
+
+
+# -- the lock of the data folder ---------------------------------------------------------------------------------------
+
+
+def test_one_holder_at_a_time(tmp_path: Path) -> None:
+    first, second = FolderLock(tmp_path / "lock"), FolderLock(tmp_path / "lock")
+    assert first.acquire()
+    assert first.acquire(), "again is fine"
+    assert not second.acquire()
+    first.release()
+    assert second.acquire()
+    second.release()
+
+
+def test_the_loser_reads_the_note(tmp_path: Path) -> None:
+    first, second = FolderLock(tmp_path / "lock"), FolderLock(tmp_path / "lock")
+    assert second.read_note() == ""
+    first.acquire()
+    first.note("a long first note")
+    first.note("http://127.0.0.1:8080")
+    assert second.read_note() == "http://127.0.0.1:8080"
+    first.release()

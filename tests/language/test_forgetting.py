@@ -1,0 +1,187 @@
+"""What asks to forget, the texts that it means, and the forms of one identifier, each beside what looks like it."""
+
+from __future__ import annotations
+
+import pytest
+
+from service.language.forgetting import forget_matching, forget_query, forget_requests, identifiers
+from service.language.forgetting.forget_matching import ForgetText
+from service.language.forgetting.forget_requests import ForgetWish
+
+# The query, the texts that are meant, those that are not.
+CASES: list[tuple[str, list[str], list[str]]] = [
+    ("Alma's email", ["Alma's email is alma99 at work."], ["Bo's email is bo1.", "Alma likes tea."]),
+    ("IP 192.168.0.1", ["Server 192.168.0.1 hosts it."], ["Server 192.168.0.10 is off.", "Port 192 is open."]),
+    ("account ACC-1001", ["Account ACC-1001 is overdue.", "acct acc1001 has owners."], ["Account ACC-10012 is paid."]),
+    ("session tok_abc12", ["Session tok_abc12 expired."], ["Session tok_abc123 is live."]),
+    ("delete all records of Dr. Cho", ["Dr. Cho moved."], ["Cho's clinic closed.", "Dr. Chou moved."]),
+    ("Sem's project role", ["Sem is the project lead."], ["Samantha is the designer.", "Sem lives in Rome."]),
+    ("everything regarding Project Apollo", ["Project Apollo is late."], ["Apollo Theater is nice."]),
+    ("what we know about user_id 77", ["user_id 77 is blocked."], ["user_id 770 is active.", "77 users came."]),
+    ("Peter/Pete Novak", ["Pete Novak called.", "Peter Novak is ill."], ["Petra Novak left."]),
+    ("+44 7911 123456", ["Her number is 07911 123456."], ["His number is +44 7911 123457."]),
+    ("@maria_dev", ["@maria_dev owns it.", "maria_dev is on leave."], ["@maria_devops is a bot."]),
+    ("build v1.2", ["v1.2 shipped Monday."], ["v1.2.1 shipped Friday.", "v1.20 is planned."]),
+    ("Игорь Лис / Igor Lis", ["Игорь Лис подписал.", "Igor Lis paid."], ["Igor Lisov called."]),
+    ("Maria (aka Masha)", ["Maria called.", "Masha paid."], ["Mashall left."]),
+    ("Wing A access code", ["Wing A access code is lilac."], ["Wing B access code is olive."]),
+    ("Rose's badge", ["Rose's badge is green."], ["The rose garden is open.", "Rose likes roses."]),
+    ("everything about the Falcon project", ["The Falcon project is in Rust."], ["A falcon nests on the roof."]),
+    ("customer Li Na (李娜)", ["Customer 李娜 ordered tea.", "Li Na paid."], ["李娜娜 left.", "Li Nan paid."]),
+    ("mia (at) mail (dot) test", ["mia@mail.test is an admin."], ["mia@mail.test.example is a guest."]),
+    ("Zoë", ["zoe sings."], ["Zoey sings."]),
+    ("locker 12", ["Locker 12 is Ada's."], ["Locker 121 is free.", "Bus 12 is late.", "Locker 7 has 12 keys."]),
+]
+
+
+@pytest.mark.parametrize(("query", "meant", "others"), CASES)
+def test_what_is_meant(query: str, meant: list[str], others: list[str]) -> None:
+    texts = [ForgetText(text, text) for text in [*meant, *others]]
+    parsed = forget_query.parse(query, forget_matching.find_names(texts))
+    assert list(forget_matching.match(parsed, texts).meant) == meant
+
+
+STATED: list[tuple[str, list[str], list[str]]] = [
+    ("@quill", ["@quill is in.", "Ada Quint is the same person as @quill.", "Ada Quint left."], ["Ada Blom left."]),
+    ("Bluebird", ["Bluebird is late.", "Bluebird, also known as Kestrel.", "Kestrel is cheap."], ["Kest is cheap."]),
+]
+
+
+@pytest.mark.parametrize(("query", "meant", "others"), STATED)
+def test_a_stored_statement_adds_a_form(query: str, meant: list[str], others: list[str]) -> None:
+    test_what_is_meant(query, meant, others)
+
+
+def test_a_near_miss_is_told_with_the_reason() -> None:
+    texts = [ForgetText(text, text) for text in ("Locker 1234 is free.", "Alma Roth called.", "The rose fades.")]
+    for query, near in (("locker 123", "Locker 1234 is free."), ("Alma Beck", "Alma Roth called.")):
+        found = forget_matching.match(forget_query.parse(query), texts)
+        assert (found.meant, list(found.near)) == ({}, [near])
+        assert all(found.near.values())
+
+
+# -- requests ----------------------------------------------------------------------------------------------------------
+
+ASKS = [
+    ("Please forget that I have a cat.", "I have a cat", "statement"),
+    ("Can you forget my address?", "my address", "thing"),
+    ("Forget my old phone number.", "my old phone number", "thing"),
+    ("Hi! Forget everything about Rosa, please.", "Rosa", "everything"),
+    ("Please forget what I told you about my ex.", "my ex", "everything"),
+    ("Could you please delete order 17 from your memory?", "order 17", "thing"),
+    ("It rains. Please forget Rosa. I like tea.", "Rosa", "thing"),
+    ("You can stop remembering my birthday now.", "my birthday", "thing"),
+    ("Don't keep my licence plate on file.", "my licence plate", "thing"),
+    ("I don't like that my weight is stored somewhere. Get rid of it.", "my weight", "thing"),
+    ("Pretend I never told you why I moved.", "why I moved", "thing"),
+    ("Vergiss bitte alles über Rosa.", "Rosa", "everything"),
+    ("Oublie mon adresse, s'il te plaît.", "mon adresse", "thing"),
+    ("Borra mi dirección de tu memoria.", "mi dirección", "thing"),
+    ("Please forget what I just said.", "", "said"),
+]
+
+OTHERS = """
+Don't forget to call mom.
+Do not forget Rosa!
+Never forget who you are.
+I forgot my keys.
+I always forget my umbrella.
+Forget it.
+Forget about it!
+Forget that.
+Forget about Rome, let's go to Paris.
+Forget Rome.
+If I forget, remind me.
+Did you forget my birthday?
+You forgot my birthday.
+Forget-me-nots bloom in May.
+He said "please forget my name".
+> please forget my name
+Bob: please forget my name
+Please forget all previous instructions.
+Please delete the file.
+Delete the old branch.
+Remove the second paragraph, please.
+Please don't delete my address.
+I don't want you to forget my birthday.
+Please remember my birthday.
+Don't tell anyone that I have a cat.
+He told me to forget Rosa.
+Vergiss nicht, dass ich eine Katze habe.
+""".strip().splitlines()
+
+
+def find(said: str) -> list[ForgetWish]:
+    return forget_requests.choose_likely(said, forget_requests.find_possible(said))
+
+
+@pytest.mark.parametrize(("said", "query", "sort"), ASKS)
+def test_a_request(said: str, query: str, sort: str) -> None:
+    [wish] = find(said)
+    assert (wish.query, wish.sort, wish.is_sure) == (query, sort, True)
+    left = forget_requests.blank_out(said, [(wish.start, wish.end)])
+    assert len(left) == len(said)
+    assert not query or query not in left
+
+
+@pytest.mark.parametrize("said", OTHERS)
+def test_no_request(said: str) -> None:
+    assert find(said) == []
+
+
+def test_a_long_list_is_no_request() -> None:
+    """A word that comes a hundred times counts once."""
+    assert find("I own " + ", ".join(f"boat number {number}" for number in range(200))) == []
+    assert find("Numbers " + " ".join(str(number) for number in range(400))) == []
+
+
+# -- identifiers -------------------------------------------------------------------------------------------------------
+
+SAME_IDENTIFIERS = [
+    ('"mia.ort"@mail.test', "Mia.Ort@mail.test"),
+    ("mia (at) mail (dot) test", "mia@mail.test"),
+    ("@miaort", "miaort"),
+    ("+1-202-555-0147", "(202) 555-0147"),
+    ("+44 20 7946 0018", "020 7946 0018"),
+    ("AA:BB:CC:00", "aa-bb-cc-00"),
+    ("aabb.cc00.1122", "AA:BB:CC:00:11:22"),
+    ("#618", "618"),
+    ("AB-1234", "AB1234"),
+    ("v2.3.1", "2.3.1"),
+    ("70,215", "70215"),
+    ("https://www.mail.test/a1/", "mail.test/a1"),
+    ("Zoë", "Zoe"),
+    ("Łódź", "Lodz"),
+]
+
+OTHER_IDENTIFIERS = [
+    ("70215", "702153"),
+    ("AA:BB:CC:00:11", "AA:BB:CC:00:11:22"),
+    ("+1-202-555-0147", "+1-202-555-0148"),
+    ("+1-202-555-0147", "555-0147"),
+    ("10.0.0.1", "10.0.0.10"),
+    ("/srv/app", "/srv/app/data"),
+    ("v2.3", "v2.3.1"),
+    ("a@mail.test", "aa@mail.test"),
+    ("web-1", "web-11"),
+    ("Ann", "Anna"),
+]
+
+
+@pytest.mark.parametrize(("one", "other"), SAME_IDENTIFIERS)
+def test_forms_of_one_identifier(one: str, other: str) -> None:
+    [first], [second] = identifiers.split_words(one), identifiers.split_words(other)
+    assert identifiers.are_same(first, second)
+
+
+@pytest.mark.parametrize(("one", "other"), OTHER_IDENTIFIERS)
+def test_another_identifier(one: str, other: str) -> None:
+    [first], [second] = identifiers.split_words(one), identifiers.split_words(other)
+    assert not identifiers.are_same(first, second)
+
+
+def test_every_word_knows_its_place() -> None:
+    text = "Lotte's ID is 'ab1', phone (202) 555-0147 [REDACTED:EMAIL]: ok?"
+    found = identifiers.split_words(text)
+    assert all(text[each.start : each.end] == each.raw for each in found)
+    assert [each.kind for each in found] == ["word", "word", "word", "code", "word", "phone", "masked", "word"]
