@@ -110,7 +110,7 @@ def test_what_tells_nothing_or_was_pasted_is_left_out(message: str) -> None:
         (
             "Do you still have the Triumph?",
             "nope, sold it in May",
-            "Assistant asked: Do you still have the Triumph? User: nope, sold it in May (May 2025)",
+            "Assistant asked: Do you still have the Triumph? User: nope, sold it in May (2025)",
         ),
         (
             "So your flight is on Monday.",
@@ -216,6 +216,28 @@ def test_passages_are_ascending_spans_of_the_text(text: str) -> None:
 def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
     said = f"The class has three lessons, {days}, and meets at nine."
     assert dates.date_expressions(said, SAID_AT, ZONE) == said
+
+
+@pytest.mark.parametrize(
+    ("said", "dated"),
+    [
+        ("Tell me how the first Friday goes.", "Tell me how the first Friday goes."),
+        ("The last Monday before the move was chaos.", "The last Monday before the move was chaos."),
+        ("It was a Friday when we met.", "It was a Friday when we met."),
+        ("We meet the Sunday night before.", "We meet the Sunday night before."),
+        ("We'll meet on the first Friday of May.", "We'll meet on the first Friday of May (1 May 2026)."),
+        ("I work at the yard, Mon to Thurs.", "I work at the yard, Mon to Thurs."),
+        ("The trip in January was great.", "The trip in January was great."),
+        ("I broke my ankle in November.", "I broke my ankle in November (2025)."),
+        ("I saw her last January.", "I saw her last January (2026)."),
+        ("I moved last month.", "I moved last month (February 2026)."),
+        ("The problem is Christmas.", "The problem is Christmas."),
+        ("I'll be off at Christmas.", "I'll be off at Christmas (25 December 2026)."),
+        ("Last year's harvest was 112 kg.", "Last year's (2025) harvest was 112 kg."),
+    ],
+)
+def test_a_date_is_added_where_the_words_say_which_and_it_says_something_new(said: str, dated: str) -> None:
+    assert dates.date_expressions(said, SAID_AT, ZONE) == dated
 
 
 @pytest.mark.parametrize("said", ["We broke up last Sunday.", "I moved last month and start work tomorrow.", "Plain."])

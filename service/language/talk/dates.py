@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 
 from service.domain.temporal import Mention
 from service.language import temporal
-from service.language.temporal import tense, words
+from service.language.temporal import holidays, tense, words
 from service.language.temporal.calendar import Lean
 from service.language.temporal.validity import may_recur
 
@@ -38,8 +38,16 @@ ADDED = re.compile(
 DAYS_LISTED = re.compile(rf"\b{words.WEEKDAY}\b(?:(?:\s*[,&/]|,?\s+and)\s*{words.WEEKDAY}\b)+", re.IGNORECASE)
 """A list of weekdays: mostly those of every week."""
 
+UNNAMED_DAY = re.compile(
+    rf"\b(?:an?|the) (?:{words.NTH} )?{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?$", re.IGNORECASE
+)
+"""A day that other words choose ("the first Friday at school", "the Thursday before the party"), or none ("a Friday")."""
+
+NAMED_MONTH = re.compile(rf"(?P<which>(?:last|next|this) )?\b{words.MONTH}", re.IGNORECASE)
 DATED_KINDS = frozenset({"date", "datetime", "range"})
 DAY = timedelta(days=1)
+BEFORE_CHARS = 16
+"""Characters before a weekday in which an article of it stands."""
 
 
 def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
@@ -53,11 +61,13 @@ def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     lean = tense.leaning(text.lower())
     lists = [match.span() for match in DAYS_LISTED.finditer(text)]
     for mention in reversed(temporal.find(text, said_at, zone)):
-        named, date = mention.text, _date(mention, zone)
-        unsure = may_recur(named) and lean(mention.start) is Lean.NONE
+        named, date = mention.text, _date(mention, said_at.astimezone(zone))
+        unsure = (may_recur(named) or holidays.NAME.fullmatch(named.lower())) and lean(mention.start) is Lean.NONE
         listed = any(start <= mention.start < end for start, end in lists)
-        if date and not (unsure or listed or VAGUE.search(named)):
-            end = mention.start + len(named.rstrip(" .,;:!?"))
+        end = mention.start + len(named.rstrip(" .,;:!?"))
+        unnamed = UNNAMED_DAY.search(text, max(0, mention.start - BEFORE_CHARS), end)
+        if date and not (unsure or listed or unnamed or VAGUE.search(named)):
+            end += 2 * text.startswith(("'s", "\u2019s"), end)
             text = f"{text[:end]} ({date}){text[end:]}"
     return text
 
@@ -72,12 +82,13 @@ def as_said(text: str) -> str:
     return ADDED.sub("", text)
 
 
-def _date(mention: Mention, zone: ZoneInfo) -> str | None:
-    """The date of a mention, as exact as its words; None where they name it themselves or it has none."""
+def _date(mention: Mention, said_at: datetime) -> str | None:
+    """The date of a mention, as exact as its words, without the month that they name; None where it says nothing new
+    or there is none."""
     begins, ends = mention.begins_at, mention.ends_at
     if mention.kind not in DATED_KINDS or begins is None or ends is None or ABSOLUTE.search(mention.text):
         return None
-    begins, ends = begins.astimezone(zone), ends.astimezone(zone)
+    begins, ends = begins.astimezone(said_at.tzinfo), ends.astimezone(said_at.tzinfo)
     unit = RELATIVE_UNIT.match(mention.text)
     match unit and unit["unit"].lower():
         case "year" | "decade":
@@ -86,7 +97,11 @@ def _date(mention: Mention, zone: ZoneInfo) -> str | None:
             return f"{begins:%B %Y}"
         case "week" | "weekend":
             return f"around {_day(begins)}"
-    return _interval(begins, ends - DAY if ends - begins >= DAY else ends)
+    date = _interval(begins, ends - DAY if ends - begins >= DAY else ends)
+    named = NAMED_MONTH.search(mention.text)
+    if named is None or date != f"{begins:%B %Y}":
+        return date
+    return f"{begins:%Y}" if named["which"] or begins.year != said_at.year else None
 
 
 def _interval(first: datetime, last: datetime) -> str:

@@ -39,7 +39,7 @@ _NTH = {  # month, weekday, which one (-1: the last), days to add
 _EASTER = {"good friday": -2, "easter monday": 1, "easter(?: sunday)?": 0}
 _ALL = (*_FIXED, *_NTH, *_EASTER)
 _NAMED = rf"(?P<name>{'|'.join(_ALL)})\b(?: (?P<around>weekend|week|holidays?|break|vacation|season)\b)?"
-_NAME = re.compile(_NAMED.replace(" ", r"\s+"))
+NAME = re.compile(_NAMED.replace(" ", r"\s+"))
 _OPENED = re.compile(
     r"\b(?:in|on|by|at|for|from|since|until|till|through|before|after|during|over|between|around|of|and|to|is|was)\s+$|^\W*$"
 )
@@ -68,7 +68,7 @@ def date_of(name: str, year: int) -> datetime:
 
 def in_year(text: str, year: int) -> Interval | None:
     """The days of the holiday that a match of ours names, in that year."""
-    name = _NAME.search(text)
+    name = NAME.search(text)
     return _days(name["name"], name["around"], year) if name else None
 
 

@@ -37,7 +37,8 @@ _UNTIL = re.compile(r"(?:up\s+)?(?:until|till?|through|thru)\b")
 _STILL = re.compile(r"\b(?:now|today|present|date|currently|but|since|then)\b")
 _NEGATION = re.compile(r"\b(?:no|not|never|cannot|won['\u2019]t|\w+n['\u2019]t)\b")
 
-_CLOCK, _DAY, _MONTH = r"[\d:.]+ ?(?:am|pm|h|o'clock)?", words.any_of(words.WEEKDAYS), words.any_of(words.MONTHS)
+_CLOCK, _MONTH = r"[\d:.]+ ?(?:am|pm|h|o'clock)?", words.any_of(words.MONTHS)
+_DAY = rf"{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?"
 _FROM, _TO = r"(?:(?:from|between|on|in|until|till|by|since) )?", r" ?(?:to|and|until|till|through|[-–]) ?"
 _BARE_POINT = re.compile(rf"{_FROM}(?:{_CLOCK}|{_DAY})", re.IGNORECASE)
 _BARE_SPAN = re.compile(
