@@ -17,7 +17,7 @@ from enum import StrEnum
 from functools import cached_property, lru_cache
 
 from service.domain.decision import Reason
-from service.language import sentences, text_values
+from service.language import entities, sentences, text_values
 from service.language.common_words import is_common
 from service.language.lexemes import lexemes
 from service.language.talk import answers
@@ -210,7 +210,8 @@ def relate(
         return _link(old, ended)
     if change is None or len(new.statements) > MOST_STATEMENTS or len(old.statements) > MOST_OLDER_STATEMENTS:
         return None
-    return _UNSURE if outdating.is_likely(signs(_as_said(new), _as_said(old), similarity), change) else None
+    likely = outdating.is_likely(signs(_as_said(new), _as_said(old), similarity), change)
+    return _UNSURE if likely and not _are_about_two_people(new, old) else None
 
 
 def differs(one: str, other: str) -> bool:
@@ -279,6 +280,19 @@ def _bare(text: str) -> str:
 def _of_two_people(new: Spoken, old: Spoken) -> bool:
     """Whether two speakers talk about themselves."""
     return new.speaker is not None and old.speaker is not None and new.speaker.casefold() != old.speaker.casefold()
+
+
+def _are_about_two_people(new: Spoken, old: Spoken) -> bool:
+    """Whether sentences of both begin with people that the other does not name."""
+    one, other = _people(new), _people(old)
+    apart = not any(name in new.own for name in other) and not any(name in old.own for name in one)
+    return bool(one and other) and apart
+
+
+def _people(spoken: Spoken) -> list[str]:
+    """The names of people that begin a sentence."""
+    starts = {sentence.start for sentence in spoken.statements}
+    return [each.name for each in entities.find(spoken.own) if each.type == "person" and each.start in starts]
 
 
 def _says_the_same(new: Spoken, old: Spoken) -> bool:

@@ -271,6 +271,20 @@ def test_what_may_be_outdated_is_marked() -> None:
     assert decision.evidence.reason == Reason.UNSURE
 
 
+@pytest.mark.parametrize(
+    ("new", "old", "marked"),
+    [
+        ("Priya Raman works at Brightwave Labs.", "Marco Silva works at Brightwave Labs.", False),
+        ("Marek is away, Priya Raman is on call.", "Marek is on call this week.", True),
+        ("Priya Raman took over from Marco Silva.", "Marco Silva works at Brightwave Labs.", True),
+    ],
+)
+def test_a_statement_about_another_person_marks_nothing(new: str, old: str, marked: bool) -> None:
+    statement = Claim(CleanText(new), change=lambda _: 9.0)
+    known = replace(memory(old, similarity=0.6), vector=np.zeros(384, dtype=np.float32))
+    assert bool(judge(statement, [known]).outdates) is marked
+
+
 def test_contradiction_works_both_ways() -> None:
     earlier = memory("User lives in Berlin", said_at=day(1))
     later = memory("User lives in Berlin", said_at=day(99))
