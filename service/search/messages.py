@@ -71,17 +71,17 @@ def plain(text: str) -> str:
     return " ".join(as_said(text).split())
 
 
-def later_of(hits: Sequence[Hit]) -> Mapping[UUID, Hit]:
-    """For each hit (by id) the last of the other hits that replaced it, or may have, or that was said after it about
-    the same thing; the latter where one of both is the first hit."""
+def later_of(hits: Sequence[Hit]) -> Mapping[UUID, tuple[Hit, Hit]]:
+    """Each hit (by id) with the last of the other hits that replaced it, or may have, or that the same speaker said
+    after it about the same thing. Of two that are only likely to be related one is the first hit."""
     by_id, first = {hit.memory.id: hit for hit in hits}, [hit.memory.id for hit in hits[:TOPIC_HITS]]
     last_of = {}
     for hit in hits:
-        memory = hit.memory
-        likely = [each for each in (*memory.superseded_by, *memory.may_be_outdated_by) if each in by_id]
-        if memory.id in first:
-            topic = first if memory.id == first[0] else first[:1]
-            likely += [statement.id for statement in hit.later if statement.id in topic]
-        if likely:
-            last_of[memory.id] = by_id[likely[0]]
+        memory, after = hit.memory, [statement.id for statement in hit.later]
+        topic = first[:1] if memory.id != first[0] else first
+        likely = [each for each in memory.may_be_outdated_by if each in after or each in topic]
+        said = [by_id[each].memory for each in after if each in topic and memory.id in first]
+        related = [each.id for each in said if (each.role, each.speaker) == (memory.role, memory.speaker)]
+        if later := [each for each in (*memory.superseded_by, *likely, *related) if each in by_id]:
+            last_of[memory.id] = (hit, by_id[later[0]])
     return last_of

@@ -14,7 +14,6 @@ from service.domain.conversation import Turn, TurnPlace
 from service.domain.memory import Hit
 from service.domain.query import SearchResult, TechniqueUse
 from service.domain.ranking import HALF_LIFE_DAYS, RecallWeights
-from service.language import summary
 from service.language.untrusted import one_line
 from service.search import prompt_block
 from service.search.messages import Message, plain
@@ -27,17 +26,14 @@ LONG_CHARS = 1_000
 PASSES = 3
 """The number of times a block is packed: its lines make others shorter or unnecessary, which leaves room for more."""
 
-QUOTED_CHARS = 160
-"""Characters shown of a later statement that is nowhere else in the block."""
-
 
 @dataclass(frozen=True, slots=True)
 class RecallResults:
     """The parts of a recall before they are cut, each best first. `matches`: places of the turns that answer, with
     their scores (0..1); `turns`: those turns and their context windows; `probabilities`: how likely each of them is the
     answer, `answer_probability`: how likely there is one (0..1, None if unknown). `messages`: the memories that keep
-    these turns as they were said; `read_from`: a turn that each fact was read from; `later`: by id of a hit the last
-    that was said after it about the same thing."""
+    these turns as they were said; `read_from`: a turn that each fact was read from; `later`: by id of a hit, it
+    and the last that was said after it about the same thing."""
 
     matches: Sequence[tuple[TurnPlace, float]]
     turns: Mapping[TurnPlace, Turn]
@@ -50,7 +46,7 @@ class RecallResults:
     answer_probability: float | None = None
     messages: Mapping[TurnPlace, Sequence[Message]] = field(default_factory=dict)
     read_from: Mapping[UUID, TurnPlace] = field(default_factory=dict)
-    later: Mapping[UUID, Hit] = field(default_factory=dict)
+    later: Mapping[UUID, tuple[Hit, Hit]] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -170,26 +166,27 @@ class _Lines:
         return prompt_block.fact(memory, score, self.day(memory.timestamp), self.marks(hit), topic)
 
     def marks(self, hit: Hit) -> str:
-        """Marks for facts that are no longer valid or have later statements."""
-        memory, later = hit.memory, self.results.later.get(hit.memory.id)
-        marks = []
+        """Whether a statement is no longer valid, and on which days the block has a later or an earlier one."""
+        memory, marks = hit.memory, list[str]()
         if memory.t_invalid is not None and memory.t_invalid <= self.now:
             marks.append(f"no longer so, {self.day(memory.t_invalid)}")
-        if later is not None:
-            marks.append(f"said later: {self._word(later, self.day(memory.timestamp))}")
-        elif memory.may_be_outdated_by:
-            marks.append("may be out of date")
-        elif memory.id in {each.memory.id for each in self.results.later.values()}:
-            marks.append("the latest")
-        return f" ({'; '.join(marks)})" if marks else ""
+        for older, newer in self.results.later.values():
+            if memory.id in (older.memory.id, newer.memory.id) and self._has(older) and self._has(newer):
+                then, now = self.day(older.memory.timestamp), self.day(newer.memory.timestamp)
+                is_change = newer.memory.id in (*older.memory.superseded_by, *older.memory.may_be_outdated_by)
+                if memory.id == older.memory.id:
+                    seen = f"{now}" if then != now else "later that day"
+                    marks.append(f"{'may have changed' if is_change else 'more on this'}: see {seen}")
+                else:
+                    said = f"{then}" if then != now else "earlier that day"
+                    marks.append(f"{'may change' if is_change else 'more on'} what was said {said}")
+        return f" ({'; '.join(dict.fromkeys(marks))})" if marks else ""
 
-    def _word(self, hit: Hit, here: date) -> str:
-        """The day of a statement that is in the block, in relation to the day of the other one, else its words."""
-        day, known = self.day(hit.memory.timestamp), self.known
+    def _has(self, hit: Hit) -> bool:
+        """Whether a statement is in the block."""
         places = (place for place, kept in self.results.messages.items() if hit in (message.hit for message in kept))
-        if hit.memory.id in known.get("facts", {}) or any(place in known.get("turns", {}) for place in places):
-            return "the same day" if day == here else f"{day}"
-        return f"\u201c{summary.shorten(one_line(hit.memory.text), QUOTED_CHARS)}\u201d, {day}"
+        facts, turns = self.known.get("facts", {}), self.known.get("turns", {})
+        return hit.memory.id in facts or any(place in turns for place in places)
 
 
 def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
@@ -214,12 +211,12 @@ def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[Pro
     said |= {key for key, place in results.read_from.items() if place in lines.known.get("turns", {})}
     first: dict[UUID, datetime] = {}
     for hit in results.facts:
-        topic = results.later.get(hit.memory.id, hit).memory.id
+        topic = results.later.get(hit.memory.id, (hit, hit))[1].memory.id
         first[topic] = min(first.get(topic, hit.memory.timestamp), hit.memory.timestamp)
     facts = []
     for hit in results.facts:
         if hit.memory.id not in said:
-            topic = results.later.get(hit.memory.id, hit).memory.id
+            topic = results.later.get(hit.memory.id, (hit, hit))[1].memory.id
             facts.append(lines.of_fact(hit, (first[topic], str(topic)), scoring.of_fact(hit)))
     return facts
 

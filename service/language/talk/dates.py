@@ -41,7 +41,7 @@ DAYS_LISTED = re.compile(rf"\b{words.WEEKDAY}\b(?:(?:\s*[,&/]|,?\s+and)\s*{words
 UNNAMED_DAY = re.compile(
     rf"\b(?:an?|the) (?:{words.NTH} )?{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?$", re.IGNORECASE
 )
-"""A day that other words choose ("the first Friday at school", "the Thursday before the party"), or none ("a Friday")."""
+"""A day that other words choose ("the first Friday at school", "the Thursday before"), or none ("a Friday")."""
 
 NAMED_MONTH = re.compile(rf"(?P<which>(?:last|next|this) )?\b{words.MONTH}", re.IGNORECASE)
 DATED_KINDS = frozenset({"date", "datetime", "range"})

@@ -297,6 +297,6 @@ async def test_every_read_shows_what_may_outdate_a_memory(client: AsyncClient, t
     ):
         assert {each["id"]: each["may_be_outdated_by"] for each in found} == {old: [new], new: []}
     lines = (await recalled(client, format="markdown", min_probability=0))["markdown"].splitlines()
-    assert [line.startswith("- Ann sails") for line in lines if "said later: " in line] == [True]
+    assert [line.startswith("- Ann sails") for line in lines if "may have changed: see" in line] == [True]
     await client.delete(f"/v1/memories/{new}")
     assert (await get(client, old))["may_be_outdated_by"] == []
