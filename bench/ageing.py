@@ -77,7 +77,7 @@ async def write(app: Database, workspace: UUID, ids: list[UUID], took_ms: list[f
         began = time.perf_counter()
         await add(app, workspace, [uuid7()])
         async with app.begin(workspace) as session:
-            await stats.count_uses(session, workspace, {each: Use(1, STORED) for each in random.sample(ids, 10)}, {})
+            await stats.count_uses(session, {each: Use(1, STORED) for each in random.sample(ids, 10)}, {})
         took_ms.append(1000 * (time.perf_counter() - began))
 
 

@@ -79,13 +79,13 @@ class CaseWorkspace:
 
     async def enqueue(self, *jobs: NewJob) -> None:
         async with self.res.db.begin(self.workspace_id) as session:
-            await queue.enqueue(session, self.workspace_id, jobs)
+            await queue.enqueue(session, jobs)
 
     async def request(self, name: JobName, *, system: bool = False) -> None:
         """A run, as the clock or POST /v1/jobs/{name}/run starts one."""
         workspace_id = NIL_WORKSPACE if system else self.workspace_id
         async with self.res.db.begin(workspace_id) as session:
-            await schedule.request(session, workspace_id, name)
+            await schedule.request(session, name)
 
     async def bulk(self, count: int) -> None:
         """So many whole memories of Ann's, enriched, last used twenty days ago."""

@@ -51,7 +51,7 @@ def new_kind() -> JobName:
 async def fill(app: Database, workspace: UUID, kind: JobName, count: int) -> None:
     for start in range(0, count, CHUNK):
         async with app.begin(workspace) as session:
-            await queue.enqueue(session, workspace, [NewJob(kind) for _ in range(min(CHUNK, count - start))])
+            await queue.enqueue(session, [NewJob(kind) for _ in range(min(CHUNK, count - start))])
 
 
 async def enqueue_cost(app: Database) -> tuple[float, float]:
@@ -64,7 +64,7 @@ async def enqueue_cost(app: Database) -> tuple[float, float]:
             began = time.perf_counter()
             await session.execute(text("SELECT 1"))
             halfway = time.perf_counter()
-            await queue.enqueue(session, workspace, [NewJob(kind)])
+            await queue.enqueue(session, [NewJob(kind)])
             trips.append(1000 * (halfway - began))
             enqueues.append(1000 * (time.perf_counter() - halfway))
     return statistics.median(trips), statistics.median(enqueues)
@@ -119,7 +119,7 @@ async def latencies(res: Resources, app: Database, rounds: int) -> list[float]:
         await asyncio.sleep(2)
         for _ in range(rounds):
             async with app.begin(workspace) as session:
-                await queue.enqueue(session, workspace, [NewJob(kind)])
+                await queue.enqueue(session, [NewJob(kind)])
             began = time.perf_counter()
             sender.notify()
             found.append(1000 * (await ran.get() - began))

@@ -134,7 +134,7 @@ async def application(store: Store) -> AsyncIterator[Database]:
     async with database.begin(store.workspace) as session:
         counted = await session.scalar(text("SELECT count(*) FROM term_stat"))
         if not counted:
-            await term_statistics.count(session, store.workspace)
+            await term_statistics.count(session)
     yield database
     await database.close()
 
@@ -332,7 +332,7 @@ async def plans(store: Store, found: Sources) -> str:
                 if name == "exact":
                     shape, values = exact.statement(plan), exact.values(plan)
                 else:
-                    statistics = await term_statistics.read(session, store.workspace, plan.terms)
+                    statistics = await term_statistics.read(session, plan.terms)
                     shape = approximate.statement(plan, "hnsw")
                     values = approximate.values(plan, "hnsw", statistics)
                 explained = text(f"EXPLAIN (ANALYZE, COSTS OFF) {shape.text}").bindparams(*shape._bindparams.values())

@@ -41,7 +41,7 @@ async def start(name: WorkspaceJobName, res: Resources) -> Counts:
         due = await schedule.list_due_workspaces(session, name, res.settings.jobs.intervals_min.of(name))
     for workspace_id in due:
         async with res.db.begin(workspace_id) as session:
-            await schedule.request(session, workspace_id, name, BY_CLOCK, reason="schedule")
+            await schedule.request(session, name, BY_CLOCK, reason="schedule")
     if due:
         res.wakeup.notify()
     return {"started": len(due)}
@@ -50,7 +50,7 @@ async def start(name: WorkspaceJobName, res: Resources) -> Counts:
 async def with_own_settings(job: Job, res: Resources) -> Resources:
     """Resources with the workspace's settings, such as its model budget and instructions."""
     async with res.db.without_wall().read(job.workspace_id) as session:  # they are the whole workspace's
-        own = await workspace(session, job.workspace_id)
+        own = await workspace(session)
     return res.of_workspace(dict(own.settings))
 
 
@@ -61,8 +61,8 @@ async def run_operation(
     may run several times. The last failed attempt fails the operation."""
     workspace_id, operation_id = job.workspace_id, UUID(str(job.payload["operation_id"]))
     async with res.db.begin(workspace_id) as session:
-        operation = await operations.get(session, workspace_id, operation_id)
-        await operations.begin(session, workspace_id, operation_id)
+        operation = await operations.get(session, operation_id)
+        await operations.begin(session, operation_id)
     if operation is None or operation.finished_at is not None:
         return None
     try:
@@ -71,10 +71,10 @@ async def run_operation(
         if not exc.retryable or job.is_last_attempt:
             error = {"code": exc.code, "detail": exc.detail, "field": exc.field}
             async with res.db.begin(workspace_id) as session:
-                await operations.finish(session, workspace_id, operation_id, error=error)
+                await operations.finish(session, operation_id, error=error)
         raise
     async with res.db.begin(workspace_id) as session:
-        await operations.finish(session, workspace_id, operation_id, result=result)
+        await operations.finish(session, operation_id, result=result)
     return result
 
 

@@ -161,7 +161,6 @@ class UseCounter(WriteBehind):
                 async with self._database.begin(workspace_id, background=True) as session:
                     await stats.count_uses(
                         session,
-                        workspace_id,
                         {key[2]: use for key, use in taken.items() if key[1] == "memory"},
                         {key[2]: use for key, use in taken.items() if key[1] == "entity"},
                     )
@@ -198,7 +197,7 @@ class KeyUses(WriteBehind):
             taken = {key: self._buffer.pop(key) for key in list(self._buffer) if key[0] == workspace_id}
             try:
                 async with self._database.begin(workspace_id) as session:
-                    await keys.note_uses(session, workspace_id, {key[1]: at for key, at in taken.items()})
+                    await keys.note_uses(session, {key[1]: at for key, at in taken.items()})
             except BaseException:
                 self._buffer = taken | self._buffer
                 raise

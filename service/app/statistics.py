@@ -20,7 +20,7 @@ MOST_CATEGORIES = 100
 async def count_workspace(caller: Caller, res: Resources) -> tuple[Row[Any], ModelBudgetItem | None]:
     """Returns exact counts over the whole workspace, and the state of its model budget, if it has one."""
     async with res.db.read(caller.workspace_id) as session:
-        counts = await stats.of_workspace(session, caller.workspace_id)
+        counts = await stats.of_workspace(session)
         return counts, await model_budget.budget_item(session, caller, res)
 
 

@@ -57,11 +57,11 @@ async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalD
         columns = {"description": description, "priority": new.priority, "deadline": new.deadline}
         await goals.add(session, scope, goal_id, columns, vector, generation=res.generation)
         if vector is None:
-            await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.GOALS)
-        await goals.set_edges(session, workspace_id, goal_id, SUBGOAL_OF, parents)
-        await goals.set_edges(session, workspace_id, goal_id, BLOCKED_BY, new.blocked_by)
-        await goals.set_memories(session, workspace_id, goal_id, new.memory_ids)
-        return await _record(session, workspace_id, goal_id, "goal_add", res, request)
+            await deferred_vectors.embed_later(session, deferred_vectors.GOALS)
+        await goals.set_edges(session, goal_id, SUBGOAL_OF, parents)
+        await goals.set_edges(session, goal_id, BLOCKED_BY, new.blocked_by)
+        await goals.set_memories(session, goal_id, new.memory_ids)
+        return await _record(session, goal_id, "goal_add", res, request)
 
 
 async def revise_goal(
@@ -85,8 +85,8 @@ async def revise_goal(
             values[name] = tuple(sorted(set(values[name])))
     async with plain_transaction(workspace_id, res, request) as session:
         if {"parent_id", "blocked_by"} & values.keys():
-            await goals.lock_edges(session, workspace_id)
-        goal = await _lock(session, workspace_id, goal_id, expected)
+            await goals.lock_edges(session)
+        goal = await _lock(session, goal_id, expected)
         changed = {name: value for name, value in values.items() if value != getattr(goal, name)}
         if not changed:
             return await _answer(session, goal, request)
@@ -95,7 +95,7 @@ async def revise_goal(
         if "description" in changed:
             await goals.replace_vector(session, goal, vector, generation=res.generation)
             if vector is None:
-                await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.GOALS)
+                await deferred_vectors.embed_later(session, deferred_vectors.GOALS)
         if "parent_id" in changed:
             parents = [changed["parent_id"]] if changed["parent_id"] else []
             await _set_edges(session, goal, SUBGOAL_OF, parents, "parent_id", res)
@@ -103,9 +103,9 @@ async def revise_goal(
             await _set_edges(session, goal, BLOCKED_BY, changed["blocked_by"], "blocked_by", res)
         if "memory_ids" in changed:
             await _check_links(session, goal.scope, changed["memory_ids"], "memory_ids", res)
-            await goals.set_memories(session, workspace_id, goal_id, changed["memory_ids"])
+            await goals.set_memories(session, goal_id, changed["memory_ids"])
         await goals.change(session, goal, changed, now=res.clock())
-        return await _record(session, workspace_id, goal_id, "goal_update", res, request, fields=sorted(changed))
+        return await _record(session, goal_id, "goal_update", res, request, fields=sorted(changed))
 
 
 async def close_goal(
@@ -122,14 +122,14 @@ async def close_goal(
     if it is closed with the other status."""
     clean_result = await pii.clean_words(result, "result", res) if result is not None else None
     async with plain_transaction(workspace_id, res, request) as session:
-        goal = await _lock(session, workspace_id, goal_id, expected)
+        goal = await _lock(session, goal_id, expected)
         if goal.status is status:
             return await _answer(session, goal, request)
         if goal.status.is_over:
             raise Conflict(f"The goal is already {goal.status}.", field="status")
         columns = {"status": status, "result": clean_result, "completed_at": res.clock()}
         await goals.change(session, goal, columns, now=res.clock())
-        return await _record(session, workspace_id, goal_id, "goal_complete", res, request, status=str(status))
+        return await _record(session, goal_id, "goal_complete", res, request, status=str(status))
 
 
 async def remove_goal(
@@ -138,10 +138,10 @@ async def remove_goal(
     """Deletes the goal with its edges and vector, and returns 1; its subgoals stay. Raises NotFound or
     PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:
-        goal = await _lock(session, workspace_id, goal_id, expected)
-        await goals.remove(session, workspace_id, goal_id)
+        goal = await _lock(session, goal_id, expected)
+        await goals.remove(session, goal_id)
         await append_audit(session, "goal_delete", goal.scope, [goal_id], request, res, subject="goal")
-        await store_answer(session, workspace_id, 1, request)
+        await store_answer(session, 1, request)
         return 1
 
 
@@ -151,10 +151,10 @@ find = goals.get
 async def read_goal(workspace_id: UUID, goal_id: UUID, res: Resources) -> GoalDetails:
     """A goal with its parent and subgoals. Raises NotFound."""
     async with res.db.snapshot(workspace_id) as session:
-        goal = await goals.get(session, workspace_id, goal_id)
+        goal = await goals.get(session, goal_id)
         if goal is None:
             raise NotFound.of("goal")
-        return await goals.details(session, workspace_id, goal)
+        return await goals.details(session, goal)
 
 
 async def list_goals(
@@ -165,8 +165,8 @@ async def list_goals(
         return await goals.page(session, scope, status, after=after, limit=limit)
 
 
-async def _lock(session: Session, workspace_id: UUID, goal_id: UUID, expected: Expected | None = None) -> Goal:
-    goal = await goals.lock(session, workspace_id, goal_id)
+async def _lock(session: Session, goal_id: UUID, expected: Expected | None = None) -> Goal:
+    goal = await goals.lock(session, goal_id)
     if goal is None:
         raise NotFound.of("goal")
     check_version(goal.version, expected, "goal")
@@ -177,40 +177,33 @@ async def _set_edges(
     session: Session, goal: Goal, rel_type: str, targets: Collection[UUID], field: str, res: Resources
 ) -> None:
     """Replaces the edges of this type. Raises InvalidInput for the goal itself, NotFound, or Conflict for a cycle."""
-    workspace_id = goal.scope.workspace_id
     if goal.id in targets:
         raise InvalidInput(f"{field}: a goal cannot be its own.", field=field)
     await _check_links(session, goal.scope, targets, field, res)
-    if await goals.would_close_cycle(session, workspace_id, goal.id, rel_type, targets):
+    if await goals.would_close_cycle(session, goal.id, rel_type, targets):
         raise Conflict(f"{field}: that would close a cycle.", field=field)
-    await goals.set_edges(session, workspace_id, goal.id, rel_type, targets)
+    await goals.set_edges(session, goal.id, rel_type, targets)
 
 
 async def _check_links(session: Session, scope: Scope, ids: Collection[UUID], field: str, res: Resources) -> None:
     """Raises NotFound if a goal or memory with one of the ids does not exist or belongs to another."""
     table, kind = (MEMORY, "memory") if field == "memory_ids" else (GOAL, "goal")
-    scopes = await goals.lock_scopes(session, table, scope.workspace_id, ids, now=res.clock())
+    scopes = await goals.lock_scopes(session, table, ids, now=res.clock())
     if any(key not in scopes or not scope.may_link_to(scopes[key]) for key in ids):
         raise NotFound(f"{field}: there is no {kind} with this id.", field=field)
 
 
 async def _record(
-    session: Session,
-    workspace_id: UUID,
-    goal_id: UUID,
-    operation: Operation,
-    res: Resources,
-    request: WriteContext,
-    **metadata: Any,
+    session: Session, goal_id: UUID, operation: Operation, res: Resources, request: WriteContext, **metadata: Any
 ) -> GoalDetails:
     """Adds the change to the audit log; returns the goal as it is now."""
-    current = await goals.get(session, workspace_id, goal_id)
+    current = await goals.get(session, goal_id)
     assert current is not None, "its row was written or locked in this transaction"
     await append_audit(session, operation, current.scope, [goal_id], request, res, subject="goal", **metadata)
     return await _answer(session, current, request)
 
 
 async def _answer(session: Session, goal: Goal, request: WriteContext) -> GoalDetails:
-    details = await goals.details(session, goal.scope.workspace_id, goal)
-    await store_answer(session, goal.scope.workspace_id, details, request)
+    details = await goals.details(session, goal)
+    await store_answer(session, details, request)
     return details

@@ -38,18 +38,18 @@ async def record_invocation(given: Invocation, res: Resources, request: WriteCon
     clean = await _redact(given, res)
     async with plain_transaction(workspace_id, res, request) as session:
         if clean.turn_id is not None and clean.conversation_id is not None:
-            index = await invocations.turn_index(session, workspace_id, clean.conversation_id, clean.turn_id)
+            index = await invocations.turn_index(session, clean.conversation_id, clean.turn_id)
             if index is None:
                 raise NotFound("turn_id: the conversation has no turn with this id.", field="turn_id")
             clean = replace(clean, turn_index=index)
         row_id, recorded_at = await invocations.add(session, clean)
         if clean.conversation_id is not None:
-            await tool_patterns.unmark(session, workspace_id, clean.conversation_id)
+            await tool_patterns.unmark(session, clean.conversation_id)
         recorded = replace(clean, id=row_id, recorded_at=recorded_at)
         if res.settings.history.audit_level == "verbose":
             about: Any = {"conversation_id": clean.conversation_id, "invocation": row_id}
             await append_audit(session, "record_tool", clean.scope, [], request, res, subject="procedural", **about)
-        await store_answer(session, workspace_id, recorded, request)
+        await store_answer(session, recorded, request)
     return recorded
 
 
@@ -94,24 +94,24 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> tupl
         await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
         equal = await _find_equal(session, strategy, vector, res)
         if new.once and equal is not None and new.from_conversation_id is not None:
-            known = await strategies.get(session, workspace_id, equal)
-            if known is not None and await strategies.is_linked(session, workspace_id, equal, new.from_conversation_id):
+            known = await strategies.get(session, equal)
+            if known is not None and await strategies.is_linked(session, equal, new.from_conversation_id):
                 return known, False
         if equal is None:
             await strategies.add(session, strategy, vector, generation=res.generation)
             if vector is None:
-                await deferred_vectors.embed_later(session, workspace_id, deferred_vectors.STRATEGIES)
+                await deferred_vectors.embed_later(session, deferred_vectors.STRATEGIES)
         elif new.success is not None:
-            await strategies.reinforce(session, workspace_id, equal, success=new.success, at=res.clock())
+            await strategies.reinforce(session, equal, success=new.success, at=res.clock())
         learned_id = equal or strategy.id
         if new.from_conversation_id is not None and new.success is not None:
-            await strategies.link(session, workspace_id, learned_id, new.from_conversation_id, success=new.success)
-        stored = await strategies.get(session, workspace_id, learned_id)
+            await strategies.link(session, learned_id, new.from_conversation_id, success=new.success)
+        stored = await strategies.get(session, learned_id)
         assert stored is not None, "it was just written, or found under the lock"
         learned = stored, equal is None
         operation: Operation = "strategy_add" if equal is None else "strategy_reinforce"
         await append_audit(session, operation, scope, [learned_id], request, res, subject="procedural")
-        await store_answer(session, workspace_id, learned, request)
+        await store_answer(session, learned, request)
     return learned
 
 
@@ -166,19 +166,19 @@ async def reinforce(
 ) -> Strategy:
     """Adds one use; returns the strategy. Raises NotFound."""
     async with plain_transaction(workspace_id, res, request) as session:
-        if not await strategies.reinforce(session, workspace_id, strategy_id, success=success, at=res.clock()):
+        if not await strategies.reinforce(session, strategy_id, success=success, at=res.clock()):
             raise NotFound.of("strategy")
-        stored = await strategies.get(session, workspace_id, strategy_id)
+        stored = await strategies.get(session, strategy_id)
         assert stored is not None, "its row is locked"
         if conversation_id is not None:
             await _check_conversation(session, stored.scope, conversation_id, "conversation_id")
-            await strategies.link(session, workspace_id, strategy_id, conversation_id, success=success)
+            await strategies.link(session, strategy_id, conversation_id, success=success)
             stored = replace(stored, conversations={**stored.conversations, conversation_id: success})
         ids = [strategy_id]
         await append_audit(
             session, "strategy_reinforce", stored.scope, ids, request, res, subject="procedural", success=success
         )
-        await store_answer(session, workspace_id, stored, request)
+        await store_answer(session, stored, request)
     return stored
 
 
@@ -187,15 +187,15 @@ async def remove(
 ) -> int:
     """Deletes the strategy and returns 1. Raises NotFound or PreconditionFailed."""
     async with plain_transaction(workspace_id, res, request) as session:
-        strategy = await strategies.get(session, workspace_id, strategy_id)
+        strategy = await strategies.get(session, strategy_id)
         if strategy is None:
             raise NotFound.of("strategy")
         check_version(strategy.version, expected, "strategy")
-        await strategies.remove(session, workspace_id, strategy_id)
+        await strategies.remove(session, strategy_id)
         await append_audit(
             session, "strategy_delete", strategy.scope, [strategy_id], request, res, subject="procedural"
         )
-        await store_answer(session, workspace_id, 1, request)
+        await store_answer(session, 1, request)
     return 1
 
 
@@ -203,7 +203,7 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given
     """The given scope, completed with the ids of the conversation. Raises NotFound if the conversation does not exist
     or belongs to another user or agent."""
     async with res.db.read(workspace_id) as session:
-        conversation = await conversations.get(session, workspace_id, conversation_id)
+        conversation = await conversations.get(session, conversation_id)
     if conversation is None or not given.may_link_to(conversation.scope):
         raise NotFound.of("conversation", "conversation_id")
     own = conversation.scope
@@ -222,7 +222,7 @@ find = strategies.get
 async def read_strategy(workspace_id: UUID, strategy_id: UUID, res: Resources) -> Strategy:
     """A strategy. Raises NotFound."""
     async with res.db.read(workspace_id) as session:
-        strategy = await strategies.get(session, workspace_id, strategy_id)
+        strategy = await strategies.get(session, strategy_id)
     if strategy is None:
         raise NotFound.of("strategy")
     return strategy
@@ -259,6 +259,6 @@ async def tool_stats(scope: Scope, wanted: InvocationFilter, res: Resources) -> 
 async def _check_conversation(session: Session, scope: Scope, conversation_id: UUID | None, field: str) -> None:
     if conversation_id is None:
         return
-    conversation = await conversations.get(session, scope.workspace_id, conversation_id)
+    conversation = await conversations.get(session, conversation_id)
     if conversation is None or not scope.may_link_to(conversation.scope):
         raise NotFound.of("conversation", field)

@@ -26,7 +26,7 @@ class ProfileOutcome:
 async def read(workspace_id: UUID, user_id: str, res: Resources) -> Profile:
     """The profile of a user. Raises NotFound if none is stored."""
     async with res.db.read(workspace_id) as session:
-        profile = await profiles.find(session, workspace_id, user_id)
+        profile = await profiles.find(session, user_id)
     if profile is None:
         raise profile_not_found()
     return profile
@@ -46,12 +46,12 @@ async def replace(
     parts = {name: await pii.clean_json(value, name, res, key=name) for name, value in given.items()}
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, request) as session:
-        old = await profiles.find(session, workspace_id, user_id, lock=True)
+        old = await profiles.find(session, user_id, lock=True)
         check_version(old.version if old else None, expected, "profile")
-        profile = await profiles.put(session, workspace_id, user_id, Traits(**parts), now=res.clock())
+        profile = await profiles.put(session, user_id, Traits(**parts), now=res.clock())
         await append_audit(session, "update" if old else "store", scope, [], request, res, subject="profile")
         outcome = ProfileOutcome(profile, old is None)
-        await store_answer(session, workspace_id, outcome, request)
+        await store_answer(session, outcome, request)
     return outcome
 
 

@@ -89,9 +89,7 @@ async def _target(connection: Any, url: str, manifest: Manifest, named: str | No
             workspace_id=manifest.workspace_id,
         )
         async with database.begin(issued.workspace_id) as session:
-            await keys.change_workspace(
-                session, issued.workspace_id, name=None, settings=manifest.workspace["settings"]
-            )
+            await keys.change_workspace(session, name=None, settings=manifest.workspace["settings"])
     finally:
         await database.close()
     return issued.workspace_id, issued.secret

@@ -123,17 +123,13 @@ async def read_numbered_page(
     scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     window, _ = await narrowing.window(body, res)
     asked = ListQuery(
-        scope,
-        narrowing.narrow(body, scope),
-        window,
-        tuple(body.channels or ()),
-        include_archived=body.include_archived,
+        scope, narrowing.narrow(body, scope), window, tuple(body.channels or ()), include_archived=body.include_archived
     )
     rows = asked.rows(res.clock())
     async with res.db.snapshot(caller.workspace_id) as session:
         places = await memories.page(session, rows, order, after=None, limit=skip + limit)
         ids = [key.id for key in places[skip:]]
-        by_id, read = await memories.get_page(session, caller.workspace_id, ids)
+        by_id, read = await memories.get_page(session, ids)
         if read < len(ids) and not may_cut:
             detail = f"page_size: the first {read} memories of this page fill an answer; ask for fewer at once."
             raise InvalidInput(detail, field="page_size")

@@ -38,7 +38,7 @@ def _is_here(memory: Memory, caller: Caller) -> bool:
 async def read(caller: Caller, ids: Iterable[UUID], res: Resources) -> dict[UUID, Memory]:
     """The existing memories in the key's store."""
     async with res.db.read(caller.workspace_id) as session:
-        by_id = await memories.get_many(session, caller.workspace_id, list(ids), alive_at=res.clock())
+        by_id = await memories.get_many(session, list(ids), alive_at=res.clock())
     return {key: memory for key, memory in by_id.items() if _is_here(memory, caller)}
 
 

@@ -52,7 +52,7 @@ async def context(
     `include_shared`: also memories that the workspace shares."""
     scope = conversation.scope
     async with res.db.read(scope.workspace_id) as session:
-        latest = await turns.latest(session, scope.workspace_id, conversation.id, limit=MAX_TURNS, now=res.clock())
+        latest = await turns.latest(session, conversation.id, limit=MAX_TURNS, now=res.clock())
     last = next((turn.text for turn in reversed(latest) if turn.role == "user"), latest[-1].text if latest else None)
     text = query or last
     hits: Sequence[Hit] = ()

@@ -45,7 +45,7 @@ async def open_conversation(
         if known is None:
             made = conversation.id
             await append_audit(session, "open", scope, [made], request, res, subject="episodic", conversation_id=made)
-        await store_answer(session, scope.workspace_id, (conversation, known is None), request)
+        await store_answer(session, (conversation, known is None), request)
     return conversation, known is None
 
 
@@ -61,19 +61,19 @@ async def change(
     title = None if changes.title is None else await pii.clean_words(changes.title, "title", res)
     metadata, _ = await pii.clean_object(changes.metadata or {}, "metadata", res)
     clean = replace(changes, title=title, metadata=metadata)
-    workspace_id, scope, now = conversation.scope.workspace_id, conversation.scope, res.clock()
+    scope, now = conversation.scope, res.clock()
     async with write_transaction(scope, res, request) as session:
-        old = await conversations.get(session, workspace_id, conversation.id, lock=True)
+        old = await conversations.get(session, conversation.id, lock=True)
         if old is None:
             raise NotFound.of("conversation")
         check_version(old.version, expected, "conversation")
         values = _columns(old, clean, now)
-        changed = await conversations.change(session, workspace_id, old.id, values, now=now) if values else old
+        changed = await conversations.change(session, old.id, values, now=now) if values else old
         fields = sorted(values)
         await append_audit(
             session, "update", scope, [old.id], request, res, subject="episodic", conversation_id=old.id, fields=fields
         )
-        await store_answer(session, workspace_id, changed, request)
+        await store_answer(session, changed, request)
     return changed
 
 

@@ -43,9 +43,7 @@ async def page(
             consolidated=consolidated,
             mentions=mentioning(scope.workspace_id, entity_id) if entity_id else None,
         )
-        return listed, await conversations.turn_counts(
-            session, scope.workspace_id, [conversation.id for conversation in listed]
-        )
+        return listed, await conversations.turn_counts(session, [conversation.id for conversation in listed])
 
 
 async def get(owner: Scope, name: str, res: Resources) -> Conversation:
@@ -58,7 +56,7 @@ async def get_counted(owner: Scope, name: str, res: Resources) -> tuple[Conversa
     """The conversation, and how many turns it has; as `get`."""
     async with res.db.snapshot(owner.workspace_id) as session:
         conversation = await find(session, owner, name)
-        counts = await conversations.turn_counts(session, owner.workspace_id, [conversation.id])
+        counts = await conversations.turn_counts(session, [conversation.id])
     return conversation, counts.get(conversation.id, 0)
 
 
@@ -69,8 +67,8 @@ async def details(
     more follow. Raises NotFound or InvalidInput."""
     async with res.db.snapshot(owner.workspace_id) as session:
         conversation = await find(session, owner, name)
-        stored = await turns.page(session, owner.workspace_id, conversation.id, after=after, limit=limit + 1)
-        counts = await conversations.turn_counts(session, owner.workspace_id, [conversation.id])
+        stored = await turns.page(session, conversation.id, after=after, limit=limit + 1)
+        counts = await conversations.turn_counts(session, [conversation.id])
         read, last = cursors.cut(stored, limit)
         shown = await _transcribe(session, read)
     return conversation, counts.get(conversation.id, 0), shown, last.index if last else None
@@ -85,9 +83,8 @@ async def _transcribe(session: Session, stored: Sequence[Turn]) -> list[Turn]:
     touched = [turn.id for turn in stored if turn.whole is not None]
     if not touched:
         return list(stored)
-    workspace_id = stored[0].scope.workspace_id
-    spans = await withdrawn.of_turns(session, workspace_id, touched)
-    kept = await withdrawn.read_kept(session, workspace_id, touched)
+    spans = await withdrawn.of_turns(session, touched)
+    kept = await withdrawn.read_kept(session, touched)
     return [_mark(turn, turn.whole, spans.get(turn.id, []), kept.get(turn.id, [])) for turn in stored]
 
 

@@ -78,28 +78,27 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
         metadata,
         weights,
     )
-    workspace_id = conversation.scope.workspace_id
     async with write_transaction(conversation.scope, res, request) as session:
-        locked = await conversations.get(session, workspace_id, conversation.id, lock=True)
+        locked = await conversations.get(session, conversation.id, lock=True)
         if locked is None:
             raise NotFound.of("conversation")
         repeated = await _find_repeated(session, locked, new, given)
         turn = repeated or await _insert(session, locked, new, given.turn_index, res, request)
         outcome = TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings)
-        await store_answer(session, workspace_id, outcome, request)
+        await store_answer(session, outcome, request)
     return outcome
 
 
 async def _insert(
     session: Session, conversation: Conversation, new: NewTurn, index: int | None, res: Resources, request: WriteContext
 ) -> Turn:
-    workspace_id, scope = conversation.scope.workspace_id, conversation.scope
+    scope = conversation.scope
     place = conversation.next_index if index is None else index
     stored = await conversations.insert_turn(session, conversation, new, place, generation=res.generation)
     ids, talk = [stored.id], conversation.id
     await append_audit(session, "store_turn", scope, ids, request, res, subject="episodic", conversation_id=talk)
     await _copy_to_working_memory(session, conversation, new, stored, res)
-    return (await turns.get_many(session, workspace_id, ids))[stored.id]
+    return (await turns.get_many(session, ids))[stored.id]
 
 
 async def _copy_to_working_memory(
@@ -116,15 +115,14 @@ async def _find_repeated(
     session: Session, conversation: Conversation, new: NewTurn, given: IncomingTurn
 ) -> Turn | None:
     """The stored turn that this one repeats; raises Conflict if another turn has its index."""
-    workspace_id = conversation.scope.workspace_id
     index = given.turn_index
     if index is not None:
-        following = await turns.page(session, workspace_id, conversation.id, after=index - 1, limit=1)
+        following = await turns.page(session, conversation.id, after=index - 1, limit=1)
         turn = next((each for each in following if each.index == index), None)
         if turn is not None and not _is_equal(turn, new):
             raise Conflict(f"turn_index: turn {index} of this conversation has another text.", field="turn_index")
         return turn
-    last = await turns.latest(session, workspace_id, conversation.id, limit=1)
+    last = await turns.latest(session, conversation.id, limit=1)
     repeated = last and _is_equal(last[0], new) and given.timestamp in (None, last[0].timestamp)
     return last[0] if repeated else None
 
@@ -147,14 +145,11 @@ async def _vector(
 async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -> Conversation:
     """The conversation with this id, or else with this name, of the user and agent of `owner` (None: any). Raises
     NotFound, or InvalidInput if several have this name and the owner does not distinguish them."""
-    workspace_id = owner.workspace_id
     as_id = uuid_or_none(wanted)
-    conversation = await conversations.get(session, workspace_id, as_id) if as_id else None
+    conversation = await conversations.get(session, as_id) if as_id else None
     if conversation is not None and _is_owned(conversation, owner):
         return conversation
-    named = await conversations.by_external_id(
-        session, workspace_id, wanted, user_id=owner.user_id, agent_id=owner.agent_id
-    )
+    named = await conversations.by_external_id(session, wanted, user_id=owner.user_id, agent_id=owner.agent_id)
     if len(named) > 1:
         raise InvalidInput(
             f"{field}: several conversations have this name; say whose with user_id or agent_id.", field="user_id"

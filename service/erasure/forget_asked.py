@@ -122,11 +122,7 @@ def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) 
 
 
 async def carry_out(
-    session: Session,
-    forgetting: ForgettingInTalk,
-    places: Sequence[StoredTurn],
-    res: Resources,
-    request: WriteContext,
+    session: Session, forgetting: ForgettingInTalk, places: Sequence[StoredTurn], res: Resources, request: WriteContext
 ) -> list[Outcome]:
     """Deletes what was asked for, and withdraws the asking sentences even if nothing was found, in the transaction that
     writes the turns; returns one outcome per memory."""
@@ -137,12 +133,12 @@ async def carry_out(
         for message, start, end in wish.spans
     ]
     if spans:
-        await withdrawn.add_to_present(session, scope.workspace_id, spans)
-        await withdrawn.refresh(session, scope.workspace_id, {wish.turn_id for wish in spans})
+        await withdrawn.add_to_present(session, spans)
+        await withdrawn.refresh(session, {wish.turn_id for wish in spans})
     for wish in forgetting.asked:
         if wish.plan is None:
             continue
-        plan, warnings = await forget_matched.drop_changed(session, scope.workspace_id, wish.plan)
+        plan, warnings = await forget_matched.drop_changed(session, wish.plan)
         await forget_matched.delete(session, _where(scope), plan, res, request)
         draft = replace(forgetting.messages[wish.message], warnings=warnings)
         outcomes += _outcomes(draft, plan, places[wish.message])

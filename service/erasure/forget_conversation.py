@@ -54,10 +54,10 @@ async def find_turn(owner: Scope, turn_id: UUID, res: Resources) -> Talk:
     """The turn with this id, existing or deleted, of the user, agent and run of `owner` (None: any)."""
     workspace_id = owner.workspace_id
     async with res.db.read(workspace_id) as session:
-        turn = (await get_many(session, workspace_id, [turn_id])).get(turn_id)
+        turn = (await get_many(session, [turn_id])).get(turn_id)
         if turn is not None and _is_owned(turn.scope, owner):
             return Talk(turn.scope, turn.conversation_id, turn_id)
-        logged = await turns.find_logged(session, workspace_id, turn_id)
+        logged = await turns.find_logged(session, turn_id)
     if turn is not None or logged is None or logged.turn_id != turn_id or not _is_owned(logged.scope, owner):
         raise NotFound.of("turn")
     return Talk(logged.scope, logged.conversation_id, turn_id, is_there=False)
@@ -74,7 +74,7 @@ async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
                 conversation_id = UUID(wanted)
             except ValueError:
                 raise NotFound.of("conversation") from None
-            logged = await turns.find_logged(session, owner.workspace_id, conversation_id)
+            logged = await turns.find_logged(session, conversation_id)
             if logged is None or logged.conversation_id != conversation_id or not _is_owned(logged.scope, owner):
                 raise
             return Talk(logged.scope, conversation_id, is_there=False)
@@ -84,22 +84,21 @@ async def delete(
     talk: Talk, res: Resources, request: WriteContext, *, with_facts: bool, expected: Expected | None = None
 ) -> DeletedTalk:
     """Deletes it, once. Raises PreconditionFailed."""
-    workspace_id = talk.scope.workspace_id
     async with write_transaction(talk.scope, res, request) as session:
         exists = await _lock(session, talk, expected)
         ids = await _turn_ids(session, talk) if exists else []
-        gone = await turns.records(session, workspace_id, ids)
+        gone = await turns.records(session, ids)
         if with_facts:
-            gone = sorted({*gone, *await turns.resting_on(session, workspace_id, ids)})
+            gone = sorted({*gone, *await turns.resting_on(session, ids)})
         for part in parts(gone):
-            await deletion.delete_memories(session, workspace_id, part, generation=res.generation)
+            await deletion.delete_memories(session, part, generation=res.generation)
         deleted = DeletedTalk(talk.id, already_deleted=True)
         if exists:
             whole = talk.turn_id is None
-            await turns.delete(session, workspace_id, ids, conversation_id=talk.conversation_id, whole=whole)
+            await turns.delete(session, ids, conversation_id=talk.conversation_id, whole=whole)
             deleted = DeletedTalk(talk.id, False, len(ids), len(gone))
             await _audit(session, talk, gone, res, request)
-        await store_answer(session, workspace_id, deleted, request)
+        await store_answer(session, deleted, request)
     return deleted
 
 
@@ -113,43 +112,42 @@ async def purge_talk(
         await _lock(session, talk, expected)
         ids = await _turn_ids(session, talk, ever=True)
         gone = {
-            *await turns.records(session, workspace_id, ids),
-            *await turns.resting_on(session, workspace_id, ids),
-            *await turns.list_rested_on(session, workspace_id, ids),
+            *await turns.records(session, ids),
+            *await turns.resting_on(session, ids),
+            *await turns.list_rested_on(session, ids),
         }
         whole = talk.turn_id is None
         # answers stored for an Idempotency-Key name the conversation by its id
         named = [*ids, talk.conversation_id] if whole else ids
         if whole:  # before the conversation is deleted, because the notes are found by its name
-            await working.erase_of_conversation(session, workspace_id, talk.conversation_id)
-        counts = await purge.purge_memories(session, workspace_id, sorted(gone), turns=named)
-        await turns.delete(session, workspace_id, ids, conversation_id=talk.conversation_id, whole=whole)
+            await working.erase_of_conversation(session, talk.conversation_id)
+        counts = await purge.purge_memories(session, sorted(gone), turns=named)
+        await turns.delete(session, ids, conversation_id=talk.conversation_id, whole=whole)
         if not whole:
-            await contexts.enqueue_conversations(session, workspace_id, [talk.conversation_id])
+            await contexts.enqueue_conversations(session, [talk.conversation_id])
         subject = ("turn" if talk.turn_id else "conversation", str(talk.id))
-        receipt = await receipt_of(session, workspace_id, subject, counts, res, request)
-        await store_answer(session, workspace_id, receipt, request)
+        receipt = await receipt_of(session, subject, counts, res, request)
+        await store_answer(session, receipt, request)
     res.embedder.forget(workspace_id)
     return receipt
 
 
 async def _lock(session: Session, talk: Talk, expected: Expected | None) -> bool:
     """Locks the conversation; returns whether the talk still exists."""
-    workspace_id = talk.scope.workspace_id
-    conversation = await conversations.get(session, workspace_id, talk.conversation_id, lock=True)
+    conversation = await conversations.get(session, talk.conversation_id, lock=True)
     if conversation is None:
         return False
     check_version(conversation.version, expected, "conversation")
     if talk.turn_id is None:
         return True
-    return bool(await get_many(session, workspace_id, [talk.turn_id]))
+    return bool(await get_many(session, [talk.turn_id]))
 
 
 async def _turn_ids(session: Session, talk: Talk, *, ever: bool = False) -> list[UUID]:
     if talk.turn_id is not None:
         return [talk.turn_id]
     of_conversation = turns.ever_of_conversation if ever else turns.of_conversation
-    return await of_conversation(session, talk.scope.workspace_id, talk.conversation_id)
+    return await of_conversation(session, talk.conversation_id)
 
 
 async def _audit(session: Session, talk: Talk, gone: Sequence[UUID], res: Resources, request: WriteContext) -> None:

@@ -51,14 +51,14 @@ async def remove(
     """Deletes what the plan names (`for_good`: purges it). An empty plan removes nothing."""
     scope = wanted.scope
     async with write_transaction(scope, res, request) as session:
-        plan, warnings = await drop_changed(session, scope.workspace_id, plan)
+        plan, warnings = await drop_changed(session, plan)
         receipt = None
         if for_good and not plan.is_empty:
             receipt = await _purge(session, wanted, plan, res, request)
         elif not plan.is_empty:
             await delete(session, wanted, plan, res, request)
         forgotten = Forgotten(plan, not plan.is_empty, receipt, warnings)
-        await store_answer(session, scope.workspace_id, forgotten, request)
+        await store_answer(session, forgotten, request)
     if receipt is not None:
         res.embedder.forget(scope.workspace_id)
     return forgotten
@@ -68,20 +68,19 @@ async def delete(
     session: Session, wanted: ForgetScope, plan: ForgetPlan, res: Resources, request: WriteContext
 ) -> None:
     """Deletes the memories of the plan and withdraws its sentences, in the caller's transaction."""
-    workspace_id = wanted.scope.workspace_id
     struck = {
         target.id for target in plan.memories if target.remaining and await _strike(session, wanted.scope, target, res)
     }
     ids = sorted(target.id for target in plan.memories if target.version and target.id not in struck)
     for part in parts(ids):
-        await deletion.delete_memories(session, workspace_id, part, generation=res.generation)
+        await deletion.delete_memories(session, part, generation=res.generation)
     alone = [
         WithdrawnSpan(sentence.turn_id, sentence.start, sentence.end, "deleted")
         for sentence in plan.sentences
         if sentence.memory_id is None
     ]
-    await withdrawn.add_to_present(session, workspace_id, alone)
-    await withdrawn.refresh(session, workspace_id, {span.turn_id for span in alone})
+    await withdrawn.add_to_present(session, alone)
+    await withdrawn.refresh(session, {span.turn_id for span in alone})
     turns = len({sentence.turn_id for sentence in plan.sentences})
     touched = sorted({*ids, *struck})
     await append_audit(session, "delete", wanted.scope, touched, request, res, by="forget", turns=turns)
@@ -96,19 +95,19 @@ async def _strike(session: Session, scope: Scope, target: ForgetTarget, res: Res
 
 async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget, res: Resources) -> None:
     """Keeps the rest of a purged memory as a new memory, unless another one already says it."""
-    workspace_id, text, new_id = wanted.scope.workspace_id, CleanText(target.remaining), uuid7()
+    text, new_id = CleanText(target.remaining), uuid7()
     digest = content_hash(text)
     if await deduplication.with_hash(session, wanted.scope, digest, now=res.clock()) is not None:
         return
-    await updates.copy_with_text(session, workspace_id, target.id, new_id, text, now=res.clock())
-    await sources.copy(session, workspace_id, target.id, new_id)
-    await queue.enqueue(session, workspace_id, write.follow_up(new_id, embed=True))
+    await updates.copy_with_text(session, target.id, new_id, text, now=res.clock())
+    await sources.copy(session, target.id, new_id)
+    await queue.enqueue(session, write.follow_up(new_id, embed=True))
 
 
-async def drop_changed(session: Session, workspace_id: UUID, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
+async def drop_changed(session: Session, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
     """The plan without memories changed or deleted since it was made, and the sentences of these alone."""
     versions = {target.id: target.version for target in plan.memories if target.version}
-    same = set(await targets.lock_unchanged(session, workspace_id, versions))
+    same = set(await targets.lock_unchanged(session, versions))
     lost = [target.id for target in plan.memories if target.version and target.id not in same]
     if not lost:
         return plan, ()
@@ -121,37 +120,32 @@ async def drop_changed(session: Session, workspace_id: UUID, plan: ForgetPlan) -
 async def _purge(
     session: Session, wanted: ForgetScope, plan: ForgetPlan, res: Resources, request: WriteContext
 ) -> PurgeReceipt:
-    workspace_id = wanted.scope.workspace_id
     ids = sorted(target.id for target in plan.memories)
     touched = {sentence.turn_id for sentence in plan.sentences}
-    touched |= {span.turn_id for span in await targets.spans(session, workspace_id, ids)}
+    touched |= {span.turn_id for span in await targets.spans(session, ids)}
     for forget_target in plan.memories:
         if forget_target.remaining:
             await _keep_rest(session, wanted, forget_target, res)
-    kept = await _cut_out(session, workspace_id, touched, plan.sentences)
-    conversations = [each for one in ids for each in await contexts.conversations_of(session, workspace_id, one)]
-    counts = await purge.purge_memories(
-        session, workspace_id, ids, turns=sorted(touched - kept), keep_turns=sorted(kept)
-    )
-    await withdrawn.refresh(session, workspace_id, kept, rewritten=True)
-    await contexts.enqueue_conversations(session, workspace_id, sorted(set(conversations)))
+    kept = await _cut_out(session, touched, plan.sentences)
+    conversations = [each for one in ids for each in await contexts.conversations_of(session, one)]
+    counts = await purge.purge_memories(session, ids, turns=sorted(touched - kept), keep_turns=sorted(kept))
+    await withdrawn.refresh(session, kept, rewritten=True)
+    await contexts.enqueue_conversations(session, sorted(set(conversations)))
     counts["turn_rewritten"] = len(kept)
     named = ("memories", *map(str, ids), *map(str, sorted(touched)))
-    return await receipt_of(session, workspace_id, named, counts, res, request)
+    return await receipt_of(session, named, counts, res, request)
 
 
-async def _cut_out(
-    session: Session, workspace_id: UUID, turn_ids: set[UUID], sentences: Sequence[ForgetSentence]
-) -> set[UUID]:
+async def _cut_out(session: Session, turn_ids: set[UUID], sentences: Sequence[ForgetSentence]) -> set[UUID]:
     """Cuts the sentences out of turns that say more; returns these turns."""
     spans: dict[UUID, list[Span]] = {}
     for sentence in sentences:
         spans.setdefault(sentence.turn_id, []).append((sentence.start, sentence.end))
     kept = set()
-    for turn_id, turn in (await targets.turns_by_id(session, workspace_id, turn_ids)).items():
+    for turn_id, turn in (await targets.turns_by_id(session, turn_ids)).items():
         removed = withdrawal.subtract(spans.get(turn_id, []), [])
         if withdrawal.hide(turn.text, removed):
             kept.add(turn_id)
             if removed:
-                await targets.cut_out(session, workspace_id, turn, removed)
+                await targets.cut_out(session, turn, removed)
     return kept

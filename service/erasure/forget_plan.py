@@ -309,12 +309,11 @@ def _near(texts: ForgetTexts, scored: Iterable[tuple[MemoryKey, str, float | Non
 
 async def _with_sources(session: Session, wanted: ForgetScope, plan: ForgetPlan) -> ForgetPlan:
     """The plan with the sentences of completely removed memories that no other live memory needs."""
-    workspace_id = wanted.scope.workspace_id
     ids = [target.id for target in plan.memories if not target.remaining]
-    spans = await targets.spans(session, workspace_id, ids)
+    spans = await targets.spans(session, ids)
     said = {(sentence.turn_id, sentence.start, sentence.end): sentence for sentence in plan.sentences}
-    turns = await targets.turns_by_id(session, workspace_id, {span.turn_id for span in spans})
-    kept = await withdrawn.read_kept(session, workspace_id, list(turns), besides=ids)
+    turns = await targets.turns_by_id(session, {span.turn_id for span in spans})
+    kept = await withdrawn.read_kept(session, list(turns), besides=ids)
     for memory_span in spans:
         turn = turns[memory_span.turn_id]
         for start, end in withdrawal.subtract([memory_span.span], kept.get(memory_span.turn_id, [])):

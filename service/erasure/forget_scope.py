@@ -27,12 +27,7 @@ from service.postgres.engine import Session
 from service.queue.statements import operations, queue
 from service.queue.statements.operations import OperationRecord
 from service.runtime.resources import Resources
-from service.runtime.transactions import (
-    append_audit,
-    check_share,
-    plain_transaction,
-    store_answer,
-)
+from service.runtime.transactions import append_audit, check_share, plain_transaction, store_answer
 
 MAX_INLINE_ROWS = 1_000  # rows a request deletes while the caller waits: some 200 ms
 SCOPE, RESET = "forget_scope", "reset"
@@ -58,9 +53,7 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
             await activity.delete_activity(session, extent.scope, extent.channel)
         if count > MAX_INLINE_ROWS and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
-            forgotten = ForgottenScope(
-                operation_id=await _start_operation(session, workspace_id, SCOPE, details, count)
-            )
+            forgotten = ForgottenScope(operation_id=await _start_operation(session, SCOPE, details, count))
         else:
             extent = Extent(extent.scope, extent.channel, newest)
             ids = await deletion.next_ids(session, extent, after=None, limit=MAX_INLINE_ROWS)
@@ -68,7 +61,7 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
             await _delete_unnamed_entities(session, extent, res)
         if not shared:
             await activity.delete_conversations(session, extent.scope, extent.channel)
-        await store_answer(session, workspace_id, forgotten, request)
+        await store_answer(session, forgotten, request)
     return forgotten
 
 
@@ -76,7 +69,7 @@ async def _delete(session: Session, extent: Extent, ids: Sequence[UUID], res: Re
     """Deletes the memories of the extent with these ids; returns how many."""
     deleted: list[UUID] = []
     for part in parts(ids):
-        deleted += await deletion.delete_memories(session, extent.scope.workspace_id, part, generation=res.generation)
+        deleted += await deletion.delete_memories(session, part, generation=res.generation)
     if deleted:
         await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_to_columns(extent))
     return len(deleted)
@@ -89,15 +82,13 @@ async def _delete_unnamed_entities(session: Session, extent: Extent, res: Resour
         await entities.delete_unnamed(session, scope, extent.channel, upto=res.clock())
 
 
-async def _start_operation(
-    session: Session, workspace_id: UUID, kind: str, details: dict[str, Any], total: int
-) -> UUID:
+async def _start_operation(session: Session, kind: str, details: dict[str, Any], total: int) -> UUID:
     """Queues work that takes too long for a request, as an operation with its job; returns the operation's id."""
     operation_id = uuid7()
-    await operations.add(session, workspace_id, operation_id, kind, details)
-    await operations.advance(session, workspace_id, operation_id, {"done": 0, "total": total})
+    await operations.add(session, operation_id, kind, details)
+    await operations.advance(session, operation_id, {"done": 0, "total": total})
     job = NewJob("forget_scope", payload={"operation_id": str(operation_id)})
-    await queue.enqueue(session, workspace_id, [job])
+    await queue.enqueue(session, [job])
     return operation_id
 
 
@@ -110,7 +101,7 @@ async def forget_next_batch(
     async with res.db.begin(workspace_id, writes_shared=extent.scope.is_shared) as session:
         ids = await deletion.next_ids(session, extent, after=after)
         deleted = await _delete(session, extent, ids, res, WriteContext(f"operation:{operation.id}"))
-        await _count(session, workspace_id, operation.id, deleted)
+        await _count(session, operation.id, deleted)
         if not ids:
             await _delete_unnamed_entities(session, extent, res)
     return ids[-1] if ids else None
@@ -120,21 +111,19 @@ async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteCont
     """Empties the workspace; `deleted` counts memories. Many become an operation."""
     own = request.idempotency.key if request.idempotency else ""
     async with plain_transaction(workspace_id, res, request) as session:
-        await purge.cancel_accepted(session, workspace_id)
-        count, newest, until = await purge.measure_workspace(session, workspace_id)
+        await purge.cancel_accepted(session)
+        count, newest, until = await purge.measure_workspace(session)
         if count > MAX_INLINE_ROWS and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}
-            forgotten = ForgottenScope(
-                operation_id=await _start_operation(session, workspace_id, RESET, details, count)
-            )
+            forgotten = ForgottenScope(operation_id=await _start_operation(session, RESET, details, count))
         else:
             if newest is not None:
-                await purge.remove_memories(session, workspace_id, newest, after=None, batch=MAX_INLINE_ROWS)
-            while await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH, own_key=own):
+                await purge.remove_memories(session, newest, after=None, batch=MAX_INLINE_ROWS)
+            while await purge.remove_the_rest(session, until, batch=RESET_BATCH, own_key=own):
                 pass
             forgotten = ForgottenScope(count)
         await append_audit(session, "reset", Scope(workspace_id), [], request, res, memories=count)
-        await store_answer(session, workspace_id, forgotten, request)
+        await store_answer(session, forgotten, request)
     return forgotten
 
 
@@ -144,8 +133,8 @@ async def _reset_next_batch(
     """Deletes the next batch of memories of a reset."""
     upto = datetime.fromisoformat(operation.request["upto"])
     async with res.db.begin(workspace_id) as session:
-        deleted = await purge.remove_memories(session, workspace_id, upto, after=after, batch=RESET_BATCH)
-        await _count(session, workspace_id, operation.id, len(deleted))
+        deleted = await purge.remove_memories(session, upto, after=after, batch=RESET_BATCH)
+        await _count(session, operation.id, len(deleted))
     return deleted[-1] if deleted else None
 
 
@@ -153,7 +142,7 @@ async def _reset_other_rows(operation: OperationRecord, workspace_id: UUID, res:
     """Deletes one batch of all other rows of a reset; returns how many, 0 if nothing is left."""
     until = datetime.fromisoformat(operation.request["until"])
     async with res.db.begin(workspace_id) as session:
-        return await purge.remove_the_rest(session, workspace_id, until, batch=RESET_BATCH)
+        return await purge.remove_the_rest(session, until, batch=RESET_BATCH)
 
 
 async def run(job: Job, res: Resources) -> Counts | None:
@@ -170,17 +159,15 @@ async def _work(workspace_id: UUID, operation: OperationRecord, res: Resources) 
     while operation.kind == RESET and await _reset_other_rows(operation, workspace_id, res):
         pass
     async with res.db.read(workspace_id) as session:
-        current = await operations.get(session, workspace_id, operation.id)
+        current = await operations.get(session, operation.id)
     return {"deleted": int((current.progress or {}).get("done", 0)) if current else 0}
 
 
-async def _count(session: Session, workspace_id: UUID, operation_id: UUID, more: int) -> None:
-    operation = await operations.get(session, workspace_id, operation_id)
+async def _count(session: Session, operation_id: UUID, more: int) -> None:
+    operation = await operations.get(session, operation_id)
     progress = dict(operation.progress or {}) if operation else {}
     done = progress.get("done", 0) + more
-    await operations.advance(
-        session, workspace_id, operation_id, {"done": done, "total": max(done, progress.get("total", 0))}
-    )
+    await operations.advance(session, operation_id, {"done": done, "total": max(done, progress.get("total", 0))})
 
 
 def _to_json(scope: Scope, channel: str | None, upto: datetime) -> dict[str, Any]:

@@ -82,9 +82,7 @@ async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> 
             number += 1
         memories[text.id, number] = text
     turns = {turn.id: turn for turn in await targets.turns(session, extent, wanted.session_id)}
-    hidden = await _hidden(
-        session, wanted.scope.workspace_id, [one.id for one in turns.values() if one.shown is not None]
-    )
+    hidden = await _hidden(session, [one.id for one in turns.values() if one.shown is not None])
     parts: dict[Key, list[Part]] = {key: forget_matching.split_parts(memory.text) for key, memory in memories.items()}
     parts |= {key: _split_shown(turn, hidden.get(key, [])) for key, turn in turns.items()}
     return ForgetTexts(
@@ -92,9 +90,9 @@ async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> 
     )
 
 
-async def _hidden(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:
-    spans = await withdrawn.of_turns(session, workspace_id, ids)
-    kept = await withdrawn.read_kept(session, workspace_id, ids)
+async def _hidden(session: Session, ids: Sequence[UUID]) -> dict[UUID, list[Span]]:
+    spans = await withdrawn.of_turns(session, ids)
+    kept = await withdrawn.read_kept(session, ids)
     return {key: withdrawn.hidden_of(spans.get(key, []), kept.get(key, [])) for key in ids}
 
 

@@ -57,8 +57,8 @@ async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> 
     named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
     async with write_transaction(scope, res, request) as session:
         counts = await purge.purge_scope(session, scope, extent.channel)
-        receipt = await receipt_of(session, scope.workspace_id, named, counts, res, request)
-        await store_answer(session, scope.workspace_id, receipt, request)
+        receipt = await receipt_of(session, named, counts, res, request)
+        await store_answer(session, receipt, request)
     res.embedder.forget(scope.workspace_id)
     return receipt
 
@@ -68,41 +68,34 @@ async def purge_memory(
 ) -> PurgeReceipt:
     """Erases one memory, existing or deleted. Raises NotFound for an unknown id."""
     async with res.db.read(workspace_id) as session:
-        owner = await purge.owner_of(session, workspace_id, memory_id)
+        owner = await purge.owner_of(session, memory_id)
     if owner is None:
         raise NotFound.of("memory")
     async with write_transaction(owner[0], res, request) as session:
-        current = await purge.owner_of(session, workspace_id, memory_id)
+        current = await purge.owner_of(session, memory_id)
         if current is None:
             raise NotFound.of("memory")
         if current[1] is not None:
             check_version(current[1], expected)
-        conversations = await contexts.conversations_of(session, workspace_id, memory_id)
-        counts = await purge.purge_memories(session, workspace_id, [memory_id])
-        await contexts.enqueue_conversations(
-            session, workspace_id, conversations
-        )  # the purge has emptied their contexts
-        receipt = await receipt_of(session, workspace_id, ("memory", str(memory_id)), counts, res, request)
-        await store_answer(session, workspace_id, receipt, request)
+        conversations = await contexts.conversations_of(session, memory_id)
+        counts = await purge.purge_memories(session, [memory_id])
+        await contexts.enqueue_conversations(session, conversations)  # the purge has emptied their contexts
+        receipt = await receipt_of(session, ("memory", str(memory_id)), counts, res, request)
+        await store_answer(session, receipt, request)
     res.embedder.forget(workspace_id)
     return receipt
 
 
 async def receipt_of(
-    session: Session,
-    workspace_id: UUID,
-    named: tuple[str, ...],
-    counts: Mapping[str, int],
-    res: Resources,
-    request: WriteContext,
+    session: Session, named: tuple[str, ...], counts: Mapping[str, int], res: Resources, request: WriteContext
 ) -> PurgeReceipt:
     """The receipt of a purge, which is also in the audit log. Queues the job that cleans the data files."""
-    digest = hashlib.sha256("\0".join((str(workspace_id), *named)).encode()).hexdigest()
+    digest = hashlib.sha256("\0".join((str(session.workspace_id), *named)).encode()).hexdigest()
     may = await purge.may_vacuum(session)
     if may:
-        await queue.enqueue(session, workspace_id, [NewJob("vacuum")])
+        await queue.enqueue(session, [NewJob("vacuum")])
     receipt = PurgeReceipt(counts, digest, res.clock(), "queued" if may else "not_permitted")
     await append_audit(
-        session, "purge", Scope(workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest
+        session, "purge", Scope(session.workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest
     )
     return receipt

@@ -19,7 +19,7 @@ async def read_on(workspace_id: UUID, after: FeedCursor | None, res: Resources, 
         if after is not None:
             _check(after, source, res)
         at = FEED_START if after is None else after.at
-        entries, end, has_more = await feed.list_entries(session, workspace_id, at, limit=limit)
+        entries, end, has_more = await feed.list_entries(session, at, limit=limit)
     return FeedPage(tuple(entries), FeedCursor(source.source, end, source.now), has_more=has_more)
 
 
@@ -27,7 +27,7 @@ async def from_now(workspace_id: UUID, res: Resources) -> FeedPage:
     """No changes, and the cursor after all existing ones."""
     async with res.db.read(workspace_id, generic_plans=True) as session:
         source = await feed.read_source(session)
-        newest = await feed.find_newest(session, workspace_id)
+        newest = await feed.find_newest(session)
     return FeedPage((), FeedCursor(source.source, newest, source.now), has_more=False)
 
 

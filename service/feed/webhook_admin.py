@@ -26,22 +26,22 @@ async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, 
     InvalidInput, or Conflict if there are too many."""
     values = {**_check(values, res), "secret": new_secret()}
     async with res.db.begin(workspace_id) as session:
-        if await webhooks.count(session, workspace_id) >= MAX_WEBHOOKS:
+        if await webhooks.count(session) >= MAX_WEBHOOKS:
             raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
-        webhook = await webhooks.add(session, workspace_id, values, await feed.find_newest(session, workspace_id))
-        await _audit(session, "create_webhook", workspace_id, webhook.id, res, request)
+        webhook = await webhooks.add(session, values, await feed.find_newest(session))
+        await _audit(session, "create_webhook", webhook.id, res, request)
     return webhook
 
 
 async def list_all(workspace_id: UUID, res: Resources) -> list[Webhook]:
     async with res.db.read(workspace_id) as session:
-        return await webhooks.listing(session, workspace_id)
+        return await webhooks.listing(session)
 
 
 async def read(workspace_id: UUID, webhook_id: UUID, res: Resources) -> Webhook:
     """A webhook. Raises NotFound, as all functions here do that take an id."""
     async with res.db.read(workspace_id) as session:
-        return await _get(session, workspace_id, webhook_id)
+        return await _get(session, webhook_id)
 
 
 async def change(
@@ -56,13 +56,13 @@ async def change(
     if "enabled" in values:
         values["disabled_reason"] = None
     async with res.db.begin(workspace_id) as session:
-        webhook = await _get(session, workspace_id, webhook_id)
+        webhook = await _get(session, webhook_id)
         if values:
-            webhook = await webhooks.change(session, workspace_id, webhook_id, values) or webhook
+            webhook = await webhooks.change(session, webhook_id, values) or webhook
             if begins_again:
-                await webhooks.revive(session, workspace_id, webhook_id)
-                await webhooks.schedule(session, workspace_id, webhook_id)
-            await _audit(session, "update_webhook", workspace_id, webhook_id, res, request)
+                await webhooks.revive(session, webhook_id)
+                await webhooks.schedule(session, webhook_id)
+            await _audit(session, "update_webhook", webhook_id, res, request)
     if begins_again:
         res.wakeup.notify()
     return webhook
@@ -71,9 +71,9 @@ async def change(
 async def remove(workspace_id: UUID, webhook_id: UUID, res: Resources, request: WriteContext) -> None:
     """Deletes it with its deliveries."""
     async with res.db.begin(workspace_id) as session:
-        await _get(session, workspace_id, webhook_id)
-        await webhooks.remove(session, workspace_id, webhook_id)
-        await _audit(session, "delete_webhook", workspace_id, webhook_id, res, request)
+        await _get(session, webhook_id)
+        await webhooks.remove(session, webhook_id)
+        await _audit(session, "delete_webhook", webhook_id, res, request)
 
 
 async def test(workspace_id: UUID, webhook_id: UUID, res: Resources) -> WebhookAnswer:
@@ -92,8 +92,8 @@ async def list_deliveries(
 ) -> list[WebhookDelivery]:
     """The newest first, after the id `before`."""
     async with res.db.read(workspace_id) as session:
-        await _get(session, workspace_id, webhook_id)
-        return await webhooks.deliveries(session, workspace_id, webhook_id, state=state, before=before, limit=limit)
+        await _get(session, webhook_id)
+        return await webhooks.deliveries(session, webhook_id, state=state, before=before, limit=limit)
 
 
 def _check(given: Mapping[str, Any], res: Resources) -> dict[str, Any]:
@@ -105,14 +105,14 @@ def _check(given: Mapping[str, Any], res: Resources) -> dict[str, Any]:
     return values
 
 
-async def _get(session: Session, workspace_id: UUID, webhook_id: UUID) -> Webhook:
-    webhook = await webhooks.get(session, workspace_id, webhook_id)
+async def _get(session: Session, webhook_id: UUID) -> Webhook:
+    webhook = await webhooks.get(session, webhook_id)
     if webhook is None:
         raise NotFound.of("webhook")
     return webhook
 
 
 async def _audit(
-    session: Session, operation: Operation, workspace_id: UUID, webhook_id: UUID, res: Resources, request: WriteContext
+    session: Session, operation: Operation, webhook_id: UUID, res: Resources, request: WriteContext
 ) -> None:
-    await append_audit(session, operation, Scope(workspace_id), [webhook_id], request, res, subject="webhook")
+    await append_audit(session, operation, Scope(session.workspace_id), [webhook_id], request, res, subject="webhook")

@@ -98,17 +98,17 @@ async def dispatch(res: Resources, *, at_most: int = 100) -> int:
 async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -> tuple[int, bool]:
     """Returns the number of new deliveries, and whether there may be more."""
     async with res.db.begin(workspace_id) as session:
-        webhook = await webhooks.get(session, workspace_id, webhook_id, lock=True)
+        webhook = await webhooks.get(session, webhook_id, lock=True)
         if webhook is None or not webhook.enabled:
             return 0, False
         after = FeedPosition(webhook.position, webhook.seq)
-        entries, end, has_more = await feed.list_entries(session, workspace_id, after, limit=PAGE)
+        entries, end, has_more = await feed.list_entries(session, after, limit=PAGE)
         if end == after:
             return 0, False
         wanted = [entry for entry in entries if not webhook.events or entry.kind in webhook.events]
-        await webhooks.add_deliveries(session, workspace_id, webhook_id, wanted, end)
+        await webhooks.add_deliveries(session, webhook_id, wanted, end)
         if wanted:
-            await webhooks.schedule(session, workspace_id, webhook_id, wait_s=_left_s(webhook, res))
+            await webhooks.schedule(session, webhook_id, wait_s=_left_s(webhook, res))
     return len(wanted), has_more
 
 
@@ -128,7 +128,7 @@ async def deliver(workspace_id: UUID, webhook_id: UUID, res: Resources) -> None:
     while await _deliver_next(workspace_id, webhook_id, res):
         if time.monotonic() >= until:
             async with res.db.begin(workspace_id) as session:
-                await webhooks.schedule(session, workspace_id, webhook_id)
+                await webhooks.schedule(session, webhook_id)
             return
 
 
@@ -136,22 +136,22 @@ async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) ->
     """Sends one delivery; returns whether there may be more to send now. While it is in progress, `retry_at` keeps
     other workers from the webhook, even if this one is killed, for no longer than a receiver may take."""
     async with res.db.begin(workspace_id) as session:
-        webhook = await webhooks.get(session, workspace_id, webhook_id, lock=True)
+        webhook = await webhooks.get(session, webhook_id, lock=True)
         if webhook is None or not webhook.enabled:
             return False
         if (wait_s := _left_s(webhook, res)) > 0:
-            await webhooks.schedule(session, workspace_id, webhook_id, wait_s=wait_s)
+            await webhooks.schedule(session, webhook_id, wait_s=wait_s)
             return False
-        delivery = await webhooks.next_delivery(session, workspace_id, webhook_id)
+        delivery = await webhooks.next_delivery(session, webhook_id)
         if delivery is None:
             return False
-        entry = await feed.entry_at(session, workspace_id, delivery.at)
+        entry = await feed.entry_at(session, delivery.at)
         if entry is None:
             erased = {"state": "dropped", "error": "What it was to tell has been erased.", "finished_at": res.clock()}
-            await webhooks.note(session, workspace_id, delivery.id, erased)
+            await webhooks.note(session, delivery.id, erased)
             return True
         busy_until = res.clock() + timedelta(seconds=TIMEOUT_S + MARGIN_S)
-        await webhooks.change(session, workspace_id, webhook_id, {"retry_at": busy_until})
+        await webhooks.change(session, webhook_id, {"retry_at": busy_until})
     answer = await _send(webhook, str(delivery.id), entry.kind, entry.changed_at, payload_of(entry), res)
     return await _note(workspace_id, webhook, delivery, answer, res)
 
@@ -199,12 +199,12 @@ async def _note(
         if disabled := _find_fault(webhook, answer, now):
             values |= {"enabled": False, "disabled_reason": disabled}
     async with res.db.begin(workspace_id) as session:
-        await webhooks.change(session, workspace_id, webhook.id, values)
+        await webhooks.change(session, webhook.id, values)
         ended: dict[str, Any] = {"state": state, "status": answer.status, "error": error, "attempted_at": now}
         ended |= {"attempts": delivery.attempts + 1, "finished_at": None if state == "waiting" else now}
-        await webhooks.note(session, workspace_id, delivery.id, ended)
+        await webhooks.note(session, delivery.id, ended)
         if not answer.is_accepted and not disabled:
-            await webhooks.schedule(session, workspace_id, webhook.id, wait_s=wait_s)
+            await webhooks.schedule(session, webhook.id, wait_s=wait_s)
     if disabled:
         log.warning("webhook %s is switched off: %s", webhook.id, disabled)
     elif not answer.is_accepted and webhook.failing_since is None:

@@ -54,15 +54,15 @@ async def upsert(
         await entities.add_aliases(session, owner, entity_id, aliases)
         await entities.change(session, owner, entity_id, new, now=res.clock(), is_new=is_new)
         if vector is not None or embed_later:
-            await entities.drop_vector(session, owner.workspace_id, entity_id)
+            await entities.drop_vector(session, entity_id)
         if embed_later:
-            await deferred_vectors.embed_later(session, owner.workspace_id, deferred_vectors.ENTITIES)
+            await deferred_vectors.embed_later(session, deferred_vectors.ENTITIES)
         late = entities.LATE_VECTORS
-        await late.put(session, owner.workspace_id, entity_id, vector, generation=res.generation)
+        await late.put(session, entity_id, vector, generation=res.generation)
         entity = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert entity is not None, "it is locked"
         await append_audit(session, "upsert_entity", _scope(entity, owner.workspace_id), [entity_id], request, res)
-        await store_answer(session, owner.workspace_id, (entity, is_new), request)
+        await store_answer(session, (entity, is_new), request)
     return entity, is_new
 
 
@@ -101,7 +101,7 @@ async def _find_or_create(
         if created is not None:
             return created, True
         entity_id = await entities.find_id(session, owner, new.name)
-    version = (await entities.lock(session, owner.workspace_id, [entity_id])).get(entity_id) if entity_id else None
+    version = (await entities.lock(session, [entity_id])).get(entity_id) if entity_id else None
     check_version(version, expected, "entity")
     if entity_id is None or version is None:
         raise Conflict("The entity was just deleted; try again.", field="name")
@@ -116,14 +116,14 @@ async def remove(
     seen = EntityScope(workspace_id, None)
     request = await _with_owner(workspace_id, entity_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
-        versions = await entities.lock(session, workspace_id, [entity_id])
+        versions = await entities.lock(session, [entity_id])
         stored = await entities.get(session, seen, entity_id)
         if entity_id not in versions or stored is None:
             raise entity_not_found()
         check_version(versions[entity_id], expected, "entity")
-        await entities.remove(session, workspace_id, [entity_id])
+        await entities.remove(session, [entity_id])
         await append_audit(session, "delete_entity", _scope(stored, workspace_id), [entity_id], request, res)
-        await store_answer(session, workspace_id, stored, request)
+        await store_answer(session, stored, request)
     return stored
 
 
@@ -142,18 +142,18 @@ async def relate(
     clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
     request = await _with_owner(workspace_id, given.source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
-        ends = await entity_relations.lock_ends(session, workspace_id, [clean.source_id, clean.target_id])
+        ends = await entity_relations.lock_ends(session, [clean.source_id, clean.target_id])
         for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
             if end not in ends:
                 raise entity_not_found(field)
         users = {end.user_id for end in ends.values() if end.user_id is not None}
         if len(users) > 1:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
-        put = await entity_relations.put(session, workspace_id, clean, now=res.clock())
+        put = await entity_relations.put(session, clean, now=res.clock())
         scope = Scope(workspace_id, next(iter(users), None))
         ids = [clean.source_id, clean.target_id]
         await append_audit(session, "relate_entities", scope, ids, request, res, strength=clean.strength)
-        await store_answer(session, workspace_id, put, request)
+        await store_answer(session, put, request)
     return put
 
 
@@ -164,14 +164,14 @@ async def unrelate(
     kind = normalise(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
     request = await _with_owner(workspace_id, source_id, res, request)
     async with plain_transaction(workspace_id, res, request) as session:
-        ends = await entity_relations.lock_ends(session, workspace_id, [source_id, target_id])
+        ends = await entity_relations.lock_ends(session, [source_id, target_id])
         if source_id not in ends:
             raise entity_not_found("source_id")
-        removed = await entity_relations.remove(session, workspace_id, source_id, target_id, kind)
+        removed = await entity_relations.remove(session, source_id, target_id, kind)
         if removed:
             scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
             await append_audit(session, "unrelate_entities", scope, [source_id, target_id], request, res)
-        await store_answer(session, workspace_id, removed, request)
+        await store_answer(session, removed, request)
     return removed
 
 
@@ -187,21 +187,21 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
     if survivor not in known:  # without its user there is no lock to wait for
         raise entity_not_found("source_id" if absorbed not in known else "target_id")
     async with plain_transaction(workspace_id, res, request) as session:
-        await merges.lock_merges(session, workspace_id, known[survivor].user_id)
-        await merges.lock_memories(session, workspace_id, absorbed)
-        await entities.lock(session, workspace_id, [absorbed, survivor])
+        await merges.lock_merges(session, known[survivor].user_id)
+        await merges.lock_memories(session, absorbed)
+        await entities.lock(session, [absorbed, survivor])
         both = await entities.get_many(session, everything, [absorbed, survivor])
         for field, each in (("source_id", absorbed), ("target_id", survivor)):
             if each not in both:
                 raise entity_not_found(field)
         if both[absorbed].user_id != both[survivor].user_id:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
-        await merges.merge(session, workspace_id, absorbed, survivor, now=res.clock())
+        await merges.merge(session, absorbed, survivor, now=res.clock())
         merged = await entities.get(session, everything, survivor)
         assert merged is not None, "it is locked"
         ids = [absorbed, survivor]
         await append_audit(session, "merge_entities", _scope(merged, workspace_id), ids, request, res)
-        await store_answer(session, workspace_id, merged, request)
+        await store_answer(session, merged, request)
     return merged
 
 

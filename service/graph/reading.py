@@ -74,9 +74,7 @@ async def search(
                 hits.append(EntityHit(entity, score, similarity))
         hits.sort(key=lambda hit: (-hit.score, -hit.entity.mentions, hit.entity.name))
         if counts:
-            await entities.count_read(
-                session, seen.workspace_id, [hit.entity.id for hit in hits[:limit]], now=res.clock()
-            )
+            await entities.count_read(session, [hit.entity.id for hit in hits[:limit]], now=res.clock())
     return hits[:limit], warnings
 
 
@@ -118,11 +116,11 @@ async def relations_of(
         if not named:
             raise NotFound("There is no entity with this name.", field="name")
         ids = [entity.id for entity in named]
-        page = await entity_relations.page(session, workspace_id, ids, edges, after=after, limit=limit)
+        page = await entity_relations.page(session, ids, edges, after=after, limit=limit)
         directions = {edge.id: direction for edge, direction in page}
-        shown = await _show_relations(session, workspace_id, [edge for edge, _ in page])
+        shown = await _show_relations(session, [edge for edge, _ in page])
         if counts:
-            await entities.count_read(session, seen.workspace_id, ids, now=res.clock())
+            await entities.count_read(session, ids, now=res.clock())
     return named, [(relation, directions[relation.relation.id]) for relation in shown]
 
 
@@ -135,14 +133,12 @@ async def graph(
     async with res.db.begin(workspace_id) as session:
         if set(starts) - (await entities.get_many(session, seen, starts)).keys():
             raise entity_not_found("ids")
-        walk = await entity_walks.neighbourhood(session, workspace_id, starts, edges, depth=depth, limit=limit)
+        walk = await entity_walks.neighbourhood(session, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
         by_id, count = await direct.page_of_ids(list(walk.depths), get_many)
-        relations = await _show_relations(
-            session, workspace_id, walk.relations, {each.id: each.name for each in by_id.values()}
-        )
+        relations = await _show_relations(session, walk.relations, {each.id: each.name for each in by_id.values()})
         if counts:
-            await entities.count_read(session, seen.workspace_id, starts, now=res.clock())
+            await entities.count_read(session, starts, now=res.clock())
     nodes = [(away, by_id[entity_id]) for entity_id, away in walk.depths.items() if entity_id in by_id]
     return nodes, relations, walk.truncated or count < len(walk.depths)
 
@@ -156,17 +152,15 @@ async def path(
     workspace_id = seen.workspace_id
     async with res.db.snapshot(workspace_id) as session:
         way = await entity_walks.shortest_path(
-            session, workspace_id, source_id, target_id, edges, max_edges=max_edges, max_nodes=MAX_NODES
+            session, source_id, target_id, edges, max_edges=max_edges, max_nodes=MAX_NODES
         )
         nodes = await entities.get_many(session, EntityScope(workspace_id, None), way.entity_ids)
-        relations = await _show_relations(
-            session, workspace_id, way.relations, {entity.id: entity.name for entity in nodes.values()}
-        )
+        relations = await _show_relations(session, way.relations, {entity.id: entity.name for entity in nodes.values()})
     return way, [nodes[entity_id] for entity_id in way.entity_ids], relations
 
 
 async def _show_relations(
-    session: Session, workspace_id: UUID, relations: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
+    session: Session, relations: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
 ) -> list[ShownRelation]:
     """The relations whose ends are among `names`, or (None) exist."""
     edges = list(relations)
@@ -174,11 +168,9 @@ async def _show_relations(
         return []
     if names is None:
         ends = {end for relation in edges for end in (relation.source_id, relation.target_id)}
-        names = await entities.names(session, workspace_id, ends)
+        names = await entities.names(session, ends)
     edges = [relation for relation in edges if {relation.source_id, relation.target_id} <= names.keys()]
-    evidence = await entity_relations.evidence(
-        session, workspace_id, [relation.id for relation in edges], each=MAX_EVIDENCE
-    )
+    evidence = await entity_relations.evidence(session, [relation.id for relation in edges], each=MAX_EVIDENCE)
     return [
         ShownRelation(relation, names[relation.source_id], names[relation.target_id], evidence.get(relation.id, []))
         for relation in edges

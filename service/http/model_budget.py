@@ -43,7 +43,7 @@ async def budget_item(session: Session, caller: Caller, res: Resources) -> Model
     workspace."""
     if res.llm is None or caller.wall:
         return None
-    account, budget = await model_days.account(session, caller.workspace_id, res.clock()), res.settings.llm.budget
+    account, budget = await model_days.account(session, res.clock()), res.settings.llm.budget
     return ModelBudgetItem.of(
         account,
         day=account.day.isoformat(),

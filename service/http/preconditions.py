@@ -44,7 +44,7 @@ def uuid_of(given: str, record: str = "memory") -> UUID:
     return wanted
 
 
-def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], record: str) -> Any:
+def in_scope(get: Callable[[Session, UUID], Awaitable[Scoped | None]], record: str) -> Any:
     """A dependency for routes with `{id}`: scope ids are optional, but those given must match the record's, else it is
     not found. A shared memory matches any."""
 
@@ -59,7 +59,7 @@ def in_scope(get: Callable[[Session, UUID, UUID], Awaitable[Scoped | None]], rec
         if not any((user_id, agent_id, run_id)):
             return
         async with res.db.read(caller.workspace_id) as session:
-            found = await get(session, caller.workspace_id, uuid_of(id, record))
+            found = await get(session, uuid_of(id, record))
         if found is not None and not found.scope.has_ids(user_id=user_id, agent_id=agent_id, run_id=run_id):
             raise NotFound.of(record)
 

@@ -272,7 +272,7 @@ async def _write(
         facts = [await decide.confirm(session, draft, res, last=last) for draft in facts]
         again = read.read_again_at is not None
         places, turn_rows = await _append_or_lock_turns(session, conversation, read.turns, res, consolidated=not again)
-        batch = write.MemoryBatch(session, scope.workspace_id)
+        batch = write.MemoryBatch(session)
         batch.add(*turn_rows)
         outcomes, links = await _carry_out(batch, facts, read.related, places, res)
         audited = write.audit_rows(scope, outcomes, request, res)
@@ -286,7 +286,7 @@ async def _write(
             batch.add(caches.take_answers(scope.workspace_id))
         await batch.flush()
         await sources.link(session, scope, unsure)
-        await write.withdraw_older(session, scope.workspace_id, outcomes)
+        await write.withdraw_older(session, outcomes)
         outcomes += await forget_asked.carry_out(session, forgetting, places, res, request)
         if again:  # only what was asked to be forgotten goes; statements about it before the request must stay
             first = replace(forgetting.messages[0], options=replace(forgetting.messages[0].options, may_delete=False))
@@ -294,8 +294,8 @@ async def _write(
                 conversation, first, places[0].conversation_id, places[0].index, places[-1].index
             )
             job = NewJob("consolidate", payload=kept, run_after=read.read_again_at, max_attempts=LONG_MAX_ATTEMPTS)
-            await queue.enqueue(session, scope.workspace_id, [job])
-        await store_answer(session, scope.workspace_id, StoreResult(tuple(outcomes), tuple(warnings)), request)
+            await queue.enqueue(session, [job])
+        await store_answer(session, StoreResult(tuple(outcomes), tuple(warnings)), request)
     return tuple(outcomes)
 
 
@@ -313,7 +313,7 @@ async def _carry_out(
     changed: set[UUID | None] = set()
     touched = {target for draft in facts if draft.decision for target in draft.decision.targets}
     if len(touched) > 1:
-        await history.lock(batch.session, facts[0].scope.workspace_id, touched)
+        await history.lock(batch.session, touched)
     for index, draft in enumerate(facts):
         assert draft.decision is not None
         if changed & draft.decision.targets or index in related:  # an earlier fact of the turns affects it

@@ -46,28 +46,28 @@ async def accept(conversation: ConversationDraft, res: Resources, request: Write
     async with write_transaction(scope, res, request) as session:
         job = NewJob("ingest", payload={"operation_id": str(operation_id)})
         payload = to_json(replace(conversation, drafts=redacted), instruction)
-        await operations.add(session, scope.workspace_id, operation_id, KIND, payload)
-        await queue.enqueue(session, scope.workspace_id, [job])
-        await store_answer(session, scope.workspace_id, operation_id, request)
+        await operations.add(session, operation_id, KIND, payload)
+        await queue.enqueue(session, [job])
+        await store_answer(session, operation_id, request)
     return operation_id
 
 
 async def keep_finished(workspace_id: UUID, operation_id: UUID, result: Mapping[str, Any], res: Resources) -> None:
     """Keeps a finished operation with its result."""
     async with res.db.begin(workspace_id) as session:
-        await operations.add(session, workspace_id, operation_id, KIND, {})
-        await operations.finish(session, workspace_id, operation_id, result=result)
+        await operations.add(session, operation_id, KIND, {})
+        await operations.finish(session, operation_id, result=result)
 
 
 async def list_operations(workspace_id: UUID, res: Resources, *, limit: int) -> list[OperationRecord]:
     async with res.db.read(workspace_id) as session:
-        return await operations.list_newest(session, workspace_id, limit=limit)
+        return await operations.list_newest(session, limit=limit)
 
 
 async def progress(workspace_id: UUID, operation_id: UUID, res: Resources, name: str = "operation") -> OperationRecord:
     """The progress of an operation, which a client may know by another `name`; raises NotFound."""
     async with res.db.read(workspace_id) as session:
-        operation = await operations.get(session, workspace_id, operation_id)
+        operation = await operations.get(session, operation_id)
     if operation is None:
         raise NotFound.of(name)
     return operation

@@ -72,14 +72,12 @@ async def _read_turns_before(session: Session, conversation: ConversationDraft, 
     scope, name = conversation.scope, conversation.external_id
     if conversation.stored is not None:
         place = conversation.stored[0]
-        contents = await last_turns.before(
-            session, scope.workspace_id, place.conversation_id, place.index, limit=LAST_TURNS
-        )
+        contents = await last_turns.before(session, place.conversation_id, place.index, limit=LAST_TURNS)
     elif name is not None:
         talk = await conversations.of_scope(session, replace(scope, run_id=name))
         if talk is None:
             return []
-        contents = await last_turns.before(session, scope.workspace_id, talk.id, talk.next_index, limit=LAST_TURNS)
+        contents = await last_turns.before(session, talk.id, talk.next_index, limit=LAST_TURNS)
     else:
         since = first.timestamp - SAME_TALK
         contents = await last_turns.of_recent_conversation(session, scope, since, first.timestamp, limit=LAST_TURNS)

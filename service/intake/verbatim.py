@@ -74,7 +74,7 @@ async def _before(conversation: ConversationDraft, res: Resources) -> tuple[int,
         stored = await conversations.of_scope(session, replace(scope, run_id=conversation.external_id))
         if stored is None:
             return 0, []
-        turns = await last_turns.before(session, scope.workspace_id, stored.id, stored.next_index, limit=PRECEDING)
+        turns = await last_turns.before(session, stored.id, stored.next_index, limit=PRECEDING)
     return stored.next_index, [ContextTurn(turn.text, turn.speaker or turn.role) for turn in turns]
 
 
@@ -109,7 +109,7 @@ async def _write(
         ]
         await sources.link(session, scope, links)
         result = StoreResult(tuple(outcomes))
-        await store_answer(session, scope.workspace_id, result, request)
+        await store_answer(session, result, request)
     return result
 
 

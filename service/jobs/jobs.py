@@ -27,7 +27,7 @@ from service.runtime.transactions import append_audit
 MAX_RETRIED = 1_000
 """Maximum number of jobs that one request retries."""
 
-Act = Callable[[Session, UUID, UUID], Awaitable[bool]]
+Act = Callable[[Session, UUID], Awaitable[bool]]
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,16 +65,16 @@ async def list_jobs(
     """Jobs in one of `states`, newest first, made before the job `before`."""
     of.check(Right.METRICS)
     async with res.db.read(of.workspace_id) as session:
-        return await overview.page(session, of.workspace_id, states, name=name, before=before, limit=limit)
+        return await overview.page(session, states, name=name, before=before, limit=limit)
 
 
 async def describe(of: JobsOf, name: JobName, res: Resources, *, last_runs: int) -> NamedJobs:
     of.check(Right.METRICS)
     workspace_id = of.workspace_id
     async with res.db.read(workspace_id) as session:
-        states = await overview.counts(session, workspace_id, name)
-        runs = await overview.runs(session, workspace_id, name, limit=last_runs)
-        running = await overview.page(session, workspace_id, ["running"], name=name, before=None, limit=1)
+        states = await overview.counts(session, name)
+        runs = await overview.runs(session, name, limit=last_runs)
+        running = await overview.page(session, ["running"], name=name, before=None, limit=1)
         clock = await overview.interval(session, name) if of.system else _own_interval(name, runs, res)
     interval_s, next_run = clock or (None, None)
     return NamedJobs(interval_s, next_run, states, running, runs)
@@ -89,8 +89,8 @@ async def run(of: JobsOf, name: JobName, res: Resources, request: WriteContext) 
         which = "with system=true" if of.system else "without system=true"
         raise InvalidInput(f"name: only these can be run on request {which}: {', '.join(allowed)}.", field="name")
     async with res.db.begin(of.workspace_id) as session:
-        job_id = await schedule.request(session, of.workspace_id, name)
-        job = await overview.get(session, of.workspace_id, job_id)
+        job_id = await schedule.request(session, name)
+        job = await overview.get(session, job_id)
         await _audit(session, "run_job", [job_id], of, res, request)
     res.wakeup.notify()
     assert job is not None, "it was just made"
@@ -103,7 +103,7 @@ async def retry_some(
     """Makes jobs due again, at most MAX_RETRIED; returns how many."""
     of.check(Right.OPERATOR)
     async with res.db.begin(of.workspace_id) as session:
-        ids = await overview.retry_some(session, of.workspace_id, states, name=name, limit=MAX_RETRIED)
+        ids = await overview.retry_some(session, states, name=name, limit=MAX_RETRIED)
         if ids:
             await _audit(session, "retry_job", ids, of, res, request)
     res.wakeup.notify()
@@ -143,8 +143,8 @@ async def _steer(
     """Applies an action; returns whether it changed the job, and the job as it is now."""
     of.check(Right.OPERATOR)
     async with res.db.begin(of.workspace_id) as session:
-        changed = await act(session, of.workspace_id, job_id)
-        job = await overview.get(session, of.workspace_id, job_id)
+        changed = await act(session, job_id)
+        job = await overview.get(session, job_id)
         if job is None:
             raise NotFound.of("job")
         if changed:

@@ -26,28 +26,25 @@ async def associate(
     properties, _ = await pii.clean_object(relation.properties, "properties", res)
     clean = replace(relation, properties=properties)
     async with plain_transaction(workspace_id, res, request) as session:
-        await check_share_of(session, workspace_id, [clean.source_id, clean.target_id], request)
-        source = await _ends(session, workspace_id, clean, res)
-        put = await edges.put(session, workspace_id, clean)
+        await check_share_of(session, [clean.source_id, clean.target_id], request)
+        source = await _ends(session, clean, res)
+        put = await edges.put(session, clean)
         ids = [clean.source_id, clean.target_id]
         await append_audit(
             session, "associate", source, ids, request, res, type=str(clean.type), strength=clean.strength
         )
-        await store_answer(session, workspace_id, put, request)
+        await store_answer(session, put, request)
     return put
 
 
-async def _ends(session: Session, workspace_id: UUID, relation: Relation, res: Resources) -> Scope:
-    scopes = await edges.lock_ends(session, workspace_id, [relation.source_id, relation.target_id], now=res.clock())
+async def _ends(session: Session, relation: Relation, res: Resources) -> Scope:
+    scopes = await edges.lock_ends(session, [relation.source_id, relation.target_id], now=res.clock())
     source, target = scopes.get(relation.source_id), scopes.get(relation.target_id)
     if source is None:
         raise NotFound.of("memory")
     if target is None:
         raise NotFound("target_id: there is no memory with this id.", field="target_id")
-    for name, mine, theirs in (
-        ("user", source.user_id, target.user_id),
-        ("agent", source.agent_id, target.agent_id),
-    ):
+    for name, mine, theirs in (("user", source.user_id, target.user_id), ("agent", source.agent_id, target.agent_id)):
         if mine is not None and theirs is not None and mine != theirs:
             raise InvalidInput(f"target_id: belongs to another {name}.", field="target_id")
     if source.is_shared != target.is_shared:
@@ -66,15 +63,15 @@ async def dissociate(
 ) -> int:
     """The number of deleted edges from source to target, which may be 0. Raises as `associate` does."""
     async with plain_transaction(workspace_id, res, request) as session:
-        await check_share_of(session, workspace_id, [source_id, target_id], request)
-        ends = await edges.lock_ends(session, workspace_id, [source_id, target_id], now=res.clock())
+        await check_share_of(session, [source_id, target_id], request)
+        ends = await edges.lock_ends(session, [source_id, target_id], now=res.clock())
         if source_id not in ends:
             raise NotFound.of("memory")
-        removed = await edges.remove(session, workspace_id, source_id, target_id, relation_type)
+        removed = await edges.remove(session, source_id, target_id, relation_type)
         if removed:
             ids = [source_id, target_id]
             await append_audit(
                 session, "dissociate", ends[source_id], ids, request, res, type=relation_type and str(relation_type)
             )
-        await store_answer(session, workspace_id, removed, request)
+        await store_answer(session, removed, request)
     return removed

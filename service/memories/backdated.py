@@ -42,9 +42,9 @@ async def keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resou
 async def _keep(session: Session, draft: Draft, target: UUID, previous: Neighbour | None, res: Resources) -> UUID:
     """The id of the version, which may be an existing one. `previous`: another memory, which is valid until the draft
     begins."""
-    line = await versions.read_line(session, draft.scope.workspace_id, target)
+    line = await versions.read_line(session, target)
     ids = {target, *(version.id for version in line), *([previous.id] if previous else [])}
-    if await history.lock(session, draft.scope.workspace_id, ids) != ids:
+    if await history.lock(session, ids) != ids:
         raise write.Gone("A memory that it is about is gone.")
     given, digest = draft.given, draft.merged.hash if draft.merged else draft.hash
     position = place(line, digest, draft.timestamp, given.t_valid, given.t_invalid)
@@ -61,12 +61,12 @@ async def _keep(session: Session, draft: Draft, target: UUID, previous: Neighbou
 
 async def _note_repetition(context: ChangeContext, position: Place, at: datetime) -> None:
     """Notes that an equal version was said at this time, too, and lets it begin then if it began later."""
-    known, workspace_id = position.known, context.workspace_id
+    known = position.known
     assert known is not None, "the caller has looked"
     if known is position.after and known.t_valid == known.said_at[0]:  # it is valid from when it was first said
         await write.set_columns(context, known.id, {"t_valid": position.t_valid})
         await _end_before(context, position.before, position.start)
-    await versions.note_repetition(context.session, workspace_id, known.id, at)
+    await versions.note_repetition(context.session, known.id, at)
 
 
 async def _make_room(context: ChangeContext, position: Place, target: UUID) -> None:
@@ -93,10 +93,9 @@ async def _split(context: ChangeContext, version: Version, at: datetime, target:
     said again."""
     first = [moment for moment in version.said_at if moment <= at]
     again = [moment for moment in version.said_at if moment > at]
-    copy, history_id, workspace_id = uuid7(), uuid7(), context.workspace_id
+    copy, history_id = uuid7(), uuid7()
     kept = await versions.keep(
         context.session,
-        workspace_id,
         version.id,
         copy,
         version_of=target,
@@ -124,12 +123,12 @@ async def _add(context: ChangeContext, draft: Draft, position: Place, target: UU
     )
     if new.draft.given.id is not None:
         added = history.Change(new.id, Action.ADD, new.draft.scope, None, new.text, id=new.history_id)
-        await history.append(session, workspace_id, [added])
+        await history.append(session, [added])
     await _record_decision(context, new.id, new.history_id)
     if is_memory:
         await _link_neighbours(context, position, new.id)
     else:
-        await versions.hide(session, workspace_id, new.id, version_of=target)
+        await versions.hide(session, new.id, version_of=target)
     return new.id
 
 
@@ -141,15 +140,15 @@ async def _record_decision(context: ChangeContext, memory_id: UUID, history_id: 
 
 async def _link_neighbours(context: ChangeContext, position: Place, new_id: UUID) -> None:
     """Adds the edges: the next version supersedes the statement, and the statement the previous one."""
-    session, workspace_id, now = context.session, context.workspace_id, context.res.clock()
+    session, now = context.session, context.res.clock()
     before, supersedes = position.before, RelationType.SUPERSEDES
     after = before if position.is_split else position.after
     if after is not None:
-        await edges.put(session, workspace_id, Relation(after.id, supersedes, new_id, t_valid=now))
+        await edges.put(session, Relation(after.id, supersedes, new_id, t_valid=now))
     if before is not None and before is not after:
-        await edges.put(session, workspace_id, Relation(new_id, supersedes, before.id, t_valid=now))
+        await edges.put(session, Relation(new_id, supersedes, before.id, t_valid=now))
         if after is not None:
-            await edges.remove(session, workspace_id, after.id, before.id, supersedes)
+            await edges.remove(session, after.id, before.id, supersedes)
 
 
 async def _end_previous(context: ChangeContext, memory_id: UUID, at: datetime, by: UUID) -> None:

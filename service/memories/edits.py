@@ -81,7 +81,7 @@ async def carry_out(
     if not may_join_batch:
         await batch.flush()
     if turn is None and several:
-        await history.lock(batch.session, draft.scope.workspace_id, decision.targets)
+        await history.lock(batch.session, decision.targets)
     changes = ChangeContext(batch.session, draft.scope, res, draft.evidence, uuid7() if several else None)
     context = EditContext(batch, changes, turn, is_sole_edit, may_join_batch, new_id)
     outcomes = await _by_policy(policy, context, draft, decision.edits)
@@ -145,16 +145,16 @@ async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Out
 async def _keep(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
     """Keeps the known memory: the statement repeats it, or is older and becomes part of its history."""
     session, res, kept_as = context.changes.session, context.changes.res, None
-    workspace_id, given = draft.scope.workspace_id, draft.given
+    given = draft.given
     await write.keep_evidence(context.changes, target.id)
     if edit.earlier:
         draft, kept_as = await backdated.keep_as_history(session, draft, edit, res)
     elif context.turn is None:
         await write.extend_expiry(session, draft.scope, target.id, given.expires_at, res)
         if given.session_id is not None:
-            await promotable.note_session(session, workspace_id, target.id, given.session_id)
+            await promotable.note_session(session, target.id, given.session_id)
     if edit.renewed:
-        await versions.note_repetition(session, workspace_id, target.id, draft.timestamp)
+        await versions.note_repetition(session, target.id, draft.timestamp)
     if context.turn is None and kept_as is None:
         draft = _warn_of_unused_fields(draft, target.id)
     return replace(_outcome(context, draft, Action.NONE, edit, text=target.text), kept_as=kept_as)
@@ -249,7 +249,7 @@ async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contrad
         return known
     outcome = await _add(context, new, replace(edit, target=None))
     assert outcome.memory_id is not None, "an added memory has an id"
-    await reviews.flag(context.changes.session, draft.scope.workspace_id, outcome.memory_id, contradicts)
+    await reviews.flag(context.changes.session, outcome.memory_id, contradicts)
     return outcome
 
 

@@ -38,27 +38,27 @@ async def forget(
 ) -> ForgottenMemory:
     """Deletes one memory; may be repeated. Raises NotFound for an id that was never seen, or PreconditionFailed."""
     async with res.db.read(workspace_id) as session:
-        memory = await memories.get(session, workspace_id, memory_id)
+        memory = await memories.get(session, memory_id)
     if memory is None:
         return await _find_deleted(workspace_id, memory_id, res, request)
     async with write_transaction(memory.scope, res, request) as session:
-        current = await memories.get(session, workspace_id, memory_id)
+        current = await memories.get(session, memory_id)
         if current is not None:
             check_version(current.version, expected)
-        deleted = await deletion.delete_memories(session, workspace_id, [memory_id], generation=res.generation)
+        deleted = await deletion.delete_memories(session, [memory_id], generation=res.generation)
         forgotten = ForgottenMemory(memory_id, deleted=bool(deleted), already_deleted=not deleted)
         if deleted:
             await append_audit(session, "delete", memory.scope, deleted, request, res)
-        await store_answer(session, workspace_id, forgotten, request)
+        await store_answer(session, forgotten, request)
     return forgotten
 
 
 async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> ForgottenMemory:
     async with plain_transaction(workspace_id, res, request) as session:
-        if not await deletion.find_deleted(session, workspace_id, [memory_id]):
+        if not await deletion.find_deleted(session, [memory_id]):
             raise NotFound.of("memory")
         forgotten = ForgottenMemory(memory_id, already_deleted=True)
-        await store_answer(session, workspace_id, forgotten, request)
+        await store_answer(session, forgotten, request)
     return forgotten
 
 
@@ -68,17 +68,15 @@ async def forget_many(
     """The outcome for each id, in order; all in one transaction. Unknown ids do not prevent the others from being
     deleted; a shared memory does, if the request may not write shared memories."""
     async with plain_transaction(workspace_id, res, request) as session:
-        await check_share_of(session, workspace_id, ids, request)
+        await check_share_of(session, ids, request)
         deleted: set[UUID] = set()
         for part in parts(sorted(set(ids))):
-            deleted.update(await deletion.delete_memories(session, workspace_id, part, generation=res.generation))
-        before = await deletion.find_deleted(
-            session, workspace_id, [memory_id for memory_id in ids if memory_id not in deleted]
-        )
+            deleted.update(await deletion.delete_memories(session, part, generation=res.generation))
+        before = await deletion.find_deleted(session, [memory_id for memory_id in ids if memory_id not in deleted])
         if deleted:
             await append_audit(session, "delete", Scope(workspace_id), sorted(deleted), request, res)
         outcomes = [ForgottenMemory(memory_id, memory_id in deleted, memory_id in before) for memory_id in ids]
-        await store_answer(session, workspace_id, outcomes, request)
+        await store_answer(session, outcomes, request)
     return outcomes
 
 
@@ -105,10 +103,8 @@ async def remove_outlived(res: Resources) -> int:
 
 async def _remove_expired(workspace_id: UUID, ids: list[UUID], res: Resources) -> int:
     async with res.db.begin(workspace_id) as session:
-        settings = res.of_workspace(dict((await workspace(session, workspace_id)).settings))
-        deleted = await deletion.delete_memories(
-            session, workspace_id, ids, generation=res.generation, withdraws="expired"
-        )
+        settings = res.of_workspace(dict((await workspace(session)).settings))
+        deleted = await deletion.delete_memories(session, ids, generation=res.generation, withdraws="expired")
         if deleted:
             await append_audit(
                 session,

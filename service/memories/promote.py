@@ -54,14 +54,14 @@ async def promote(
     if memory.scope.channel == GLOBAL_CHANNEL:
         raise Conflict("The memory is already in _global.", field="id")
     async with write_transaction(memory.scope, res, request) as session:
-        ends = await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
-        original = await memories.get(session, workspace_id, memory_id)
+        ends = await edges.lock_ends(session, [memory_id], now=res.clock())
+        original = await memories.get(session, memory_id)
         if not ends or original is None:
             raise NotFound.of("memory")
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
         promoted = await _promote(session, original, request, res, reason=because)
-        await store_answer(session, workspace_id, promoted, request)
+        await store_answer(session, promoted, request)
     return promoted
 
 
@@ -71,15 +71,15 @@ async def promote_if_worthy(
     """Promotes a memory if it still meets all conditions of the scheduled job (promotable.list_worthy), and returns the
     copy; else None."""
     async with res.db.read(workspace_id) as session:
-        memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+        memory = await memories.get(session, memory_id, alive_at=res.clock())
     if memory is None or memory.scope.channel == GLOBAL_CHANNEL:
         return None
     async with write_transaction(memory.scope, res, request) as session:
-        await edges.lock_ends(session, workspace_id, [memory_id], now=res.clock())
+        await edges.lock_ends(session, [memory_id], now=res.clock())
         rules = res.settings.jobs.promoting
-        if not await promotable.list_worthy(session, workspace_id, rules, now=res.clock(), batch=1, only=memory_id):
+        if not await promotable.list_worthy(session, rules, now=res.clock(), batch=1, only=memory_id):
             return None
-        original = await memories.get(session, workspace_id, memory_id)
+        original = await memories.get(session, memory_id)
         assert original is not None, "it is locked"
         return await _promote(session, original, request, res, by="job")
 
@@ -88,14 +88,14 @@ async def archive_stale_copy(workspace_id: UUID, copy_id: UUID, res: Resources, 
     """Archives a copy whose originals have all changed since, or are no longer valid; they may then be promoted again.
     False for a copy that was deleted or changed by hand."""
     async with res.db.read(workspace_id) as session:
-        copy = await memories.get(session, workspace_id, copy_id)
+        copy = await memories.get(session, copy_id)
     if copy is None:
         return False
     async with write_transaction(copy.scope, res, request) as session:
-        still = await promotable.list_stale_copies(session, workspace_id, now=res.clock(), batch=1, only=copy_id)
+        still = await promotable.list_stale_copies(session, now=res.clock(), batch=1, only=copy_id)
         if not still or not await write.archive(ChangeContext(session, copy.scope, res), copy_id):
             return False
-        await promotable.free_originals(session, workspace_id, copy_id)
+        await promotable.free_originals(session, copy_id)
         await append_audit(session, "archive", copy.scope, [copy_id], request, res, why="original_changed")
     return True
 
@@ -110,21 +110,20 @@ async def _promote(
     by: str = "request",
 ) -> PromotedMemory:
     """The memory of `_global`, linked to the original, noted and audited unless it was before."""
-    workspace_id = original.scope.workspace_id
     known = await _find_copy(session, original, res)
     if known is not None:
         return PromotedMemory(known, original.id, is_new=False)
     everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
     twin = await deduplication.with_hash(session, everywhere, original.hash, now=res.clock())
-    existing = await memories.get(session, workspace_id, twin.id) if twin else None
+    existing = await memories.get(session, twin.id) if twin else None
     copy = existing or await _copy(session, original, res)
     if existing is not None:
-        is_copy = await promotable.is_copy(session, workspace_id, existing.id)
+        is_copy = await promotable.is_copy(session, existing.id)
         tie = Relation(existing.id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: is_copy})
-        await edges.put(session, workspace_id, tie)
+        await edges.put(session, tie)
     figures = await _figures(session, original)
     # the scheduled job does not promote it again
-    await updates.set_stat(session, workspace_id, original.id, {"promoted_at": res.clock()})
+    await updates.set_stat(session, original.id, {"promoted_at": res.clock()})
     why: dict[str, Any] = {"promotion": figures, "reason": reason, "by": by, "copied": existing is None}
     await append_audit(session, "promote", original.scope, [original.id, copy.id], request, res, **why)
     return PromotedMemory(copy, original.id, is_new=existing is None)
@@ -132,9 +131,8 @@ async def _promote(
 
 async def _find_copy(session: Session, original: Memory, res: Resources) -> Memory | None:
     """The copy of an earlier promotion."""
-    workspace_id = original.scope.workspace_id
-    for copy_id in await edges.copies_of(session, workspace_id, original.id):
-        copy = await memories.get(session, workspace_id, copy_id, alive_at=res.clock())
+    for copy_id in await edges.copies_of(session, original.id):
+        copy = await memories.get(session, copy_id, alive_at=res.clock())
         if copy is not None and not copy.archived:
             return copy
     return None
@@ -142,26 +140,26 @@ async def _find_copy(session: Session, original: Memory, res: Resources) -> Memo
 
 async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     """The copy, with its edge, its history and the jobs that it needs."""
-    workspace_id, new_id, now = original.scope.workspace_id, uuid7(), res.clock()
-    await memories.release_expired(session, workspace_id, [original.hash], now=now)
-    await updates.copy_to_global(session, workspace_id, original.id, new_id, generation=res.generation, now=now)
-    await sources.copy(session, workspace_id, original.id, new_id)
+    new_id, now = uuid7(), res.clock()
+    await memories.release_expired(session, [original.hash], now=now)
+    await updates.copy_to_global(session, original.id, new_id, generation=res.generation, now=now)
+    await sources.copy(session, original.id, new_id)
     made = Relation(new_id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: True})
-    await edges.put(session, workspace_id, made)
-    copy = await memories.get(session, workspace_id, new_id)
+    await edges.put(session, made)
+    copy = await memories.get(session, new_id)
     assert copy is not None, "it has just been written"
     change = Change(new_id, Action.ADD, copy.scope, None, copy.text)
-    await history.append(session, workspace_id, [change])
+    await history.append(session, [change])
     evidence = Evidence("rules", "promotion", "ADD", Reason.PROMOTED, ())
     await decisions.append(session, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)])
     embed = copy.embedding_status is not EmbeddingStatus.STORED
-    await queue.enqueue(session, workspace_id, write.follow_up(new_id, embed=embed))
+    await queue.enqueue(session, write.follow_up(new_id, embed=embed))
     return copy
 
 
 async def _figures(session: Session, original: Memory) -> Promotion:
     """The figures that justify the promotion."""
-    seen = await promotable.count_seen(session, original.scope.workspace_id, original.id)
+    seen = await promotable.count_seen(session, original.id)
     left = original.current_confidence
     confidence = original.kind.confidence if left is None else left
     return Promotion(original.scope.channel, confidence, original.access_count, seen)

@@ -68,13 +68,13 @@ async def page(
     get: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, LeanMemory]]]
     async with res.db.snapshot(workspace_id) as session:
         source = memories.SOURCE
-        get = partial(memories.get_many if detail == "full" else memories.get_lean, session, workspace_id)
+        get = partial(memories.get_many if detail == "full" else memories.get_lean, session)
         if asked.state == "deleted":
-            source, get = deleted.source(asked.scope, asked.channels), partial(deleted.get_many, session, workspace_id)
+            source, get = deleted.source(asked.scope, asked.channels), partial(deleted.get_many, session)
         elif asked.as_of is not None:
             then = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
             source, rows = then.recorded, replace(rows, values=then.values, parts=())
-            get = partial(recorded.get_many, session, workspace_id, moment=asked.as_of)
+            get = partial(recorded.get_many, session, moment=asked.as_of)
         places = await memories.page(session, rows, order, after=after, limit=limit + 1, source=source)
         by_id, read = await direct.page_of_ids([key.id for key in places[:limit]], get)
         total = await memories.count(session, rows, source=source) if counted else None
@@ -96,7 +96,7 @@ async def get(
     """A memory, archived or not, or its version that held at a moment, or was recorded then. Raises NotFound."""
     by_key = valid_at is None and as_of is None  # a single statement, planned once
     async with res.db.read(workspace_id, generic_plans=True) if by_key else res.db.snapshot(workspace_id) as session:
-        memory = await recorded.get(session, workspace_id, memory_id, valid_at=valid_at, as_of=as_of, now=res.clock())
+        memory = await recorded.get(session, memory_id, valid_at=valid_at, as_of=as_of, now=res.clock())
     if memory is None:
         raise NotFound.of("memory")
     return memory
@@ -107,7 +107,7 @@ async def get_items(
 ) -> tuple[Mapping[UUID, LeanMemory], int]:
     """The unexpired memories among the first of these ids, and how many ids were read."""
     async with res.db.read(workspace_id, generic_plans=True) as session:
-        return await memories.get_items(session, workspace_id, ids, detail, alive_at=res.clock())
+        return await memories.get_items(session, ids, detail, alive_at=res.clock())
 
 
 # -- around a memory ---------------------------------------------------------------------------------------------------
@@ -136,9 +136,9 @@ async def list_tagged(
     rows = visibility.filter_rows("m", narrow, EVER, condition & visibility.valid("m", validity, now))
     async with res.db.snapshot(scope.workspace_id) as session:
         ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
-        by_id, count = await memories.get_items(session, scope.workspace_id, ids[:limit], detail)
+        by_id, count = await memories.get_items(session, ids[:limit], detail)
         has_more, ids = len(ids) > count, ids[:count]
-        connected = await _connected(session, scope.workspace_id, ids, condition, res)
+        connected = await _connected(session, ids, condition, res)
     return [by_id[memory_id] for memory_id in ids], connected, has_more
 
 
@@ -151,18 +151,16 @@ async def read_connected(query: Query, ids: Sequence[UUID], res: Resources) -> C
     )
     rows = scopes.readable("m", query.scope, query.channels) & visibility.conditions("m", unfiltered, now)
     async with res.db.snapshot(workspace_id) as session:
-        everything = await _connected(session, workspace_id, ids, rows, res)
+        everything = await _connected(session, ids, rows, res)
     shown, _ = cursors.cut([everything.get(memory_id, ()) for memory_id in ids], len(ids))
     return dict(zip(ids, shown, strict=False))
 
 
-async def _connected(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, res: Resources
-) -> Connected:
+async def _connected(session: Session, ids: Sequence[UUID], rows: Condition, res: Resources) -> Connected:
     limit_each = res.settings.search.relation_limit
-    steps = await edges.read_connected(session, workspace_id, ids, rows, each=limit_each, now=res.clock())
+    steps = await edges.read_connected(session, ids, rows, each=limit_each, now=res.clock())
     ends = dict.fromkeys(step.memory_id for memory_id in ids for step in steps.get(memory_id, ()))
-    by_id, _ = await memories.get_items(session, workspace_id, list(ends), "lean")
+    by_id, _ = await memories.get_items(session, list(ends), "lean")
     return {
         start: [
             ConnectedMemory(step.memory_id, by_id[step.memory_id].text, step.by.type, step.by.strength)
@@ -179,10 +177,10 @@ async def walk(
     """The memories around a memory, by the edges that `options` allows: the start, the walk, and the memories of its
     next steps after the first `skip`, with the number of these steps. Raises NotFound."""
     async with res.db.snapshot(workspace_id) as session:
-        start = await _alive(session, workspace_id, memory_id, res)
-        walk = await edges.walk(session, workspace_id, start.id, options, now=res.clock())
+        start = await _alive(session, memory_id, res)
+        walk = await edges.walk(session, start.id, options, now=res.clock())
         ids = [step.memory_id for step in walk.steps[skip:]]
-        by_id, count = await memories.get_items(session, workspace_id, ids, detail)
+        by_id, count = await memories.get_items(session, ids, detail)
     return start, walk, by_id, count
 
 
@@ -191,12 +189,12 @@ async def relations(
 ) -> Sequence[Relation]:
     """The relations of a memory after the first `skip`, strongest first. Raises NotFound."""
     async with res.db.snapshot(workspace_id) as session:
-        start = await _alive(session, workspace_id, memory_id, res)
-        return await edges.of_memory(session, workspace_id, start.id, skip=skip, limit=limit)
+        start = await _alive(session, memory_id, res)
+        return await edges.of_memory(session, start.id, skip=skip, limit=limit)
 
 
-async def _alive(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
-    memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+async def _alive(session: Session, memory_id: UUID, res: Resources) -> Memory:
+    memory = await memories.get(session, memory_id, alive_at=res.clock())
     if memory is None:
         raise NotFound.of("memory")
     return memory
@@ -211,11 +209,11 @@ async def changes(
     """The entries of a memory's history and its versions, each after the first `skip`, oldest first. Raises NotFound
     for an id that never existed."""
     async with res.db.read(workspace_id) as session:
-        entries = await history.of_memory(session, workspace_id, memory_id, skip=skip[0], limit=limit)
+        entries = await history.of_memory(session, memory_id, skip=skip[0], limit=limit)
         if not entries:
-            await _refuse_unknown(session, workspace_id, memory_id)
-        line = (await versions.read_line(session, workspace_id, memory_id, texts=False))[skip[1] :][:limit]
-        said, _ = await memories.get_items(session, workspace_id, [version.id for version in line], "lean")
+            await _refuse_unknown(session, memory_id)
+        line = (await versions.read_line(session, memory_id, texts=False))[skip[1] :][:limit]
+        said, _ = await memories.get_items(session, [version.id for version in line], "lean")
     return entries, [replace(version, text=said[version.id].text) for version in line if version.id in said]
 
 
@@ -224,9 +222,9 @@ async def decisions_about(
 ) -> Sequence[StoredDecision]:
     """The decisions about a memory after the first `skip`. Raises NotFound for an id that never existed."""
     async with res.db.read(workspace_id) as session:
-        made = await decisions.of_memory(session, workspace_id, memory_id, skip=skip, limit=limit)
+        made = await decisions.of_memory(session, memory_id, skip=skip, limit=limit)
         if not made:
-            await _refuse_unknown(session, workspace_id, memory_id)
+            await _refuse_unknown(session, memory_id)
     return made
 
 
@@ -236,15 +234,14 @@ async def origin(
     """Where a memory comes from: its text, None once it is deleted, the turns it was read from, the decisions about it
     and its changes, each after the first `skip`. Raises NotFound for an id that never existed."""
     async with res.db.snapshot(workspace_id) as session:
-        await _refuse_unknown(session, workspace_id, memory_id)
-        memory_key = (session, workspace_id, memory_id)
-        quotes = await sources.quotes(*memory_key, skip=skip[0], limit=limit)
-        decided = await decisions.of_memory(*memory_key, skip=skip[1], limit=limit)
-        entries = await history.of_memory(*memory_key, skip=skip[2], limit=limit)
-        memory = await memories.get(*memory_key, alive_at=res.clock())
+        await _refuse_unknown(session, memory_id)
+        quotes = await sources.quotes(session, memory_id, skip=skip[0], limit=limit)
+        decided = await decisions.of_memory(session, memory_id, skip=skip[1], limit=limit)
+        entries = await history.of_memory(session, memory_id, skip=skip[2], limit=limit)
+        memory = await memories.get(session, memory_id, alive_at=res.clock())
     return memory.text if memory else None, quotes, decided, entries
 
 
-async def _refuse_unknown(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
-    if not await history.of_memory(session, workspace_id, memory_id, limit=1):
+async def _refuse_unknown(session: Session, memory_id: UUID) -> None:
+    if not await history.of_memory(session, memory_id, limit=1):
         raise NotFound.of("memory")

@@ -23,10 +23,10 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import append_audit, store_answer, write_transaction
 
 
-async def find(session: Session, workspace_id: UUID, memory_id: UUID) -> Memory | DeletedMemory | None:
+async def find(session: Session, memory_id: UUID) -> Memory | DeletedMemory | None:
     """A memory, deleted or not."""
-    known = await memories.get(session, workspace_id, memory_id)
-    return known or next(iter(await undo.find_deleted(session, workspace_id, memory_id)), None)
+    known = await memories.get(session, memory_id)
+    return known or next(iter(await undo.find_deleted(session, memory_id)), None)
 
 
 async def archive(
@@ -35,12 +35,12 @@ async def archive(
     """The memory, archived; one that is archived already stays as it is. Raises NotFound or PreconditionFailed."""
     known = await reading.get(workspace_id, memory_id, res)
     async with write_transaction(known.scope, res, request) as session:
-        memory = await _alive(session, workspace_id, memory_id, res)
+        memory = await _alive(session, memory_id, res)
         check_version(memory.version, expected)
         if await write.archive(ChangeContext(session, memory.scope, res), memory_id):
             await append_audit(session, "archive", memory.scope, [memory_id], request, res)
-            memory = await memories.get(session, workspace_id, memory_id) or memory
-        await store_answer(session, workspace_id, memory, request)
+            memory = await memories.get(session, memory_id) or memory
+        await store_answer(session, memory, request)
     return memory
 
 
@@ -50,15 +50,15 @@ async def restore(
     """The memory, active, or as it was when it was deleted; an active one stays as it is. Raises NotFound,
     PreconditionFailed, or Conflict when the scope has a live memory with this text."""
     async with res.db.read(workspace_id) as session:
-        known = await find(session, workspace_id, memory_id)
+        known = await find(session, memory_id)
     if known is None:
         raise NotFound.of("memory")
     async with write_transaction(known.scope, res, request) as session:
-        deleted = await undo.find_deleted(session, workspace_id, memory_id)
+        deleted = await undo.find_deleted(session, memory_id)
         for each in deleted:
-            await _bring_back(session, workspace_id, each, res)
-            await withdrawn.take_back(session, workspace_id, each.memory_id, entry=None)
-        memory = await _alive(session, workspace_id, memory_id, res)
+            await _bring_back(session, each, res)
+            await withdrawn.take_back(session, each.memory_id, entry=None)
+        memory = await _alive(session, memory_id, res)
         check_version(memory.version - 1 if deleted else memory.version, expected)
         if deleted:
             await write.rewrite_contexts(session, memory)
@@ -66,38 +66,38 @@ async def restore(
             await _activate(session, memory, res)
         if deleted or memory.archived:
             await append_audit(session, "restore", memory.scope, [memory_id], request, res)
-            memory = await memories.get(session, workspace_id, memory_id) or memory
-        await store_answer(session, workspace_id, memory, request)
+            memory = await memories.get(session, memory_id) or memory
+        await store_answer(session, memory, request)
     return memory
 
 
-async def _bring_back(session: Session, workspace_id: UUID, deleted: DeletedMemory, res: Resources) -> None:
+async def _bring_back(session: Session, deleted: DeletedMemory, res: Resources) -> None:
     """Restores a deleted memory as its history has it. Raises Conflict when the scope has a live memory with this
     text."""
     memory_id, text, now = deleted.memory_id, deleted.text, res.clock()
-    await memories.release_expired(session, workspace_id, [content_hash(CleanText(text))], now=now)
-    await undo.recreate(session, workspace_id, memory_id, deleted.entry)
-    await undo.restore(session, workspace_id, memory_id, deleted.entry, text, generation=res.generation, now=now)
-    await history.append(session, workspace_id, [Change(memory_id, Action.ADD, deleted.scope, None, text)])
-    no_vector, _ = await undo.lacks(session, workspace_id, memory_id)
+    await memories.release_expired(session, [content_hash(CleanText(text))], now=now)
+    await undo.recreate(session, memory_id, deleted.entry)
+    await undo.restore(session, memory_id, deleted.entry, text, generation=res.generation, now=now)
+    await history.append(session, [Change(memory_id, Action.ADD, deleted.scope, None, text)])
+    no_vector, _ = await undo.lacks(session, memory_id)
     jobs = write.follow_up(memory_id, embed=no_vector, enrich=not deleted.is_past)  # its entities may be gone
-    await queue.enqueue(session, workspace_id, jobs)
+    await queue.enqueue(session, jobs)
 
 
 async def _activate(session: Session, archived: Memory, res: Resources) -> None:
-    workspace_id, memory_id, now = archived.scope.workspace_id, archived.id, res.clock()
-    await memories.release_expired(session, workspace_id, [archived.hash], now=now)
+    memory_id, now = archived.id, res.clock()
+    await memories.release_expired(session, [archived.hash], now=now)
     await write.set_columns(ChangeContext(session, archived.scope, res), memory_id, {"archived": False})
     # as fresh as a new one; else the next forgetting run would archive it again
     fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
-    await updates.set_stat(session, workspace_id, memory_id, fresh)
-    await withdrawn.take_back(session, workspace_id, memory_id, entry=None, everything=True)
+    await updates.set_stat(session, memory_id, fresh)
+    await withdrawn.take_back(session, memory_id, entry=None, everything=True)
 
 
-async def _alive(session: Session, workspace_id: UUID, memory_id: UUID, res: Resources) -> Memory:
+async def _alive(session: Session, memory_id: UUID, res: Resources) -> Memory:
     """The memory, locked until the transaction ends."""
-    await history.lock(session, workspace_id, [memory_id])
-    memory = await memories.get(session, workspace_id, memory_id, alive_at=res.clock())
+    await history.lock(session, [memory_id])
+    memory = await memories.get(session, memory_id, alive_at=res.clock())
     if memory is None:
         raise NotFound.of("memory")
     refuse_past(memory)

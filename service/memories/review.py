@@ -52,16 +52,16 @@ async def pending(
     async with res.db.read(scope.workspace_id) as session:
         waiting = await reviews.page(session, scope, after=after, limit=limit + 1, now=res.clock())
         for at in range(0, min(limit, len(waiting)), direct.PIECE):
-            read += await with_memories(session, scope.workspace_id, waiting[at : min(at + direct.PIECE, limit)])
+            read += await with_memories(session, waiting[at : min(at + direct.PIECE, limit)])
             if sizes.weight(read) >= sizes.PAGE_BYTES:
                 break
     return read, len(read) < len(waiting)
 
 
-async def with_memories(session: Session, workspace_id: UUID, waiting: list[Review]) -> list[ReviewWithMemories]:
+async def with_memories(session: Session, waiting: list[Review]) -> list[ReviewWithMemories]:
     """The reviews with their memories."""
     ids = {memory_id for review in waiting for memory_id in (review.memory_id, *review.contradicts)}
-    by_id = await memories.get_many(session, workspace_id, sorted(ids))
+    by_id = await memories.get_many(session, sorted(ids))
     return [
         ReviewWithMemories(
             review,
@@ -78,18 +78,18 @@ async def resolve(
     """Accepts the flagged memory, or removes it; may be repeated. Raises NotFound, or Conflict when the opposite was
     decided before or the memory was deleted."""
     async with res.db.read(workspace_id) as session:
-        review = await reviews.get(session, workspace_id, review_id)
-        waiting = await memories.get(session, workspace_id, review.memory_id) if review else None
+        review = await reviews.get(session, review_id)
+        waiting = await memories.get(session, review.memory_id) if review else None
         if review is None:
             raise NotFound.of("review")
         if review.state == wanted:
-            return (await with_memories(session, workspace_id, [review]))[0]
+            return (await with_memories(session, [review]))[0]
     if review.state != "pending":
         raise Conflict(f"This review was already {review.state}.", field="id")
     if waiting is None:
         raise NotFound.of("review")
     async with write_transaction(waiting.scope, res, request) as session:
-        current = await reviews.get(session, workspace_id, review_id, lock=True)
+        current = await reviews.get(session, review_id, lock=True)
         if current is None:
             raise NotFound.of("review")
         if current.state not in ("pending", wanted):
@@ -98,17 +98,17 @@ async def resolve(
             current = await _resolve(session, waiting, current, wanted, res)
             ids = [current.memory_id, *current.contradicts]
             await append_audit(session, OPERATION[wanted], waiting.scope, ids, request, res, review_id=str(review_id))
-        answer = (await with_memories(session, workspace_id, [current]))[0]
-        await store_answer(session, workspace_id, answer, request)
+        answer = (await with_memories(session, [current]))[0]
+        await store_answer(session, answer, request)
     return answer
 
 
 async def _resolve(session: Session, waiting: Memory, review: Review, wanted: Resolved, res: Resources) -> Review:
-    workspace_id, current = waiting.scope.workspace_id, res.clock()
-    await history.lock(session, workspace_id, [waiting.id, *review.contradicts])
-    await reviews.resolve(session, workspace_id, review.id, wanted, now=current)
+    current = res.clock()
+    await history.lock(session, [waiting.id, *review.contradicts])
+    await reviews.resolve(session, review.id, wanted, now=current)
     if wanted == "rejected":
-        await deletion.delete_memories(session, workspace_id, [waiting.id], generation=res.generation)
+        await deletion.delete_memories(session, [waiting.id], generation=res.generation)
     else:
         await _accept(session, waiting, review, res)
     return replace(review, state=wanted, resolved_at=current)
@@ -116,13 +116,13 @@ async def _resolve(session: Session, waiting: Memory, review: Review, wanted: Re
 
 async def _accept(session: Session, waiting: Memory, review: Review, res: Resources) -> None:
     """Archives what the memory contradicts, unless it was deleted or archived since, and makes the memory valid."""
-    workspace_id, now = waiting.scope.workspace_id, res.clock()
-    known = await memories.get_many(session, workspace_id, review.contradicts, alive_at=now)
+    now = res.clock()
+    known = await memories.get_many(session, review.contradicts, alive_at=now)
     live = [memory.id for memory in known.values() if not memory.archived]
     evidence = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
     context = ChangeContext(session, waiting.scope, res, evidence, uuid7())
     at = begins(waiting.timestamp, waiting.t_valid, waiting.t_invalid)
     for memory_id in live:
         await write.retire(context, memory_id, at=at)
-    await memories.release_expired(session, workspace_id, [waiting.hash], now=now)
+    await memories.release_expired(session, [waiting.hash], now=now)
     await write.set_columns(context, waiting.id, {"archived": False, "review_status": None})

@@ -46,8 +46,8 @@ async def revise(
     refuse_past(memory)
     draft = await _prepare(memory, revision, res)
     async with write_transaction(memory.scope, res, request) as session:
-        was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
-        old = await memories.get(session, workspace_id, memory_id, alive_at=res.clock()) if was else None
+        was = await history.snapshot(session, memory_id, generation=res.generation)
+        old = await memories.get(session, memory_id, alive_at=res.clock()) if was else None
         if was is None or old is None:
             raise NotFound.of("memory")
         check_version(old.version, expected)
@@ -59,8 +59,8 @@ async def revise(
             entry = await write.append_change(ChangeContext(session, old.scope, res), memory_id, old.text, text, was)
             await write.withdraw_text(session, old, text, entry)
             await append_audit(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
-            revised = await memories.get(session, workspace_id, memory_id) or old
-        await store_answer(session, workspace_id, revised, request)
+            revised = await memories.get(session, memory_id) or old
+        await store_answer(session, revised, request)
     return revised
 
 
@@ -150,20 +150,20 @@ def refuse_past(memory: Memory) -> None:
 async def _write(
     session: Session, old: Memory, revision: Revision, draft: Draft, values: dict[str, Any], res: Resources
 ) -> None:
-    workspace_id, now = old.scope.workspace_id, res.clock()
+    now = res.clock()
     if "content" in values:
-        await memories.release_expired(session, workspace_id, [values["hash"]], now=now)
-    await updates.set_columns(session, workspace_id, old.id, values, now=now)
+        await memories.release_expired(session, [values["hash"]], now=now)
+    await updates.set_columns(session, old.id, values, now=now)
     if "last_accessed" in revision.moments:
-        await updates.set_stat(session, workspace_id, old.id, {"last_accessed": revision.moments["last_accessed"]})
+        await updates.set_stat(session, old.id, {"last_accessed": revision.moments["last_accessed"]})
     if "fact_confidence" in values:  # what a person has set does not decay
-        await updates.set_stat(session, workspace_id, old.id, {"base_confidence": None, "confidence": None})
+        await updates.set_stat(session, old.id, {"base_confidence": None, "confidence": None})
     if "importance" in values:
         salience = dict.fromkeys(("base_salience", "salience"), values["importance"])
-        await updates.set_stat(session, workspace_id, old.id, salience)
+        await updates.set_stat(session, old.id, salience)
     if "content" in values:
         kind: VectorKind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
         await updates.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)
         embed = draft.embedding_status is not EmbeddingStatus.STORED
-        await queue.enqueue(session, workspace_id, write.follow_up(old.id, embed=embed))
+        await queue.enqueue(session, write.follow_up(old.id, embed=embed))
         await write.rewrite_contexts(session, old)

@@ -84,11 +84,11 @@ async def store_under_lock(texts: Sequence[NewText], res: Resources) -> list[Out
     scope, outcomes = texts[0].draft.scope, dict[UUID, Outcome]()
     audited = replace(texts[0].request, idempotency=None)
     async with write_transaction(scope, res, audited) as session:
-        batch = write.MemoryBatch(session, scope.workspace_id)
+        batch = write.MemoryBatch(session)
         new, others = _split(await _decide_together(session, texts, res))
         touched = {memory_id for text in (*new, *others) for memory_id in _touched(text.draft)}
         if others and len(texts) > 1:
-            await history.lock(session, scope.workspace_id, touched)
+            await history.lock(session, touched)
         for new_text in new:
             outcomes[new_text.id] = await _carry_out(batch, new_text, res, nothing_written_yet=True)
         for new_text in others:
@@ -104,7 +104,7 @@ async def store_under_lock(texts: Sequence[NewText], res: Resources) -> list[Out
         await batch.flush()
         for new_text in texts:
             if new_text.id in outcomes:
-                await store_answer(session, scope.workspace_id, StoreResult((outcomes[new_text.id],)), new_text.request)
+                await store_answer(session, StoreResult((outcomes[new_text.id],)), new_text.request)
     return [outcomes.get(text.id) for text in texts]
 
 
@@ -196,7 +196,7 @@ async def _carry_out(batch: write.MemoryBatch, text: NewText, res: Resources, *,
     """Writes what was decided about one text, in the caller's transaction. Raises Replay, Conflict or Gone."""
     key, draft = text.request.idempotency, text.draft
     if key:
-        await idempotency.claim(batch.session, draft.scope.workspace_id, key, draft.scope)
+        await idempotency.claim(batch.session, key, draft.scope)
     if draft.is_duplicate:  # what is not stored has no importance, categories and type
         draft = replace(draft, importance=None, categories=(), kind=None)
     chosen = await _with_chosen_id(batch.session, draft)
@@ -214,7 +214,7 @@ async def _with_chosen_id(session: Session, draft: Draft) -> Draft | None:
     chosen, decision = draft.given.id, draft.decision
     if chosen is None or decision is None or draft.is_duplicate:
         return None
-    memory = await memories.get(session, draft.scope.workspace_id, chosen)
+    memory = await memories.get(session, chosen)
     if memory is None:
         return None
     if memory.scope != draft.scope:
@@ -232,12 +232,12 @@ async def _store_with_decision(draft: Draft, res: Resources, request: WriteConte
         if last and draft.is_duplicate:  # the memory that it equals may be deleted by then
             draft = replace(await run(ANNOTATED, replace(draft, decision=None), res), decision=draft.decision)
         async with write_transaction(draft.scope, res, replace(request, idempotency=None)) as session:
-            batch = write.MemoryBatch(session, draft.scope.workspace_id)
+            batch = write.MemoryBatch(session)
             text = NewText(await decide.confirm(session, draft, res, last=last), request)
             outcome = await _carry_out(batch, text, res, nothing_written_yet=True)
             batch.add(write.audit_rows(draft.scope, [outcome], request, res))
             await batch.flush()
-            await store_answer(session, draft.scope.workspace_id, StoreResult((outcome,)), request)
+            await store_answer(session, StoreResult((outcome,)), request)
         return outcome
 
     return await until_it_holds(attempt)

@@ -44,14 +44,14 @@ class UndoneDecision:
 async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> UndoneDecision:
     """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
-        decision = await decisions.get(session, workspace_id, decision_id)
-        together = await decisions.of_ruling(session, workspace_id, decision) if decision else []
+        decision = await decisions.get(session, decision_id)
+        together = await decisions.of_ruling(session, decision) if decision else []
     if decision is None:
         raise NotFound.of("decision")
     scopes = {decision.scope, *(stored_decision.scope for stored_decision in together)}
     async with scopes_transaction(workspace_id, scopes, res, request, owner=decision.scope) as session:
-        await undo.lock(session, workspace_id, decision_id, decision.ruling_id)
-        group = await decisions.of_ruling(session, workspace_id, decision)
+        await undo.lock(session, decision_id, decision.ruling_id)
+        group = await decisions.of_ruling(session, decision)
         if not group:
             raise NotFound.of("decision")  # purged in the meantime
         ours = [
@@ -61,49 +61,48 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
         ]
         open_ones = [stored_decision for stored_decision in ours if stored_decision.undone_at is None]
         if open_ones:
-            await _take_back(session, workspace_id, open_ones, res)
+            await _take_back(session, open_ones, res)
             ids = sorted({stored_decision.memory_id for stored_decision in open_ones if stored_decision.memory_id})
             await append_audit(session, "undo", decision.scope, ids, request, res, decision_id=str(decision_id))
         elif not ours:
             raise Conflict(NOTHING, field="id")
-        answer = await _answer(session, workspace_id, decision_id, ours)
-        await store_answer(session, workspace_id, answer, request)
+        answer = await _answer(session, decision_id, ours)
+        await store_answer(session, answer, request)
     return answer
 
 
-async def _take_back(session: Session, workspace_id: UUID, group: Sequence[StoredDecision], res: Resources) -> None:
-    await history.lock(session, workspace_id, [decision.memory_id for decision in group if decision.memory_id])
+async def _take_back(session: Session, group: Sequence[StoredDecision], res: Resources) -> None:
+    await history.lock(session, [decision.memory_id for decision in group if decision.memory_id])
     now = res.clock()
     for taken in reversed(group):
         memory_id, changed_by, before = taken.memory_id, taken.history_id, taken.before
         assert memory_id is not None, "only changes are taken back"
         assert changed_by is not None, "only changes are taken back"
-        was = await history.snapshot(session, workspace_id, memory_id, generation=res.generation)
+        was = await history.snapshot(session, memory_id, generation=res.generation)
         if was is None or (taken.event != Action.ADD and before is None):  # deleted, or blanked by a purge
             raise Conflict(ERASED, field="id")
-        if not await undo.is_current(session, workspace_id, memory_id, changed_by):
+        if not await undo.is_current(session, memory_id, changed_by):
             raise Conflict(CHANGED, field="id")
         entry = None
         if taken.event == Action.ADD:
             going = [memory_id]
-            await deletion.delete_memories(session, workspace_id, going, generation=res.generation, withdraws=None)
+            await deletion.delete_memories(session, going, generation=res.generation, withdraws=None)
         else:
-            entry = await _restore(session, workspace_id, taken, was, res, now)
-        await withdrawn.take_back(session, workspace_id, memory_id, entry=changed_by)
-        await undo.mark_undone(session, workspace_id, taken.id, entry, now=now)
+            entry = await _restore(session, taken, was, res, now)
+        await withdrawn.take_back(session, memory_id, entry=changed_by)
+        await undo.mark_undone(session, taken.id, entry, now=now)
 
 
 async def _restore(
-    session: Session, workspace_id: UUID, taken: StoredDecision, was: history.Snapshot, res: Resources, now: datetime
+    session: Session, taken: StoredDecision, was: history.Snapshot, res: Resources, now: datetime
 ) -> UUID:
     """Puts the memory back as it was before the decision; returns the id of the history entry."""
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     then, text_now = taken.before or "", str(was.before["content"])
-    await memories.release_expired(session, workspace_id, [content_hash(CleanText(then))], now=now)
+    await memories.release_expired(session, [content_hash(CleanText(then))], now=now)
     await undo.restore(
         session,
-        workspace_id,
         taken.memory_id,
         taken.history_id,
         then if then != text_now else None,
@@ -111,26 +110,24 @@ async def _restore(
         now=now,
     )
     # the past version that the decision kept has the id of its entry
-    await deletion.delete_memories(session, workspace_id, [taken.history_id], generation=res.generation, withdraws=None)
-    await reviews.reopen(session, workspace_id, taken.memory_id)
-    memory = await memories.get(session, workspace_id, taken.memory_id)
+    await deletion.delete_memories(session, [taken.history_id], generation=res.generation, withdraws=None)
+    await reviews.reopen(session, taken.memory_id)
+    memory = await memories.get(session, taken.memory_id)
     assert memory is not None, "the row is locked"
     change = Change(taken.memory_id, Action.UPDATE, memory.scope, text_now, then, was)
-    await history.append(session, workspace_id, [change])
+    await history.append(session, [change])
     # jobs queued before the decision were skipped, because the text had changed
-    no_vector, not_enriched = await undo.lacks(session, workspace_id, taken.memory_id)
+    no_vector, not_enriched = await undo.lacks(session, taken.memory_id)
     jobs = write.follow_up(taken.memory_id, embed=no_vector, enrich=not_enriched)
-    await queue.enqueue(session, workspace_id, jobs)
+    await queue.enqueue(session, jobs)
     return change.id
 
 
-async def _answer(
-    session: Session, workspace_id: UUID, decision_id: UUID, group: Sequence[StoredDecision]
-) -> UndoneDecision:
-    decision = await decisions.get(session, workspace_id, decision_id)
+async def _answer(session: Session, decision_id: UUID, group: Sequence[StoredDecision]) -> UndoneDecision:
+    decision = await decisions.get(session, decision_id)
     assert decision is not None, "it is locked"
     ids = [stored_decision.memory_id for stored_decision in group if stored_decision.memory_id is not None]
-    by_id = await memories.get_many(session, workspace_id, ids)
+    by_id = await memories.get_many(session, ids)
     return UndoneDecision(
         decision,
         tuple(stored_decision.id for stored_decision in group),

@@ -54,16 +54,15 @@ class MemoryBatch(InsertBatch):
     """New memories of one transaction that are written together. `outdated`: pairs of a newer memory and an older one,
     which is marked afterwards, unless it has been erased by then."""
 
-    def __init__(self, session: Session, workspace_id: UUID) -> None:
+    def __init__(self, session: Session) -> None:
         super().__init__(session)
-        self._workspace_id = workspace_id
         self.outdated: list[tuple[UUID, UUID]] = []
 
     async def flush(self) -> None:
         await super().flush()
         pairs, self.outdated = self.outdated, []
         if pairs:
-            await edges.mark_may_outdate(self.session, self._workspace_id, pairs)
+            await edges.mark_may_outdate(self.session, pairs)
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,7 +81,7 @@ class ChangeContext:
 
     async def snapshot(self, memory_id: UUID) -> Snapshot:
         """The memory as it is, locked until the transaction ends. Raises Gone."""
-        was = await history.snapshot(self.session, self.workspace_id, memory_id, generation=self.res.generation)
+        was = await history.snapshot(self.session, memory_id, generation=self.res.generation)
         if was is None:
             raise Gone("The memory that was to be changed is gone.")
         return was
@@ -110,7 +109,7 @@ async def add(
         if memory.draft.evidence
     ]
     if hashes := [new.hash for new in new_memories if new.expired_duplicate_possible]:
-        await memories.release_expired(batch.session, workspace_id, hashes, now=now)
+        await memories.release_expired(batch.session, hashes, now=now)
     batch.add(
         *memories.new_rows(new_memories, generation=res.generation, now=now),
         decisions.new_rows(decided),
@@ -123,7 +122,7 @@ async def add(
     ]
     if reused:
         await batch.flush()
-        await history.append(batch.session, workspace_id, reused)
+        await history.append(batch.session, reused)
 
 
 async def update(
@@ -131,7 +130,6 @@ async def update(
 ) -> str:
     """Gives the target the text and the times of `new`; what it said before is kept as a past version. Returns its old
     text. Raises Gone."""
-    workspace_id = new.draft.scope.workspace_id
     context = ChangeContext(session, new.draft.scope, res, new.draft.evidence, ruling_id)
     was = await context.snapshot(target)
     change_id, start = uuid7(), begins(new.draft.timestamp, new.draft.given.t_valid, new.draft.given.t_invalid)
@@ -141,11 +139,11 @@ async def update(
         since = holds_since(start, new.draft.given.t_invalid, res)
     old = await updates.replace_text(session, target, new, t_valid=since, generation=res.generation, now=res.clock())
     fades_from = {"base_confidence": new.fact_confidence, "confidence": None, "confirmed_at": new.draft.timestamp}
-    await updates.set_stat(session, workspace_id, target, fades_from)
+    await updates.set_stat(session, target, fades_from)
     await append_change(context, target, old.text, new.text, was, entry=change_id)
     await withdraw_text(session, old, new.text, change_id)
     await rewrite_contexts(session, old)
-    await queue.enqueue(session, workspace_id, jobs_of(new, target))
+    await queue.enqueue(session, jobs_of(new, target))
     return old.text
 
 
@@ -154,20 +152,20 @@ async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetim
     past version that was valid until `at`; None: no version, because it is to be forgotten. Returns False and changes
     nothing if the memory was deleted, or another memory already has the remaining text."""
     session, scope, res = context.session, context.scope, context.res
-    workspace_id, target = scope.workspace_id, struck.memory.id
-    was = await history.snapshot(session, workspace_id, target, generation=res.generation)
-    old = await memories.get(session, workspace_id, target) if was else None
+    target = struck.memory.id
+    was = await history.snapshot(session, target, generation=res.generation)
+    old = await memories.get(session, target) if was else None
     digest = content_hash(struck.text)
     if was is None or old is None or await deduplication.with_hash(session, scope, digest, now=res.clock()) is not None:
         return False
     change_id = uuid7()
     if at is not None:
         await keep_past(context, target, change_id, at)
-    await updates.set_columns(session, workspace_id, target, updates.text_columns(struck.text), now=res.clock())
+    await updates.set_columns(session, target, updates.text_columns(struck.text), now=res.clock())
     await updates.replace_vector(session, scope, target, None, kind="text", generation=res.generation)
     await append_change(context, target, old.text, struck.text, was, entry=change_id)
     await rewrite_contexts(session, old)
-    await queue.enqueue(session, workspace_id, follow_up(target, embed=True))
+    await queue.enqueue(session, follow_up(target, embed=True))
     return True
 
 
@@ -176,10 +174,8 @@ async def keep_past(context: ChangeContext, target: UUID, change_id: UUID, until
 
     Its id is that of the entry of history that ends it, so that undoing the change finds it.
     """
-    session, workspace_id, now = context.session, context.workspace_id, context.res.clock()
-    return await versions.keep(
-        session, workspace_id, target, change_id, version_of=target, history_id=uuid7(), until=until, now=now
-    )
+    session, now = context.session, context.res.clock()
+    return await versions.keep(session, target, change_id, version_of=target, history_id=uuid7(), until=until, now=now)
 
 
 def holds_since(start: datetime, until: datetime | None, res: Resources) -> datetime | None:
@@ -194,14 +190,14 @@ async def set_columns(
     """Sets columns other than the text of a memory; returns the id of the history entry. `was`: the memory, if it is
     locked. Raises Gone, or Conflict when another live memory has its text."""
     was = was or await context.snapshot(target)
-    await updates.set_columns(context.session, context.workspace_id, target, values, now=context.res.clock())
+    await updates.set_columns(context.session, target, values, now=context.res.clock())
     text = str(was.before["content"])
     return await append_change(context, target, text, text, was)
 
 
 async def extend_expiry(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
     """Moves the end of a memory to `until` (None: it never ends) if it would end sooner: its text was stored again."""
-    if await updates.expires_before(session, scope.workspace_id, target, until):
+    if await updates.expires_before(session, target, until):
         await set_columns(ChangeContext(session, scope, res), target, {"expires_at": until})
 
 
@@ -213,15 +209,15 @@ async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
     was, change_id = await context.snapshot(target), uuid7()
     await keep_past(context, target, change_id, at)
     now = context.res.clock()
-    await updates.set_columns(context.session, context.workspace_id, target, {"archived": True}, now=now)
+    await updates.set_columns(context.session, target, {"archived": True}, now=now)
     await append_change(context, target, str(was.before["content"]), None, was, action=Action.DELETE, entry=change_id)
-    await _withdraw(context.session, context.workspace_id, target, Withdrawal("superseded", change_id))
+    await _withdraw(context.session, target, Withdrawal("superseded", change_id))
 
 
 async def archive(context: ChangeContext, target: UUID) -> bool:
     """Archives a memory that is still true, so that searches skip it; False if it is gone or archived already."""
     generation = context.res.generation
-    was = await history.snapshot(context.session, context.workspace_id, target, generation=generation)
+    was = await history.snapshot(context.session, target, generation=generation)
     if was is None or was.before["archived"]:
         return False
     await set_columns(context, target, {"archived": True}, was=was)
@@ -234,11 +230,11 @@ async def end_validity(context: ChangeContext, target: UUID, by: UUID, *, at: da
 
     The memory no longer takes part in deduplication, so that the same fact can become true again.
     """
-    session, workspace_id = context.session, context.workspace_id
+    session = context.session
     entry = await set_columns(context, target, updates.ended(at))
-    await _withdraw(session, workspace_id, target, Withdrawal("superseded", entry, by))
+    await _withdraw(session, target, Withdrawal("superseded", entry, by))
     supersedes = Relation(by, RelationType.SUPERSEDES, target, t_valid=context.res.clock())
-    await edges.put(session, workspace_id, supersedes)
+    await edges.put(session, supersedes)
 
 
 async def withdraw_text(session: Session, old: Memory, new_text: str, entry: UUID) -> None:
@@ -246,23 +242,21 @@ async def withdraw_text(session: Session, old: Memory, new_text: str, entry: UUI
     it."""
     if not withdrawal.still_said(old.text, new_text):
         why = Withdrawal("updated", entry, old.id)
-        await _withdraw(session, old.scope.workspace_id, old.id, why, old_text=old.text)
+        await _withdraw(session, old.id, why, old_text=old.text)
 
 
-async def withdraw_older(session: Session, workspace_id: UUID, outcomes: Sequence[Outcome]) -> None:
+async def withdraw_older(session: Session, outcomes: Sequence[Outcome]) -> None:
     """Withdraws the sentences of a statement that was out of date when it was said. Call it once its sources are
     linked."""
     for outcome in outcomes:
         if outcome.kept_as is not None:
             why = Withdrawal("superseded", None, outcome.memory_id)
-            await _withdraw(session, workspace_id, outcome.kept_as, why)
+            await _withdraw(session, outcome.kept_as, why)
 
 
-async def _withdraw(
-    session: Session, workspace_id: UUID, target: UUID, why: Withdrawal, *, old_text: str | None = None
-) -> None:
-    turns = await withdrawn.withdraw(session, workspace_id, [target], why, old_text=old_text)
-    await withdrawn.refresh(session, workspace_id, turns)
+async def _withdraw(session: Session, target: UUID, why: Withdrawal, *, old_text: str | None = None) -> None:
+    turns = await withdrawn.withdraw(session, [target], why, old_text=old_text)
+    await withdrawn.refresh(session, turns)
 
 
 async def keep_evidence(context: ChangeContext, memory_id: UUID | None) -> None:
@@ -286,7 +280,7 @@ async def append_change(
     entry, which is `entry` where one is given."""
     session, scope = context.session, context.scope
     change = Change(memory_id, action, scope, old, new, was, entry or uuid7())
-    await history.append(session, scope.workspace_id, [change])
+    await history.append(session, [change])
     if context.evidence is not None:
         decision = NewDecision(memory_id, context.evidence, scope, action, change.id, context.ruling_id)
         await decisions.append(session, [decision])
@@ -296,9 +290,8 @@ async def append_change(
 async def rewrite_contexts(session: Session, changed: Memory) -> None:
     """Rewrites the contexts of the turns after a changed turn, because they include its text."""
     if changed.turn_index is not None:
-        workspace_id = changed.scope.workspace_id
-        places = await contexts.places(session, workspace_id, [changed.id])
-        await contexts.rebuild(session, workspace_id, await contexts.dependents(session, workspace_id, places))
+        places = await contexts.places(session, [changed.id])
+        await contexts.rebuild(session, await contexts.dependents(session, places))
 
 
 def follow_up(memory_id: UUID, *, embed: bool, enrich: bool = True, payload: Payload = NOTHING) -> list[NewJob]:

@@ -22,6 +22,7 @@ from sqlalchemy.sql.base import Executable
 
 from service.domain import sizes
 from service.postgres.engine import Session, driver, is_citus
+from service.postgres.pool import WORKSPACE
 
 T = TypeVar("T")
 
@@ -71,6 +72,8 @@ async def page(
     (sizes.PAGE_BYTES). The other rows stay on the server."""
     values_made: list[T] = []
     size = 0
+    if values is not None:
+        values = {WORKSPACE: session.workspace_id, **values}
     rows = await session.stream(statement, values, execution_options={"yield_per": PIECE})
     async for piece in rows.partitions(PIECE):
         made = list(map(make, piece))
@@ -154,9 +157,9 @@ async def insert(session: Session, *groups: NewRows) -> None:
             statements = tuple(statement for statement, _ in each)
             sql, parameters = _join(statements, session.dialect, in_order=is_citus(session))
             arguments = [
-                convert(row[name]) if convert else row[name]
+                argument
                 for (_, row), names in zip(each, parameters, strict=True)
-                for name, convert in names
+                for argument in _convert(session, names, row)
             ]
             await (await driver(session)).fetch(sql, *arguments)
         else:
@@ -203,7 +206,12 @@ def _name_columns(names: tuple[str, ...]) -> Callable[[Any], DriverRow]:
 
 def _prepare(session: Session, statement: TextClause, values: Mapping[str, Any]) -> tuple[str, list[Any]]:
     text, parameters = compile_statement(statement, session.dialect)
-    return text, [convert(values[name]) if convert else values[name] for name, convert in parameters]
+    return text, _convert(session, parameters, values)
+
+
+def _convert(session: Session, parameters: Sequence[Parameter], values: Mapping[str, Any]) -> list[Any]:
+    values = {WORKSPACE: session.workspace_id, **values}
+    return [convert(values[name]) if convert else values[name] for name, convert in parameters]
 
 
 @lru_cache(maxsize=512)

@@ -37,7 +37,7 @@ from service.postgres.pool import ConnectionPool, PooledConnection
 if TYPE_CHECKING:
     from service.postgres.replicas import RequestPosition
 
-Session = AsyncConnection
+Session = PooledConnection
 
 _open_transactions: ContextVar[int] = ContextVar("open_transactions", default=0)
 """Transactions open in this task. A context variable, because the fakes of the tests read it to find calls of a model
@@ -240,6 +240,7 @@ class Database:
             replica, connection = opened
         else:
             connection = await self.connect(opening, locks=lock is not None)
+        connection.workspace_id = workspace_id
         follows = wal_position is not None and not detached and (writes or wal_position.source == "primary")
         depth = _open_transactions.set(_open_transactions.get() + 1)
         try:
@@ -302,7 +303,7 @@ async def _register_codecs(connection: asyncpg.Connection[Any]) -> None:
     await vectors.register(connection)
 
 
-async def driver(session: Session) -> asyncpg.Connection[Any]:
+async def driver(session: AsyncConnection) -> asyncpg.Connection[Any]:
     """The asyncpg connection below a session, for simple-protocol strings."""
     known: asyncpg.Connection[Any] | None = session.info.get(DRIVER)
     if known is None:  # asking SQLAlchemy costs a greenlet; `info` lives as long as the connection

@@ -8,20 +8,35 @@ from __future__ import annotations
 
 import asyncio
 import time
+from typing import TYPE_CHECKING, Any, Final
 
 import sqlalchemy.exc
+from sqlalchemy import Executable, TextClause, TextualSelect
 from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
+
+from service.domain.scope import NIL_WORKSPACE
+
+WORKSPACE: Final = "workspace"
 
 
 class PooledConnection(AsyncConnection):
-    """A connection that goes back to its pool when it is closed."""
+    """A connection that goes back to its pool when it is closed. `workspace_id`: of the transaction that uses it, which
+    sees the rows of no other; it is the value of :workspace in a text statement that is given none."""
 
-    __slots__ = ("_pool", "used_at")
+    __slots__ = ("_pool", "used_at", "workspace_id")
 
     def __init__(self, engine: AsyncEngine, pool: ConnectionPool) -> None:
         super().__init__(engine)
         self._pool = pool
         self.used_at = 0.0
+        self.workspace_id = NIL_WORKSPACE
+
+    if not TYPE_CHECKING:  # the types are those of AsyncConnection
+
+        async def execute(self, statement: Executable, parameters: Any = None, **options: Any) -> Any:
+            if isinstance(statement, TextClause | TextualSelect) and not isinstance(parameters, list):
+                parameters = {WORKSPACE: self.workspace_id, **(parameters or {})}
+            return await super().execute(statement, parameters, **options)
 
     async def close(self) -> None:
         await self._pool.give_back(self)

@@ -32,10 +32,10 @@ async def embed_now(workspace_id: UUID, text: CleanText, res: Resources) -> Vect
         return None
 
 
-async def embed_later(session: Session, workspace_id: UUID, kind: str) -> None:
+async def embed_later(session: Session, kind: str) -> None:
     """Queues the job; it exists when the caller's transaction commits."""
     job = NewJob("embed", payload={WORDS_OF: kind}, max_attempts=LONG_MAX_ATTEMPTS)
-    await queue.enqueue(session, workspace_id, [job])
+    await queue.enqueue(session, [job])
 
 
 async def embed_missing(
@@ -46,10 +46,10 @@ async def embed_missing(
     made, condition = 0, true() if where is None else where
     while True:
         async with res.db.read(workspace_id) as session:
-            waiting = await rows.unembedded(session, workspace_id, condition, generation=res.generation, limit=BATCH)
+            waiting = await rows.unembedded(session, condition, generation=res.generation, limit=BATCH)
         if not waiting:
             return made
         vectors = await res.embedder.embed(workspace_id, list(waiting.values()))
         by_id = {each: (words, vector) for (each, words), vector in zip(waiting.items(), vectors, strict=True)}
         async with res.db.begin(workspace_id) as session:
-            made += await rows.store(session, workspace_id, by_id, generation=res.generation)
+            made += await rows.store(session, by_id, generation=res.generation)

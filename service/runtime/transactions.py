@@ -57,7 +57,7 @@ async def scopes_transaction(
             await held.enter_async_context(res.locks.hold(scope))
         async with res.db.begin(workspace_id, locks, generic_plans=True, writes_shared=shared) as session:
             if request.idempotency:
-                await idempotency.claim(session, workspace_id, request.idempotency, owner)
+                await idempotency.claim(session, request.idempotency, owner)
             yield session
             if request.dry_run:
                 raise _DryRun
@@ -75,7 +75,7 @@ async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteCo
     for a repeated request. The verb checks whether it may write shared memories (check_share, check_share_of)."""
     async with res.db.begin(workspace_id, writes_shared=request.may_share) as session:
         if request.idempotency:
-            await idempotency.claim(session, workspace_id, request.idempotency)
+            await idempotency.claim(session, request.idempotency)
         yield session
     res.wakeup.notify()
 
@@ -85,16 +85,16 @@ async def refuse_repeated(request: WriteContext, workspace_id: UUID, res: Resour
     if request.idempotency is None:
         return
     async with res.db.read(workspace_id) as session:
-        answer = await idempotency.find(session, workspace_id, request.idempotency)
+        answer = await idempotency.find(session, request.idempotency)
     if answer is not None:
         raise Replay(answer)
 
 
-async def store_answer(session: Session, workspace_id: UUID, result: Any, request: WriteContext) -> None:
+async def store_answer(session: Session, result: Any, request: WriteContext) -> None:
     """Stores the answer of the request in the transaction of the write, so that a retry gets the same one. `result`:
     what the verb returns."""
     if request.idempotency and request.serialize:
-        await idempotency.store_answer(session, workspace_id, request.idempotency, request.serialize(result))
+        await idempotency.store_answer(session, request.idempotency, request.serialize(result))
 
 
 async def append_audit(
@@ -135,7 +135,7 @@ def check_share(scope: Scope, request: WriteContext) -> None:
         raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
 
 
-async def check_share_of(session: Session, workspace_id: UUID, ids: Sequence[UUID], request: WriteContext) -> None:
+async def check_share_of(session: Session, ids: Sequence[UUID], request: WriteContext) -> None:
     """Checks as `check_share` does, for memories by their ids."""
-    if not request.may_share and await sharing.any_shared(session, workspace_id, ids):
-        check_share(Scope(workspace_id), request)
+    if not request.may_share and await sharing.any_shared(session, ids):
+        check_share(Scope(session.workspace_id), request)

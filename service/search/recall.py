@@ -62,7 +62,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             with watch.measure("turns"):
                 ranked = await turn_search.rank(session, turn_query, res)
         facts = [hit.memory.id for hit in result.hits if hit.memory.turn_index is None]
-        passages = await sources.passages(session, query.scope.workspace_id, facts)
+        passages = await sources.passages(session, facts)
         await use_custom_plans(session)
         kept = messages.group_by_turn(result.hits, passages)
         memories = {
@@ -75,11 +75,9 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             with watch.measure("turns"):
                 matches = _choose(query, interleave(ranked.hits, memories), probabilities(ranked.hits, memories))
                 places = [place for place, _ in matches]
-                turns = await recall_context.turn_windows(
-                    session, query.scope.workspace_id, places, query.context_window, now=res.clock()
-                )
+                turns = await recall_context.turn_windows(session, places, query.context_window, now=res.clock())
                 if lost := [place for place in places if place not in turns]:
-                    rewritten = await recall_context.hidden_turns(session, query.scope.workspace_id, lost)
+                    rewritten = await recall_context.hidden_turns(session, lost)
         answer_probability = _answer_probability(result, ranked, memories)
         wanted = query
         if not is_probable(answer_probability, query.min_answer):
@@ -196,7 +194,7 @@ async def _entities(
     with watch.measure("entities"):
         entities = await recall_context.find_entities(session, query.scope, names)
         ids = [entity.id for entity in entities]
-        relations = await recall_context.relations(session, query.scope.workspace_id, ids, now=res.clock())
+        relations = await recall_context.relations(session, ids, now=res.clock())
     return [EntityItem(entity, tuple(relations.get(entity.id, ()))) for entity in entities[: query.top_k]]
 
 
@@ -225,4 +223,4 @@ async def _profile(session: Session, query: RecallQuery, watch: Stopwatch) -> Pr
     if "user_context" not in query.include or query.scope.user_id is None:
         return None
     with watch.measure("user_context"):
-        return await profiles.find(session, query.scope.workspace_id, query.scope.user_id)
+        return await profiles.find(session, query.scope.user_id)

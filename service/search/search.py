@@ -267,7 +267,7 @@ async def _measure(session: Session, prepared: PreparedSearch, res: Resources) -
     if spoken is not None:
         of_candidates = features.join(features.with_contexts(of_candidates, contexts), spoken, wanted)
     if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
-        context = replace(context, stats=await stats.for_ranking(session, query.scope.workspace_id, ids))
+        context = replace(context, stats=await stats.for_ranking(session, ids))
     context = signals.with_features(context, of_candidates, matching_texts, res.embedder.similarity)
     return Measured(chosen, context, of_candidates, wanted)
 
@@ -314,17 +314,16 @@ async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tupl
     """The hits that fit a response, and the `skip` of the others."""
     load: Callable[[Sequence[UUID]], Awaitable[LeanMemories]] = partial(_memories_and_turns, session, query)
     if query.as_of is not None:
-        load = partial(recorded.get_many, session, query.scope.workspace_id, moment=query.as_of)
+        load = partial(recorded.get_many, session, moment=query.as_of)
     by_id, count = await direct.page_of_ids(ids, load)
     return by_id, query.skip + count if count < len(ids) else None
 
 
 async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID]) -> dict[UUID, LeanMemory]:
-    workspace_id = query.scope.workspace_id
     load = memories.get_many if query.detail == "full" else memories.get_lean
-    by_id = {**await load(session, workspace_id, ids)}
+    by_id = {**await load(session, ids)}
     if of_turns := [each for each in ids if each not in by_id]:
-        said = await turns.get_many(session, workspace_id, of_turns)
+        said = await turns.get_many(session, of_turns)
         by_id |= {key: memory_of(turn) for key, turn in said.items()}
     return by_id
 
@@ -336,7 +335,7 @@ async def _drop_repeated(session: Session, query: Query, by_id: LeanMemories) ->
     facts = [key for key, memory in said.items() if key not in messages and memory.conversation_id in messages.values()]
     if not (messages and facts) or query.as_of is not None:
         return by_id
-    stated = await sources.find_stated(session, query.scope.workspace_id, facts, list(messages))
+    stated = await sources.find_stated(session, facts, list(messages))
     return {key: memory for key, memory in by_id.items() if key not in stated}
 
 

@@ -95,7 +95,7 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
     answer = answerability.of_memories(context, features, columns, cosines)
     best = signals.fuse(columns, context, limit=query.limit, explain=False)[skip:]
     order = [(UUID(str(ranked.key)), ranked.score) for ranked in best]
-    read = partial(turns.get_many, session, wanted.scope.workspace_id)
+    read = partial(turns.get_many, session)
     rows, count = await direct.page_of_ids([each for each, _ in order], read)
     next_skip = skip + count if count < len(order) else None
     hits = [

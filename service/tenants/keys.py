@@ -35,7 +35,7 @@ async def create(new: NewKey, caller: Caller, res: Resources, request: WriteCont
     _check(new, caller)
     _check_expiry(new.expires_at, res)
     async with res.db.begin(caller.workspace_id) as session:
-        issued = await keys.issue(session, caller.workspace_id, new)
+        issued = await keys.issue(session, new)
         info = await _get(session, caller, issued.key_id)
         await _audit(session, "create_api_key", info, caller, res, request)
     return issued
@@ -43,7 +43,7 @@ async def create(new: NewKey, caller: Caller, res: Resources, request: WriteCont
 
 async def list_all(caller: Caller, res: Resources) -> Sequence[Row[Any]]:
     async with res.db.read(caller.workspace_id) as session:
-        return await keys.listing(session, caller.workspace_id)
+        return await keys.listing(session)
 
 
 async def read(key_id: UUID, caller: Caller, res: Resources) -> Row[Any]:
@@ -68,7 +68,7 @@ async def change(
             given.get("expires_at", before.expires_at),
         )
         _check(new, caller)
-        await keys.change(session, caller.workspace_id, key_id, new)
+        await keys.change(session, key_id, new)
         after = await _get(session, caller, key_id)
         await _audit(session, "update_api_key", after, caller, res, request, fields=sorted(given))
     return after
@@ -81,7 +81,7 @@ async def rotate(
     until = res.clock() + timedelta(seconds=overlap_s)
     async with res.db.begin(caller.workspace_id) as session:
         before = await _changeable(session, caller, key_id)
-        secret = await keys.rotate(session, caller.workspace_id, key_id, until if overlap_s else None)
+        secret = await keys.rotate(session, key_id, until if overlap_s else None)
         await _audit(session, "rotate_api_key", before, caller, res, request, overlap_s=overlap_s)
     return secret, until
 
@@ -91,7 +91,7 @@ async def revoke(key_id: UUID, caller: Caller, res: Resources, request: WriteCon
     async with res.db.begin(caller.workspace_id) as session:
         key = await _get(session, caller, key_id)
         if key.revoked_at is None:
-            await keys.revoke(session, caller.workspace_id, key_id)
+            await keys.revoke(session, key_id)
             await _audit(session, "revoke_api_key", key, caller, res, request)
 
 
@@ -134,7 +134,7 @@ async def mint(
 
 
 async def _get(session: Session, caller: Caller, key_id: UUID) -> Row[Any]:
-    key = await keys.get(session, caller.workspace_id, key_id)
+    key = await keys.get(session, key_id)
     if key is None:
         raise NotFound.of("key")
     return key

@@ -24,7 +24,7 @@ async def create(name: str, res: Resources) -> Issued:
 
 async def read(workspace_id: UUID, res: Resources) -> Row[Any]:
     async with res.db.read(workspace_id) as session:
-        return await keys.workspace(session, workspace_id)
+        return await keys.workspace(session)
 
 
 async def change(caller: Caller, name: str | None, settings: dict[str, Any] | None, res: Resources) -> Row[Any]:
@@ -32,12 +32,12 @@ async def change(caller: Caller, name: str | None, settings: dict[str, Any] | No
     sets them."""
     async with res.db.begin(caller.workspace_id) as session:
         if settings is not None:
-            granted = (await keys.workspace(session, caller.workspace_id)).settings.get(GRANTED)
+            granted = (await keys.workspace(session)).settings.get(GRANTED)
             if caller.may(Right.OPERATOR):
                 granted = {name: settings[name] for name in settings if name in LIMITS}
             settings = {**settings, GRANTED: granted} if granted else settings
-        await keys.change_workspace(session, caller.workspace_id, name=name, settings=settings)
-        return await keys.workspace(session, caller.workspace_id)
+        await keys.change_workspace(session, name=name, settings=settings)
+        return await keys.workspace(session)
 
 
 async def list_owners(
@@ -49,7 +49,7 @@ async def list_owners(
         for kind in kinds:
             if len(usages) < limit:
                 room = limit - len(usages)
-                usages += await users.owners(session, workspace_id, kind, after=after, limit=room, now=res.clock())
+                usages += await users.owners(session, kind, after=after, limit=room, now=res.clock())
             after = None
     return usages
 
@@ -71,4 +71,4 @@ async def list_audit(
 ) -> list[dict[str, Any]]:
     """Entries of the audit log, newest first; for the conditions see audit.page."""
     async with res.db.read(workspace_id) as session:
-        return await audit.page(session, workspace_id, equal, after=after, limit=limit, **more)
+        return await audit.page(session, equal, after=after, limit=limit, **more)

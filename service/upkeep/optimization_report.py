@@ -38,8 +38,8 @@ async def report(
     earlier finding of the page are left out, because joining that one changes them."""
     most = COMPARED_AT_ONCE if section == "duplicates" else limit
     async with res.db.read(workspace_id) as session:
-        walked = await findings.walk(session, workspace_id, section, after=after, limit=most, now=res.clock())
-        by_id = await _memories_of(session, workspace_id, section, walked.candidates)
+        walked = await findings.walk(session, section, after=after, limit=most, now=res.clock())
+        by_id = await _memories_of(session, section, walked.candidates)
     if section == "duplicates":
         return await _duplicates(walked, by_id, res, limit)
     shown = tuple(_describe(section, candidate, by_id) for candidate in _present(section, walked.candidates, by_id))
@@ -53,8 +53,8 @@ async def find_chosen(
     """The findings of a section about the ids of these changes, by change."""
     ids = ids_of(changes)
     async with res.db.read(workspace_id) as session:
-        candidates = await findings.among(session, workspace_id, section, ids, now=res.clock())
-        by_id = await _memories_of(session, workspace_id, section, candidates)
+        candidates = await findings.among(session, section, ids, now=res.clock())
+        by_id = await _memories_of(session, section, candidates)
     if section == "duplicates":
         return {finding.change: finding for finding in (await _redundant(candidates, by_id, res)).values()}
     described = [_describe(section, candidate, by_id) for candidate in _present(section, candidates, by_id)]
@@ -66,13 +66,11 @@ def ids_of(changes: Iterable[CleanupChange]) -> list[UUID]:
     return sorted({one for change in changes for one in (change.id, change.kept_id) if one is not None})
 
 
-async def _memories_of(
-    session: Session, workspace_id: UUID, section: Section, candidates: Iterable[Candidate]
-) -> Mapping[UUID, Memory]:
+async def _memories_of(session: Session, section: Section, candidates: Iterable[Candidate]) -> Mapping[UUID, Memory]:
     if section == "orphan_entities":
         return {}
     ids = {one for candidate in candidates for one in (candidate.id, candidate.kept_id) if one is not None}
-    return await memories.get_many(session, workspace_id, sorted(ids))
+    return await memories.get_many(session, sorted(ids))
 
 
 def _present(section: Section, candidates: Iterable[Candidate], by_id: Mapping[UUID, Memory]) -> Iterable[Candidate]:

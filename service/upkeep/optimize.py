@@ -45,19 +45,19 @@ async def apply(
         return None
     of_memories = ids_of(change for change in changes if change.section != "orphan_entities")
     async with res.db.read(workspace_id) as session:
-        scopes = {memory.scope for memory in (await memories.get_many(session, workspace_id, of_memories)).values()}
+        scopes = {memory.scope for memory in (await memories.get_many(session, of_memories)).values()}
     async with scopes_transaction(workspace_id, scopes, res, request) as session:
-        await history.lock(session, workspace_id, of_memories)
+        await history.lock(session, of_memories)
         orphans = sorted(change.id for change in changes if change.section == "orphan_entities")
-        await entities.lock(session, workspace_id, orphans)
-        await _check(session, workspace_id, changes, res)
-        by_id = await memories.get_many(session, workspace_id, of_memories)
+        await entities.lock(session, orphans)
+        await _check(session, changes, res)
+        by_id = await memories.get_many(session, of_memories)
         ruling = uuid7() if any(change.is_undoable for change in changes) else None
         for finding in confirmed:
             if finding.change.section != "orphan_entities":
                 context = ChangeContext(session, by_id[finding.change.id].scope, res, _evidence(finding), ruling)
                 await _carry_out(context, finding.change, by_id)
-        await entities.remove(session, workspace_id, orphans)
+        await entities.remove(session, orphans)
         ids = [change.id for change in changes]
         await append_audit(
             session,
@@ -69,8 +69,8 @@ async def apply(
             sections=sorted({change.section for change in changes}),
             ruling_id=ruling and str(ruling),
         )
-        first = await decisions.first_of_ruling(session, workspace_id, ruling) if ruling else None
-        await store_answer(session, workspace_id, first, request)
+        first = await decisions.first_of_ruling(session, ruling) if ruling else None
+        await store_answer(session, first, request)
     return first
 
 
@@ -87,10 +87,10 @@ async def _find_confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], 
     return [known[change] for change in changes]
 
 
-async def _check(session: Session, workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> None:
+async def _check(session: Session, changes: Sequence[CleanupChange], res: Resources) -> None:
     """Checks the changes under the locks. Texts are not compared again: an equal version has an equal text."""
     for section, chosen in _by_section(changes).items():
-        candidates = await findings.among(session, workspace_id, section, ids_of(chosen), now=res.clock())
+        candidates = await findings.among(session, section, ids_of(chosen), now=res.clock())
         known = {
             frozenset({(candidate.id, candidate.version), (candidate.kept_id, candidate.kept_version)})
             for candidate in candidates
@@ -129,16 +129,16 @@ async def _carry_out(context: ChangeContext, change: CleanupChange, by_id: Mappi
             await write.archive(context, old.id)
         case "queue_embedding":
             jobs = write.follow_up(change.id, embed=True, enrich=False)
-            await queue.enqueue(context.session, context.workspace_id, jobs)
+            await queue.enqueue(context.session, jobs)
 
 
 async def _join(context: ChangeContext, goes: Memory, stays_id: UUID | None) -> None:
     """Archives a memory whose content another one has completely, and gives that one its tags, categories, metadata,
     sources, the greater importance and the later expiry."""
     assert stays_id is not None, "a pair has two"
-    session, workspace_id, res = context.session, context.workspace_id, context.res
-    was = await history.snapshot(session, workspace_id, stays_id, generation=res.generation)
-    stays = await memories.get(session, workspace_id, stays_id)  # it may have taken in another one just now
+    session, res = context.session, context.res
+    was = await history.snapshot(session, stays_id, generation=res.generation)
+    stays = await memories.get(session, stays_id)  # it may have taken in another one just now
     assert was is not None, "it is locked"
     assert stays is not None, "it is locked"
     older, newer = sorted((goes, stays), key=began)
@@ -147,9 +147,9 @@ async def _join(context: ChangeContext, goes: Memory, stays_id: UUID | None) -> 
         values |= {"importance": goes.importance.value, "importance_level": goes.importance.level}
     if stays.expires_at is not None and (goes.expires_at is None or goes.expires_at > stays.expires_at):
         values["expires_at"] = goes.expires_at
-    await updates.set_columns(session, workspace_id, stays.id, values, now=res.clock())
+    await updates.set_columns(session, stays.id, values, now=res.clock())
     if goes.timestamp > stays.timestamp:
-        await versions.note_repetition(session, workspace_id, stays.id, goes.timestamp)
-    await sources.copy(session, workspace_id, goes.id, stays.id)
+        await versions.note_repetition(session, stays.id, goes.timestamp)
+    await sources.copy(session, goes.id, stays.id)
     await write.append_change(replace(context, scope=stays.scope), stays.id, stays.text, stays.text, was)
     await write.archive(context, goes.id)

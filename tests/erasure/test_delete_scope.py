@@ -153,7 +153,7 @@ async def test_a_job_that_died_goes_on_where_it_was(
     await fill(tables, tenant, "carol", 1_200)
     accepted = (await client.delete("/v1/memories", params={"user_id": "carol"})).json()
     async with database.read(tenant.workspace_id) as session:
-        operation = await operations.get(session, tenant.workspace_id, UUID(accepted["operation_id"]))
+        operation = await operations.get(session, UUID(accepted["operation_id"]))
     assert operation is not None
     await forget_next_batch(operation, tenant.workspace_id, None, resources)
     assert (await client.get(accepted["url"])).json()["progress"] == {"done": 500, "total": 1_200}
@@ -161,12 +161,7 @@ async def test_a_job_that_died_goes_on_where_it_was(
 
 
 async def test_a_worker_that_is_killed_in_its_midst_leaves_all_of_it_gone_in_the_end(
-    client: AsyncClient,
-    tables: Tables,
-    tenant: Tenant,
-    owner_url: str,
-    start_worker: Start,
-    tmp_path: Path,
+    client: AsyncClient, tables: Tables, tenant: Tenant, owner_url: str, start_worker: Start, tmp_path: Path
 ) -> None:
     """By another worker, counted once; nothing else went."""
     await tables.fetch("UPDATE job SET state = 'dead' WHERE kind = 'forget_scope' AND state = 'ready'")  # of others

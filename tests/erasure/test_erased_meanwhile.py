@@ -86,13 +86,13 @@ async def written_meanwhile(verbs: Verbs) -> AsyncIterator[tuple[UUID, UUID]]:
 
     async def write() -> None:
         async with db.begin(workspace_id) as writer:
-            await history.lock(writer, workspace_id, [memory_id])
+            await history.lock(writer, [memory_id])
             held.set()
             while not (await verbs.rows(WAITING))[0].count:  # noqa: ASYNC110 - nothing in this process tells of it
                 await asyncio.sleep(0.01)
             until, entry = now + timedelta(days=1), uuid4()
             assert await versions.keep(
-                writer, workspace_id, memory_id, version, version_of=memory_id, history_id=entry, until=until, now=now
+                writer, memory_id, version, version_of=memory_id, history_id=entry, until=until, now=now
             )
 
     writing = asyncio.create_task(write())
@@ -106,7 +106,7 @@ async def test_a_version_that_a_deletion_waited_for_has_its_end_in_history(
 ) -> None:
     memory_id, version = written_meanwhile
     async with verbs.res.db.begin(verbs.workspace_id) as session:
-        await delete_memories(session, verbs.workspace_id, [memory_id], generation=verbs.res.generation)
+        await delete_memories(session, [memory_id], generation=verbs.res.generation)
     assert [event for event, _, _ in await verbs.history(version)] == ["ADD", "DELETE"]
 
 

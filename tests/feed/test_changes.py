@@ -154,11 +154,11 @@ async def test_a_reset_tells_that_everything_is_gone(client: AsyncClient) -> Non
 
 async def change(session: Any, workspace: UUID, memory_id: UUID, text: str) -> None:
     """Changes a memory as a verb does, in a transaction of the test's."""
-    was = await history.snapshot(session, workspace, memory_id, generation=1)
+    was = await history.snapshot(session, memory_id, generation=1)
     assert was is not None
     await session.exec_driver_sql("UPDATE memory SET version = version + 1 WHERE id = $1", (memory_id,))
     changed = Change(memory_id, Action.UPDATE, Scope(workspace, "alice"), text, text, was)
-    await history.append(session, workspace, [changed])
+    await history.append(session, [changed])
 
 
 async def test_nothing_is_told_before_what_began_earlier_has_ended(client: AsyncClient, resources: Resources) -> None:
@@ -185,7 +185,7 @@ async def test_changes_of_a_memory_stand_in_their_own_order(client: AsyncClient,
         await change(early, workspace, UUID(first), "early")
         async with resources.db.begin(workspace) as late:
             await change(late, workspace, UUID(one), "late")
-        await deletion.delete_memories(early, workspace, [UUID(one)], generation=1)
+        await deletion.delete_memories(early, [UUID(one)], generation=1)
     found = told(await read(client, cursor))
     assert sorted(found) == sorted([("updated", first), ("updated", one), ("deleted", one)])
     assert found.index(("updated", one)) < found.index(("deleted", one))

@@ -54,8 +54,7 @@ async def test_an_upsert_makes_one_and_then_adds_to_it(client: AsyncClient) -> N
     assert first.status_code == 201
     assert (first.json()["type"], first.json()["version"]) == ("organization", 1)
     again = await client.put(
-        "/v1/entities",
-        json={"name": "ACME", "description": "A customer", "aliases": ["Acme Corp"], "user_id": "alice"},
+        "/v1/entities", json={"name": "ACME", "description": "A customer", "aliases": ["Acme Corp"], "user_id": "alice"}
     )
     assert again.status_code == 200
     found = again.json()
@@ -327,13 +326,7 @@ async def test_deleting_a_user_takes_the_users_graph_along(
 ) -> None:
     await seed(client, resources, tenant, "alice")
     of_one = await rows_of(tables, tenant)
-    assert of_one.keys() == {
-        "entity",
-        "entity_alias",
-        "entity_edge",
-        "entity_edge_source",
-        "entity_vector",
-    }
+    assert of_one.keys() == {"entity", "entity_alias", "entity_edge", "entity_edge_source", "entity_vector"}
     await seed(client, resources, tenant, "bob")
     await client.delete("/v1/memories", params={"user_id": "alice"})
     assert await names(client) == []
@@ -513,7 +506,7 @@ async def test_a_relation_holds_as_long_as_a_memory_that_tells_it(
     assert await relations_of(client, "priya raman") == told, "the other one says so still"
     clock.forward(hours=1)
     async with resources.db.begin(tenant.workspace_id) as session:
-        await updates.set_columns(session, tenant.workspace_id, UUID(second), {"archived": True}, now=clock())
+        await updates.set_columns(session, UUID(second), {"archived": True}, now=clock())
     assert await relations_of(client, "priya raman") == []
     past = await client.get("/v1/entities/priya raman/relations", params={"valid_at": now})
     assert len(past.json()["results"]) == 1

@@ -106,6 +106,6 @@ async def test_a_name_is_found_without_reading_all(database: Database, hub: tupl
 async def test_a_whole_walk_of_three_hops_over_the_hub_ends(database: Database, hub: tuple[UUID, UUID]) -> None:
     workspace, first = hub
     async with database.read(workspace) as session:
-        found = await entity_walks.neighbourhood(session, workspace, [first], EdgeFilter(None), depth=3, limit=200)
+        found = await entity_walks.neighbourhood(session, [first], EdgeFilter(None), depth=3, limit=200)
     assert (len(found.depths), found.truncated) == (200, True)
     assert {edge.strength for edge in found.relations if first in (edge.source_id, edge.target_id)} == {0.99}

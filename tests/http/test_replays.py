@@ -238,9 +238,9 @@ async def test_a_key_without_an_answer_does_not_commit(database: Database, tenan
     key = IdempotencyKey("k", "f", 60.0)
     with pytest.raises(StoreUnavailable):
         async with database.begin(tenant.workspace_id) as session:
-            await idempotency.claim(session, tenant.workspace_id, key)
+            await idempotency.claim(session, key)
     async with database.read(tenant.workspace_id) as session:
-        assert await idempotency.find(session, tenant.workspace_id, key) is None
+        assert await idempotency.find(session, key) is None
 
 
 # -- whose an answer is ----------------------------------------------------------------------------------------------

@@ -51,7 +51,7 @@ async def test_it_gives_way_to_a_request_that_holds_a_memory(
 ) -> None:
     memory_id = await insert_memory(database, workspace, TEXT)
     async with database.begin(workspace) as session:
-        await history.lock(session, workspace, [memory_id])
+        await history.lock(session, [memory_id])
         with pytest.raises(LockedOut):
             await asyncio.wait_for(run(res, workspace, memory_id), 0.9)  # before Postgres looks for a circle
     await run(res, workspace, memory_id)
@@ -151,7 +151,7 @@ async def test_plain_statements_become_relations_with_evidence(
 
 async def erase_all(database: Database, workspace: UUID, ids: list[UUID], res: Resources) -> None:
     async with database.begin(workspace) as session:
-        assert await deletion.delete_memories(session, workspace, ids, generation=res.generation) == sorted(ids)
+        assert await deletion.delete_memories(session, ids, generation=res.generation) == sorted(ids)
 
 
 async def test_a_changed_text_takes_back_what_it_told(database: Database, res: Resources, workspace: UUID) -> None:

@@ -70,14 +70,7 @@ async def test_a_field_changes_alone(client: AsyncClient, body: dict[str, Any], 
     changed = await patch(client, memory_id, **body)
     assert seen.items() <= changed.items()
     moved = {name for name in before if before[name] != changed[name]}
-    assert moved <= {
-        *seen,
-        "version",
-        "updated_at",
-        "importance_band",
-        "type_confidence",
-        "classification_source",
-    }
+    assert moved <= {*seen, "version", "updated_at", "importance_band", "type_confidence", "classification_source"}
     assert changed["version"] == 2
     assert await events(client, memory_id) == ["ADD", "UPDATE"]
 
@@ -178,7 +171,7 @@ async def test_system_fields_need_the_flag_and_the_right(
     old = "2020-01-01T00:00:00+00:00"
     body = {"timestamp": old, "updated_at": old, "last_accessed": old, "allow_system_fields": True}
     async with database.begin(tenant.workspace_id) as session:
-        issued = await keys.issue(session, tenant.workspace_id, NewKey("writer", [Right.READ, Right.WRITE]))
+        issued = await keys.issue(session, NewKey("writer", [Right.READ, Right.WRITE]))
     async with client_of(app, issued.secret) as writer:
         assert (await writer.patch(f"/v1/memories/{memory_id}", json=body)).status_code == 403
     changed = await patch(client, memory_id, **body)

@@ -63,7 +63,7 @@ class OneHome:
             current = await self.current(session, draft)
             decision = Decision((self.edit(draft, current),), Evidence("rules", "test", "NONE", "by time", ()))
             turn = StoredTurn(uuid4(), uuid4(), 0)
-            batch = MemoryBatch(session, draft.scope.workspace_id)
+            batch = MemoryBatch(session)
             [outcome, *_] = await edits.carry_out(batch, replace(draft, decision=decision), self.res, turn=turn)
             await batch.flush()
         return outcome
@@ -74,7 +74,7 @@ class OneHome:
         )
         if not rows:
             return None
-        row = await memories.get(session, draft.scope.workspace_id, rows[0].id)
+        row = await memories.get(session, rows[0].id)
         assert row is not None
         times = row.timestamp, row.t_valid, row.t_invalid
         return Neighbour(row.id, CleanText(row.text), row.hash, row.version, 0.9, *times)
@@ -96,7 +96,7 @@ class OneHome:
             " WHERE NOT archived AND dedup_key IS NOT NULL AND t_invalid IS NULL"
         )
         async with self.res.db.read(self.verbs.workspace_id) as session:
-            line = await versions.read_line(session, self.verbs.workspace_id, row.id)
+            line = await versions.read_line(session, row.id)
         return tuple(row)[1:], [(each.text, each.said_at, each.t_valid, each.t_invalid) for each in line]
 
     async def forget(self) -> None:
@@ -188,7 +188,7 @@ async def test_what_was_over_when_it_was_said_keeps_its_own_time(verbs: Verbs) -
         current = await home.current(session, draft)
         evidence = Evidence("rules", "test", "NONE", "by time", ())
         decision = Decision((Edit(Action.NONE, current, earlier=True),), evidence)
-        batch = MemoryBatch(session, draft.scope.workspace_id)
+        batch = MemoryBatch(session)
         await edits.carry_out(batch, replace(draft, decision=decision), verbs.res, turn=StoredTurn(uuid4(), uuid4(), 0))
     _, values = await home.state()
     assert [(text, t_valid, t_invalid) for text, _, t_valid, t_invalid in values] == [

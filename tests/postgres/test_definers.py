@@ -36,8 +36,8 @@ async def test_find_api_key_needs_the_exact_hash(database: Database, tenant: Ten
 
 async def test_find_api_key_does_not_find_a_revoked_key(database: Database, workspace: UUID) -> None:
     async with database.begin(workspace) as session:
-        issued = await keys.issue(session, workspace, NewKey("short", [Right.READ]))
-        await keys.revoke(session, workspace, issued.key_id)
+        issued = await keys.issue(session, NewKey("short", [Right.READ]))
+        await keys.revoke(session, issued.key_id)
     assert await keys.find(database, issued.secret) is None
 
 
@@ -51,7 +51,7 @@ async def test_create_workspace_gives_no_key_to_an_existing_workspace(
             await session.execute(text("SELECT create_workspace(:w, 'x', :k, 'x', :h, 'x', '{admin}')"), values)
     assert await keys.find(database, "burglar") is None
     async with database.read(tenant.workspace_id) as session:
-        assert len(await keys.listing(session, tenant.workspace_id)) == 1
+        assert len(await keys.listing(session)) == 1
 
 
 async def test_the_app_cannot_write_into_another_workspace_by_hand(
@@ -71,7 +71,7 @@ async def test_only_the_worker_may_claim_jobs_and_each_names_its_workspace(
 ) -> None:
     for workspace_id in (tenant.workspace_id, stranger.workspace_id):
         async with database.begin(workspace_id) as session:
-            await queue.enqueue(session, workspace_id, [NewJob(KIND, payload={"of": str(workspace_id)})])
+            await queue.enqueue(session, [NewJob(KIND, payload={"of": str(workspace_id)})])
     with pytest.raises(Exception, match=DENIED):
         async with database.begin(tenant.workspace_id) as session:
             await queue.claim(session, "burglar", [KIND], 10, 60)
@@ -85,7 +85,7 @@ async def test_only_the_worker_may_claim_jobs_and_each_names_its_workspace(
 
 async def test_the_app_sees_only_its_own_jobs_and_runs(database: Database, tenant: Tenant, stranger: Tenant) -> None:
     async with database.begin(tenant.workspace_id) as session:
-        await queue.enqueue(session, tenant.workspace_id, [NewJob(KIND)])
+        await queue.enqueue(session, [NewJob(KIND)])
     async with database.read(stranger.workspace_id) as session:
         assert await session.scalar(text("SELECT count(*) FROM job")) == 0
         assert await session.scalar(text("SELECT count(*) FROM job_run")) == 0
@@ -93,7 +93,7 @@ async def test_the_app_sees_only_its_own_jobs_and_runs(database: Database, tenan
 
 async def test_the_queue_is_measured_in_counts_alone(database: Database, tenant: Tenant, stranger: Tenant) -> None:
     async with database.begin(tenant.workspace_id) as session:
-        await queue.enqueue(session, tenant.workspace_id, [NewJob(KIND)])
+        await queue.enqueue(session, [NewJob(KIND)])
     async with database.read(stranger.workspace_id) as session:
         found = (await session.execute(text("SELECT * FROM measure_queue()"))).all()
     assert "due" in [row.state for row in found if row.kind == KIND and row.jobs >= 1]

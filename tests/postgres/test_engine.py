@@ -37,7 +37,7 @@ async def test_a_failed_block_rolls_back(database: Database, workspace: UUID) ->
     with pytest.raises(RuntimeError):
         await failing()
     async with database.read(workspace) as session:
-        assert (await keys.workspace(session, workspace)).name == "test"
+        assert (await keys.workspace(session)).name == "test"
 
 
 async def test_connections_that_died_in_the_pool_are_replaced(owner_url: str) -> None:

@@ -86,7 +86,7 @@ async def test_the_stripper_strips(
         async with unwalled.read(tenant.workspace_id) as session:
             scope = Scope(tenant.workspace_id, "iris")
             places = await memories.page(session, scopes.readable("m", scope), SortOrder(), after=None, limit=100)
-            found = await memories.get_many(session, tenant.workspace_id, [each.id for each in places])
+            found = await memories.get_many(session, [each.id for each in places])
     await unwalled.close()
     assert taken
     assert {MINE, THEIRS} <= {each.text for each in found.values()}

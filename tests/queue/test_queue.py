@@ -41,7 +41,7 @@ async def test_a_job_exists_when_its_transaction_commits(
 ) -> None:
     async def enqueue_and_fail() -> None:
         async with database.begin(workspace) as session:
-            await queue.enqueue(session, workspace, [NewJob(kind)])
+            await queue.enqueue(session, [NewJob(kind)])
             assert await claim(worker_database, kind) == []
             raise RuntimeError
 

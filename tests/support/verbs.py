@@ -39,12 +39,12 @@ class Verbs:
 
     async def memory(self, memory_id: UUID) -> Memory | None:
         async with self.res.db.read(self.workspace_id) as session:
-            return await memories.get(session, self.workspace_id, memory_id)
+            return await memories.get(session, memory_id)
 
     async def history(self, memory_id: UUID) -> list[tuple[str, str | None, str | None]]:
         """Action, old text and new text of every change, oldest first."""
         async with self.res.db.read(self.workspace_id) as session:
-            entries = await history.of_memory(session, self.workspace_id, memory_id, limit=1_000)
+            entries = await history.of_memory(session, memory_id, limit=1_000)
         return [(str(each.event), each.old_memory, each.new_memory) for each in entries]
 
     async def rows(self, sql: str, **values: object) -> list[Any]:

@@ -53,12 +53,7 @@ async def res(
 
 @asynccontextmanager
 async def working(
-    res: Resources,
-    tasks: Mapping[JobName, Task],
-    *,
-    poll_s: float = 0.1,
-    backoff_s: float = 0.05,
-    lease_s: float = 2.0,
+    res: Resources, tasks: Mapping[JobName, Task], *, poll_s: float = 0.1, backoff_s: float = 0.05, lease_s: float = 2.0
 ) -> AsyncIterator[Worker]:
     """A worker that runs inside the block and drains at its end; it polls and fails quickly."""
     stop = asyncio.Event()
@@ -76,7 +71,7 @@ async def working(
 
 async def add(database: Database, workspace: UUID, *jobs: NewJob) -> None:
     async with database.begin(workspace) as session:
-        await queue.enqueue(session, workspace, jobs)
+        await queue.enqueue(session, jobs)
 
 
 async def jobs_of(database: Database, kind: str) -> list[Any]:

@@ -173,7 +173,7 @@ async def test_the_confidence_of_what_was_only_inferred_fades_by_the_week(
         changed.append((counts["facts"], counts["facts_changed"]))
         kept = 0.95 ** (days // 7)
         async with database.read(workspace) as session:
-            found = await memories.get_many(session, workspace, list(ids.values()))
+            found = await memories.get_many(session, list(ids.values()))
         shown = {name: found[each].current_confidence for name, each in ids.items()}
         assert shown == pytest.approx({**bases, "concluded": 0.7 * kept, "doubted": 0.5 * kept})
         assert {each.fact_confidence for each in found.values()} == set(bases.values())
@@ -183,7 +183,7 @@ async def test_the_confidence_of_what_was_only_inferred_fades_by_the_week(
     await revise.revise(workspace, ids["doubted"], Revision(fact_confidence=0.6), on(res, days=71), WriteContext())
     assert (await ageing.decay(due(workspace, "decay"), on(res, days=90)))["facts"] == 1
     async with database.read(workspace) as session:
-        corrected = await memories.get(session, workspace, ids["doubted"])
+        corrected = await memories.get(session, ids["doubted"])
     assert corrected is not None
     assert corrected.current_confidence == corrected.fact_confidence == 0.6
 
@@ -206,13 +206,13 @@ async def test_what_is_said_again_ages_from_then_on(database: Database, res: Res
     assert found.stale_at is not None
     assert found.confidence == pytest.approx(0.7 * 0.95**14)
     async with database.begin(workspace) as session:
-        await versions.note_repetition(session, workspace, memory_id, START + timedelta(days=100))
+        await versions.note_repetition(session, memory_id, START + timedelta(days=100))
     found = await aged(107)
     assert found.stale_at is None
     assert found.relevance == found.salience == pytest.approx(0.95**7)
     assert found.confidence == pytest.approx(0.7 * 0.95)
     async with database.begin(workspace) as session:
-        await versions.note_repetition(session, workspace, memory_id, START + timedelta(days=50))
+        await versions.note_repetition(session, memory_id, START + timedelta(days=50))
     assert (await aged(107)).confirmed_at == START + timedelta(days=100), "older news confirms nothing later"
 
 
@@ -268,11 +268,11 @@ async def test_each_workspace_is_aged_when_it_is_due(
         await remember(database, space, "Rows a red boat")
     async with database.begin(stranger.workspace_id) as session:
         own = {"job_intervals_min": {"relevance": 15, "forget": 1_440}}
-        await keys.change_workspace(session, stranger.workspace_id, name=None, settings=own)
+        await keys.change_workspace(session, name=None, settings=own)
 
     async def runs(space: UUID, name: JobName) -> int:
         async with database.read(space) as session:
-            return len(await overview.runs(session, space, name, limit=100))
+            return len(await overview.runs(session, name, limit=100))
 
     async def pass_by(minutes: int) -> None:
         for space in (workspace, stranger.workspace_id):

@@ -239,5 +239,5 @@ async def test_a_goal_reworded_meanwhile_does_not_get_the_vector_of_the_old_word
     goal = (await add_goal(NewGoal(Scope(workspace, user_id="alice"), "before"), res, WriteContext("r", uuid4()))).goal
     async with database.begin(workspace) as session:
         made = {goal.id: (CleanText("other words"), embedder.vector("other words"))}
-        assert await goals.LATE_VECTORS.store(session, workspace, made, generation=1) == 0
+        assert await goals.LATE_VECTORS.store(session, made, generation=1) == 0
     assert await fetch(database, workspace, "SELECT goal_id FROM goal_vector") == []

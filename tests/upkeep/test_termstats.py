@@ -55,10 +55,7 @@ async def _run(res: Resources) -> None:
 
 
 async def test_the_job_counts_large_workspaces(
-    database: Database,
-    res: Resources,
-    tenant: Tenant,
-    stranger: Tenant,
+    database: Database, res: Resources, tenant: Tenant, stranger: Tenant
 ) -> None:
     await _fill(database, tenant.workspace_id, 41)
     await _fill(database, stranger.workspace_id, 19)
@@ -74,10 +71,7 @@ async def test_the_job_counts_large_workspaces(
 
 
 async def test_one_that_has_grown_large_need_not_wait_for_the_hour(
-    database: Database,
-    res: Resources,
-    tenant: Tenant,
-    stranger: Tenant,
+    database: Database, res: Resources, tenant: Tenant, stranger: Tenant
 ) -> None:
     """The job looks every few minutes; what was counted lately is left alone."""
     interval_s = TASKS["count_terms"].interval_s
@@ -98,7 +92,7 @@ async def test_a_sample_stands_for_the_rest(
     await _fill(database, workspace, 2_000)
     monkeypatch.setattr(term_statistics, "MAX_SAMPLED", 500)
     async with database.begin(workspace) as session:
-        await term_statistics.count(session, workspace)
+        await term_statistics.count(session)
     found = {term: texts for term, texts, _ in await _counted(database, workspace)}
     assert found[0] == 2_000
     assert found[1] == pytest.approx(2_000, rel=0.2)
@@ -106,9 +100,7 @@ async def test_a_sample_stands_for_the_rest(
 
 
 async def test_words_of_few_workspaces_are_not_told_to_others(
-    database: Database,
-    res: Resources,
-    stranger: Tenant,
+    database: Database, res: Resources, stranger: Tenant
 ) -> None:
     for number in range(MIN_WORKSPACES):
         tenant = await new_tenant(database)
@@ -121,12 +113,12 @@ async def test_words_of_few_workspaces_are_not_told_to_others(
     await _run(res)
     async with database.read(stranger.workspace_id) as session:
         seen = set(await session.scalars(text("SELECT term FROM term_stat")))
-        stats = await term_statistics.read(session, stranger.workspace_id, [1, 77])
+        stats = await term_statistics.read(session, [1, 77])
     assert {0, 1, 2} <= seen
     assert 77 not in seen
     assert stats == term_statistics.TermStatistics(0, {1: 0.0, 77: 0.0}, {1: 0.0, 77: 0.0})
     async with database.read(tenant.workspace_id) as session:
-        stats = await term_statistics.read(session, tenant.workspace_id, [1, 2, 77])
+        stats = await term_statistics.read(session, [1, 2, 77])
     assert stats.texts == 25
     # counted in 25 and 12 of 25, then drawn towards everybody's share, which other tests have a part in
     assert 0 < stats.text_df[2] < stats.text_df[1] <= 25

@@ -339,6 +339,6 @@ async def test_a_cancelled_job_stops(
         await asyncio.wait_for(began.wait(), 10)
         async with database.begin(workspace) as session:
             [job] = await jobs_of(worker_database, kind)
-            assert await overview.cancel(session, workspace, job.id)
+            assert await overview.cancel(session, job.id)
         await asyncio.wait_for(stopped.wait(), 10)
     assert await states(worker_database, kind) == ["cancelled"]

@@ -25,7 +25,7 @@ async def nothing(_job: Job, _res: Resources) -> None:
 
 async def runs(database: Database, name: JobName) -> list[schedule.RunRecord]:
     async with database.read(NIL_WORKSPACE) as session:
-        return await overview.runs(session, NIL_WORKSPACE, name, limit=1000)
+        return await overview.runs(session, name, limit=1000)
 
 
 async def test_one_of_many_workers_starts_a_due_run(worker_database: Database, kind: JobName) -> None:
@@ -94,7 +94,7 @@ async def test_a_run_leaves_its_counts_or_its_error(
     assert run.started_at is not None
     assert run.finished_at is not None
     async with database.begin(NIL_WORKSPACE) as session:
-        await schedule.request(session, NIL_WORKSPACE, kind)
+        await schedule.request(session, kind)
     async with working(res, {kind: Task(failing)}):
         await until(is_failed)
     assert (await runs(database, kind))[0].error == "invalid_input: no such thing"
@@ -104,11 +104,11 @@ async def test_a_request_that_waits_already_is_the_same_run(
     database: Database, workspace: UUID, stranger: Any, kind: JobName
 ) -> None:
     async with database.begin(workspace) as session:
-        first = await schedule.request(session, workspace, kind)
-        assert await schedule.request(session, workspace, kind) == first
+        first = await schedule.request(session, kind)
+        assert await schedule.request(session, kind) == first
     async with database.begin(stranger.workspace_id) as session:
-        assert await schedule.request(session, stranger.workspace_id, kind) != first
-        assert [run.name for run in await overview.runs(session, stranger.workspace_id, kind, limit=10)] == [kind]
+        assert await schedule.request(session, kind) != first
+        assert [run.name for run in await overview.runs(session, kind, limit=10)] == [kind]
 
 
 async def test_the_schedule_may_be_read_by_the_application(database: Database, worker_database: Database) -> None:

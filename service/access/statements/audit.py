@@ -19,7 +19,6 @@ from service.postgres.tables import AUDIT_LOG
 
 async def page(
     session: Session,
-    workspace_id: UUID,
     equal: Mapping[str, object],
     *,
     memory_id: UUID | None,
@@ -32,7 +31,8 @@ async def page(
     [`since`, `until`). Each filter but that of the memory has an index with the time."""
     log = AUDIT_LOG.c
     query = select(*(column for column in log if column is not log.workspace_id)).where(
-        log.workspace_id == workspace_id, *(log[name] == value for name, value in equal.items() if value is not None)
+        log.workspace_id == session.workspace_id,
+        *(log[name] == value for name, value in equal.items() if value is not None),
     )
     if memory_id is not None:
         query = query.where(log.affected_ids.contains([memory_id]))

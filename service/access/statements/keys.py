@@ -110,12 +110,12 @@ async def create_workspace(
     return issued
 
 
-async def issue(session: Session, workspace_id: UUID, key: NewKey) -> Issued:
+async def issue(session: Session, key: NewKey) -> Issued:
     """Stores a new key of the workspace."""
-    issued = Issued(workspace_id, uuid7(), new_secret())
+    issued = Issued(session.workspace_id, uuid7(), new_secret())
     await session.execute(
         insert(API_KEY).values(
-            workspace_id=workspace_id,
+            workspace_id=session.workspace_id,
             id=issued.key_id,
             name=key.name,
             key_hash=digest(issued.secret),
@@ -142,31 +142,32 @@ def _columns(wall: Wall, defaults: Defaults) -> dict[str, Any]:
     }
 
 
-async def listing(session: Session, workspace_id: UUID) -> Sequence[Row[Any]]:
+async def listing(session: Session) -> Sequence[Row[Any]]:
     """Every key of the workspace, oldest first, revoked ones too."""
-    query = select(*INFO).where(API_KEY.c.workspace_id == workspace_id).order_by(API_KEY.c.created_at, API_KEY.c.id)
+    query = (
+        select(*INFO).where(API_KEY.c.workspace_id == session.workspace_id).order_by(API_KEY.c.created_at, API_KEY.c.id)
+    )
     return (await session.execute(query)).all()
 
 
-async def get(session: Session, workspace_id: UUID, key_id: UUID) -> Row[Any] | None:
+async def get(session: Session, key_id: UUID) -> Row[Any] | None:
     """A key of the workspace, revoked or not."""
-    query = select(*INFO).where(API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id)
+    query = select(*INFO).where(API_KEY.c.workspace_id == session.workspace_id, API_KEY.c.id == key_id)
     return (await session.execute(query)).one_or_none()
 
 
-async def change(session: Session, workspace_id: UUID, key_id: UUID, key: NewKey) -> None:
+async def change(session: Session, key_id: UUID, key: NewKey) -> None:
     """Replaces name, rights, wall, defaults and expiry of a key. Its secret stays."""
     values = {"name": key.name, "rights": [str(right) for right in key.rights], "expires_at": key.expires_at}
-    await _update(session, workspace_id, key_id, **values, **_columns(key.wall, key.defaults))
+    await _update(session, key_id, **values, **_columns(key.wall, key.defaults))
 
 
-async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: datetime | None) -> str:
+async def rotate(session: Session, key_id: UUID, old_until: datetime | None) -> str:
     """Gives a key a new secret; the old one stays valid until `old_until` (None: it ends). All hashes are kept, so that
     the first key is recognised by any secret it ever had and not created again."""
     secret = new_secret()
     await _update(
         session,
-        workspace_id,
         key_id,
         key_hash=digest(secret),
         hint=secret[-4:],
@@ -177,30 +178,30 @@ async def rotate(session: Session, workspace_id: UUID, key_id: UUID, old_until: 
     return secret
 
 
-async def note_uses(session: Session, workspace_id: UUID, uses: Mapping[UUID, datetime]) -> None:
+async def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:
     """Stores when keys were last used."""
-    await session.execute(NOTE_USES, {"workspace": workspace_id, "ids": list(uses), "times": list(uses.values())})
+    await session.execute(NOTE_USES, {"ids": list(uses), "times": list(uses.values())})
 
 
-async def revoke(session: Session, workspace_id: UUID, key_id: UUID) -> None:
+async def revoke(session: Session, key_id: UUID) -> None:
     """Revoking twice keeps the first time."""
-    await _update(session, workspace_id, key_id, revoked_at=func.coalesce(API_KEY.c.revoked_at, func.now()))
+    await _update(session, key_id, revoked_at=func.coalesce(API_KEY.c.revoked_at, func.now()))
 
 
-async def _update(session: Session, workspace_id: UUID, key_id: UUID, **values: Any) -> None:
-    conditions = API_KEY.c.workspace_id == workspace_id, API_KEY.c.id == key_id
+async def _update(session: Session, key_id: UUID, **values: Any) -> None:
+    conditions = API_KEY.c.workspace_id == session.workspace_id, API_KEY.c.id == key_id
     await session.execute(update(API_KEY).where(*conditions).values(values))
 
 
-async def workspace(session: Session, workspace_id: UUID) -> Row[Any]:
+async def workspace(session: Session) -> Row[Any]:
     """The `id`, name, settings and age of a workspace."""
-    query = select(WORKSPACE, WORKSPACE.c.workspace_id.label("id")).where(WORKSPACE.c.workspace_id == workspace_id)
+    query = select(WORKSPACE, WORKSPACE.c.workspace_id.label("id")).where(
+        WORKSPACE.c.workspace_id == session.workspace_id
+    )
     return (await session.execute(query)).one()
 
 
-async def change_workspace(
-    session: Session, workspace_id: UUID, *, name: str | None, settings: Mapping[str, Any] | None
-) -> None:
+async def change_workspace(session: Session, *, name: str | None, settings: Mapping[str, Any] | None) -> None:
     """Renames the workspace or replaces its settings."""
     values: dict[str, Any] = {}
     if name is not None:
@@ -208,4 +209,6 @@ async def change_workspace(
     if settings is not None:
         values["settings"] = dict(settings)
     if values:
-        await session.execute(update(WORKSPACE).where(WORKSPACE.c.workspace_id == workspace_id).values(**values))
+        await session.execute(
+            update(WORKSPACE).where(WORKSPACE.c.workspace_id == session.workspace_id).values(**values)
+        )

@@ -97,10 +97,10 @@ async def settle(
         await direct.fetch(session, SETTLE, values)
 
 
-async def account(session: Session, workspace_id: UUID, now: datetime) -> DayAccount:
+async def account(session: Session, now: datetime) -> DayAccount:
     """The tokens and costs that the workspace has spent and reserved on the day of `now`."""
     day = now.astimezone(UTC).date()
-    row = await direct.first(session, ACCOUNT, {"workspace": workspace_id, "day": day, "now_s": now.timestamp()})
+    row = await direct.first(session, ACCOUNT, {"day": day, "now_s": now.timestamp()})
     if row is None:
         return DayAccount(day)
     return DayAccount(day, row.calls, row.prompt_tokens, row.completion_tokens, row.cost, row.tokens)

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import DateTime, Row, TextClause, bindparam, text
 
@@ -28,10 +27,10 @@ COUNT_BY_KIND: dict[OwnerKind, TextClause] = {kind: text(COUNT_OWNERS.format(kin
 
 
 async def owners(
-    session: Session, workspace_id: UUID, kind: OwnerKind, *, after: str | None, limit: int, now: datetime
+    session: Session, kind: OwnerKind, *, after: str | None, limit: int, now: datetime
 ) -> Sequence[Row[Any]]:
     """The users, agents or runs of a workspace that have memories, by id, after `after`."""
-    values = {"workspace": workspace_id, "after": after, "limit": limit, "now": now}
+    values = {"after": after, "limit": limit, "now": now}
     return (await session.execute(COUNT_BY_KIND[kind], values)).all()
 
 
@@ -67,5 +66,5 @@ async def channels(
 ) -> Sequence[Row[Any]]:
     """Channels by name, after `after`, of the given user, agent and run (none: of the whole workspace)."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
-    values = {"workspace": scope.workspace_id, **ids, "after": after, "limit": limit, "now": now}
+    values = {**ids, "after": after, "limit": limit, "now": now}
     return (await session.execute(COUNT_CHANNELS, values)).all()

@@ -45,9 +45,7 @@ async def patterns(job: Job, res: Resources) -> Counts:
     last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
-            batch = await tool_patterns.list_unread(
-                session, job.workspace_id, after=last, quiet_since=quiet_since, batch=BATCH_ROWS
-            )
+            batch = await tool_patterns.list_unread(session, after=last, quiet_since=quiet_since, batch=BATCH_ROWS)
         for conversation in batch:
             async with res.db.read(job.workspace_id) as session:
                 uses = await tool_patterns.list_uses(session, conversation, quiet_since=quiet_since)
@@ -67,10 +65,10 @@ async def _exemplify(workspace_id: UUID, res: Resources, request: WriteContext) 
     now, drawn = res.clock(), 0
     last: UUID | None = NIL_ID
     async with res.db.read(workspace_id) as session:
-        since = await exemplars.read_until(session, workspace_id) - OVERLAP
+        since = await exemplars.read_until(session) - OVERLAP
     while last is not None:
         async with res.db.read(workspace_id) as session:
-            candidates = await exemplars.candidates(session, workspace_id, after=last, since=since, now=now)
+            candidates = await exemplars.candidates(session, after=last, since=since, now=now)
         pairs = [(candidate.example or "", candidate.pattern) for candidate in candidates]
         shares = await res.rules.run(pattern_examples.shares, pairs) if pairs else []
         for example_candidate, share in zip(candidates, shares, strict=True):

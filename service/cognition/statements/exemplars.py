@@ -61,12 +61,9 @@ class ExampleCandidate:
     example: str | None
 
 
-async def candidates(
-    session: Session, workspace_id: UUID, *, after: UUID, since: datetime, now: datetime
-) -> Sequence[ExampleCandidate]:
+async def candidates(session: Session, *, after: UUID, since: datetime, now: datetime) -> Sequence[ExampleCandidate]:
     """The next PATTERNS_AT_ONCE patterns after `after`, each with its candidates, by the id of the pattern."""
     values = {
-        "workspace": workspace_id,
         "after": after,
         "since": since,
         "now": now,
@@ -78,7 +75,7 @@ async def candidates(
     return [ExampleCandidate(*row) for row in await session.execute(CANDIDATES, values)]
 
 
-async def read_until(session: Session, workspace_id: UUID) -> datetime:
+async def read_until(session: Session) -> datetime:
     """The time up to which the last run read memories; the beginning of time if there was none."""
-    seconds = await session.scalar(READ_UNTIL, {"workspace": workspace_id})
+    seconds = await session.scalar(READ_UNTIL)
     return datetime.fromtimestamp(seconds or 0, UTC)

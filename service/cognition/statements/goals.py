@@ -73,37 +73,37 @@ GOALS = select(
 )
 
 
-async def lock_edges(session: Session, workspace_id: UUID) -> None:
+async def lock_edges(session: Session) -> None:
     """Makes this transaction the only one that changes edges in the workspace. Alone in its statement."""
-    await session.execute(LOCK, {"workspace": str(workspace_id)})
+    await session.execute(LOCK, {"workspace": str(session.workspace_id)})
 
 
-async def get(session: Session, workspace_id: UUID, goal_id: UUID) -> Goal | None:
-    return (await get_many(session, workspace_id, [goal_id])).get(goal_id)
+async def get(session: Session, goal_id: UUID) -> Goal | None:
+    return (await get_many(session, [goal_id])).get(goal_id)
 
 
-async def get_many(session: Session, workspace_id: UUID, ids: Collection[UUID]) -> dict[UUID, Goal]:
+async def get_many(session: Session, ids: Collection[UUID]) -> dict[UUID, Goal]:
     """The goals that exist among the ids."""
     if not ids:
         return {}
-    conditions = GOAL.c.workspace_id == workspace_id, GOAL.c.id.in_(ids)
+    conditions = GOAL.c.workspace_id == session.workspace_id, GOAL.c.id.in_(ids)
     return {row.id: _goal(row) for row in await session.execute(GOALS.where(*conditions))}
 
 
-async def lock(session: Session, workspace_id: UUID, goal_id: UUID) -> Goal | None:
+async def lock(session: Session, goal_id: UUID) -> Goal | None:
     """The goal, locked against changes until the transaction ends."""
-    conditions = GOAL.c.workspace_id == workspace_id, GOAL.c.id == goal_id
+    conditions = GOAL.c.workspace_id == session.workspace_id, GOAL.c.id == goal_id
     if (await session.scalar(select(GOAL.c.id).where(*conditions).with_for_update())) is None:
         return None
-    return await get(session, workspace_id, goal_id)
+    return await get(session, goal_id)
 
 
-async def details(session: Session, workspace_id: UUID, goal: Goal) -> GoalDetails:
+async def details(session: Session, goal: Goal) -> GoalDetails:
     """The goal with its parent and at most MAX_SHOWN subgoals."""
-    ends_here = GOAL_EDGE.c.workspace_id == workspace_id, GOAL_EDGE.c.target_id == goal.id
+    ends_here = GOAL_EDGE.c.workspace_id == session.workspace_id, GOAL_EDGE.c.target_id == goal.id
     subgoals = select(GOAL_EDGE.c.source_id).where(*ends_here, GOAL_EDGE.c.rel_type == SUBGOAL_OF)
     ids = list(await session.scalars(subgoals.order_by(GOAL_EDGE.c.source_id).limit(MAX_SHOWN)))
-    known = await get_many(session, workspace_id, [*ids, *([goal.parent_id] if goal.parent_id else [])])
+    known = await get_many(session, [*ids, *([goal.parent_id] if goal.parent_id else [])])
     parent = known.get(goal.parent_id) if goal.parent_id else None
     return GoalDetails(goal, parent, tuple(known[each] for each in ids if each in known))
 
@@ -131,7 +131,7 @@ async def add(
     """Inserts an active goal and its vector, without edges and memories."""
     values = {**scope.columns, **columns, "id": goal_id, "status": str(GoalStatus.ACTIVE)}
     await session.execute(insert(GOAL).values(**values, updated_at=func.now()))  # equals created_at
-    await LATE_VECTORS.put(session, scope.workspace_id, goal_id, vector, generation=generation)
+    await LATE_VECTORS.put(session, goal_id, vector, generation=generation)
 
 
 async def change(session: Session, goal: Goal, values: Mapping[str, Any], *, now: datetime) -> None:
@@ -147,11 +147,11 @@ async def replace_vector(session: Session, goal: Goal, vector: Vector | None, *,
     workspace_id = goal.scope.workspace_id
     conditions = GOAL_VECTOR.c.workspace_id == workspace_id, GOAL_VECTOR.c.goal_id == goal.id
     await session.execute(delete(GOAL_VECTOR).where(*conditions))
-    await LATE_VECTORS.put(session, workspace_id, goal.id, vector, generation=generation)
+    await LATE_VECTORS.put(session, goal.id, vector, generation=generation)
 
 
 async def lock_scopes(
-    session: Session, table: TableClause, workspace_id: UUID, ids: Collection[UUID], *, now: datetime
+    session: Session, table: TableClause, ids: Collection[UUID], *, now: datetime
 ) -> dict[UUID, Scope]:
     """The scopes of the existing, unexpired rows of GOAL or MEMORY among the ids, locked against deletion until the
     transaction ends; in ascending order, so that two transactions cannot deadlock."""
@@ -159,49 +159,45 @@ async def lock_scopes(
         return {}
     c = table.c
     columns = c.id, c.workspace_id, c.user_id, c.agent_id, c.run_id, c.channel
-    query = select(*columns).where(c.workspace_id == workspace_id, c.id.in_(ids)).order_by(c.id)
+    query = select(*columns).where(c.workspace_id == session.workspace_id, c.id.in_(ids)).order_by(c.id)
     if table is MEMORY:
         query = query.where(c.expires_at.is_(None) | (c.expires_at > now))
     rows = await session.execute(query.with_for_update(key_share=True, read=True))
     return {row.id: scopes.of_row(row) for row in rows}
 
 
-async def would_close_cycle(
-    session: Session, workspace_id: UUID, goal_id: UUID, rel_type: str, targets: Collection[UUID]
-) -> bool:
+async def would_close_cycle(session: Session, goal_id: UUID, rel_type: str, targets: Collection[UUID]) -> bool:
     """Whether edges of this kind from the goal to the targets would close a cycle. The caller holds `lock_edges`."""
-    values = {"workspace": workspace_id, "source": goal_id, "rel_type": rel_type, "targets": list(targets)}
+    values = {"source": goal_id, "rel_type": rel_type, "targets": list(targets)}
     return bool(await session.scalar(REACHES_SOURCE, values))
 
 
-async def set_edges(
-    session: Session, workspace_id: UUID, goal_id: UUID, rel_type: str, targets: Collection[UUID]
-) -> None:
+async def set_edges(session: Session, goal_id: UUID, rel_type: str, targets: Collection[UUID]) -> None:
     """Replaces the goal's edges of this kind by edges to the targets."""
     conditions = (
-        GOAL_EDGE.c.workspace_id == workspace_id,
+        GOAL_EDGE.c.workspace_id == session.workspace_id,
         GOAL_EDGE.c.source_id == goal_id,
         GOAL_EDGE.c.rel_type == rel_type,
     )
     await session.execute(delete(GOAL_EDGE).where(*conditions, GOAL_EDGE.c.target_id.not_in(targets)))
     if targets:
-        start = {"workspace_id": workspace_id, "source_id": goal_id, "rel_type": rel_type}
+        start = {"workspace_id": session.workspace_id, "source_id": goal_id, "rel_type": rel_type}
         rows = [{**start, "target_id": target} for target in sorted(targets)]
         await session.execute(insert(GOAL_EDGE).values(rows).on_conflict_do_nothing())
 
 
-async def set_memories(session: Session, workspace_id: UUID, goal_id: UUID, ids: Collection[UUID]) -> None:
+async def set_memories(session: Session, goal_id: UUID, ids: Collection[UUID]) -> None:
     """Replaces the memories that are tied to the goal."""
-    conditions = GOAL_MEMORY.c.workspace_id == workspace_id, GOAL_MEMORY.c.goal_id == goal_id
+    conditions = GOAL_MEMORY.c.workspace_id == session.workspace_id, GOAL_MEMORY.c.goal_id == goal_id
     await session.execute(delete(GOAL_MEMORY).where(*conditions, GOAL_MEMORY.c.memory_id.not_in(ids)))
     if ids:
-        rows = [{"workspace_id": workspace_id, "goal_id": goal_id, "memory_id": key} for key in sorted(ids)]
+        rows = [{"workspace_id": session.workspace_id, "goal_id": goal_id, "memory_id": key} for key in sorted(ids)]
         await session.execute(insert(GOAL_MEMORY).values(rows).on_conflict_do_nothing())
 
 
-async def remove(session: Session, workspace_id: UUID, goal_id: UUID) -> None:
+async def remove(session: Session, goal_id: UUID) -> None:
     """Deletes the goal with its edges and vector."""
-    await records.remove(session, GOAL, workspace_id, goal_id)
+    await records.remove(session, GOAL, goal_id)
 
 
 LATE_VECTORS = DeferredVectors(GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))

@@ -75,9 +75,13 @@ async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> lis
     ]
 
 
-async def turn_index(session: Session, workspace_id: UUID, conversation_id: UUID, turn_id: UUID) -> int | None:
+async def turn_index(session: Session, conversation_id: UUID, turn_id: UUID) -> int | None:
     """The turn's index in the conversation; None when it is not one of its turns."""
-    conditions = TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id, TURN.c.id == turn_id
+    conditions = (
+        TURN.c.workspace_id == session.workspace_id,
+        TURN.c.conversation_id == conversation_id,
+        TURN.c.id == turn_id,
+    )
     return await session.scalar(select(TURN.c.turn_index).where(*conditions))
 
 
@@ -87,21 +91,21 @@ async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     return (await session.execute(delete(TOOL_INVOCATION).where(owned))).rowcount
 
 
-async def erase_of_deleted_turns(session: Session, workspace_id: UUID) -> int:
+async def erase_of_deleted_turns(session: Session) -> int:
     """Deletes invocations whose turn no longer exists; returns how many. Uses ix_tool_invocation_turn."""
-    return (await session.execute(ERASE_OF_DELETED_TURNS, {"workspace": workspace_id})).rowcount
+    return (await session.execute(ERASE_OF_DELETED_TURNS)).rowcount
 
 
-async def erase_all(session: Session, workspace_id: UUID, until: datetime, *, batch: int) -> int:
+async def erase_all(session: Session, until: datetime, *, batch: int) -> int:
     """Deletes at most `batch` invocations of the workspace recorded until `until`; returns how many. By key, because a
     ctid is unique only within one partition."""
     key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
     old = (
         select(*key)
-        .where(TOOL_INVOCATION.c.workspace_id == workspace_id, TOOL_INVOCATION.c.recorded_at <= until)
+        .where(TOOL_INVOCATION.c.workspace_id == session.workspace_id, TOOL_INVOCATION.c.recorded_at <= until)
         .limit(batch)
     )
-    conditions = TOOL_INVOCATION.c.workspace_id == workspace_id, tuple_(*key).in_(old)
+    conditions = TOOL_INVOCATION.c.workspace_id == session.workspace_id, tuple_(*key).in_(old)
     return (await session.execute(delete(TOOL_INVOCATION).where(*conditions))).rowcount
 
 

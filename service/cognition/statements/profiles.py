@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from datetime import datetime
-from uuid import UUID
 
 from sqlalchemy import Row, select
 from sqlalchemy.dialects import postgresql
@@ -15,16 +14,16 @@ from service.postgres.tables import USER_PROFILE
 PROFILE_COLUMNS = tuple(USER_PROFILE.c)
 
 
-async def find(session: Session, workspace_id: UUID, user_id: str, *, lock: bool = False) -> Profile | None:
+async def find(session: Session, user_id: str, *, lock: bool = False) -> Profile | None:
     """A user's profile; `lock`: locked against changes until the transaction ends."""
     query = select(*PROFILE_COLUMNS).where(
-        USER_PROFILE.c.workspace_id == workspace_id, USER_PROFILE.c.user_id == user_id
+        USER_PROFILE.c.workspace_id == session.workspace_id, USER_PROFILE.c.user_id == user_id
     )
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _profile(row)
 
 
-async def put(session: Session, workspace_id: UUID, user_id: str, traits: Traits, *, now: datetime) -> Profile:
+async def put(session: Session, user_id: str, traits: Traits, *, now: datetime) -> Profile:
     """Creates or replaces a profile."""
     values = {
         "preferences": dict(traits.preferences),
@@ -33,7 +32,9 @@ async def put(session: Session, workspace_id: UUID, user_id: str, traits: Traits
         "metadata": dict(traits.metadata),
         "updated_at": now,
     }
-    made = postgresql.insert(USER_PROFILE).values(workspace_id=workspace_id, user_id=user_id, created_at=now, **values)
+    made = postgresql.insert(USER_PROFILE).values(
+        workspace_id=session.workspace_id, user_id=user_id, created_at=now, **values
+    )
     made = made.on_conflict_do_update(
         constraint="pk_user_profile", set_={**values, "version": USER_PROFILE.c.version + 1}
     )

@@ -33,16 +33,16 @@ async def newest(
     return await direct.page(session, query.order_by(*(column.desc() for column in key)).limit(limit), None, make)
 
 
-async def remove(session: Session, table: TableClause, workspace_id: UUID, record_id: UUID) -> None:
+async def remove(session: Session, table: TableClause, record_id: UUID) -> None:
     """Deletes a record with what belongs to it, and the stored answers to idempotent requests that show it."""
     columns = table.c
-    await session.execute(delete(table).where(columns.workspace_id == workspace_id, columns.id == record_id))
-    await idempotency.forget_answers_about(session, workspace_id, [record_id])
+    await session.execute(delete(table).where(columns.workspace_id == session.workspace_id, columns.id == record_id))
+    await idempotency.forget_answers_about(session, [record_id])
 
 
 async def erase(session: Session, table: TableClause, scope: Scope, channel: str | None) -> int:
     """Deletes all records that have every given id (and the channel, if one is given); returns their number."""
     owned = scopes.deletable(table.name, scope, channel).clause
     ids = list(await session.scalars(delete(table).where(owned).returning(table.c.id)))
-    await idempotency.forget_answers_about(session, scope.workspace_id, ids)
+    await idempotency.forget_answers_about(session, ids)
     return len(ids)

@@ -28,10 +28,7 @@ LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('strategies:' || CAST
 
 
 _strategy = direct.reader(
-    Strategy,
-    scope=scopes.of_row,
-    tool_sequence=lambda row: tuple(row.tool_sequence),
-    conversations=lambda row: {},
+    Strategy, scope=scopes.of_row, tool_sequence=lambda row: tuple(row.tool_sequence), conversations=lambda row: {}
 )
 
 
@@ -41,14 +38,14 @@ async def lock(session: Session, scope: Scope) -> None:
     await session.execute(LOCK, {"name": scope.lock_name})
 
 
-async def get(session: Session, workspace_id: UUID, strategy_id: UUID) -> Strategy | None:
+async def get(session: Session, strategy_id: UUID) -> Strategy | None:
     """The strategy with at most 100 of the conversations it was used in."""
-    conditions = STRATEGY.c.workspace_id == workspace_id, STRATEGY.c.id == strategy_id
+    conditions = STRATEGY.c.workspace_id == session.workspace_id, STRATEGY.c.id == strategy_id
     row = (await session.execute(select(*STRATEGY.c).where(*conditions))).one_or_none()
     if row is None:
         return None
     used = select(STRATEGY_CONVERSATION.c.conversation_id, STRATEGY_CONVERSATION.c.success).where(
-        STRATEGY_CONVERSATION.c.workspace_id == workspace_id, STRATEGY_CONVERSATION.c.strategy_id == strategy_id
+        STRATEGY_CONVERSATION.c.workspace_id == session.workspace_id, STRATEGY_CONVERSATION.c.strategy_id == strategy_id
     )
     outcomes = {each.conversation_id: each.success for each in await session.execute(used.limit(100))}
     return replace(_strategy(row), conversations=outcomes)
@@ -142,43 +139,41 @@ async def add(session: Session, new: Strategy, vector: Vector | None, *, generat
             last_used_at=new.last_used_at,
         )
     )
-    await LATE_VECTORS.put(session, new.scope.workspace_id, new.id, vector, generation=generation)
+    await LATE_VECTORS.put(session, new.id, vector, generation=generation)
 
 
-async def reinforce(session: Session, workspace_id: UUID, strategy_id: UUID, *, success: bool, at: datetime) -> bool:
+async def reinforce(session: Session, strategy_id: UUID, *, success: bool, at: datetime) -> bool:
     """Adds one success or failure. False if the strategy does not exist."""
     counter = STRATEGY.c.success_count if success else STRATEGY.c.failure_count
-    changed = update(STRATEGY).where(STRATEGY.c.workspace_id == workspace_id, STRATEGY.c.id == strategy_id)
+    changed = update(STRATEGY).where(STRATEGY.c.workspace_id == session.workspace_id, STRATEGY.c.id == strategy_id)
     changed = changed.values(
         {counter: counter + 1, STRATEGY.c.last_used_at: func.greatest(STRATEGY.c.last_used_at, at)}
     )
     return bool((await session.execute(changed.values(version=STRATEGY.c.version + 1))).rowcount)
 
 
-async def link(
-    session: Session, workspace_id: UUID, strategy_id: UUID, conversation_id: UUID, *, success: bool
-) -> None:
+async def link(session: Session, strategy_id: UUID, conversation_id: UUID, *, success: bool) -> None:
     """Records that it was used in the conversation; a later outcome replaces an earlier one."""
     made = insert(STRATEGY_CONVERSATION).values(
-        workspace_id=workspace_id, strategy_id=strategy_id, conversation_id=conversation_id, success=success
+        workspace_id=session.workspace_id, strategy_id=strategy_id, conversation_id=conversation_id, success=success
     )
     made = made.on_conflict_do_update(constraint="pk_strategy_conversation", set_={"success": success})
     await session.execute(made)
 
 
-async def is_linked(session: Session, workspace_id: UUID, strategy_id: UUID, conversation_id: UUID) -> bool:
+async def is_linked(session: Session, strategy_id: UUID, conversation_id: UUID) -> bool:
     """Whether it is recorded that the strategy was used in the conversation."""
     key = (
-        STRATEGY_CONVERSATION.c.workspace_id == workspace_id,
+        STRATEGY_CONVERSATION.c.workspace_id == session.workspace_id,
         STRATEGY_CONVERSATION.c.strategy_id == strategy_id,
         STRATEGY_CONVERSATION.c.conversation_id == conversation_id,
     )
     return await session.scalar(select(STRATEGY_CONVERSATION.c.success).where(*key)) is not None
 
 
-async def remove(session: Session, workspace_id: UUID, strategy_id: UUID) -> None:
+async def remove(session: Session, strategy_id: UUID) -> None:
     """Deletes the strategy with its conversations and vector."""
-    await records.remove(session, STRATEGY, workspace_id, strategy_id)
+    await records.remove(session, STRATEGY, strategy_id)
 
 
 LATE_VECTORS = DeferredVectors(STRATEGY, STRATEGY_VECTOR, "strategy_id", lambda row: _strategy(row).embedded_text)

@@ -94,21 +94,14 @@ class UnreadConversation:
     last_id: int
 
 
-async def list_unread(
-    session: Session,
-    workspace_id: UUID,
-    *,
-    after: UUID,
-    quiet_since: datetime,
-    batch: int,
-) -> list[UnreadConversation]:
+async def list_unread(session: Session, *, after: UUID, quiet_since: datetime, batch: int) -> list[UnreadConversation]:
     """The next finished conversations that used tools and were not learned from."""
-    values = {"workspace": workspace_id, "after": after, "quiet_since": quiet_since, "batch": batch}
+    values = {"after": after, "quiet_since": quiet_since, "batch": batch}
     rows = await session.execute(UNREAD, values)
     return [
         UnreadConversation(
             row.id,
-            Scope(workspace_id, row.user_id, row.agent_id, channel=row.channel),
+            Scope(session.workspace_id, row.user_id, row.agent_id, channel=row.channel),
             row.turn_count,
             row.last_id,
         )
@@ -120,7 +113,6 @@ async def list_uses(session: Session, conversation: UnreadConversation, *, quiet
     """The tools that this conversation and others of its owner and channel used, task by task."""
     owner = conversation.owner
     values: dict[str, Any] = {
-        "workspace": owner.workspace_id,
         "user_id": owner.user_id,
         "agent_id": owner.agent_id,
         "channel": owner.channel,
@@ -143,14 +135,14 @@ async def list_uses(session: Session, conversation: UnreadConversation, *, quiet
 
 async def mark(session: Session, conversation: UnreadConversation) -> None:
     """Marks it as learned from, unless it has continued since it was read."""
-    key = {"workspace": conversation.owner.workspace_id, "id": conversation.id}
+    key = {"id": conversation.id}
     await session.execute(LOCK, key)
     seen = {"turn_count": conversation.turn_count, "last_id": conversation.last_id}
     await session.execute(MARK, {**key, **seen})
 
 
-async def unmark(session: Session, workspace_id: UUID, conversation_id: UUID) -> None:
+async def unmark(session: Session, conversation_id: UUID) -> None:
     """Removes the mark, in the transaction of a later use of a tool."""
-    key = {"workspace": workspace_id, "id": conversation_id}
+    key = {"id": conversation_id}
     await session.execute(HOLD, key)
     await session.execute(UNMARK, key)

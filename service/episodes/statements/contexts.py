@@ -134,53 +134,53 @@ class ContextTexts:
     embedded: CleanText
 
 
-async def places(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[TurnPlace]:
+async def places(session: Session, ids: Sequence[UUID]) -> list[TurnPlace]:
     """The places of the memories that are turns."""
-    rows = await session.execute(PLACES, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await session.execute(PLACES, {"ids": list(ids)})
     return [(row.conversation_id, row.turn_index) for row in rows]
 
 
-async def dependents(session: Session, workspace_id: UUID, places: Sequence[TurnPlace]) -> list[UUID]:
+async def dependents(session: Session, places: Sequence[TurnPlace]) -> list[UUID]:
     """Ids, ascending, of the memories whose context contains these turns, which includes the turns' own memories."""
     if not places:
         return []
     values = {"conversations": [place[0] for place in places], "indexes": [place[1] for place in places]}
-    return list(await session.scalars(DEPENDENTS, {"workspace": workspace_id, **values}))
+    return list(await session.scalars(DEPENDENTS, values))
 
 
-async def conversations_of(session: Session, workspace_id: UUID, memory_id: UUID) -> list[UUID]:
+async def conversations_of(session: Session, memory_id: UUID) -> list[UUID]:
     """The conversations whose turns a memory comes from, or came from before it was deleted."""
-    return list(await session.scalars(CONVERSATIONS, {"workspace": workspace_id, "id": memory_id}))
+    return list(await session.scalars(CONVERSATIONS, {"id": memory_id}))
 
 
-async def rebuild(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+async def rebuild(session: Session, ids: Sequence[UUID]) -> None:
     """Rebuilds the context columns of these memories; deletes their context vectors and enqueues jobs that make new
     ones. Locks the memories by ascending id."""
     if not ids:
         return
-    await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})
-    rebuilt = await texts_of(session, workspace_id, ids)
-    await session.execute(NO_VECTORS, {"workspace": workspace_id, "ids": list(ids)})
+    await session.execute(LOCK, {"ids": list(ids)})
+    rebuilt = await texts_of(session, ids)
+    await session.execute(NO_VECTORS, {"ids": list(ids)})
     for memory_id, texts in rebuilt.items():
-        await _columns(session, workspace_id, memory_id, texts)
-    await enqueue(session, workspace_id, list(rebuilt))
+        await _columns(session, memory_id, texts)
+    await enqueue(session, list(rebuilt))
 
 
-async def enqueue(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+async def enqueue(session: Session, ids: Sequence[UUID]) -> None:
     """Enqueues jobs that make the contexts of these memories, columns and vectors."""
     jobs = [NewJob("embed", memory_id=memory_id, payload=PAYLOAD) for memory_id in ids]
-    await queue.enqueue(session, workspace_id, jobs)
+    await queue.enqueue(session, jobs)
 
 
-async def enqueue_conversations(session: Session, workspace_id: UUID, conversations: Sequence[UUID]) -> None:
+async def enqueue_conversations(session: Session, conversations: Sequence[UUID]) -> None:
     """Enqueues these jobs for every turn of the conversations."""
-    values = {"workspace": workspace_id, "conversations": list(conversations)}
-    await enqueue(session, workspace_id, list(await session.scalars(OF_CONVERSATIONS, values)))
+    values = {"conversations": list(conversations)}
+    await enqueue(session, list(await session.scalars(OF_CONVERSATIONS, values)))
 
 
-async def texts_of(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, ContextTexts]:
+async def texts_of(session: Session, ids: Sequence[UUID]) -> dict[UUID, ContextTexts]:
     """The texts by memory, of those that exist and are turns."""
-    rows = (await session.execute(TURNS_BEFORE, {"workspace": workspace_id, "ids": list(ids)})).all()
+    rows = (await session.execute(TURNS_BEFORE, {"ids": list(ids)})).all()
     texts = {}
     for memory_id, group in groupby(rows, key=attrgetter("id")):
         lines = list(group)
@@ -191,25 +191,21 @@ async def texts_of(session: Session, workspace_id: UUID, ids: Sequence[UUID]) ->
 
 
 async def store(
-    session: Session,
-    workspace_id: UUID,
-    made: Mapping[UUID, tuple[ContextTexts, NDArray[np.float32]]],
-    *,
-    generation: int,
+    session: Session, made: Mapping[UUID, tuple[ContextTexts, NDArray[np.float32]]], *, generation: int
 ) -> None:
     """Stores contexts with their vectors, unless the texts have changed."""
-    await session.execute(LOCK, {"workspace": workspace_id, "ids": list(made)})
-    current = await texts_of(session, workspace_id, list(made))
+    await session.execute(LOCK, {"ids": list(made)})
+    current = await texts_of(session, list(made))
     for memory_id, (texts, vector) in made.items():
         if current.get(memory_id) != texts:
             continue
-        await _columns(session, workspace_id, memory_id, texts)
-        values = {"workspace": workspace_id, "id": memory_id, "generation": generation, "embedding": vector}
+        await _columns(session, memory_id, texts)
+        values = {"id": memory_id, "generation": generation, "embedding": vector}
         await session.execute(VECTOR, values)
 
 
-async def _columns(session: Session, workspace_id: UUID, memory_id: UUID, texts: ContextTexts) -> None:
+async def _columns(session: Session, memory_id: UUID, texts: ContextTexts) -> None:
     weights = lexemes.weights(texts.lexical, average_length=AVERAGE_CONTEXT_LENGTH)
     bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
-    values = {"workspace": workspace_id, "id": memory_id, "terms": sorted(weights), "bm25": bm25}
+    values = {"id": memory_id, "terms": sorted(weights), "bm25": bm25}
     await session.execute(WRITE, values)

@@ -111,7 +111,7 @@ async def insert_turn(
 ) -> StoredTurn:
     """Adds one turn at a free index and moves the conversation's next index after it. Under the scope lock."""
     place = StoredTurn(uuid7(), conversation.id, index)
-    values = {"workspace": conversation.scope.workspace_id, "id": conversation.id, "index": index}
+    values = {"id": conversation.id, "index": index}
     await direct.fetch(session, ADD_ONE, values)
     session.info["new_turns"] = True
     await direct.insert(session, *new_rows(conversation.scope, [(new, place)], generation=generation))
@@ -123,7 +123,7 @@ LOCK_TURNS = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = 
 
 async def lock_turns(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> bool:
     """Locks turns against deletion until the transaction ends; returns whether all of them exist."""
-    values = {"workspace": scope.workspace_id, "ids": [turn.id for turn in turns]}
+    values = {"ids": [turn.id for turn in turns]}
     return len(await direct.fetch(session, LOCK_TURNS, values)) == len(turns)
 
 
@@ -142,12 +142,7 @@ MARK_READ = text("""
 
 async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
     """Records that the facts of these turns, in order, are stored; the conversation is consolidated if none is left."""
-    values = {
-        "workspace": scope.workspace_id,
-        "conversation": turns[0].conversation_id,
-        "first": turns[0].index,
-        "last": turns[-1].index,
-    }
+    values = {"conversation": turns[0].conversation_id, "first": turns[0].index, "last": turns[-1].index}
     await direct.fetch(session, MARK_READ, values)
 
 
@@ -173,22 +168,22 @@ async def create(
     return _conversation(made.one())
 
 
-async def get(
-    session: Session, workspace_id: UUID, conversation_id: UUID, *, lock: bool = False
-) -> Conversation | None:
+async def get(session: Session, conversation_id: UUID, *, lock: bool = False) -> Conversation | None:
     """The conversation; with `lock` its row is locked until the transaction ends."""
-    query = select(*COLUMNS).where(CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id)
+    query = select(*COLUMNS).where(
+        CONVERSATION.c.workspace_id == session.workspace_id, CONVERSATION.c.id == conversation_id
+    )
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _conversation(row)
 
 
 async def by_external_id(
-    session: Session, workspace_id: UUID, external_id: str, *, user_id: str | None, agent_id: str | None
+    session: Session, external_id: str, *, user_id: str | None, agent_id: str | None
 ) -> list[Conversation]:
     """Two conversations, at most, with this external id, of the given user and agent; the first of each user and agent.
     Uses ix_conversation_external."""
     query = select(*COLUMNS).where(
-        CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.external_id == external_id
+        CONVERSATION.c.workspace_id == session.workspace_id, CONVERSATION.c.external_id == external_id
     )
     if user_id is not None:
         query = query.where(CONVERSATION.c.user_id == user_id)
@@ -226,9 +221,7 @@ async def page(
     named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
     given = [CONVERSATION.c[name] == value for name, value in named.items() if value is not None]
     query = select(*COLUMNS).where(
-        CONVERSATION.c.workspace_id == scope.workspace_id,
-        scopes.seen_channels("conversation", scope).clause,
-        *given,
+        CONVERSATION.c.workspace_id == scope.workspace_id, scopes.seen_channels("conversation", scope).clause, *given
     )
     if mentions is not None:
         query = query.where(mentions.clause)
@@ -244,11 +237,9 @@ async def page(
     return await direct.page(session, query.order_by(*order).limit(limit), None, _conversation)
 
 
-async def change(
-    session: Session, workspace_id: UUID, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime
-) -> Conversation:
+async def change(session: Session, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime) -> Conversation:
     """Sets columns and increments the version."""
-    conditions = CONVERSATION.c.workspace_id == workspace_id, CONVERSATION.c.id == conversation_id
+    conditions = CONVERSATION.c.workspace_id == session.workspace_id, CONVERSATION.c.id == conversation_id
     changed = {**values, "version": CONVERSATION.c.version + 1, "updated_at": now}
     row = (await session.execute(update(CONVERSATION).where(*conditions).values(changed).returning(*COLUMNS))).one()
     return _conversation(row)
@@ -265,16 +256,16 @@ ARCHIVE_IDLE = text("""
 """).bindparams(bindparam("before", type_=DateTime(timezone=True)))
 
 
-async def archive_idle(session: Session, workspace_id: UUID, *, before: datetime, batch: int) -> list[UUID]:
+async def archive_idle(session: Session, *, before: datetime, batch: int) -> list[UUID]:
     """Archives conversations that did not change since `before`."""
-    values = {"workspace": workspace_id, "before": before, "batch": batch}
+    values = {"before": before, "batch": batch}
     return list(await session.scalars(ARCHIVE_IDLE, values))
 
 
-async def turn_counts(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
+async def turn_counts(session: Session, ids: Sequence[UUID]) -> dict[UUID, int]:
     """The number of turns of each conversation."""
     held = select(TURN.c.conversation_id, func.count()).where(
-        TURN.c.workspace_id == workspace_id, TURN.c.conversation_id.in_(ids)
+        TURN.c.workspace_id == session.workspace_id, TURN.c.conversation_id.in_(ids)
     )
     return {row[0]: row[1] for row in await session.execute(held.group_by(TURN.c.conversation_id))}
 

@@ -58,11 +58,11 @@ class TurnContent:
 
 
 async def before(
-    session: Session, workspace_id: UUID, conversation_id: UUID, end: int, *, first: int = 0, limit: int | None = None
+    session: Session, conversation_id: UUID, end: int, *, first: int = 0, limit: int | None = None
 ) -> list[TurnContent]:
     """The last turns with indexes from `first` to before `end`, oldest first."""
     values = {"conversation": conversation_id, "first": first, "end": end, "limit": limit}
-    return await _turns(session, BEFORE, {"workspace_id": workspace_id, **values})
+    return await _turns(session, BEFORE, {"workspace_id": session.workspace_id, **values})
 
 
 async def of_recent_conversation(

@@ -119,23 +119,19 @@ def embed_job(conversation_id: UUID) -> NewJob:
     return NewJob("embed", payload={TURNS_OF: str(conversation_id)}, max_attempts=LONG_MAX_ATTEMPTS)
 
 
-async def page(
-    session: Session, workspace_id: UUID, conversation_id: UUID, *, after: int | None = None, limit: int
-) -> list[Turn]:
+async def page(session: Session, conversation_id: UUID, *, after: int | None = None, limit: int) -> list[Turn]:
     """Turns of a conversation in order, after index `after`."""
-    query = _select().where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
+    query = _select().where(TURN.c.workspace_id == session.workspace_id, TURN.c.conversation_id == conversation_id)
     if after is not None:
         query = query.where(TURN.c.turn_index > after)
     return await direct.page(session, query.order_by(TURN.c.turn_index).limit(limit), None, _turn)
 
 
-async def latest(
-    session: Session, workspace_id: UUID, conversation_id: UUID, *, limit: int, now: datetime | None = None
-) -> list[Turn]:
+async def latest(session: Session, conversation_id: UUID, *, limit: int, now: datetime | None = None) -> list[Turn]:
     """The last turns of a conversation, in order; with `now`, without invisible and expired ones."""
-    query = _select().where(TURN.c.workspace_id == workspace_id, TURN.c.conversation_id == conversation_id)
+    query = _select().where(TURN.c.workspace_id == session.workspace_id, TURN.c.conversation_id == conversation_id)
     if now is not None:
-        query = query.where(TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now))
+        query = query.where(TURN.c.shown.is_distinct_from(""), _of_nothing_expired(session.workspace_id, now))
     turns = await direct.page(session, query.order_by(TURN.c.turn_index.desc()).limit(limit), None, _turn)
     return turns[::-1]
 
@@ -147,15 +143,15 @@ async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: 
     return await direct.page(session, query.order_by(*order).offset(skip).limit(limit), None, _turn)
 
 
-async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Turn]:
-    rows = await direct.fetch(session, BY_IDS, {"workspace": workspace_id, "ids": list(ids)})
+async def get_many(session: Session, ids: Sequence[UUID]) -> dict[UUID, Turn]:
+    rows = await direct.fetch(session, BY_IDS, {"ids": list(ids)})
     return {row.id: _turn(row) for row in rows}
 
 
-async def matching(session: Session, workspace_id: UUID, wanted: ColumnElement[bool], *, now: datetime) -> list[Turn]:
+async def matching(session: Session, wanted: ColumnElement[bool], *, now: datetime) -> list[Turn]:
     """The visible, unarchived and unexpired turns of the workspace that meet a condition."""
-    visible = ~TURN.c.archived, TURN.c.shown.is_distinct_from(""), _of_nothing_expired(workspace_id, now)
-    query = _select().where(TURN.c.workspace_id == workspace_id, wanted, *visible)
+    visible = ~TURN.c.archived, TURN.c.shown.is_distinct_from(""), _of_nothing_expired(session.workspace_id, now)
+    query = _select().where(TURN.c.workspace_id == session.workspace_id, wanted, *visible)
     return [_turn(row) for row in await session.execute(query)]
 
 

@@ -53,14 +53,12 @@ class UnreadTurns:
     last: int
 
 
-async def find(
-    session: Session, workspace_id: UUID, *, after: UUID, quiet: timedelta, kept: bool, batch: int
-) -> list[UnreadTurns]:
+async def find(session: Session, *, after: UUID, quiet: timedelta, kept: bool, batch: int) -> list[UnreadTurns]:
     """At most `batch` conversations after the id `after`; `quiet`: since their last turn was stored; `kept`: also
     messages that are stored verbatim as memories. A conversation with a job is skipped, even if that job is dead,
     because a person has to decide about it. A concurrent run waits until the transaction ends, and then sees its
     jobs."""
-    await session.execute(LOCK, {"workspace": str(workspace_id)})
-    values = {"workspace": workspace_id, "after": after, "quiet": quiet, "kept": kept, "batch": batch}
+    await session.execute(LOCK, {"workspace": str(session.workspace_id)})
+    values = {"after": after, "quiet": quiet, "kept": kept, "batch": batch}
     rows = await direct.fetch(session, UNREAD, values)
     return [UnreadTurns(row.id, scopes.of_row(row), row.external_id, row.first, row.last) for row in rows]

@@ -105,66 +105,60 @@ class Withdrawal:
 
 
 async def withdraw(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], why: Withdrawal, *, old_text: str | None = None
+    session: Session, ids: Sequence[UUID], why: Withdrawal, *, old_text: str | None = None
 ) -> list[UUID]:
     """Withdraws the sentences that these memories came from; returns the turns, which the caller refreshes. To be
     called before the memories are deleted. `old_text`: what the memory said, if its text has already changed."""
-    rows = await direct.fetch(session, SOURCES, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await direct.fetch(session, SOURCES, {"ids": list(ids)})
     spans = [
         WithdrawnSpan(row.turn_id, *place(row, old_text), why.reason, row.memory_id, why.replaced_by) for row in rows
     ]
-    await add(session, workspace_id, spans, history_id=why.history_id)
+    await add(session, spans, history_id=why.history_id)
     return sorted({span.turn_id for span in spans})
 
 
-async def add(
-    session: Session, workspace_id: UUID, spans: Sequence[WithdrawnSpan], *, history_id: UUID | None = None
-) -> None:
+async def add(session: Session, spans: Sequence[WithdrawnSpan], *, history_id: UUID | None = None) -> None:
     """Writes withdrawn spans. The caller refreshes their turns."""
-    rows = [{"workspace": workspace_id, "id": uuid7(), **asdict(span), "history_id": history_id} for span in spans]
+    rows = [{"id": uuid7(), **asdict(span), "history_id": history_id} for span in spans]
     await direct.insert(session, NewRows(INSERT, rows))
 
 
-async def add_to_present(session: Session, workspace_id: UUID, spans: Sequence[WithdrawnSpan]) -> None:
+async def add_to_present(session: Session, spans: Sequence[WithdrawnSpan]) -> None:
     """Adds spans, skipping turns that have been deleted."""
-    values = {"workspace": workspace_id, "turns": sorted({span.turn_id for span in spans})}
+    values = {"turns": sorted({span.turn_id for span in spans})}
     lengths = {row.id: len(row.content) for row in await direct.fetch(session, LOCK, values)}
     await add(
-        session,
-        workspace_id,
-        [replace(span, end=min(span.end, lengths[span.turn_id])) for span in spans if span.turn_id in lengths],
+        session, [replace(span, end=min(span.end, lengths[span.turn_id])) for span in spans if span.turn_id in lengths]
     )
 
 
-async def take_back(
-    session: Session, workspace_id: UUID, memory_id: UUID, *, entry: UUID | None, everything: bool = False
-) -> None:
+async def take_back(session: Session, memory_id: UUID, *, entry: UUID | None, everything: bool = False) -> None:
     """Restores the sentences that this change of a memory withdrew (`everything`: that any change did)."""
-    values = {"workspace": workspace_id, "id": memory_id, "entry": entry, "all": everything}
+    values = {"id": memory_id, "entry": entry, "all": everything}
     rows = await direct.fetch(session, TAKE_BACK, values)
-    await refresh(session, workspace_id, {row.turn_id for row in rows})
+    await refresh(session, {row.turn_id for row in rows})
 
 
-async def turns_shared_with(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+async def turns_shared_with(session: Session, ids: Sequence[UUID]) -> list[UUID]:
     """Turns of these memories with withdrawn sentences."""
-    rows = await direct.fetch(session, SHARED_TURNS, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await direct.fetch(session, SHARED_TURNS, {"ids": list(ids)})
     return [row.turn_id for row in rows]
 
 
-async def of_turns(session: Session, workspace_id: UUID, turn_ids: Sequence[UUID]) -> dict[UUID, list[WithdrawnSpan]]:
+async def of_turns(session: Session, turn_ids: Sequence[UUID]) -> dict[UUID, list[WithdrawnSpan]]:
     """The withdrawn spans by turn, in order, whether or not another memory still needs them."""
     spans: dict[UUID, list[WithdrawnSpan]] = {}
-    for row in await direct.fetch(session, SPANS, {"workspace": workspace_id, "turns": list(turn_ids)}):
+    for row in await direct.fetch(session, SPANS, {"turns": list(turn_ids)}):
         spans.setdefault(row.turn_id, []).append(WithdrawnSpan(*row))
     return spans
 
 
 async def read_kept(
-    session: Session, workspace_id: UUID, turn_ids: Sequence[UUID], *, besides: Sequence[UUID] = ()
+    session: Session, turn_ids: Sequence[UUID], *, besides: Sequence[UUID] = ()
 ) -> dict[UUID, list[withdrawal.Span]]:
     """The spans by turn that memories other than `besides` still need."""
     spans: dict[UUID, list[withdrawal.Span]] = {}
-    values = {"workspace": workspace_id, "turns": list(turn_ids), "besides": list(besides)}
+    values = {"turns": list(turn_ids), "besides": list(besides)}
     for row in await direct.fetch(session, KEPT, values):
         spans.setdefault(row.turn_id, []).append((row.start, row.end))
     return spans
@@ -177,15 +171,15 @@ def hidden_of(spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -
     return withdrawal.subtract([*withdrawal.subtract(resting, kept), *alone], [])
 
 
-async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID], *, rewritten: bool = False) -> None:
+async def refresh(session: Session, turn_ids: Iterable[UUID], *, rewritten: bool = False) -> None:
     """Rewrites the visible text of these turns. Locks them by ascending id; deleted ones are skipped.
     `rewritten`: their own text changed as well."""
-    wanted = {"workspace": workspace_id, "turns": sorted(turn_ids)}
+    wanted = {"turns": sorted(turn_ids)}
     if not wanted["turns"]:
         return
     rows = await direct.fetch(session, LOCK, wanted)
-    spans = await of_turns(session, workspace_id, [row.id for row in rows])
-    kept = await read_kept(session, workspace_id, list(spans))
+    spans = await of_turns(session, [row.id for row in rows])
+    kept = await read_kept(session, list(spans))
     changed = []
     for row in rows:
         hidden = hidden_of(spans.get(row.id, []), kept.get(row.id, []))
@@ -195,13 +189,13 @@ async def refresh(session: Session, workspace_id: UUID, turn_ids: Iterable[UUID]
     if not changed:
         return
     await direct.many(
-        session, SHOW, [_update_shown(workspace_id, row.id, row.content, visible) for row, visible in changed]
+        session, SHOW, [_update_shown(session.workspace_id, row.id, row.content, visible) for row, visible in changed]
     )
-    touched = {"workspace": workspace_id, "turns": [row.id for row, _ in changed]}
+    touched = {"turns": [row.id for row, _ in changed]}
     await session.execute(NO_VECTOR, touched)
     await session.execute(NO_COPY, touched)  # working memory has copies of the last turns
     conversations = sorted({row.conversation_id for row, visible in changed if visible != ""})
-    await queue.enqueue(session, workspace_id, list(map(embed_job, conversations)))
+    await queue.enqueue(session, list(map(embed_job, conversations)))
 
 
 def _update_shown(workspace_id: UUID, turn_id: UUID, content: str, visible: str | None) -> Mapping[str, Any]:

@@ -46,6 +46,6 @@ async def delete_conversations(session: Session, scope: Scope, channel: str | No
     turns = scopes.deletable("turn", scope, channel)
     await session.execute(typed_text(f"DELETE FROM turn WHERE {turns.sql}"), dict(turns.values))  # noqa: S608
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}
-    await session.execute(DELETE_EMPTY_CONVERSATIONS, {"workspace": scope.workspace_id, **ids})
+    await session.execute(DELETE_EMPTY_CONVERSATIONS, {**ids})
     if scope.user_id is not None and scope.agent_id is scope.run_id is channel is None:
-        await session.execute(DELETE_PROFILE, {"workspace": scope.workspace_id, "user_id": scope.user_id})
+        await session.execute(DELETE_PROFILE, {"user_id": scope.user_id})

@@ -51,27 +51,22 @@ async def purge_scope(session: Session, scope: Scope, channel: str | None) -> di
     counts |= await _purge(session, {**ids, "channel": channel, "memories": None, "turns": [], "kept": []})
     if scope.user_id is not None and scope.agent_id is None and scope.run_id is None:
         counts["entity"] += await entities.purge(session, scope, channel)
-    await merges.forget_names(session, scope.workspace_id)
+    await merges.forget_names(session)
     return counts
 
 
 async def purge_memories(
-    session: Session,
-    workspace_id: UUID,
-    ids: Sequence[UUID],
-    *,
-    turns: Sequence[UUID] = (),
-    keep_turns: Sequence[UUID] = (),
+    session: Session, ids: Sequence[UUID], *, turns: Sequence[UUID] = (), keep_turns: Sequence[UUID] = ()
 ) -> dict[str, int]:
     """Erases memories, their past versions and promoted copies, the turns that all of them came from (except
     `keep_turns`), and these turns; returns the rows by table."""
     anyone = {"user_id": None, "agent_id": None, "run_id": None, "channel": None}
-    followed = await deletion.lock_with_followers(session, workspace_id, ids)
+    followed = await deletion.lock_with_followers(session, ids)
     everything = sorted({*ids, *followed})
     named = {"memories": everything, "turns": list(turns), "kept": list(keep_turns)}
     counts = await _purge(session, {**anyone, **named})
-    counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session, workspace_id)
-    await merges.forget_names(session, workspace_id)
+    counts["tool_invocation"] = await invocations.erase_of_deleted_turns(session)
+    await merges.forget_names(session)
     return counts
 
 
@@ -80,8 +75,9 @@ async def _purge(session: Session, values: dict[str, object]) -> dict[str, int]:
     return {row.name: row.affected for row in await session.execute(PURGE_SUBJECT, values)}
 
 
-async def owner_of(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[Scope, int | None] | None:
+async def owner_of(session: Session, memory_id: UUID) -> tuple[Scope, int | None] | None:
     """The scope of an existing memory and its version, or the owner of a deleted one; None for an unknown id."""
+    workspace_id = session.workspace_id
     columns = MEMORY.c.user_id, MEMORY.c.agent_id, MEMORY.c.run_id, MEMORY.c.channel
     conditions = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
     row = (await session.execute(select(*columns, MEMORY.c.version).where(*conditions))).one_or_none()
@@ -156,42 +152,38 @@ DELETE_JOBS = text("""
 """)
 
 
-async def measure_workspace(session: Session, workspace_id: UUID) -> tuple[int, datetime | None, datetime]:
+async def measure_workspace(session: Session) -> tuple[int, datetime | None, datetime]:
     """The number of memories, the creation time of the newest, and the server's time."""
-    query = select(func.count(), func.max(MEMORY.c.created_at)).where(MEMORY.c.workspace_id == workspace_id)
+    query = select(func.count(), func.max(MEMORY.c.created_at)).where(MEMORY.c.workspace_id == session.workspace_id)
     row = (await session.execute(query)).one()
     now = await session.scalar(NOW)
     assert now is not None, "the clock always answers"
     return row[0], row[1], now
 
 
-async def cancel_accepted(session: Session, workspace_id: UUID) -> None:
+async def cancel_accepted(session: Session) -> None:
     """Drops requests that were accepted but not yet stored."""
-    await session.execute(CANCEL_ACCEPTED, {"workspace": workspace_id})
+    await session.execute(CANCEL_ACCEPTED)
 
 
-async def remove_memories(
-    session: Session, workspace_id: UUID, upto: datetime, *, after: UUID | None, batch: int
-) -> list[UUID]:
+async def remove_memories(session: Session, upto: datetime, *, after: UUID | None, batch: int) -> list[UUID]:
     """Deletes at most `batch` memories after the id `after`; returns their ids. Writes no history."""
-    values = {"workspace": workspace_id, "upto": upto, "after": after, "batch": batch}
+    values = {"upto": upto, "after": after, "batch": batch}
     ids = list(await session.scalars(NEXT_MEMORIES, values))
     if ids:
-        await session.execute(DELETE_MEMORIES, {"workspace": workspace_id, "ids": ids})
+        await session.execute(DELETE_MEMORIES, {"ids": ids})
     return ids
 
 
-async def remove_the_rest(
-    session: Session, workspace_id: UUID, until: datetime, *, batch: int, own_key: str = ""
-) -> int:
+async def remove_the_rest(session: Session, until: datetime, *, batch: int, own_key: str = "") -> int:
     """Deletes history, conversations, entities, decisions, jobs and caches, at most `batch` rows of each; returns how
     many. Keys, settings and the audit log stay."""
-    values = {"workspace": workspace_id, "until": until, "batch": batch}
+    values = {"until": until, "batch": batch}
     removed = int(await session.scalar(ERASE_HISTORY, {"until": until, "batch": batch}) or 0)
-    removed += await invocations.erase_all(session, workspace_id, until, batch=batch)
+    removed += await invocations.erase_all(session, until, batch=batch)
     for statement in (DELETE_JOBS, *DELETE_REST):
         removed += (await session.execute(statement, values)).rowcount
-    await session.execute(DELETE_ANSWERS, {"workspace": workspace_id, "until": until, "own_key": own_key})
+    await session.execute(DELETE_ANSWERS, {"until": until, "own_key": own_key})
     return removed
 
 

@@ -143,11 +143,8 @@ async def by_ids(session: Session, extent: Extent, ids: Sequence[UUID], session_
     return [StoredText(*row) for row in await _all(session, MEMORIES, rows)]
 
 
-async def turns_by_id(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> dict[UUID, SpokenText]:
-    rows = Condition(
-        "t.workspace_id = :workspace AND t.id = ANY (CAST(:ids AS uuid[]))",
-        {"workspace": workspace_id, "ids": sorted(ids)},
-    )
+async def turns_by_id(session: Session, ids: Iterable[UUID]) -> dict[UUID, SpokenText]:
+    rows = Condition("t.workspace_id = :workspace AND t.id = ANY (CAST(:ids AS uuid[]))", {"ids": sorted(ids)})
     return {row.id: SpokenText(*row) for row in await _all(session, TURNS, rows)}
 
 
@@ -159,30 +156,30 @@ async def list_gone(session: Session, extent: Extent) -> list[StoredText]:
     return [StoredText(*row) for row in await session.execute(GONE.fill(rows=rows.sql), dict(rows.values))]
 
 
-async def lock_unchanged(session: Session, workspace_id: UUID, versions: Mapping[UUID, int]) -> list[UUID]:
+async def lock_unchanged(session: Session, versions: Mapping[UUID, int]) -> list[UUID]:
     """Locks these memories, by ascending id; returns those that still have the given version."""
-    result = await session.execute(LOCK_TEXTS, {"workspace": workspace_id, "ids": sorted(versions)})
+    result = await session.execute(LOCK_TEXTS, {"ids": sorted(versions)})
     return [row.id for row in result if row.version == versions[row.id]]
 
 
-async def spans(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemorySpan]:
+async def spans(session: Session, ids: Sequence[UUID]) -> list[MemorySpan]:
     """The spans of turns that these memories come from, or ever came from, each once."""
-    rows = await direct.fetch(session, SPANS, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await direct.fetch(session, SPANS, {"ids": list(ids)})
     return list(dict.fromkeys(MemorySpan(row.memory_id, row.turn_id, withdrawn.place(row)) for row in rows))
 
 
-async def cut_out(session: Session, workspace_id: UUID, turn: SpokenText, removed: Sequence[Span]) -> None:
+async def cut_out(session: Session, turn: SpokenText, removed: Sequence[Span]) -> None:
     """Cuts spans out of a turn and its row in the log, and moves the other spans. The caller refreshes the turn."""
     content = withdrawal.cut(turn.text, removed)
     await session.execute(REWRITE, {"id": turn.id, "content": content, "hash": sha256(content)})
-    values = {"workspace": workspace_id, "turn": turn.id}
-    spans = (await withdrawn.of_turns(session, workspace_id, [turn.id])).get(turn.id, [])
+    values = {"turn": turn.id}
+    spans = (await withdrawn.of_turns(session, [turn.id])).get(turn.id, [])
     await session.execute(FORGET_SPANS, values)
     places = [replace(span, start=start, end=end) for span in spans for start, end in [shift(span, removed)]]
-    await withdrawn.add(session, workspace_id, [span for span in places if span.start < span.end])
+    await withdrawn.add(session, [span for span in places if span.start < span.end])
     for row in await direct.fetch(session, SOURCES_OF_TURN, values):
         start, end = withdrawal.move((row.start, row.end), removed)
-        place = {"workspace": workspace_id, "memory_id": row.memory_id, "turn_id": turn.id}
+        place = {"memory_id": row.memory_id, "turn_id": turn.id}
         await session.execute(MOVE_SOURCES, {**place, "start": start, "end": end})
 
 

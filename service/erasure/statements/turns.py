@@ -82,52 +82,50 @@ class LoggedTurn:
     scope: Scope
 
 
-async def of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> list[UUID]:
-    values = {"workspace": workspace_id, "conversation": conversation_id}
+async def of_conversation(session: Session, conversation_id: UUID) -> list[UUID]:
+    values = {"conversation": conversation_id}
     return list(await session.scalars(OF_CONVERSATION, values))
 
 
-async def ever_of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> list[UUID]:
+async def ever_of_conversation(session: Session, conversation_id: UUID) -> list[UUID]:
     """Including deleted ones, as far as the log goes back."""
-    values = {"workspace": workspace_id, "conversation": conversation_id}
+    values = {"conversation": conversation_id}
     current = await session.scalars(OF_CONVERSATION, values)
     return sorted({*current, *await session.scalars(LOGGED, values)})
 
 
-async def find_logged(session: Session, workspace_id: UUID, wanted: UUID) -> LoggedTurn | None:
+async def find_logged(session: Session, wanted: UUID) -> LoggedTurn | None:
     """A logged turn with this id, or of the conversation with this id."""
-    row = (await session.execute(LOG, {"workspace": workspace_id, "id": wanted})).one_or_none()
+    row = (await session.execute(LOG, {"id": wanted})).one_or_none()
     if row is None:
         return None
-    return LoggedTurn(row.turn_id, row.conversation_id, Scope(workspace_id, row.user_id, row.agent_id, row.run_id))
+    return LoggedTurn(
+        row.turn_id, row.conversation_id, Scope(session.workspace_id, row.user_id, row.agent_id, row.run_id)
+    )
 
 
-async def records(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
+async def records(session: Session, turns: Sequence[UUID]) -> list[UUID]:
     """The memories that store these turns verbatim."""
-    return list(await session.scalars(RECORDS, {"workspace": workspace_id, "turns": list(turns)}))
+    return list(await session.scalars(RECORDS, {"turns": list(turns)}))
 
 
-async def resting_on(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
+async def resting_on(session: Session, turns: Sequence[UUID]) -> list[UUID]:
     """The memories that came from these turns and no others."""
-    return list(await session.scalars(RESTING, {"workspace": workspace_id, "turns": list(turns)}))
+    return list(await session.scalars(RESTING, {"turns": list(turns)}))
 
 
-async def list_rested_on(session: Session, workspace_id: UUID, turns: Sequence[UUID]) -> list[UUID]:
+async def list_rested_on(session: Session, turns: Sequence[UUID]) -> list[UUID]:
     """The deleted memories that came from these turns and no others. Slow."""
-    return list(await session.scalars(RESTED, {"workspace": workspace_id, "turns": list(turns)}))
+    return list(await session.scalars(RESTED, {"turns": list(turns)}))
 
 
-async def delete(
-    session: Session, workspace_id: UUID, turns: Sequence[UUID], *, conversation_id: UUID, whole: bool
-) -> int:
+async def delete(session: Session, turns: Sequence[UUID], *, conversation_id: UUID, whole: bool) -> int:
     """Deletes turns with the uses of tools in them; returns how many. `whole`: they are all of the conversation, which
     is deleted with its working memory and its jobs."""
-    values = {"workspace": workspace_id, "turns": list(turns), "conversation": conversation_id}
+    values = {"turns": list(turns), "conversation": conversation_id}
     await session.execute(DELETE_USES, values if whole else {**values, "conversation": None})
     if whole:
-        await working.erase_of_conversation(session, workspace_id, conversation_id)
+        await working.erase_of_conversation(session, conversation_id)
     deleted = len((await session.execute(DELETE, values)).all())
-    await session.execute(
-        DELETE_CONVERSATION if whole else COUNT_UP, {"workspace": workspace_id, "conversation": conversation_id}
-    )
+    await session.execute(DELETE_CONVERSATION if whole else COUNT_UP, {"conversation": conversation_id})
     return deleted

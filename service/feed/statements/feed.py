@@ -11,7 +11,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
-from uuid import UUID
 
 from sqlalchemy import TextClause, text
 
@@ -114,26 +113,26 @@ async def read_source(session: Session) -> FeedSource:
 
 
 async def list_entries(
-    session: Session, workspace_id: UUID, after: FeedPosition, *, limit: int
+    session: Session, after: FeedPosition, *, limit: int
 ) -> tuple[Sequence[FeedEntry], FeedPosition, bool]:
     """The next visible changes after `after`, in order; the position of the last entry that was read; and whether there
     may be more, because `limit` or the most entries of one read was reached."""
-    values = {"workspace": workspace_id, "position": after.position, "seq": after.seq, "limit": limit}
+    values = {"position": after.position, "seq": after.seq, "limit": limit}
     rows = await direct.page(session, PAGES[is_walled(session)], values, _position_of)
     entries_read = [entry for _, entry in rows if entry is not None]
     end = rows[-1][0] if rows else after
     return entries_read, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
 
 
-async def entry_at(session: Session, workspace_id: UUID, at: FeedPosition) -> FeedEntry | None:
+async def entry_at(session: Session, at: FeedPosition) -> FeedEntry | None:
     """The change at this position; None if it was erased."""
-    read, _, _ = await list_entries(session, workspace_id, FeedPosition(at.position, at.seq - 1), limit=1)
+    read, _, _ = await list_entries(session, FeedPosition(at.position, at.seq - 1), limit=1)
     return read[0] if read and read[0].at == at else None
 
 
-async def find_newest(session: Session, workspace_id: UUID) -> FeedPosition:
+async def find_newest(session: Session) -> FeedPosition:
     """The position of the last settled entry."""
-    row = await direct.first(session, NEWESTS[is_walled(session)], {"workspace": workspace_id})
+    row = await direct.first(session, NEWESTS[is_walled(session)], {})
     return FEED_START if row is None else FeedPosition(row.position, row.seq)
 
 

@@ -62,57 +62,55 @@ async def find_due(session: Session, *, limit: int) -> list[tuple[UUID, UUID]]:
     return [(row.workspace_id, row.id) for row in await session.execute(FIND, {"most": limit})]
 
 
-async def add(session: Session, workspace_id: UUID, values: Mapping[str, Any], after: FeedPosition) -> Webhook:
+async def add(session: Session, values: Mapping[str, Any], after: FeedPosition) -> Webhook:
     """A new webhook for changes after `after`. `values`: url, description, events, secret."""
-    row = {"workspace_id": workspace_id, "id": uuid7(), "position": after.position, "seq": after.seq, **values}
+    row = {"workspace_id": session.workspace_id, "id": uuid7(), "position": after.position, "seq": after.seq, **values}
     return _webhook((await session.execute(insert(WEBHOOK).returning(*COLUMNS), [row])).one())
 
 
-async def count(session: Session, workspace_id: UUID) -> int:
-    query = select(func.count()).select_from(WEBHOOK).where(WEBHOOK.c.workspace_id == workspace_id)
+async def count(session: Session) -> int:
+    query = select(func.count()).select_from(WEBHOOK).where(WEBHOOK.c.workspace_id == session.workspace_id)
     return int(await session.scalar(query) or 0)
 
 
-async def listing(session: Session, workspace_id: UUID) -> list[Webhook]:
+async def listing(session: Session) -> list[Webhook]:
     """All webhooks of the workspace, oldest first."""
-    query = select(*COLUMNS).where(WEBHOOK.c.workspace_id == workspace_id).order_by(WEBHOOK.c.id)
+    query = select(*COLUMNS).where(WEBHOOK.c.workspace_id == session.workspace_id).order_by(WEBHOOK.c.id)
     return [_webhook(row) for row in await session.execute(query)]
 
 
-async def get(session: Session, workspace_id: UUID, webhook_id: UUID, *, lock: bool = False) -> Webhook | None:
-    query = select(*COLUMNS).where(_is(workspace_id, webhook_id))
+async def get(session: Session, webhook_id: UUID, *, lock: bool = False) -> Webhook | None:
+    query = select(*COLUMNS).where(_is(session.workspace_id, webhook_id))
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _webhook(row)
 
 
-async def change(session: Session, workspace_id: UUID, webhook_id: UUID, values: Mapping[str, Any]) -> Webhook | None:
-    statement = update(WEBHOOK).where(_is(workspace_id, webhook_id)).values(**values).returning(*COLUMNS)
+async def change(session: Session, webhook_id: UUID, values: Mapping[str, Any]) -> Webhook | None:
+    statement = update(WEBHOOK).where(_is(session.workspace_id, webhook_id)).values(**values).returning(*COLUMNS)
     row = (await session.execute(statement)).one_or_none()
     return None if row is None else _webhook(row)
 
 
-async def remove(session: Session, workspace_id: UUID, webhook_id: UUID) -> None:
+async def remove(session: Session, webhook_id: UUID) -> None:
     """Deletes a webhook with its deliveries."""
-    await session.execute(delete(WEBHOOK).where(_is(workspace_id, webhook_id)))
+    await session.execute(delete(WEBHOOK).where(_is(session.workspace_id, webhook_id)))
 
 
-async def schedule(session: Session, workspace_id: UUID, webhook_id: UUID, *, wait_s: float = 0.0) -> None:
+async def schedule(session: Session, webhook_id: UUID, *, wait_s: float = 0.0) -> None:
     """Makes the webhook's job due after `wait_s`: the waiting one, or a new one. The caller's transaction has locked
     the webhook, so there is never a second one."""
-    values = {"workspace": workspace_id, "webhook": str(webhook_id), "id": uuid7(), "wait_s": wait_s}
+    values = {"webhook": str(webhook_id), "id": uuid7(), "wait_s": wait_s}
     await session.execute(SCHEDULE, {**values, "attempts": LONG_MAX_ATTEMPTS})
 
 
 # -- deliveries
 
 
-async def add_deliveries(
-    session: Session, workspace_id: UUID, webhook_id: UUID, entries: Sequence[FeedEntry], end: FeedPosition
-) -> None:
+async def add_deliveries(session: Session, webhook_id: UUID, entries: Sequence[FeedEntry], end: FeedPosition) -> None:
     """Inserts a delivery for each entry and moves the webhook to `end`."""
     rows = [
         {
-            "workspace_id": workspace_id,
+            "workspace_id": session.workspace_id,
             "id": uuid7(),
             "webhook_id": webhook_id,
             "position": entry.at.position,
@@ -124,14 +122,14 @@ async def add_deliveries(
     ]
     if rows:
         await session.execute(insert(WEBHOOK_DELIVERY), rows)
-    await change(session, workspace_id, webhook_id, {"position": end.position, "seq": end.seq})
+    await change(session, webhook_id, {"position": end.position, "seq": end.seq})
 
 
-async def next_delivery(session: Session, workspace_id: UUID, webhook_id: UUID) -> WebhookDelivery | None:
+async def next_delivery(session: Session, webhook_id: UUID) -> WebhookDelivery | None:
     """The waiting delivery that was tried longest ago; untried ones come first. Uses ix_webhook_delivery_waiting."""
     query = (
         select(*DELIVERY)
-        .where(_of(workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "waiting")
+        .where(_of(session.workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "waiting")
         .order_by(WEBHOOK_DELIVERY.c.attempted_at.nulls_first(), WEBHOOK_DELIVERY.c.id)
         .limit(1)
     )
@@ -139,24 +137,23 @@ async def next_delivery(session: Session, workspace_id: UUID, webhook_id: UUID) 
     return None if row is None else _delivery(row)
 
 
-async def revive(session: Session, workspace_id: UUID, webhook_id: UUID) -> None:
+async def revive(session: Session, webhook_id: UUID) -> None:
     """Makes dead deliveries wait again."""
-    dead = _of(workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "dead"
+    dead = _of(session.workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "dead"
     values = {"state": "waiting", "attempts": 0, "attempted_at": None, "finished_at": None}
     await session.execute(update(WEBHOOK_DELIVERY).where(*dead).values(**values))
 
 
 async def deliveries(
-    session: Session,
-    workspace_id: UUID,
-    webhook_id: UUID,
-    *,
-    state: DeliveryState | None,
-    before: UUID | None,
-    limit: int,
+    session: Session, webhook_id: UUID, *, state: DeliveryState | None, before: UUID | None, limit: int
 ) -> list[WebhookDelivery]:
     """Newest first, before the id `before`. Uses ix_webhook_delivery_webhook."""
-    query = select(*DELIVERY).where(_of(workspace_id, webhook_id)).order_by(WEBHOOK_DELIVERY.c.id.desc()).limit(limit)
+    query = (
+        select(*DELIVERY)
+        .where(_of(session.workspace_id, webhook_id))
+        .order_by(WEBHOOK_DELIVERY.c.id.desc())
+        .limit(limit)
+    )
     if state is not None:
         query = query.where(WEBHOOK_DELIVERY.c.state == state)
     if before is not None:
@@ -164,7 +161,7 @@ async def deliveries(
     return await direct.page(session, query, None, _delivery)
 
 
-async def note(session: Session, workspace_id: UUID, delivery_id: UUID, values: Mapping[str, Any]) -> None:
+async def note(session: Session, delivery_id: UUID, values: Mapping[str, Any]) -> None:
     """Records how an attempt ended."""
-    conditions = WEBHOOK_DELIVERY.c.workspace_id == workspace_id, WEBHOOK_DELIVERY.c.id == delivery_id
+    conditions = WEBHOOK_DELIVERY.c.workspace_id == session.workspace_id, WEBHOOK_DELIVERY.c.id == delivery_id
     await session.execute(update(WEBHOOK_DELIVERY).where(*conditions).values(**values))

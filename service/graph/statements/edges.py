@@ -112,13 +112,13 @@ SPARE = 4
 """Factor by which more edges are read if some may lead to memories that must not be shown."""
 
 
-async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, Scope]:
+async def lock_ends(session: Session, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, Scope]:
     """Locks the visible memories among `ids` against deletion until the transaction ends; returns their scopes."""
-    rows = await session.execute(LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids), "now": now})
+    rows = await session.execute(LOCK_ENDS, {"ids": list(ids), "now": now})
     return {row.id: scopes.of_row(row) for row in rows}
 
 
-async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple[Relation, bool]:
+async def put(session: Session, relation: Relation) -> tuple[Relation, bool]:
     """Stores an edge; returns it, and whether it is new. An existing triple gets the new values."""
     values = {
         "strength": relation.strength,
@@ -127,7 +127,7 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
         "t_invalid": relation.t_invalid,
     }
     key = {
-        "workspace_id": workspace_id,
+        "workspace_id": session.workspace_id,
         "source_id": relation.source_id,
         "rel_type": str(relation.type),
         "target_id": relation.target_id,
@@ -138,12 +138,11 @@ async def put(session: Session, workspace_id: UUID, relation: Relation) -> tuple
     return _relation(row), bool(row.is_new)
 
 
-async def draw(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], relations: Sequence[Relation]) -> None:
+async def draw(session: Session, memory_ids: Sequence[UUID], relations: Sequence[Relation]) -> None:
     """Replaces the edges that the rules drew at these memories; those of callers stay. The caller has locked the
     ends."""
     drawn = sorted(relations, key=lambda each: (str(each.source_id), str(each.type), str(each.target_id)))
     values = {
-        "workspace": workspace_id,
         "memory_ids": list(memory_ids),
         "extracted_by": RULES,
         "sources": [relation.source_id for relation in drawn],
@@ -154,18 +153,16 @@ async def draw(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID],
     await direct.fetch(session, DRAW, values)
 
 
-async def mark_may_outdate(session: Session, workspace_id: UUID, pairs: Sequence[tuple[UUID, UUID]]) -> None:
+async def mark_may_outdate(session: Session, pairs: Sequence[tuple[UUID, UUID]]) -> None:
     """Draws MAY_OUTDATE from the newer memory of each pair to the older one, if that still exists."""
     newer, older = map(list, zip(*pairs, strict=True))
-    await direct.fetch(session, MARK_MAY_OUTDATE, {"workspace": workspace_id, "newer": newer, "older": older})
+    await direct.fetch(session, MARK_MAY_OUTDATE, {"newer": newer, "older": older})
 
 
-async def remove(
-    session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, relation_type: RelationType | None
-) -> int:
+async def remove(session: Session, source_id: UUID, target_id: UUID, relation_type: RelationType | None) -> int:
     """Removes edges from source to target, of all types if `relation_type` is None; returns how many."""
     statement = delete(MEMORY_EDGE).where(
-        MEMORY_EDGE.c.workspace_id == workspace_id,
+        MEMORY_EDGE.c.workspace_id == session.workspace_id,
         MEMORY_EDGE.c.source_id == source_id,
         MEMORY_EDGE.c.target_id == target_id,
     )
@@ -174,13 +171,11 @@ async def remove(
     return (await session.execute(statement)).rowcount
 
 
-async def of_memory(
-    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
-) -> list[Relation]:
+async def of_memory(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[Relation]:
     """The edges from and to a memory after the first `skip`, strongest first."""
     columns = MEMORY_EDGE.c
     conditions = (
-        columns.workspace_id == workspace_id,
+        columns.workspace_id == session.workspace_id,
         or_(columns.source_id == memory_id, columns.target_id == memory_id),
     )
     order = columns.strength.desc(), columns.source_id, columns.rel_type, columns.target_id
@@ -188,22 +183,22 @@ async def of_memory(
     return await direct.page(session, query, None, _relation)
 
 
-async def copies_of(session: Session, workspace_id: UUID, memory_id: UUID) -> list[UUID]:
+async def copies_of(session: Session, memory_id: UUID) -> list[UUID]:
     """The memories promoted from this one. Uses ix_memory_edge_target."""
     columns = MEMORY_EDGE.c
-    of_memory = columns.workspace_id == workspace_id, columns.target_id == memory_id
+    of_memory = columns.workspace_id == session.workspace_id, columns.target_id == memory_id
     promoted = columns.rel_type == str(RelationType.PROMOTED_FROM)
     query = select(columns.source_id).where(*of_memory, promoted).order_by(columns.source_id)
     return list(await session.scalars(query))
 
 
-async def walk(session: Session, workspace_id: UUID, start: UUID, options: WalkOptions, *, now: datetime) -> Walk:
+async def walk(session: Session, start: UUID, options: WalkOptions, *, now: datetime) -> Walk:
     """The memories near `start` by edges: the nearest first, then by strength; each once, by its strongest edge."""
     frontier, steps, truncated = [start], list[WalkStep](), False
     for depth in range(1, options.depth + 1):
         room = options.limit - len(steps)
         values = {
-            **_values(workspace_id, frontier, options, now),
+            **_values(session.workspace_id, frontier, options, now),
             "seen": [start, *(step.memory_id for step in steps)],
             "room": room + 1,
         }
@@ -221,14 +216,14 @@ AMONG = Template("SELECT m.id FROM memory m WHERE {rows} AND m.id = ANY (CAST(:e
 
 
 async def read_connected(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
+    session: Session, ids: Sequence[UUID], rows: Condition, *, each: int, now: datetime
 ) -> Mapping[UUID, list[WalkStep]]:
     """For every memory the `each` most strongly connected ones, without repetition, that meet `rows`, a condition on
     `memory m`. Reads SPARE times as many edges."""
     if not each or not ids:
         return {}
     options = WalkOptions(1, each * SPARE, each * SPARE - 1)
-    strongest = (await session.execute(NEIGHBOURS, _values(workspace_id, ids, options, now))).all()
+    strongest = (await session.execute(NEIGHBOURS, _values(session.workspace_id, ids, options, now))).all()
     ends = list({row.far for row in strongest})
     seen = set(await session.scalars(AMONG.fill(rows=rows.sql), {**rows.values, "ends": ends})) if ends else set()
     kept: dict[UUID, dict[UUID, WalkStep]] = {}

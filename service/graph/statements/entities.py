@@ -134,8 +134,8 @@ async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> 
     return {row.id: entity_of(row) for row in rows}
 
 
-async def names(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> dict[UUID, str]:
-    rows = await session.execute(NAMES, {"workspace": workspace_id, "ids": list(ids)})
+async def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
+    rows = await session.execute(NAMES, {"ids": list(ids)})
     return {row.id: row.name for row in rows}
 
 
@@ -178,9 +178,9 @@ async def find_id(session: Session, owner: EntityOwner, name: str) -> UUID | Non
     return entity_id
 
 
-async def lock(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, int]:
+async def lock(session: Session, ids: Sequence[UUID]) -> dict[UUID, int]:
     """Locks those that exist, by ascending id, and returns their versions."""
-    rows = await session.execute(LOCK, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await session.execute(LOCK, {"ids": list(ids)})
     return {row.id: row.version for row in rows}
 
 
@@ -204,7 +204,6 @@ async def change(
 ) -> None:
     """Writes the given fields and increments the version, unless the entity is new."""
     values = {
-        "workspace": owner.workspace_id,
         "id": entity_id,
         "type": fields.type,
         "description": fields.description,
@@ -229,9 +228,9 @@ async def is_any_taken(session: Session, owner: EntityOwner, entity_id: UUID, ke
     return taken is not None
 
 
-async def drop_vector(session: Session, workspace_id: UUID, entity_id: UUID) -> None:
+async def drop_vector(session: Session, entity_id: UUID) -> None:
     """Deletes the vectors after a change of the text, because they would mislead."""
-    await session.execute(DROP_VECTOR, {"workspace": workspace_id, "id": entity_id})
+    await session.execute(DROP_VECTOR, {"id": entity_id})
 
 
 def embedded_text(name: str, description: str | None) -> CleanText:
@@ -239,26 +238,26 @@ def embedded_text(name: str, description: str | None) -> CleanText:
     return CleanText(f"{name}: {description}" if description else name)
 
 
-async def remove(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> int:
+async def remove(session: Session, ids: Sequence[UUID]) -> int:
     """Deletes entities with their aliases, vectors, relations and mentions; returns how many."""
-    result = await session.execute(REMOVE, {"workspace": workspace_id, "ids": list(ids)})
+    result = await session.execute(REMOVE, {"ids": list(ids)})
     return result.rowcount
 
 
 async def delete_unnamed(session: Session, scope: Scope, channel: str | None, *, upto: datetime) -> None:
     """Deletes the entities of a user that no memory names any more, after their memories were deleted."""
-    values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel, "now": upto}
+    values = {"user_id": scope.user_id, "channel": channel, "now": upto}
     await session.execute(DELETE_UNNAMED, values)
 
 
 async def purge(session: Session, scope: Scope, channel: str | None) -> int:
     """Deletes all entities of a user; returns how many."""
-    values = {"workspace": scope.workspace_id, "user_id": scope.user_id, "channel": channel}
+    values = {"user_id": scope.user_id, "channel": channel}
     return (await session.execute(text(PURGE), values)).rowcount
 
 
-async def count_read(session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime) -> None:
-    await session.execute(COUNT_READ, {"workspace": workspace_id, "ids": list(ids), "now": now})
+async def count_read(session: Session, ids: Sequence[UUID], *, now: datetime) -> None:
+    await session.execute(COUNT_READ, {"ids": list(ids), "now": now})
 
 
 def _columns(query: str) -> Any:

@@ -112,11 +112,11 @@ class EntityMention:
 
 
 async def read_known(
-    session: Session, workspace_id: UUID, owners: Sequence[EntityOwner], *, limit: int
+    session: Session, owners: Sequence[EntityOwner], *, limit: int
 ) -> dict[EntityOwner, dict[str, NamedEntity]]:
     """For each owner, casefolded names and aliases → the entity they mean; an entity's own name wins over another's
     alias. Only the oldest `limit` entities of each owner."""
-    rows = await direct.fetch(session, KNOWN, {"workspace": workspace_id, **_columns(owners), "limit": limit})
+    rows = await direct.fetch(session, KNOWN, {**_columns(owners), "limit": limit})
     aliases: dict[EntityOwner, dict[str, NamedEntity]] = {owner: {} for owner in owners}
     names: dict[EntityOwner, dict[str, NamedEntity]] = {owner: {} for owner in owners}
     for row in rows:
@@ -126,7 +126,7 @@ async def read_known(
     return {owner: aliases[owner] | names[owner] for owner in owners}
 
 
-async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMention]) -> None:
+async def add(session: Session, mentions: Iterable[EntityMention]) -> None:
     """Inserts the entities that do not exist yet, each as first mentioned; an existing one keeps its type."""
     new: dict[tuple[EntityOwner, str], EntityMention] = {}
     for mention in mentions:
@@ -135,10 +135,9 @@ async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMen
         return
     given = sorted(new.items(), key=lambda each: (each[0][0].user_id or "", each[0][0].channel, each[0][1]))
     keys = {"keys": [name for (_, name), _ in given], **_columns([owner for (owner, _), _ in given])}
-    known = {row.place for row in await direct.fetch(session, EXISTING, {"workspace": workspace_id, **keys})}
+    known = {row.place for row in await direct.fetch(session, EXISTING, {**keys})}
     rows = [
         {
-            "workspace": workspace_id,
             "id": uuid7(),
             "user_id": owner.user_id,
             "channel": owner.channel,
@@ -156,12 +155,11 @@ async def add(session: Session, workspace_id: UUID, mentions: Iterable[EntityMen
 
 
 async def link(
-    session: Session, workspace_id: UUID, mentions: Sequence[EntityMention], *, read: Collection[tuple[UUID, str]]
+    session: Session, mentions: Sequence[EntityMention], *, read: Collection[tuple[UUID, str]]
 ) -> dict[tuple[UUID, str], UUID]:
     """Links memories to exactly these entities, for the extractors in `read` (memory, extractor); returns the entities
     by memory and key. If two extractors read the same name, the first keeps the link."""
     values: dict[str, Any] = {
-        "workspace": workspace_id,
         **_columns([mention.owner for mention in mentions]),
         "memory_ids": [mention.memory_id for mention in mentions],
         "keys": [key(mention.named.name) for mention in mentions],
@@ -170,21 +168,21 @@ async def link(
     named = await direct.fetch(session, MENTIONED, values)
     kept = {"memory_ids": [row.memory_id for row in named], "ids": [row.id for row in named]}
     readers = {"read": [memory_id for memory_id, _ in read], "readers": [by for _, by in read]}
-    await direct.fetch(session, UNLINK, {"workspace": workspace_id, **kept, **readers})
-    links = [{"workspace": workspace_id, **row._asdict()} for row in named]
+    await direct.fetch(session, UNLINK, {**kept, **readers})
+    links = [{**row._asdict()} for row in named]
     await direct.insert(session, NewRows(LINK, links))
     return {(row.memory_id, row.key): row.id for row in named}
 
 
-async def lock_unnamed(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> list[UUID]:
+async def lock_unnamed(session: Session, memory_ids: Sequence[UUID]) -> list[UUID]:
     """Locks the entities that no memory names once these are deleted; returns their ids."""
-    return list(await session.scalars(LOCK_UNNAMED, {"workspace": workspace_id, "ids": list(memory_ids)}))
+    return list(await session.scalars(LOCK_UNNAMED, {"ids": list(memory_ids)}))
 
 
-async def remove_unnamed(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+async def remove_unnamed(session: Session, ids: Sequence[UUID]) -> None:
     """Deletes those that no memory names, with their aliases, vectors and relations."""
     if ids:
-        await session.execute(REMOVE_UNNAMED, {"workspace": workspace_id, "ids": list(ids)})
+        await session.execute(REMOVE_UNNAMED, {"ids": list(ids)})
 
 
 def _columns(owners: Sequence[EntityOwner]) -> dict[str, object]:

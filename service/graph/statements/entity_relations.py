@@ -169,35 +169,26 @@ class ExtractedRelation:
     confidence: float
 
 
-async def lock_ends(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, EntityOwner]:
+async def lock_ends(session: Session, ids: Sequence[UUID]) -> dict[UUID, EntityOwner]:
     """Locks the entities among `ids` that exist against deletion until the transaction ends; returns their owners."""
-    rows = await direct.fetch(session, LOCK_ENDS, {"workspace": workspace_id, "ids": list(ids)})
-    return {row.id: EntityOwner(workspace_id, row.user_id, row.channel) for row in rows}
+    rows = await direct.fetch(session, LOCK_ENDS, {"ids": list(ids)})
+    return {row.id: EntityOwner(session.workspace_id, row.user_id, row.channel) for row in rows}
 
 
-async def put(
-    session: Session, workspace_id: UUID, relation: EntityRelation, *, now: datetime
-) -> tuple[EntityRelation, bool]:
+async def put(session: Session, relation: EntityRelation, *, now: datetime) -> tuple[EntityRelation, bool]:
     """Stores an edge; returns it, and whether it is new. An existing one gets the new values."""
     given = {field.name: getattr(relation, field.name) for field in fields(relation)}
-    values = {**given, "workspace": workspace_id, "properties": dict(relation.properties), "now": now}
-    values = {name: values[name] for name in PUT.compile().params}
+    values = {**given, "properties": dict(relation.properties), "now": now}
     row = (await session.execute(PUT, values)).one()
     return relation_of(row), bool(row.is_new)
 
 
 async def store_extracted(
-    session: Session,
-    workspace_id: UUID,
-    relations: Sequence[ExtractedRelation],
-    *,
-    read: Collection[tuple[UUID, str]],
-    now: datetime,
+    session: Session, relations: Sequence[ExtractedRelation], *, read: Collection[tuple[UUID, str]], now: datetime
 ) -> None:
     """Makes memories evidence for exactly these relations, for the extractors in `read` (memory, extractor). Lock the
     ends first."""
     values: dict[str, Any] = {
-        "workspace": workspace_id,
         "sources": [relation.source_id for relation in relations],
         "types": [relation.type for relation in relations],
         "targets": [relation.target_id for relation in relations],
@@ -219,40 +210,36 @@ async def store_extracted(
     await direct.fetch(session, EVIDENCE, values | evidence)
 
 
-async def update_validity(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID], *, now: datetime) -> None:
+async def update_validity(session: Session, memory_ids: Sequence[UUID], *, now: datetime) -> None:
     """Ends or prolongs the relations for which these memories are evidence, after a change of their validity."""
-    await direct.fetch(
-        session, UPDATE_VALIDITY, {"workspace": workspace_id, "memory_ids": list(memory_ids), "now": now}
-    )
+    await direct.fetch(session, UPDATE_VALIDITY, {"memory_ids": list(memory_ids), "now": now})
 
 
-async def lock_evidenced(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> None:
+async def lock_evidenced(session: Session, memory_ids: Sequence[UUID]) -> None:
     """Locks the edges for which these memories are evidence, by ascending id."""
-    await session.execute(LOCK_EVIDENCED, {"workspace": workspace_id, "ids": list(memory_ids)})
+    await session.execute(LOCK_EVIDENCED, {"ids": list(memory_ids)})
 
 
-async def remove(session: Session, workspace_id: UUID, source_id: UUID, target_id: UUID, kind: str | None) -> int:
+async def remove(session: Session, source_id: UUID, target_id: UUID, kind: str | None) -> int:
     """Removes edges from source to target, of all types if `kind` is None; returns how many."""
-    values = {"workspace": workspace_id, "source_id": source_id, "target_id": target_id, "type": kind}
+    values = {"source_id": source_id, "target_id": target_id, "type": kind}
     return (await session.execute(REMOVE, values)).rowcount
 
 
-async def evidence(
-    session: Session, workspace_id: UUID, edge_ids: Sequence[UUID], *, each: int
-) -> dict[UUID, list[UUID]]:
+async def evidence(session: Session, edge_ids: Sequence[UUID], *, each: int) -> dict[UUID, list[UUID]]:
     """For each edge up to `each` memories that are evidence for it."""
     memory_ids: dict[UUID, list[UUID]] = {}
-    for row in await session.execute(MEMORIES_OF, {"workspace": workspace_id, "ids": list(edge_ids), "each": each}):
+    for row in await session.execute(MEMORIES_OF, {"ids": list(edge_ids), "each": each}):
         memory_ids.setdefault(row.id, []).append(row.memory_id)
     return memory_ids
 
 
 async def page(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], edges: EdgeFilter, *, after: EdgePlace | None, limit: int
+    session: Session, ids: Sequence[UUID], edges: EdgeFilter, *, after: EdgePlace | None, limit: int
 ) -> list[tuple[EntityRelation, str]]:
     """The edges of these entities, the strongest first, each with its direction as seen from them: "out" or "in"."""
     place = dict(zip(("after_strength", "after_far", "after_id"), after or (None, None, None), strict=True))
-    values = {**edges.values, **place, "workspace": workspace_id, "ids": list(ids), "limit": limit}
+    values = {**edges.values, **place, "ids": list(ids), "limit": limit}
     return await direct.page(session, PAGE, values, lambda row: (relation_of(row), row.direction))
 
 

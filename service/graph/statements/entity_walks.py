@@ -73,7 +73,7 @@ INSIDE = statement(f"""
 
 
 async def neighbourhood(
-    session: Session, workspace_id: UUID, starts: Sequence[UUID], edges: EdgeFilter, *, depth: int, limit: int
+    session: Session, starts: Sequence[UUID], edges: EdgeFilter, *, depth: int, limit: int
 ) -> Neighbourhood:
     """The entities up to `depth` (1..3) edges away from the starts: at most `limit`, nearest first, then by the
     strength of the edge that leads to them; each once."""
@@ -81,23 +81,23 @@ async def neighbourhood(
     frontier = list(depths)
     for hop in range(1, depth + 1):
         room = limit - len(depths)
-        fresh, cut = await _advance(session, workspace_id, frontier, list(depths), edges, room=room + 1)
+        fresh, cut = await _advance(session, frontier, list(depths), edges, room=room + 1)
         truncated |= cut or len(fresh) > room
         frontier = [far for far, _ in fresh[:room]]
         depths |= dict.fromkeys(frontier, hop)
         ways += [edge for _, edge in fresh[:room]]
         if not frontier:
             break
-    values = {**edges.values, "workspace": workspace_id, "ids": list(depths), "fan_out": FAN_OUT, "limit": limit * 4}
+    values = {**edges.values, "ids": list(depths), "fan_out": FAN_OUT, "limit": limit * 4}
     inside = [*map(relation_of, await session.execute(INSIDE, values)), *ways]
     return Neighbourhood(depths, tuple({edge.id: edge for edge in inside}.values()), truncated)
 
 
 async def _advance(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], seen: Sequence[UUID], edges: EdgeFilter, *, room: int
+    session: Session, ids: Sequence[UUID], seen: Sequence[UUID], edges: EdgeFilter, *, room: int
 ) -> tuple[list[tuple[UUID, EntityRelation]], bool]:
     """The unseen nodes one edge further, with that edge, and whether a node had more than FAN_OUT."""
-    values = {**edges.values, "workspace": workspace_id, "ids": list(ids), "fan_out": FAN_OUT, "room": room}
+    values = {**edges.values, "ids": list(ids), "fan_out": FAN_OUT, "room": room}
     values["seen"] = list(seen)
     if not edges.types:
         del values["types"]
@@ -128,7 +128,7 @@ class _Search:
 
 
 async def shortest_path(
-    session: Session, workspace_id: UUID, start: UUID, goal: UUID, edges: EdgeFilter, *, max_edges: int, max_nodes: int
+    session: Session, start: UUID, goal: UUID, edges: EdgeFilter, *, max_edges: int, max_nodes: int
 ) -> EntityPath:
     """A shortest path of at most `max_edges` edges; among several, the one found by the strongest edges. Each of the
     two searches looks at no more than `max_nodes` entities."""
@@ -141,7 +141,7 @@ async def shortest_path(
             (from_start, from_goal) if len(from_start.frontier) <= len(from_goal.frontier) else (from_goal, from_start)
         )
         room = max_nodes - len(side.found)
-        fresh, cut = await _advance(session, workspace_id, side.frontier, list(side.found), edges, room=max(room, 0))
+        fresh, cut = await _advance(session, side.frontier, list(side.found), edges, room=max(room, 0))
         truncated |= cut or len(fresh) >= room
         side.found |= dict(fresh)
         side.frontier = [far for far, _ in fresh]

@@ -107,20 +107,20 @@ FORGET = text("""
 """)
 
 
-async def lock_merges(session: Session, workspace_id: UUID, user_id: str | None) -> None:
+async def lock_merges(session: Session, user_id: str | None) -> None:
     """Waits for other merges of the user."""
-    await session.execute(LOCK_MERGES, {"name": f"{workspace_id}|{user_id or ''}"})
+    await session.execute(LOCK_MERGES, {"name": f"{session.workspace_id}|{user_id or ''}"})
 
 
-async def lock_memories(session: Session, workspace_id: UUID, absorbed: UUID) -> None:
+async def lock_memories(session: Session, absorbed: UUID) -> None:
     """Locks the memories that a merge writes to; before the entities are locked."""
-    await session.execute(LOCK_MEMORIES, {"workspace": workspace_id, "absorbed": absorbed})
+    await session.execute(LOCK_MEMORIES, {"absorbed": absorbed})
 
 
-async def merge(session: Session, workspace_id: UUID, absorbed: UUID, survivor: UUID, *, now: datetime) -> None:
+async def merge(session: Session, absorbed: UUID, survivor: UUID, *, now: datetime) -> None:
     """Merges `absorbed` into `survivor`, both locked."""
-    gone = {"workspace": workspace_id, "absorbed": absorbed}
-    stays = {"workspace": workspace_id, "survivor": survivor}
+    gone = {"absorbed": absorbed}
+    stays = {"survivor": survivor}
     await session.execute(LOCK_EDGES, gone)
     for statement in (MOVE_LINKS, MOVE_EVIDENCE, MOVE_EDGES):
         await session.execute(statement, {**gone, **stays})
@@ -131,6 +131,6 @@ async def merge(session: Session, workspace_id: UUID, absorbed: UUID, survivor: 
     await session.execute(UPDATE_SURVIVOR, {**stays, "now": now})
 
 
-async def forget_names(session: Session, workspace_id: UUID) -> None:
+async def forget_names(session: Session) -> None:
     """After a purge, deletes the aliases that are words of purged memories alone."""
-    await session.execute(FORGET, {"workspace": workspace_id})
+    await session.execute(FORGET)

@@ -142,8 +142,8 @@ async def _queue(job: Job, res: Resources) -> Counts:
     last: UUID | None = NIL_WORKSPACE
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:
-            unread_turns = await unread.find(session, job.workspace_id, after=last, quiet=QUIET, kept=kept, batch=batch)
-            await queue.enqueue(session, job.workspace_id, [_job_of(unread_turn, own) for unread_turn in unread_turns])
+            unread_turns = await unread.find(session, after=last, quiet=QUIET, kept=kept, batch=batch)
+            await queue.enqueue(session, [_job_of(unread_turn, own) for unread_turn in unread_turns])
             queued += len(unread_turns)
         last = unread_turns[-1].conversation_id if len(unread_turns) == batch else None
     own.wakeup.notify()
@@ -163,6 +163,6 @@ async def _find_kept(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnCont
     conversation_id = UUID(str(payload["conversation_id"]))
     first, last = int(str(payload["first"])), int(str(payload["last"]))
     async with res.db.read(job.workspace_id) as session:
-        conversation = await conversations.get(session, job.workspace_id, conversation_id)
-        turns = await last_turns.before(session, job.workspace_id, conversation_id, last + 1, first=first)
+        conversation = await conversations.get(session, conversation_id)
+        turns = await last_turns.before(session, conversation_id, last + 1, first=first)
     return (replace(conversation.scope, run_id=None), turns) if conversation and turns else None

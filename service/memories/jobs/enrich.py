@@ -102,15 +102,13 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
     for memory_id, job in jobs.items():
         if job.attempts > 1:  # the first attempt is counted with its result or by the second attempt
             async with res.db.begin(workspace_id) as session:
-                await enrichment.count_attempt(session, workspace_id, memory_id, job.attempts)
+                await enrichment.count_attempt(session, memory_id, job.attempts)
     async with res.db.read(workspace_id, generic_plans=True) as session:
         graph = res.settings.jobs.graph_enabled
-        subjects = await enrichment.read_inputs(
-            session, workspace_id, list(jobs), window_s=BEFORE_WINDOW_S, graph=graph
-        )
+        subjects = await enrichment.read_inputs(session, list(jobs), window_s=BEFORE_WINDOW_S, graph=graph)
         inputs = [EnrichmentInput(job, subjects[each]) for each, job in jobs.items() if each in subjects]
         owners = list(dict.fromkeys(enrichment_input.owner for enrichment_input in inputs))
-        known = await entity_links.read_known(session, workspace_id, owners, limit=KNOWN_LIMIT) if owners else {}
+        known = await entity_links.read_known(session, owners, limit=KNOWN_LIMIT) if owners else {}
         inputs = await _with_similar(session, inputs, res)
     if inputs:
         await _write(workspace_id, await res.rules.run(extract, inputs, known), res)
@@ -167,35 +165,27 @@ async def _write(workspace_id: UUID, extractions: Sequence[Extraction], res: Res
     ends = {end for each in drawn.values() for edge in each for end in (edge.source_id, edge.target_id)}
     results = {each.subject: (each.found.summary, each.entry.job.attempts) for each in rules}
     async with res.db.begin(workspace_id, generic_plans=True, background=True) as session:
-        hashes = await enrichment.enrich(session, workspace_id, results, ends=ends, now=res.clock())
+        hashes = await enrichment.enrich(session, results, ends=ends, now=res.clock())
         kept = [each for each in extractions if hashes.get(each.subject.id) == each.subject.hash]
         if not kept:
             return
-        ids = await _write_entities(session, workspace_id, kept)
-        await _write_relations(session, workspace_id, kept, ids, res)
-        await _write_associations(session, workspace_id, kept, drawn, set(hashes))
+        ids = await _write_entities(session, kept)
+        await _write_relations(session, kept, ids, res)
+        await _write_associations(session, kept, drawn, set(hashes))
 
 
-async def _write_entities(
-    session: Session, workspace_id: UUID, extractions: Sequence[Extraction]
-) -> dict[tuple[UUID, str], UUID]:
+async def _write_entities(session: Session, extractions: Sequence[Extraction]) -> dict[tuple[UUID, str], UUID]:
     mentions = [
         EntityMention(extraction.subject.id, extraction.entry.owner, named, extraction.by, extraction.subject.timestamp)
         for extraction in extractions
         for named in extraction.found.named
     ]
-    await entity_links.add(session, workspace_id, mentions)
-    return await entity_links.link(
-        session, workspace_id, mentions, read=[extraction.name for extraction in extractions]
-    )
+    await entity_links.add(session, mentions)
+    return await entity_links.link(session, mentions, read=[extraction.name for extraction in extractions])
 
 
 async def _write_relations(
-    session: Session,
-    workspace_id: UUID,
-    extractions: Sequence[Extraction],
-    ids: Mapping[tuple[UUID, str], UUID],
-    res: Resources,
+    session: Session, extractions: Sequence[Extraction], ids: Mapping[tuple[UUID, str], UUID], res: Resources
 ) -> None:
     """Relations between entities that the texts state. Both ends are linked to the memory already, and locked before an
     edge between them is touched."""
@@ -204,17 +194,15 @@ async def _write_relations(
         return
     relations = {one: None for extraction in stated for one in _relations_of(extraction, ids)}
     ends = sorted({end for one in relations for end in (one.source_id, one.target_id)})
-    existing = await entity_relations.lock_ends(session, workspace_id, ends) if ends else {}
+    existing = await entity_relations.lock_ends(session, ends) if ends else {}
     kept = [one for one in relations if one.source_id in existing and one.target_id in existing]
     former = {extraction.subject.id for extraction in stated if extraction.subject.version > 1}
     if former:  # what an earlier text stated may be removed with it
-        await entity_relations.lock_evidenced(session, workspace_id, sorted(former))
+        await entity_relations.lock_evidenced(session, sorted(former))
     now = res.clock()
-    await entity_relations.store_extracted(
-        session, workspace_id, kept, read=[extraction.name for extraction in stated], now=now
-    )
+    await entity_relations.store_extracted(session, kept, read=[extraction.name for extraction in stated], now=now)
     if kept:
-        await entity_relations.update_validity(session, workspace_id, sorted({one.memory_id for one in kept}), now=now)
+        await entity_relations.update_validity(session, sorted({one.memory_id for one in kept}), now=now)
 
 
 def _relations_of(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) -> list[ExtractedRelation]:
@@ -233,17 +221,13 @@ def _relations_of(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) 
 
 
 async def _write_associations(
-    session: Session,
-    workspace_id: UUID,
-    extractions: Sequence[Extraction],
-    drawn: Mapping[UUID, Sequence[Relation]],
-    existing: set[UUID],
+    session: Session, extractions: Sequence[Extraction], drawn: Mapping[UUID, Sequence[Relation]], existing: set[UUID]
 ) -> None:
     subjects = [extraction.subject for extraction in extractions if extraction.by == RULES and extraction.subject.graph]
     touched = [subject.id for subject in subjects if drawn[subject.id] or subject.version > 1]
     kept = [edge for each in touched for edge in drawn[each] if {edge.source_id, edge.target_id} <= existing]
     if touched:
-        await edges.draw(session, workspace_id, touched, kept)
+        await edges.draw(session, touched, kept)
 
 
 def _associations(entry: EnrichmentInput) -> list[Relation]:

@@ -63,31 +63,29 @@ FIRST_OF_RULING = text("""
 """)
 
 
-async def get(session: Session, workspace_id: UUID, decision_id: UUID) -> StoredDecision | None:
-    row = (await session.execute(ONE, {"workspace": workspace_id, "id": decision_id})).one_or_none()
+async def get(session: Session, decision_id: UUID) -> StoredDecision | None:
+    row = (await session.execute(ONE, {"id": decision_id})).one_or_none()
     return None if row is None else _decision(row)
 
 
-async def of_memory(
-    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
-) -> list[StoredDecision]:
+async def of_memory(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[StoredDecision]:
     """The decisions about a memory after the first `skip`, oldest first; also for a deleted memory."""
-    values = {"workspace": workspace_id, "id": memory_id, "skip": skip, "limit": limit}
+    values = {"id": memory_id, "skip": skip, "limit": limit}
     return await direct.page(session, OF_MEMORY, values, _decision)
 
 
-async def first_of_ruling(session: Session, workspace_id: UUID, ruling_id: UUID) -> UUID | None:
+async def first_of_ruling(session: Session, ruling_id: UUID) -> UUID | None:
     """A decision whose id can be used to undo the whole ruling."""
-    decision_id: UUID | None = await session.scalar(FIRST_OF_RULING, {"workspace": workspace_id, "id": ruling_id})
+    decision_id: UUID | None = await session.scalar(FIRST_OF_RULING, {"id": ruling_id})
     return decision_id
 
 
-async def of_ruling(session: Session, workspace_id: UUID, decided: StoredDecision) -> list[StoredDecision]:
+async def of_ruling(session: Session, decided: StoredDecision) -> list[StoredDecision]:
     """The decision and those with the same ruling_id, in order, as they are now; empty if they were purged."""
     if decided.ruling_id is None:
-        current = await get(session, workspace_id, decided.id)
+        current = await get(session, decided.id)
         return [] if current is None else [current]
-    rows = await session.execute(OF_RULING, {"workspace": workspace_id, "id": decided.ruling_id})
+    rows = await session.execute(OF_RULING, {"id": decided.ruling_id})
     return list(map(_decision, rows))
 
 

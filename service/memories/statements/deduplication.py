@@ -69,7 +69,7 @@ async def find_neighbours(
         return Neighbours(tuple(found), expired)
     await use_custom_plans(session)
     cosines = dict(await nearest.find(session, vectors, rows, draft.vector, generation=generation, limit=limit))
-    texts = await _texts(session, draft.scope.workspace_id, list(cosines), generation)
+    texts = await _texts(session, list(cosines), generation)
     known = ((texts[each], cosine) for each, cosine in cosines.items() if each in texts)
     seen = (neighbour(row, similarity(cosine), row.vector.to_numpy()) for row, cosine in known)
     return Neighbours(tuple(seen), expired)
@@ -201,8 +201,8 @@ TEXTS = typed_text(
 )
 
 
-async def _texts(session: Session, workspace_id: UUID, ids: list[UUID], generation: int) -> dict[UUID, DriverRow]:
+async def _texts(session: Session, ids: list[UUID], generation: int) -> dict[UUID, DriverRow]:
     if not ids:
         return {}
-    rows = await direct.fetch(session, TEXTS, {"workspace": workspace_id, "ids": ids, "generation": generation})
+    rows = await direct.fetch(session, TEXTS, {"ids": ids, "generation": generation})
     return {row.id: row for row in rows}

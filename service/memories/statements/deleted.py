@@ -49,7 +49,7 @@ def source(scope: Scope, channels: Sequence[str]) -> str:
     return DELETED.format(changes=changes)
 
 
-async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+async def get_many(session: Session, ids: Sequence[UUID]) -> dict[UUID, Memory]:
     """The deleted memories among `ids`, as they were."""
-    rows = await direct.fetch(session, BY_IDS, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await direct.fetch(session, BY_IDS, {"ids": list(ids)})
     return {row.id: memories.of_row(row) for row in rows}

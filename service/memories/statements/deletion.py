@@ -113,73 +113,66 @@ async def next_ids(session: Session, extent: Extent, *, after: UUID | None, limi
 
 
 async def delete_memories(
-    session: Session,
-    workspace_id: UUID,
-    ids: Sequence[UUID],
-    *,
-    generation: int,
-    withdraws: withdrawn.Reason | None = "deleted",
+    session: Session, ids: Sequence[UUID], *, generation: int, withdraws: withdrawn.Reason | None = "deleted"
 ) -> list[UUID]:
     """Deletes at most BATCH memories with their past versions and promoted copies, each with a DELETE in its history;
     returns those of the given ids that existed. `withdraws`: why the sentences they were read from no longer count;
     None: they still do.
 
     Lock order: memories, edges, entities, relations, turns, each by ascending id or key."""
-    going = await _with_followers(session, workspace_id, ids)
+    going = await _with_followers(session, ids)
     # memories whose context has words of the deleted are locked, too: else two deletes of neighbours could deadlock
-    places = await contexts.places(session, workspace_id, sorted(going))
-    neighbours = await contexts.dependents(session, workspace_id, places)
-    locked = await history.lock(session, workspace_id, {*going, *neighbours})
-    present = sorted((locked & going) | await lock_with_followers(session, workspace_id, ids, held=going))
+    places = await contexts.places(session, sorted(going))
+    neighbours = await contexts.dependents(session, places)
+    locked = await history.lock(session, {*going, *neighbours})
+    present = sorted((locked & going) | await lock_with_followers(session, ids, held=going))
     if not present:
         return []
-    values = {"workspace": workspace_id, "ids": present}
+    values = {"ids": present}
     if is_walled(session):  # copies beyond it are not seen here
         await session.execute(EXPIRE_COPIES, values)
     await session.execute(LOCK_EDGES, values)
-    unnamed = await entity_links.lock_unnamed(session, workspace_id, present)
-    await entity_relations.lock_evidenced(session, workspace_id, present)
-    begins = await history.close(session, workspace_id, present)
+    unnamed = await entity_links.lock_unnamed(session, present)
+    await entity_relations.lock_evidenced(session, present)
+    begins = await history.close(session, present)
     ended = {
         "new_ids": [uuid7() for _ in present],
         "starts": [begins.get(each, (None, None))[0] for each in present],
         "positions": [begins.get(each, (None, None))[1] for each in present],
     }
     await session.execute(WRITE_HISTORY, {**values, **ended, "generation": generation})
-    turns = await withdrawn.turns_shared_with(session, workspace_id, present)
+    turns = await withdrawn.turns_shared_with(session, present)
     if withdraws is not None:
-        turns += await withdrawn.withdraw(session, workspace_id, present, Withdrawal(withdraws))
+        turns += await withdrawn.withdraw(session, present, Withdrawal(withdraws))
     await session.execute(DELETE_TURNS, values)
     await session.execute(DELETE, values)
-    await entity_links.remove_unnamed(session, workspace_id, unnamed)
-    await withdrawn.refresh(session, workspace_id, set(turns))
-    await contexts.rebuild(session, workspace_id, sorted(locked.intersection(neighbours) - set(present)))
+    await entity_links.remove_unnamed(session, unnamed)
+    await withdrawn.refresh(session, set(turns))
+    await contexts.rebuild(session, sorted(locked.intersection(neighbours) - set(present)))
     wanted = set(ids)
     return [each for each in present if each in wanted]
 
 
-async def lock_with_followers(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, held: Iterable[UUID] = ()
-) -> set[UUID]:
+async def lock_with_followers(session: Session, ids: Sequence[UUID], *, held: Iterable[UUID] = ()) -> set[UUID]:
     """Locks the memories, their copies and past versions, also those added by transactions it waits for; returns what
     it has locked. `held`: locked before."""
     known, locked = set(held), set[UUID]()
-    while late := await _with_followers(session, workspace_id, ids) - known:
+    while late := await _with_followers(session, ids) - known:
         known |= late
-        locked |= await history.lock(session, workspace_id, late)
+        locked |= await history.lock(session, late)
     return locked
 
 
-async def _with_followers(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+async def _with_followers(session: Session, ids: Sequence[UUID]) -> set[UUID]:
     """The memories, the copies that promotion made of them, and the past versions of both."""
-    copies = await session.scalars(COPIES, {"workspace": workspace_id, "ids": list(ids)})
+    copies = await session.scalars(COPIES, {"ids": list(ids)})
     current = [*ids, *copies]
-    return {*current, *await versions.of_memories(session, workspace_id, current)}
+    return {*current, *await versions.of_memories(session, current)}
 
 
-async def find_deleted(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> set[UUID]:
+async def find_deleted(session: Session, ids: Sequence[UUID]) -> set[UUID]:
     """The ids among `ids` whose history has a DELETE."""
-    return set(await session.scalars(DELETED_BEFORE, {"workspace": workspace_id, "ids": list(ids)}))
+    return set(await session.scalars(DELETED_BEFORE, {"ids": list(ids)}))
 
 
 async def list_outlived(

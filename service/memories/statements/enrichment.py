@@ -141,18 +141,16 @@ COUNT_ATTEMPT = text("""
 
 
 async def read_inputs(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, window_s: float, graph: bool
+    session: Session, ids: Sequence[UUID], *, window_s: float, graph: bool
 ) -> dict[UUID, MemoryToEnrich]:
     """The existing memories among `ids`, each with the one before it, at most `window_s` seconds earlier. `graph`:
     whether relations are drawn where the workspace has no setting."""
-    rows = await direct.fetch(session, INPUTS, {"workspace": workspace_id, "ids": list(ids), "graph": graph})
-    before = await _before(session, workspace_id, rows, window_s)
+    rows = await direct.fetch(session, INPUTS, {"ids": list(ids), "graph": graph})
+    before = await _before(session, rows, window_s)
     return {row.id: replace(_subject(row), before=before.get(row.id)) for row in rows}
 
 
-async def _before(
-    session: Session, workspace_id: UUID, rows: Sequence[DriverRow], window_s: float
-) -> dict[UUID, tuple[UUID, datetime]]:
+async def _before(session: Session, rows: Sequence[DriverRow], window_s: float) -> dict[UUID, tuple[UUID, datetime]]:
     by_owner: dict[str, list[UUID]] = {}
     for row in rows:
         owner = next((name for name in PRECEDING_BY_OWNER if getattr(row, name) is not None), None)
@@ -160,7 +158,7 @@ async def _before(
             by_owner.setdefault(owner, []).append(row.id)
     memories: dict[UUID, tuple[UUID, datetime]] = {}
     for owner, ids in by_owner.items():
-        values = {"workspace": workspace_id, "ids": ids, "window_s": window_s}
+        values = {"ids": ids, "window_s": window_s}
         for row in await direct.fetch(session, PRECEDING_BY_OWNER[owner], values):
             memories[row.memory_id] = row.id, row.timestamp
     return memories
@@ -176,7 +174,7 @@ async def find_neighbours(
     now: datetime,
 ) -> list[tuple[UUID, float]]:
     """The nearest live memories of its scope and channel with their similarity; none while it has no vector."""
-    values = {"workspace": memory.scope.workspace_id, "id": memory.id, "generation": generation}
+    values = {"id": memory.id, "generation": generation}
     vector = await session.scalar(TEXT_VECTOR, values)
     if vector is None:
         return []
@@ -186,21 +184,18 @@ async def find_neighbours(
     return [(each, similarity(cosine)) for each, cosine in near if each != memory.id][:limit]
 
 
-async def list_unembedded(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
+async def list_unembedded(session: Session, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
     """The memories among `ids` whose text has no vector yet, ascending by id."""
-    rows = await session.execute(UNEMBEDDED, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await session.execute(UNEMBEDDED, {"ids": list(ids)})
     return list(map(_subject, rows))
 
 
-async def store_vectors(
-    session: Session, workspace_id: UUID, vectors: Mapping[MemoryToEnrich, str], *, generation: int
-) -> int:
+async def store_vectors(session: Session, vectors: Mapping[MemoryToEnrich, str], *, generation: int) -> int:
     """Stores vectors, in pgvector's text form, and deletes placeholders; returns the number stored. Deleted memories,
     and those whose text has changed, get none."""
     rows = await session.scalars(
         STORE_VECTORS,
         {
-            "workspace": workspace_id,
             "generation": generation,
             "ids": [subject.id for subject in vectors],
             "hashes": [subject.hash for subject in vectors],
@@ -212,7 +207,6 @@ async def store_vectors(
 
 async def enrich(
     session: Session,
-    workspace_id: UUID,
     enriched: Mapping[MemoryToEnrich, tuple[str | None, int]],
     *,
     ends: Collection[UUID],
@@ -222,7 +216,6 @@ async def enrich(
     each where the text has not changed; returns the hashes of all that exist."""
     ordered = sorted(enriched, key=lambda memory: memory.id)
     values = {
-        "workspace": workspace_id,
         "held": list({*ends, *(memory.id for memory in enriched)}),
         "ids": [memory.id for memory in ordered],
         "hashes": [memory.hash for memory in ordered],
@@ -233,6 +226,6 @@ async def enrich(
     return {row.id: row.hash for row in await direct.fetch(session, ENRICH, values)}
 
 
-async def count_attempt(session: Session, workspace_id: UUID, memory_id: UUID, attempts: int) -> None:
+async def count_attempt(session: Session, memory_id: UUID, attempts: int) -> None:
     """Stores that enrichment was tried `attempts` times, 3 at most."""
-    await direct.fetch(session, COUNT_ATTEMPT, {"workspace": workspace_id, "id": memory_id, "attempts": attempts})
+    await direct.fetch(session, COUNT_ATTEMPT, {"id": memory_id, "attempts": attempts})

@@ -123,33 +123,31 @@ class Change:
     id: UUID = field(default_factory=uuid7)  # the id of the entry, so that a decision can name what it caused
 
 
-async def lock(session: Session, workspace_id: UUID, ids: Iterable[UUID]) -> set[UUID]:
+async def lock(session: Session, ids: Iterable[UUID]) -> set[UUID]:
     """Locks the rows until the transaction ends, by ascending id; returns the existing ones. A transaction that changes
     several memories locks them all before the first change: in another order two could deadlock."""
-    return set(await session.scalars(LOCK, {"workspace": workspace_id, "ids": list(ids)}))
+    return set(await session.scalars(LOCK, {"ids": list(ids)}))
 
 
-async def snapshot(session: Session, workspace_id: UUID, memory_id: UUID, *, generation: int) -> Snapshot | None:
+async def snapshot(session: Session, memory_id: UUID, *, generation: int) -> Snapshot | None:
     """Locks the row until the transaction ends and returns it as it is; None if it does not exist."""
-    if not await lock(session, workspace_id, [memory_id]):
+    if not await lock(session, [memory_id]):
         return None
-    values = {"workspace": workspace_id, "id": memory_id, "generation": generation}
+    values = {"id": memory_id, "generation": generation}
     row = (await session.execute(SNAPSHOT, values)).one()
     vector = None if row.embedding is None else np.asarray(row.embedding, dtype=np.float32)
     return Snapshot(row.before, vector, row.generation)
 
 
-async def close(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID]
-) -> dict[UUID, tuple[datetime | None, int | None]]:
+async def close(session: Session, ids: Sequence[UUID]) -> dict[UUID, tuple[datetime | None, int | None]]:
     """Closes the open entries of these memories; returns for each when the next one begins, and its position."""
-    closed = await session.execute(CLOSE, {"workspace": workspace_id, "ids": list(ids)})
+    closed = await session.execute(CLOSE, {"ids": list(ids)})
     return {row.memory_id: (row.recorded_to, row.position) for row in closed}
 
 
-async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]) -> None:
+async def append(session: Session, changes: Sequence[Change]) -> None:
     """Closes the open entries of these memories and writes the new ones, in order."""
-    begins = await close(session, workspace_id, [change.memory_id for change in changes])
+    begins = await close(session, [change.memory_id for change in changes])
     rows = [
         {
             **change.scope.columns,
@@ -171,14 +169,12 @@ async def append(session: Session, workspace_id: UUID, changes: Sequence[Change]
     await direct.insert(session, NewRows(INSERT, rows))
 
 
-async def of_memory(
-    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
-) -> list[HistoryEntry]:
+async def of_memory(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[HistoryEntry]:
     """The changes after the first `skip`, oldest first; none if the id never existed."""
     columns = (MEMORY_HISTORY.c[field.name] for field in fields(HistoryEntry))
     query = (
         select(*columns)
-        .where(MEMORY_HISTORY.c.workspace_id == workspace_id, MEMORY_HISTORY.c.memory_id == memory_id)
+        .where(MEMORY_HISTORY.c.workspace_id == session.workspace_id, MEMORY_HISTORY.c.memory_id == memory_id)
         .order_by(MEMORY_HISTORY.c.recorded_at, MEMORY_HISTORY.c.seq)
         .offset(skip)
         .limit(limit)

@@ -76,50 +76,46 @@ BY_IDS = Template(f"""
 """)  # noqa: S608 - our own columns
 
 
-async def get(
-    session: Session, workspace_id: UUID, memory_id: UUID, *, alive_at: datetime | None = None
-) -> Memory | None:
+async def get(session: Session, memory_id: UUID, *, alive_at: datetime | None = None) -> Memory | None:
     """One memory with its entities, archived or not; with `alive_at` only if it has not expired by then."""
-    return (await get_many(session, workspace_id, [memory_id], alive_at=alive_at)).get(memory_id)
+    return (await get_many(session, [memory_id], alive_at=alive_at)).get(memory_id)
 
 
-async def get_many(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
-) -> dict[UUID, Memory]:
+async def get_many(session: Session, ids: Sequence[UUID], *, alive_at: datetime | None = None) -> dict[UUID, Memory]:
     """The memories among `ids` that exist; with `alive_at` only those that have not expired by then."""
-    return {row.id: of_row(row) for row in await _rows(session, BY_IDS, workspace_id, ids, alive_at)}
+    return {row.id: of_row(row) for row in await _rows(session, BY_IDS, ids, alive_at)}
 
 
 async def get_lean(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, alive_at: datetime | None = None
+    session: Session, ids: Sequence[UUID], *, alive_at: datetime | None = None
 ) -> dict[UUID, LeanMemory]:
     """The memories with these ids, with fewer fields than `get_many` reads."""
-    rows = await _rows(session, LEAN_BY_IDS, workspace_id, ids, alive_at)
+    rows = await _rows(session, LEAN_BY_IDS, ids, alive_at)
     return {row.id: lean_of_row(row) for row in rows}
 
 
-async def get_page(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> tuple[dict[UUID, Memory], int]:
+async def get_page(session: Session, ids: Sequence[UUID]) -> tuple[dict[UUID, Memory], int]:
     """The memories of the first ids that fit a page of a response, as `get_many` reads them, and how many ids were
     read."""
-    return await direct.page_of_ids(ids, partial(get_many, session, workspace_id))
+    return await direct.page_of_ids(ids, partial(get_many, session))
 
 
 async def get_items(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], detail: Detail, *, alive_at: datetime | None = None
+    session: Session, ids: Sequence[UUID], detail: Detail, *, alive_at: datetime | None = None
 ) -> tuple[Mapping[UUID, LeanMemory], int]:
     """The first of these memories that fit a page of a response, with the fields of this detail, and how many ids were
     read."""
     read = get_many if detail == "full" else get_lean
-    return await direct.page_of_ids(ids, partial(read, session, workspace_id, alive_at=alive_at))
+    return await direct.page_of_ids(ids, partial(read, session, alive_at=alive_at))
 
 
 async def _rows(
-    session: Session, template: Template, workspace_id: UUID, ids: Sequence[UUID], alive_at: datetime | None
+    session: Session, template: Template, ids: Sequence[UUID], alive_at: datetime | None
 ) -> Sequence[direct.DriverRow]:
     if not ids:
         return []
     alive = Condition("true") if alive_at is None else visibility.not_expired_nor_in_review("m", alive_at)
-    values = {**alive.values, "workspace": workspace_id, "ids": list(ids)}
+    values = {**alive.values, "ids": list(ids)}
     return await direct.fetch(session, template.fill(alive=alive.sql), values)
 
 
@@ -193,9 +189,9 @@ RELEASE_EXPIRED = typed_text("""
 """)
 
 
-async def release_expired(session: Session, workspace_id: UUID, hashes: Sequence[str], *, now: datetime) -> None:
+async def release_expired(session: Session, hashes: Sequence[str], *, now: datetime) -> None:
     """Takes expired rows with these texts out of the unique index on texts."""
-    values = {"workspace": workspace_id, "hashes": list(hashes), "now": now}
+    values = {"hashes": list(hashes), "now": now}
     await direct.fetch(session, RELEASE_EXPIRED, values)
 
 

@@ -87,47 +87,40 @@ IS_COPY = text("""
 
 
 async def list_worthy(
-    session: Session,
-    workspace_id: UUID,
-    rules: Promoting,
-    *,
-    after: UUID = NIL_ID,
-    now: datetime,
-    batch: int,
-    only: UUID | None = None,
+    session: Session, rules: Promoting, *, after: UUID = NIL_ID, now: datetime, batch: int, only: UUID | None = None
 ) -> Sequence[UUID]:
     """The next memories after `after` that meet all thresholds, by ascending id; with `only`, this memory if it
     does."""
-    values = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, "only": only}
+    values = {"after": after, "now": now, "batch": batch, "only": only}
     values |= rules.model_dump()
     return list(await session.scalars(WORTHY, values))
 
 
-async def count_seen(session: Session, workspace_id: UUID, memory_id: UUID) -> int:
+async def count_seen(session: Session, memory_id: UUID) -> int:
     """The number of conversations in which the memory was said: those it comes from, and the sessions that stored it
     again."""
-    return int(await session.scalar(COUNT_SEEN, {"workspace": workspace_id, "id": memory_id}) or 0)
+    return int(await session.scalar(COUNT_SEEN, {"id": memory_id}) or 0)
 
 
-async def note_session(session: Session, workspace_id: UUID, memory_id: UUID, session_id: str) -> None:
+async def note_session(session: Session, memory_id: UUID, session_id: str) -> None:
     """Notes that a session repeated the memory."""
-    values = {"workspace": workspace_id, "id": memory_id, "session": session_id, "most": MAX_SESSIONS}
+    values = {"id": memory_id, "session": session_id, "most": MAX_SESSIONS}
     await session.execute(NOTE_SESSION, values)
 
 
-async def is_copy(session: Session, workspace_id: UUID, memory_id: UUID) -> bool:
+async def is_copy(session: Session, memory_id: UUID) -> bool:
     """Whether the memory is a copy made by promotion, and its original exists."""
-    return bool(await session.scalar(IS_COPY, {"workspace": workspace_id, "id": memory_id}))
+    return bool(await session.scalar(IS_COPY, {"id": memory_id}))
 
 
 async def list_stale_copies(
-    session: Session, workspace_id: UUID, *, after: UUID = NIL_ID, now: datetime, batch: int, only: UUID | None = None
+    session: Session, *, after: UUID = NIL_ID, now: datetime, batch: int, only: UUID | None = None
 ) -> Sequence[UUID]:
     """The next copies whose originals have changed or are no longer valid; with `only`, this copy if it is one."""
-    values = {"workspace": workspace_id, "after": after, "now": now, "batch": batch, "only": only}
+    values = {"after": after, "now": now, "batch": batch, "only": only}
     return list(await session.scalars(STALE_COPIES, values))
 
 
-async def free_originals(session: Session, workspace_id: UUID, copy_id: UUID) -> None:
+async def free_originals(session: Session, copy_id: UUID) -> None:
     """Lets the scheduled job promote the originals of a copy again."""
-    await session.execute(FREE_ORIGINALS, {"workspace": workspace_id, "id": copy_id})
+    await session.execute(FREE_ORIGINALS, {"id": copy_id})

@@ -115,39 +115,33 @@ async def most_important(session: Session, scope: RecordedScope, *, limit: int) 
     return (await session.scalars(statement, {**scope.values, "wanted": limit})).all()
 
 
-async def get_many(session: Session, workspace_id: UUID, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
+async def get_many(session: Session, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
     """The memories among `ids` that existed at that time, as they were."""
     if not ids:
         return {}
     rows = "l.workspace_id = :workspace AND l.id = ANY (CAST(:ids AS uuid[]))"
     changes = "h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))"
-    values = {"workspace": workspace_id, "ids": list(ids), "as_of": moment}
+    values = {"ids": list(ids), "as_of": moment}
     recorded = RECORDED.format(rows=rows, changes=changes)
     statement = BY_IDS.fill(recorded=recorded, rows="m.review_status IS NULL")
     return {row.id: memories.of_row(row) for row in await direct.fetch(session, statement, values)}
 
 
 async def get(
-    session: Session,
-    workspace_id: UUID,
-    memory_id: UUID,
-    *,
-    valid_at: datetime | None,
-    as_of: datetime | None,
-    now: datetime,
+    session: Session, memory_id: UUID, *, valid_at: datetime | None, as_of: datetime | None, now: datetime
 ) -> Memory | None:
     """A memory, archived or not; with `as_of` as it was recorded then, with `valid_at` the version that was valid
     then."""
     ids = [memory_id]
     if valid_at is not None:
-        ids = [version.id for version in await versions.read_line(session, workspace_id, memory_id, texts=False)]
+        ids = [version.id for version in await versions.read_line(session, memory_id, texts=False)]
         if not ids and as_of is not None:
-            ids = [memory_id, *await versions.ever_of(session, workspace_id, [memory_id])]
+            ids = [memory_id, *await versions.ever_of(session, [memory_id])]
     if as_of is not None:
-        by_id = await get_many(session, workspace_id, ids, as_of)
+        by_id = await get_many(session, ids, as_of)
         by_id = {key: memory for key, memory in by_id.items() if _is_alive(memory, as_of)}
     else:
-        by_id = await memories.get_many(session, workspace_id, ids, alive_at=now)
+        by_id = await memories.get_many(session, ids, alive_at=now)
     if valid_at is None:
         return by_id.get(memory_id)
     held = [old for old in by_id.values() if _is_valid(old, valid_at)]

@@ -36,11 +36,16 @@ class Review:
 _review = direct.reader(Review, contradicts=lambda row: tuple(row.contradicts))
 
 
-async def flag(session: Session, workspace_id: UUID, memory_id: UUID, contradicts: Sequence[UUID]) -> None:
+async def flag(session: Session, memory_id: UUID, contradicts: Sequence[UUID]) -> None:
     """Archives and flags a new memory, with a review."""
-    conditions = MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id
+    conditions = MEMORY.c.workspace_id == session.workspace_id, MEMORY.c.id == memory_id
     await session.execute(update(MEMORY).where(*conditions).values(archived=True, review_status="flagged"))
-    row = {"workspace_id": workspace_id, "id": uuid7(), "memory_id": memory_id, "contradicts": list(contradicts)}
+    row = {
+        "workspace_id": session.workspace_id,
+        "id": uuid7(),
+        "memory_id": memory_id,
+        "contradicts": list(contradicts),
+    }
     await session.execute(insert(REVIEW), [row])
 
 
@@ -69,15 +74,15 @@ async def page(
     return await direct.page(session, query.order_by(REVIEW.c.created_at, REVIEW.c.id).limit(limit), None, _review)
 
 
-async def get(session: Session, workspace_id: UUID, review_id: UUID, *, lock: bool = False) -> Review | None:
+async def get(session: Session, review_id: UUID, *, lock: bool = False) -> Review | None:
     """A review in any state; `lock` prevents others from resolving it."""
-    query = select(*REVIEW.c).where(REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id)
+    query = select(*REVIEW.c).where(REVIEW.c.workspace_id == session.workspace_id, REVIEW.c.id == review_id)
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
     return None if row is None else _review(row)
 
 
-async def resolve(session: Session, workspace_id: UUID, review_id: UUID, state: ReviewState, *, now: datetime) -> None:
-    conditions = REVIEW.c.workspace_id == workspace_id, REVIEW.c.id == review_id
+async def resolve(session: Session, review_id: UUID, state: ReviewState, *, now: datetime) -> None:
+    conditions = REVIEW.c.workspace_id == session.workspace_id, REVIEW.c.id == review_id
     await session.execute(update(REVIEW).where(*conditions).values(state=state, resolved_at=now))
 
 
@@ -88,6 +93,6 @@ REOPEN = text("""
 """)
 
 
-async def reopen(session: Session, workspace_id: UUID, memory_id: UUID) -> None:
+async def reopen(session: Session, memory_id: UUID) -> None:
     """After an undo, makes the review of a memory that is flagged again pending again."""
-    await session.execute(REOPEN, {"workspace": workspace_id, "id": memory_id})
+    await session.execute(REOPEN, {"id": memory_id})

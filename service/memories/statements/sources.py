@@ -114,17 +114,15 @@ class SourceQuote:
     quote: str
 
 
-async def find_stated(
-    session: Session, workspace_id: UUID, facts: Sequence[UUID], messages: Sequence[UUID]
-) -> set[UUID]:
+async def find_stated(session: Session, facts: Sequence[UUID], messages: Sequence[UUID]) -> set[UUID]:
     """The messages from which any of the facts was read."""
-    values = {"workspace": workspace_id, "facts": list(facts), "messages": list(messages)}
+    values = {"facts": list(facts), "messages": list(messages)}
     return {row.id for row in await direct.fetch(session, TOLD, values)}
 
 
-async def passages(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[SourcePassage]:
+async def passages(session: Session, ids: Sequence[UUID]) -> list[SourcePassage]:
     """The passages of turns that these memories were read from."""
-    rows = await direct.fetch(session, PASSAGES, {"workspace": workspace_id, "ids": list(ids)}) if ids else []
+    rows = await direct.fetch(session, PASSAGES, {"ids": list(ids)}) if ids else []
     return [
         SourcePassage(
             row.memory_id, (row.conversation_id, row.turn_index), row.speaker or row.role, row.start, row.said
@@ -139,7 +137,6 @@ async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> N
         return
     ordered = _once(links)
     values = {
-        "workspace": scope.workspace_id,
         "memories": [source_link.memory_id for source_link in ordered],
         "turns": [source_link.turn_id for source_link in ordered],
         "starts": [source_link.start for source_link in ordered],
@@ -160,14 +157,12 @@ def _once(links: Sequence[SourceLink]) -> list[SourceLink]:
     return [pairs[pair] for pair in sorted(pairs)]
 
 
-async def copy(session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID) -> None:
+async def copy(session: Session, memory_id: UUID, new_id: UUID) -> None:
     """Adds the turns of a memory to those of another one."""
-    await session.execute(COPY, {"workspace": workspace_id, "id": memory_id, "new_id": new_id})
+    await session.execute(COPY, {"id": memory_id, "new_id": new_id})
 
 
-async def quotes(
-    session: Session, workspace_id: UUID, memory_id: UUID, *, skip: int = 0, limit: int
-) -> list[SourceQuote]:
+async def quotes(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[SourceQuote]:
     """The existing turns after the first `skip`, oldest first."""
-    values = {"workspace": workspace_id, "id": memory_id, "chars": QUOTED_CHARS, "skip": skip, "limit": limit}
+    values = {"id": memory_id, "chars": QUOTED_CHARS, "skip": skip, "limit": limit}
     return await direct.page(session, QUOTES, values, lambda row: SourceQuote(*row))

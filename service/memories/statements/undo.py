@@ -221,14 +221,14 @@ class DeletedMemory:
     is_past: bool = False
 
 
-async def lock(session: Session, workspace_id: UUID, decision_id: UUID, ruling_id: UUID | None) -> None:
+async def lock(session: Session, decision_id: UUID, ruling_id: UUID | None) -> None:
     """Locks the decision and those undone with it, by ascending id."""
-    await session.execute(LOCK, {"workspace": workspace_id, "id": decision_id, "ruling": ruling_id})
+    await session.execute(LOCK, {"id": decision_id, "ruling": ruling_id})
 
 
-async def is_current(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> bool:
+async def is_current(session: Session, memory_id: UUID, entry: UUID) -> bool:
     """Whether the memory is as this history entry left it, except for later changes that were undone."""
-    rows = (await session.execute(HISTORY, {"workspace": workspace_id, "id": memory_id})).all()
+    rows = (await session.execute(HISTORY, {"id": memory_id})).all()
     place = {row.id: number for number, row in enumerate(rows)}
     last = len(rows) - 1
     while last >= 0 and rows[last].id != entry:
@@ -240,28 +240,21 @@ async def is_current(session: Session, workspace_id: UUID, memory_id: UUID, entr
 
 
 async def restore(
-    session: Session,
-    workspace_id: UUID,
-    memory_id: UUID,
-    entry: UUID,
-    text_then: str | None,
-    *,
-    generation: int,
-    now: datetime,
+    session: Session, memory_id: UUID, entry: UUID, text_then: str | None, *, generation: int, now: datetime
 ) -> None:
     """Makes the memory what `before` of the entry says; `text_then` is its text, None if the text did not change.
 
     A vector of another generation than the one in use is not restored: a job makes a new one. Raises Conflict if
     another live memory of the scope has this text now.
     """
-    values: dict[str, Any] = {"workspace": workspace_id, "id": memory_id, "entry": entry}
+    values: dict[str, Any] = {"id": memory_id, "entry": entry}
     if text_then is None:
         await _restore_row(session, RESTORE_ROW_OF_SAME_TEXT, {**values, "now": now})
     else:
         weights = lexemes.weights(text_then)
         bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
         await _restore_row(session, RESTORE_ROW, {**values, "now": now, "terms": sorted(weights), "bm25": bm25})
-        of_memory = {"workspace": workspace_id, "id": memory_id}
+        of_memory = {"id": memory_id}
         await session.execute(REMOVE_VECTOR, of_memory)
         await session.execute(RESTORE_VECTOR, {**values, "generation": generation})
         await session.execute(REQUEUE, {**of_memory, "generation": generation})
@@ -269,7 +262,7 @@ async def restore(
             await session.execute(statement, values)
     for statement in (RESTORE_STAT, REMOVE_SOURCES, RESTORE_SOURCES, RESTORE_EDGES):
         await session.execute(statement, values)
-    await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
+    await entity_relations.update_validity(session, [memory_id], now=now)
 
 
 async def _restore_row(session: Session, statement: TextClause, values: Mapping[str, Any]) -> None:
@@ -279,36 +272,25 @@ async def _restore_row(session: Session, statement: TextClause, values: Mapping[
         raise updates.conflict(exc) from exc
 
 
-async def find_deleted(session: Session, workspace_id: UUID, memory_id: UUID) -> list[DeletedMemory]:
+async def find_deleted(session: Session, memory_id: UUID) -> list[DeletedMemory]:
     """A deleted memory, then its past versions; none if it exists, was purged, has expired, or waited for review."""
-    rows = await session.execute(DELETED, {"workspace": workspace_id, "id": memory_id})
-    return [
-        DeletedMemory(
-            row.id,
-            row.memory_id,
-            row.old_memory,
-            scopes.of_row(row),
-            row.is_past,
-        )
-        for row in rows
-    ]
+    rows = await session.execute(DELETED, {"id": memory_id})
+    return [DeletedMemory(row.id, row.memory_id, row.old_memory, scopes.of_row(row), row.is_past) for row in rows]
 
 
-async def recreate(session: Session, workspace_id: UUID, memory_id: UUID, entry: UUID) -> None:
+async def recreate(session: Session, memory_id: UUID, entry: UUID) -> None:
     """Inserts the row of a deleted memory as this DELETE of its history kept it; `restore` restores the rest."""
-    values = {"workspace": workspace_id, "id": memory_id, "entry": entry}
+    values = {"id": memory_id, "entry": entry}
     await _restore_row(session, RECREATE_ROW, values)
     await session.execute(RECREATE_STAT, values)
 
 
-async def lacks(session: Session, workspace_id: UUID, memory_id: UUID) -> tuple[bool, bool]:
+async def lacks(session: Session, memory_id: UUID) -> tuple[bool, bool]:
     """Whether the memory lacks its vector, and its enrichment."""
-    row = (await session.execute(STATUS, {"workspace": workspace_id, "id": memory_id})).one()
+    row = (await session.execute(STATUS, {"id": memory_id})).one()
     return row.embedding_status != "stored", row.enriched_at is None
 
 
-async def mark_undone(
-    session: Session, workspace_id: UUID, decision_id: UUID, entry: UUID | None, *, now: datetime
-) -> None:
-    values = {"workspace": workspace_id, "id": decision_id, "entry": entry, "now": now}
+async def mark_undone(session: Session, decision_id: UUID, entry: UUID | None, *, now: datetime) -> None:
+    values = {"id": decision_id, "entry": entry, "now": now}
     await session.execute(MARK_UNDONE, values)

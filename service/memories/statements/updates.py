@@ -60,17 +60,15 @@ def text_columns(text: CleanText, weights: Mapping[int, float] | None = None) ->
     }
 
 
-async def set_columns(
-    session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any], *, now: datetime
-) -> None:
+async def set_columns(session: Session, memory_id: UUID, values: Mapping[str, Any], *, now: datetime) -> None:
     """Sets columns; raises Conflict when another live memory of the scope has exactly this text."""
     changed = {"updated_at": now, **values, "version": MEMORY.c.version + 1}
     try:
-        await session.execute(update(MEMORY).where(_is(workspace_id, memory_id)).values(changed))
+        await session.execute(update(MEMORY).where(_is(session.workspace_id, memory_id)).values(changed))
     except IntegrityError as exc:
         raise conflict(exc) from exc
     if values.keys() & LIFETIME:
-        await entity_relations.update_validity(session, workspace_id, [memory_id], now=now)
+        await entity_relations.update_validity(session, [memory_id], now=now)
 
 
 def ended(at: datetime) -> dict[str, Any]:
@@ -81,15 +79,15 @@ def ended(at: datetime) -> dict[str, Any]:
     return {"t_invalid": end, "dedup_key": None}
 
 
-async def expires_before(session: Session, workspace_id: UUID, memory_id: UUID, moment: datetime | None) -> bool:
+async def expires_before(session: Session, memory_id: UUID, moment: datetime | None) -> bool:
     """Whether the memory expires before `moment` (None: ever)."""
-    expires_at = await session.scalar(select(MEMORY.c.expires_at).where(_is(workspace_id, memory_id)))
+    expires_at = await session.scalar(select(MEMORY.c.expires_at).where(_is(session.workspace_id, memory_id)))
     return expires_at is not None and (moment is None or expires_at < moment)
 
 
-async def set_stat(session: Session, workspace_id: UUID, memory_id: UUID, values: Mapping[str, Any]) -> None:
+async def set_stat(session: Session, memory_id: UUID, values: Mapping[str, Any]) -> None:
     """Sets columns of memory_stat, such as last_accessed and relevance."""
-    condition = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
+    condition = and_(MEMORY_STAT.c.workspace_id == session.workspace_id, MEMORY_STAT.c.memory_id == memory_id)
     await session.execute(update(MEMORY_STAT).where(condition).values(dict(values)))
 
 
@@ -99,8 +97,8 @@ async def replace_text(
     """Gives an existing row the text, times, vectors and annotation of `new` and unites tags, categories and metadata;
     returns the memory as it was. Its id, scope and created_at stay."""
     workspace_id = new.draft.scope.workspace_id
-    await memories.release_expired(session, workspace_id, [new.hash], now=now)
-    old = await memories.get(session, workspace_id, memory_id)
+    await memories.release_expired(session, [new.hash], now=now)
+    old = await memories.get(session, memory_id)
     assert old is not None, "the row was confirmed under the scope lock"
     values = {
         **memories.text_values(new),
@@ -142,21 +140,13 @@ async def _replace_vectors(
     old = and_(MEMORY_VECTOR.c.workspace_id == scope.workspace_id, MEMORY_VECTOR.c.memory_id == memory_id)
     await session.execute(delete(MEMORY_VECTOR).where(old))
     rows = [
-        {
-            **scope.columns,
-            "id": memory_id,
-            "generation": generation,
-            "kind": kind,
-            "embedding": vector,
-        }
+        {**scope.columns, "id": memory_id, "generation": generation, "kind": kind, "embedding": vector}
         for kind, vector in vectors.items()
     ]
     await direct.insert(session, NewRows(memories.INSERT_VECTOR, rows))
 
 
-async def copy_to_global(
-    session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime
-) -> None:
+async def copy_to_global(session: Session, memory_id: UUID, new_id: UUID, *, generation: int, now: datetime) -> None:
     """Copies a memory to `_global`, with its vectors and statistics. The copy is enriched again, because entities
     belong to a channel. Raises Conflict if `_global` has a live memory with this text."""
     other = {
@@ -171,26 +161,24 @@ async def copy_to_global(
         **NOT_ENRICHED,
     }
     try:
-        await _copy(session, MEMORY, _is(workspace_id, memory_id), other)
+        await _copy(session, MEMORY, _is(session.workspace_id, memory_id), other)
     except IntegrityError as exc:
         raise conflict(exc) from exc
-    await _copy_stat(session, workspace_id, memory_id, {"memory_id": new_id, "last_accessed": now})
-    own = and_(MEMORY_VECTOR.c.workspace_id == workspace_id, MEMORY_VECTOR.c.memory_id == memory_id)
+    await _copy_stat(session, memory_id, {"memory_id": new_id, "last_accessed": now})
+    own = and_(MEMORY_VECTOR.c.workspace_id == session.workspace_id, MEMORY_VECTOR.c.memory_id == memory_id)
     moved = {"memory_id": new_id, "channel": GLOBAL_CHANNEL, "created_at": now}
     await _copy(session, MEMORY_VECTOR, and_(own, MEMORY_VECTOR.c.generation == generation), moved)
 
 
-async def copy_with_text(
-    session: Session, workspace_id: UUID, memory_id: UUID, new_id: UUID, text: CleanText, *, now: datetime
-) -> None:
+async def copy_with_text(session: Session, memory_id: UUID, new_id: UUID, text: CleanText, *, now: datetime) -> None:
     """A copy of a memory with another text, without vectors, which a job makes."""
     other = {"id": new_id, "version": 1, "created_at": now, "updated_at": now, **text_columns(text)}
-    await _copy(session, MEMORY, _is(workspace_id, memory_id), other)
-    await _copy_stat(session, workspace_id, memory_id, {"memory_id": new_id})
+    await _copy(session, MEMORY, _is(session.workspace_id, memory_id), other)
+    await _copy_stat(session, memory_id, {"memory_id": new_id})
 
 
-async def _copy_stat(session: Session, workspace_id: UUID, memory_id: UUID, other: Mapping[str, Any]) -> None:
-    stat = and_(MEMORY_STAT.c.workspace_id == workspace_id, MEMORY_STAT.c.memory_id == memory_id)
+async def _copy_stat(session: Session, memory_id: UUID, other: Mapping[str, Any]) -> None:
+    stat = and_(MEMORY_STAT.c.workspace_id == session.workspace_id, MEMORY_STAT.c.memory_id == memory_id)
     await _copy(session, MEMORY_STAT, stat, other)
 
 

@@ -138,9 +138,9 @@ EVER = text("""
 """)
 
 
-async def read_line(session: Session, workspace_id: UUID, memory_id: UUID, *, texts: bool = True) -> list[Version]:
+async def read_line(session: Session, memory_id: UUID, *, texts: bool = True) -> list[Version]:
     """The memory and its earlier versions, ordered by the beginning of their validity. `texts`: with their texts."""
-    rows = await direct.fetch(session, LINE, {"workspace": workspace_id, "id": memory_id, "texts": texts})
+    rows = await direct.fetch(session, LINE, {"id": memory_id, "texts": texts})
     versions = (
         Version(
             row.id, row.content, row.hash, _until(row.said_at, row.t_invalid), row.t_valid, row.t_invalid, row.is_past
@@ -157,7 +157,6 @@ def _until(said_at: Sequence[datetime], end: datetime | None) -> tuple[datetime,
 
 async def keep(
     session: Session,
-    workspace_id: UUID,
     memory_id: UUID,
     new_id: UUID,
     *,
@@ -170,7 +169,6 @@ async def keep(
     """Keeps the present text of a memory as a past version of `version_of`, which was valid until `until`; False if it
     never was valid. `said_at`: those times of the memory that belong to the version; all if empty."""
     values = {
-        "workspace": workspace_id,
         "id": memory_id,
         "new_id": new_id,
         "version_of": version_of,
@@ -183,23 +181,23 @@ async def keep(
     return bool(await direct.fetch(session, KEEP, values))
 
 
-async def note_repetition(session: Session, workspace_id: UUID, memory_id: UUID, at: datetime) -> None:
+async def note_repetition(session: Session, memory_id: UUID, at: datetime) -> None:
     """Notes that the memory was said at this time, too; `timestamp` is the last time."""
-    values = {"workspace": workspace_id, "id": memory_id, "at": at, "most": MAX_SAID_AT}
+    values = {"id": memory_id, "at": at, "most": MAX_SAID_AT}
     await direct.fetch(session, SAY_AGAIN, values)
 
 
-async def hide(session: Session, workspace_id: UUID, memory_id: UUID, *, version_of: UUID) -> None:
+async def hide(session: Session, memory_id: UUID, *, version_of: UUID) -> None:
     """Makes a memory that was just added, outside of deduplication, a past version."""
-    values = {"workspace": workspace_id, "id": memory_id, "version_of": version_of}
+    values = {"id": memory_id, "version_of": version_of}
     await direct.fetch(session, HIDE, values)
 
 
-async def of_memories(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> list[UUID]:
+async def of_memories(session: Session, ids: Sequence[UUID]) -> list[UUID]:
     """The past versions of these memories. Uses ix_memory_version_of."""
-    return list(await session.scalars(OF_MEMORIES, {"workspace": workspace_id, "ids": list(ids)}))
+    return list(await session.scalars(OF_MEMORIES, {"ids": list(ids)}))
 
 
-async def ever_of(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> list[UUID]:
+async def ever_of(session: Session, memory_ids: Sequence[UUID]) -> list[UUID]:
     """The past versions of existing or deleted memories. Reads the history of the whole workspace."""
-    return list(await session.scalars(EVER, {"workspace": workspace_id, "ids": list(memory_ids)}))
+    return list(await session.scalars(EVER, {"ids": list(memory_ids)}))

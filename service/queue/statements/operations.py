@@ -35,22 +35,28 @@ class OperationRecord:
     finished_at: datetime | None
 
 
-async def add(session: Session, workspace_id: UUID, operation_id: UUID, kind: str, request: Mapping[str, Any]) -> None:
-    row = {"workspace_id": workspace_id, "id": operation_id, "kind": kind, "state": "queued", "request": dict(request)}
+async def add(session: Session, operation_id: UUID, kind: str, request: Mapping[str, Any]) -> None:
+    row = {
+        "workspace_id": session.workspace_id,
+        "id": operation_id,
+        "kind": kind,
+        "state": "queued",
+        "request": dict(request),
+    }
     await session.execute(insert(OPERATION), [row])
 
 
-async def get(session: Session, workspace_id: UUID, operation_id: UUID) -> OperationRecord | None:
+async def get(session: Session, operation_id: UUID) -> OperationRecord | None:
     columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
-    conditions = OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id
+    conditions = OPERATION.c.workspace_id == session.workspace_id, OPERATION.c.id == operation_id
     row = (await session.execute(select(*columns).where(*conditions))).one_or_none()
     return OperationRecord(*row) if row else None
 
 
-async def list_newest(session: Session, workspace_id: UUID, *, limit: int) -> list[OperationRecord]:
+async def list_newest(session: Session, *, limit: int) -> list[OperationRecord]:
     """Newest first, by id, since ids begin with their time."""
     columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
-    query = select(*columns).where(OPERATION.c.workspace_id == workspace_id)
+    query = select(*columns).where(OPERATION.c.workspace_id == session.workspace_id)
     rows = await session.execute(query.order_by(OPERATION.c.id.desc()).limit(limit))
     return [OperationRecord(*row) for row in rows]
 
@@ -59,20 +65,19 @@ def _update(workspace_id: UUID, operation_id: UUID) -> Update:
     return update(OPERATION).where(OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id)
 
 
-async def begin(session: Session, workspace_id: UUID, operation_id: UUID) -> None:
+async def begin(session: Session, operation_id: UUID) -> None:
     """Marks the work as running; a finished operation stays finished."""
-    unfinished = _update(workspace_id, operation_id).where(OPERATION.c.finished_at.is_(None))
+    unfinished = _update(session.workspace_id, operation_id).where(OPERATION.c.finished_at.is_(None))
     await session.execute(unfinished.values(state="running"))
 
 
-async def advance(session: Session, workspace_id: UUID, operation_id: UUID, progress: Mapping[str, Any]) -> None:
+async def advance(session: Session, operation_id: UUID, progress: Mapping[str, Any]) -> None:
     """Stores the progress, in the transaction of the work itself, so that counted work is done."""
-    await session.execute(_update(workspace_id, operation_id).values(progress=dict(progress)))
+    await session.execute(_update(session.workspace_id, operation_id).values(progress=dict(progress)))
 
 
 async def finish(
     session: Session,
-    workspace_id: UUID,
     operation_id: UUID,
     *,
     result: Mapping[str, Any] | None = None,
@@ -81,6 +86,6 @@ async def finish(
     """Marks it as done with a result or failed with an error, and empties the request, whose texts are now in
     memories."""
     ended = {"result": dict(result) if result else None, "error": dict(error) if error else None}
-    unfinished = _update(workspace_id, operation_id).where(OPERATION.c.finished_at.is_(None))
+    unfinished = _update(session.workspace_id, operation_id).where(OPERATION.c.finished_at.is_(None))
     state = "failed" if error else "done"
     await session.execute(unfinished.values(state=state, request={}, finished_at=func.now(), **ended))

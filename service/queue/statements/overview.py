@@ -116,34 +116,28 @@ class StateCount:
 
 
 async def page(
-    session: Session,
-    workspace_id: UUID,
-    states: Sequence[JobState],
-    *,
-    name: JobName | None,
-    before: UUID | None,
-    limit: int,
+    session: Session, states: Sequence[JobState], *, name: JobName | None, before: UUID | None, limit: int
 ) -> list[JobRecord]:
     """Jobs in one of `states`, newest first, made before the job `before`."""
     statement = ALL if {"done", "cancelled"} & set(states) else OPEN
-    values = {"workspace": workspace_id, "states": list(states), "name": name, "before": before, "limit": limit}
+    values = {"states": list(states), "name": name, "before": before, "limit": limit}
     return await direct.page(session, statement, values, lambda row: JobRecord(*row))
 
 
-async def get(session: Session, workspace_id: UUID, job_id: UUID) -> JobRecord | None:
-    row = (await session.execute(ONE, {"workspace": workspace_id, "id": job_id})).one_or_none()
+async def get(session: Session, job_id: UUID) -> JobRecord | None:
+    row = (await session.execute(ONE, {"id": job_id})).one_or_none()
     return JobRecord(*row) if row else None
 
 
-async def counts(session: Session, workspace_id: UUID, name: JobName) -> list[StateCount]:
+async def counts(session: Session, name: JobName) -> list[StateCount]:
     """Counts of the unfinished and dead jobs of a name."""
-    rows = await session.execute(COUNTS, {"workspace": workspace_id, "name": name})
+    rows = await session.execute(COUNTS, {"name": name})
     return [StateCount(*row) for row in rows]
 
 
-async def runs(session: Session, workspace_id: UUID, name: JobName, *, limit: int) -> list[RunRecord]:
+async def runs(session: Session, name: JobName, *, limit: int) -> list[RunRecord]:
     """The newest runs of a name, newest first. Uses ix_job_run_name."""
-    rows = await session.execute(RUNS, {"workspace": workspace_id, "name": name, "limit": limit})
+    rows = await session.execute(RUNS, {"name": name, "limit": limit})
     return [RunRecord(*row) for row in rows]
 
 
@@ -154,20 +148,18 @@ async def interval(session: Session, name: JobName) -> tuple[float, datetime] | 
     return (row.interval_s, row.next_run) if row else None
 
 
-async def retry(session: Session, workspace_id: UUID, job_id: UUID) -> bool:
+async def retry(session: Session, job_id: UUID) -> bool:
     """Makes a job due now, with attempts left; False if it is running or done, or its operation is finished."""
-    values = {"workspace": workspace_id, "id": job_id, "more": MAX_ATTEMPTS}
+    values = {"id": job_id, "more": MAX_ATTEMPTS}
     return await session.scalar(RETRY_ONE, values) is not None
 
 
-async def retry_some(
-    session: Session, workspace_id: UUID, states: Sequence[JobState], *, name: JobName | None, limit: int
-) -> list[UUID]:
+async def retry_some(session: Session, states: Sequence[JobState], *, name: JobName | None, limit: int) -> list[UUID]:
     """Retries at most `limit` jobs in one of `states`; returns their ids."""
-    values = {"workspace": workspace_id, "states": list(states), "name": name, "limit": limit, "more": MAX_ATTEMPTS}
+    values = {"states": list(states), "name": name, "limit": limit, "more": MAX_ATTEMPTS}
     return list(await session.scalars(RETRY_SOME, values))
 
 
-async def cancel(session: Session, workspace_id: UUID, job_id: UUID) -> bool:
+async def cancel(session: Session, job_id: UUID) -> bool:
     """Cancels a job and fails its operation; False if the job is finished."""
-    return await session.scalar(CANCEL, {"workspace": workspace_id, "id": job_id}) is not None
+    return await session.scalar(CANCEL, {"id": job_id}) is not None

@@ -99,9 +99,9 @@ WITHOUT_JOB = text("""
 UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s), :limit)")
 
 
-async def enqueue(session: Session, workspace_id: UUID, jobs: Sequence[NewJob]) -> None:
+async def enqueue(session: Session, jobs: Sequence[NewJob]) -> None:
     """Adds jobs; they exist when the caller's transaction commits. Wake the workers after that."""
-    await direct.insert(session, new_rows(workspace_id, jobs))
+    await direct.insert(session, new_rows(session.workspace_id, jobs))
 
 
 def new_rows(workspace_id: UUID, jobs: Sequence[NewJob]) -> NewRows:
@@ -200,13 +200,13 @@ async def list_unembedded(session: Session, *, quiet_s: float, limit: int) -> li
     return [(row.workspace_id, row.memory_id) for row in rows]
 
 
-async def enqueue_embeds(session: Session, workspace_id: UUID, memory_ids: Sequence[UUID]) -> int:
+async def enqueue_embeds(session: Session, memory_ids: Sequence[UUID]) -> int:
     """Queues the vectors of these memories, except those with a waiting or running job; returns how many. Other sweeps
     wait until the transaction ends."""
     await session.execute(LOCK_SWEEP)
-    without = await session.scalars(WITHOUT_JOB, {"workspace": workspace_id, "ids": list(memory_ids)})
+    without = await session.scalars(WITHOUT_JOB, {"ids": list(memory_ids)})
     jobs = [NewJob("embed", memory_id=each) for each in without]
-    await enqueue(session, workspace_id, jobs)
+    await enqueue(session, jobs)
     return len(jobs)
 
 

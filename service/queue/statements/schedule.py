@@ -116,10 +116,10 @@ async def start_due(session: Session, names: Sequence[str]) -> list[str]:
 
 
 async def request(
-    session: Session, workspace_id: UUID, name: JobName, payload: Payload = NOTHING, *, reason: RunReason = "request"
+    session: Session, name: JobName, payload: Payload = NOTHING, *, reason: RunReason = "request"
 ) -> UUID:
     """Requests a run of `name`; returns its id, or that of one already queued with this payload."""
-    values = {"workspace": workspace_id, "name": name, "payload": json.dumps(dict(payload))}
+    values = {"name": name, "payload": json.dumps(dict(payload))}
     waiting: UUID | None = await session.scalar(WAITING, values)
     if waiting is not None:
         return waiting

@@ -36,32 +36,33 @@ class DeferredVectors:
         """All but the lexical vector, which is large."""
         return [column for column in self.table.c if not isinstance(column.type, SPARSEVEC)]
 
-    async def put(
-        self, session: Session, workspace_id: UUID, record_id: UUID, vector: Vector | None, *, generation: int
-    ) -> None:
+    async def put(self, session: Session, record_id: UUID, vector: Vector | None, *, generation: int) -> None:
         """Stores the vector of a record that has none of this generation; None stores nothing."""
         if vector is not None:
-            row = {"workspace_id": workspace_id, self.owner: record_id, "generation": generation, "embedding": vector}
+            row = {
+                "workspace_id": session.workspace_id,
+                self.owner: record_id,
+                "generation": generation,
+                "embedding": vector,
+            }
             await session.execute(postgresql.insert(self.vectors).values(**row))
 
     async def unembedded(
-        self, session: Session, workspace_id: UUID, where: ColumnElement[bool], *, generation: int, limit: int
+        self, session: Session, where: ColumnElement[bool], *, generation: int, limit: int
     ) -> dict[UUID, CleanText]:
         """The texts of rows that meet a condition and have no vector of this generation."""
         row, vector = self.table.c, self.vectors.c
         embedded = exists().where(
             vector.workspace_id == row.workspace_id, vector[self.owner] == row.id, vector.generation == generation
         )
-        query = select(*self.columns).where(row.workspace_id == workspace_id, where, self.wanted, ~embedded)
+        query = select(*self.columns).where(row.workspace_id == session.workspace_id, where, self.wanted, ~embedded)
         result = await session.execute(query.order_by(row.id).limit(limit))
         return {each.id: self.text_of(each) for each in result}
 
-    async def store(
-        self, session: Session, workspace_id: UUID, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int
-    ) -> int:
+    async def store(self, session: Session, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int) -> int:
         """Stores vectors, except for rows whose text has changed; returns how many. Locks the rows against changes."""
         row = self.table.c
-        query = select(*self.columns).where(row.workspace_id == workspace_id, row.id.in_(made)).order_by(row.id)
+        query = select(*self.columns).where(row.workspace_id == session.workspace_id, row.id.in_(made)).order_by(row.id)
         locked = await session.execute(query.with_for_update(read=True))
         rows = [
             {self.owner: each.id, "generation": generation, "embedding": made[each.id][1]}

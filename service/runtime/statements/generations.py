@@ -11,7 +11,7 @@ from typing import Any, Literal, cast
 
 from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 from sqlalchemy.pool import NullPool
 
 from service.domain.errors import StoreUnavailable
@@ -45,7 +45,7 @@ async def read_all(database: Database) -> list[Generation]:
         return await read_all_in(session)
 
 
-async def read_all_in(session: Session) -> list[Generation]:
+async def read_all_in(session: AsyncConnection) -> list[Generation]:
     """All generations, oldest first, in the caller's transaction."""
     table = EMBEDDING_GENERATION.c
     rows = await session.execute(

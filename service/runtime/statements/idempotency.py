@@ -35,12 +35,12 @@ CLAIM = text(
 )
 
 
-async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> StoredAnswer | None:
+async def find(session: Session, key: IdempotencyKey) -> StoredAnswer | None:
     """The stored answer; raises IdempotencyMismatch when the key came with another request."""
     row = (
         await session.execute(
             select(IDEMPOTENCY.c.fingerprint, IDEMPOTENCY.c.status, IDEMPOTENCY.c.body).where(
-                IDEMPOTENCY.c.workspace_id == workspace_id,
+                IDEMPOTENCY.c.workspace_id == session.workspace_id,
                 IDEMPOTENCY.c.key == key.key,
                 IDEMPOTENCY.c.expires_at > func.now(),
             )
@@ -53,7 +53,7 @@ async def find(session: Session, workspace_id: UUID, key: IdempotencyKey) -> Sto
     return StoredAnswer(row.status, row.body)
 
 
-async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope: Scope | None = None) -> None:
+async def claim(session: Session, key: IdempotencyKey, scope: Scope | None = None) -> None:
     """Claims the key inside the write transaction; raises Replay or IdempotencyMismatch if it was used. `scope`: the
     owner of the data, if the request itself does not say."""
     user_id, agent_id, run_id = (scope.user_id, scope.agent_id, scope.run_id) if scope else key.owner
@@ -61,30 +61,29 @@ async def claim(session: Session, workspace_id: UUID, key: IdempotencyKey, scope
         "user_id": user_id,
         "agent_id": agent_id,
         "run_id": run_id,
-        "workspace": workspace_id,
         "key": key.key,
         "fingerprint": key.fingerprint,
         "ttl": timedelta(seconds=key.ttl_s),
     }
     if (await session.execute(CLAIM, values)).first() is None:
-        answer = await find(session, workspace_id, key)
+        answer = await find(session, key)
         assert answer is not None, "the row of the same key is visible after its commit"
         raise Replay(answer)
 
 
-async def store_answer(session: Session, workspace_id: UUID, key: IdempotencyKey, answer: StoredAnswer) -> None:
+async def store_answer(session: Session, key: IdempotencyKey, answer: StoredAnswer) -> None:
     """Stores the answer, in the transaction of its data."""
     await session.execute(
         update(IDEMPOTENCY)
-        .where(IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.key == key.key)
+        .where(IDEMPOTENCY.c.workspace_id == session.workspace_id, IDEMPOTENCY.c.key == key.key)
         .values(status=answer.status, body=dict(answer.body))
     )
 
 
-async def forget_answers_about(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> None:
+async def forget_answers_about(session: Session, ids: Sequence[UUID]) -> None:
     """Deletes stored answers about objects with these ids: they contain their texts, and may be stored
     without their scope."""
     if ids:
         about = IDEMPOTENCY.c.body["id"].astext.in_([str(key) for key in ids])
-        conditions = IDEMPOTENCY.c.workspace_id == workspace_id, IDEMPOTENCY.c.status.is_not(None), about
+        conditions = IDEMPOTENCY.c.workspace_id == session.workspace_id, IDEMPOTENCY.c.status.is_not(None), about
         await session.execute(delete(IDEMPOTENCY).where(*conditions))

@@ -15,6 +15,6 @@ ANY_SHARED = text("""
 """)
 
 
-async def any_shared(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> bool:
+async def any_shared(session: Session, ids: Sequence[UUID]) -> bool:
     """Whether any of the memories with these ids is shared."""
-    return bool(await session.scalar(ANY_SHARED, {"workspace": workspace_id, "ids": list(ids)}))
+    return bool(await session.scalar(ANY_SHARED, {"ids": list(ids)}))

@@ -68,14 +68,14 @@ class Use:
     at: datetime
 
 
-async def of_workspace(session: Session, workspace_id: UUID) -> Row[Any]:
+async def of_workspace(session: Session) -> Row[Any]:
     """Exact counts, by the names in WORKSPACE."""
-    return (await session.execute(WORKSPACE, {"workspace": workspace_id})).one()
+    return (await session.execute(WORKSPACE)).one()
 
 
-async def for_ranking(session: Session, workspace_id: UUID, ids: Sequence[UUID]) -> Mapping[UUID, RankingStats]:
+async def for_ranking(session: Session, ids: Sequence[UUID]) -> Mapping[UUID, RankingStats]:
     """Relevance and salience of these memories. Uses pk_memory_stat."""
-    rows = await direct.fetch(session, RELEVANCE, {"workspace": workspace_id, "ids": list(ids)})
+    rows = await direct.fetch(session, RELEVANCE, {"ids": list(ids)})
     return {row.memory_id: RankingStats(row.relevance, row.salience) for row in rows}
 
 
@@ -94,12 +94,10 @@ async def categories(session: Session, scope: Scope, *, limit: int) -> list[tupl
     return [(row[0], row[1]) for row in rows]
 
 
-async def count_uses(
-    session: Session, workspace_id: UUID, memories: Mapping[UUID, Use], entities: Mapping[UUID, Use]
-) -> None:
+async def count_uses(session: Session, memories: Mapping[UUID, Use], entities: Mapping[UUID, Use]) -> None:
     """Adds to the access counts of memories, then of entities; deleted ones are skipped."""
     for statement, uses in ((COUNT_MEMORIES, memories), (COUNT_ENTITIES, entities)):
         if uses:
             ids = sorted(uses)
             values = {"ids": ids, "counts": [uses[key].times for key in ids], "at": [uses[key].at for key in ids]}
-            await direct.fetch(session, statement, {"workspace": workspace_id, **values})
+            await direct.fetch(session, statement, {**values})

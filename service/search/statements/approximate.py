@@ -163,7 +163,7 @@ TEMPLATES: Final[Mapping[ApproximatePath | None, Template]] = {
 
 async def find(session: Session, plan: SearchPlan, vector_path: ApproximatePath) -> Candidates:
     """The candidates. Their `path` is the vector_path, or `fallback` if that found too few."""
-    statistics = await term_statistics.read(session, plan.workspace_id, plan.terms)
+    statistics = await term_statistics.read(session, plan.terms)
     arms: dict[str, list[UUID]] = {}
     path: VectorPath = "none" if plan.vector is None else "fallback"
     for row in await direct.fetch(session, statement(plan, vector_path), values(plan, vector_path, statistics)):

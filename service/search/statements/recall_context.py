@@ -49,7 +49,7 @@ RELATIONS = typed_text("""
 
 
 async def turn_windows(
-    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]], window: int, *, now: datetime
+    session: Session, places: Iterable[tuple[UUID, int]], window: int, *, now: datetime
 ) -> dict[tuple[UUID, int], Turn]:
     """Returns by place the turns at these places (conversation, index) and up to `window` before and after each."""
     wanted: dict[UUID, set[int]] = {}
@@ -61,17 +61,15 @@ async def turn_windows(
         and_(TURN.c.conversation_id == conversation_id, TURN.c.turn_index.in_(sorted(indexes)))
         for conversation_id, indexes in sorted(wanted.items())
     ]
-    near = await turns.matching(session, workspace_id, or_(*conditions), now=now)
+    near = await turns.matching(session, or_(*conditions), now=now)
     return {(turn.conversation_id, turn.index): turn for turn in near}
 
 
-async def hidden_turns(
-    session: Session, workspace_id: UUID, places: Iterable[tuple[UUID, int]]
-) -> set[tuple[UUID, int]]:
+async def hidden_turns(session: Session, places: Iterable[tuple[UUID, int]]) -> set[tuple[UUID, int]]:
     """Returns the places of the turns that are hidden because their whole text is withdrawn."""
     wanted = tuple_(TURN.c.conversation_id, TURN.c.turn_index).in_(sorted(places))
     query = select(TURN.c.conversation_id, TURN.c.turn_index).where(
-        TURN.c.workspace_id == workspace_id, TURN.c.shown == "", wanted
+        TURN.c.workspace_id == session.workspace_id, TURN.c.shown == "", wanted
     )
     return {(row.conversation_id, row.turn_index) for row in await session.execute(query)}
 
@@ -87,11 +85,9 @@ async def find_entities(session: Session, scope: Scope, names: Sequence[str]) ->
     return [known[each] for each in ids if each in known]
 
 
-async def relations(
-    session: Session, workspace_id: UUID, ids: Sequence[UUID], *, now: datetime
-) -> dict[UUID, list[BundleRelation]]:
+async def relations(session: Session, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, list[BundleRelation]]:
     """Returns for each entity its strongest relations that are valid now, in both directions."""
-    values = {"workspace": workspace_id, "ids": list(ids), "now": now, "each": MAX_RELATIONS}
+    values = {"ids": list(ids), "now": now, "each": MAX_RELATIONS}
     by_entity: dict[UUID, list[BundleRelation]] = {}
     for row in await session.execute(RELATIONS, values):
         by_entity.setdefault(row.id, []).append(BundleRelation(row.source, row.label, row.target, row.strength))

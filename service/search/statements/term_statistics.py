@@ -94,9 +94,9 @@ class TermStatistics:
     context_df: Mapping[int, float]
 
 
-async def read(session: Session, workspace_id: UUID, terms: Sequence[int]) -> TermStatistics:
+async def read(session: Session, terms: Sequence[int]) -> TermStatistics:
     """The smoothed frequencies of these terms."""
-    rows = await direct.fetch(session, READ, {"workspace": workspace_id, "terms": [ALL_TEXTS, *terms]})
+    rows = await direct.fetch(session, READ, {"terms": [ALL_TEXTS, *terms]})
     own = {row.term: (row.texts, row.contexts) for row in rows if row.is_own}
     everywhere = {row.term: (row.texts, row.contexts) for row in rows if not row.is_own}
     none = (0, 0)
@@ -144,16 +144,16 @@ def _rarest_first(frequency: Mapping[int, float]) -> list[int]:
     return sorted(frequency, key=lambda term: (frequency[term], term))
 
 
-async def counted_within(session: Session, workspace_id: UUID, seconds: float) -> bool:
+async def counted_within(session: Session, seconds: float) -> bool:
     """Whether the workspace's terms were counted within this many seconds."""
-    values = {"workspace": workspace_id, "all_texts": ALL_TEXTS, "seconds": seconds}
+    values = {"all_texts": ALL_TEXTS, "seconds": seconds}
     return bool(await session.scalar(COUNTED_WITHIN, values))
 
 
-async def count(session: Session, workspace_id: UUID) -> int:
+async def count(session: Session) -> int:
     """Recounts the workspace's terms; returns how many have a row. Until the commit, readers see the previous ones."""
-    await session.execute(FORGET, {"workspace": workspace_id})
-    values = {"workspace": workspace_id, "sampled": MAX_SAMPLED, "all_texts": ALL_TEXTS, "min_texts": MIN_TEXTS}
+    await session.execute(FORGET)
+    values = {"sampled": MAX_SAMPLED, "all_texts": ALL_TEXTS, "min_texts": MIN_TEXTS}
     return int((await session.execute(COUNT, values)).rowcount)
 
 

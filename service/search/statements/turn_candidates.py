@@ -188,7 +188,6 @@ async def read(
     keep are left out, terms are counted in both, and the context scores of their turns are returned, too."""
     values = {
         **wanted.place("t").values,
-        "workspace": wanted.scope.workspace_id,
         "terms": list(query.terms),
         "query_vector": query.vector,
         "original_vector": query.original,
@@ -223,12 +222,7 @@ async def read(
 
 
 async def _score(
-    session: Session,
-    wanted: TurnFilter,
-    rows: Condition,
-    values: Mapping[str, object],
-    *,
-    generation: int,
+    session: Session, wanted: TurnFilter, rows: Condition, values: Mapping[str, object], *, generation: int
 ) -> dict[str, tuple[Any, ...]]:
     statement = SCORED.fill(
         turns=(wanted.place("t") & rows).source(TURNS, NEWEST),

@@ -77,8 +77,8 @@ async def archive(job: Job, res: Resources) -> Counts:
     archived, last = 0, NIL_ID
     while True:
         async with res.db.read(job.workspace_id) as session:
-            ids = await fading.list_faded(session, job.workspace_id, after=last, batch=ARCHIVED_AT_ONCE)
-            by_id = await memories.get_many(session, job.workspace_id, ids)
+            ids = await fading.list_faded(session, after=last, batch=ARCHIVED_AT_ONCE)
+            by_id = await memories.get_many(session, ids)
         for scope, group in groupby(sorted(by_id.values(), key=_owner), key=lambda each: each.scope):
             ids_of_scope = sorted(memory.id for memory in group)
             archived += await _archive(scope, ids_of_scope, res, workspace_jobs.request_of(job))
@@ -105,7 +105,7 @@ async def _archive(scope: Scope, ids: list[UUID], res: Resources, request: Write
 async def _remove_forgotten_entities(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
     """Removes the next faded entities that no memory or relation names and no caller wrote; returns how many."""
     async with plain_transaction(workspace_id, res, request) as session:
-        gone = await fading.remove_forgotten(session, workspace_id, now=res.clock(), batch=batch)
+        gone = await fading.remove_forgotten(session, now=res.clock(), batch=batch)
         if gone:
             await append_audit(session, "delete_entity", Scope(workspace_id), gone, request, res, why="faded")
     return len(gone)
@@ -115,7 +115,7 @@ async def _archive_idle_conversations(workspace_id: UUID, res: Resources, reques
     """Archives the next idle conversations; returns how many."""
     before = res.clock() - timedelta(days=res.settings.jobs.ageing.conversation_archive_days)
     async with plain_transaction(workspace_id, res, request) as session:
-        idle = await conversations.archive_idle(session, workspace_id, before=before, batch=batch)
+        idle = await conversations.archive_idle(session, before=before, batch=batch)
         if idle:
             scope = Scope(workspace_id)
             await append_audit(session, "archive", scope, idle, request, res, subject="episodic", why="idle")
@@ -126,12 +126,12 @@ async def _age(job: Job, statement: TextClause, res: Resources, *, entities: boo
     """Goes over all rows of the workspace, a batch and a transaction at a time."""
     workspace_id, now, rules = job.workspace_id, res.clock(), res.settings.jobs.ageing
     async with res.db.read(workspace_id) as session:
-        total = await fading.count(session, workspace_id, entities=entities)
+        total = await fading.count(session, entities=entities)
     seen = changed = 0
     last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.begin(workspace_id) as session:
-            batch = await fading.age(session, workspace_id, statement, rules, now=now, after=last)
+            batch = await fading.age(session, statement, rules, now=now, after=last)
             seen, changed, last = seen + batch.seen, changed + batch.changed, batch.last
             await queue.advance(session, job, seen, total)
     return {"seen": seen, "changed": changed}

@@ -60,25 +60,25 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     if not of_texts:
         return
     async with res.db.read(workspace_id) as session:
-        subjects = await enrichment.list_unembedded(session, workspace_id, of_texts)
+        subjects = await enrichment.list_unembedded(session, of_texts)
     if not subjects:
         return
     vectors = await res.embedder.embed(workspace_id, [subject.text for subject in subjects])
     made = {subject: _as_text(vector) for subject, vector in zip(subjects, vectors, strict=True)}
     async with res.db.begin(workspace_id, background=True) as session:
-        await enrichment.store_vectors(session, workspace_id, made, generation=res.generation)
+        await enrichment.store_vectors(session, made, generation=res.generation)
 
 
 async def _embed_contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
     """Embeds turns again whose neighbours changed."""
     async with res.db.read(workspace_id) as session:
-        texts = await contexts.texts_of(session, workspace_id, ids)
+        texts = await contexts.texts_of(session, ids)
     if not texts:
         return
     vectors = await res.embedder.embed(workspace_id, [text.embedded for text in texts.values()])
     made = {memory_id: (each, vector) for (memory_id, each), vector in zip(texts.items(), vectors, strict=True)}
     async with res.db.begin(workspace_id, background=True) as session:
-        await contexts.store(session, workspace_id, made, generation=res.generation)
+        await contexts.store(session, made, generation=res.generation)
 
 
 async def sweep(res: Resources) -> Counts:
@@ -88,7 +88,7 @@ async def sweep(res: Resources) -> Counts:
     queued = 0
     for workspace_id, group in groupby(missing, key=itemgetter(0)):
         async with res.db.begin(workspace_id) as session:
-            queued += await queue.enqueue_embeds(session, workspace_id, [memory_id for _, memory_id in group])
+            queued += await queue.enqueue_embeds(session, [memory_id for _, memory_id in group])
     return {"queued": queued}
 
 

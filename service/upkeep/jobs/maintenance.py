@@ -89,8 +89,8 @@ async def count_terms(_job: Job, res: Resources) -> Counts | None:
     counted = terms = 0
     for workspace_id in large:
         async with res.db.begin(workspace_id) as session:
-            if not await term_statistics.counted_within(session, workspace_id, TERM_COUNTS_GOOD_FOR_S):
-                counted, terms = counted + 1, terms + await term_statistics.count(session, workspace_id)
+            if not await term_statistics.counted_within(session, TERM_COUNTS_GOOD_FOR_S):
+                counted, terms = counted + 1, terms + await term_statistics.count(session)
     if large and not counted:
         return None
     async with res.db.begin(NIL_WORKSPACE) as session:
@@ -102,7 +102,7 @@ async def vacuum(job: Job, res: Resources) -> Counts:
     """Removes erased rows from the data files: VACUUM of every table that was not vacuumed since. Does nothing if the
     worker has no right to, as up to Postgres 16. Safe to run twice."""
     async with res.db.read(job.workspace_id) as session:
-        tables = await maintenance.find_unvacuumed(session, job.workspace_id, job.id)
+        tables = await maintenance.find_unvacuumed(session, job.id)
     for table in tables:
         await res.db.vacuum(table)
     return {"tables": len(tables)}

@@ -30,12 +30,7 @@ async def promote(job: Job, res: Resources) -> Counts:
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
             worthy_ids = await promotable.list_worthy(
-                session,
-                job.workspace_id,
-                res.settings.jobs.promoting,
-                after=last,
-                now=res.clock(),
-                batch=BATCH,
+                session, res.settings.jobs.promoting, after=last, now=res.clock(), batch=BATCH
             )
         for memory_id in worthy_ids:
             promoted += await promote_if_worthy(job.workspace_id, memory_id, res, request) is not None
@@ -52,7 +47,7 @@ async def _archive_stale_copies(workspace_id: UUID, res: Resources, request: Wri
     last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.read(workspace_id) as session:
-            ids = await promotable.list_stale_copies(session, workspace_id, after=last, now=res.clock(), batch=BATCH)
+            ids = await promotable.list_stale_copies(session, after=last, now=res.clock(), batch=BATCH)
         for copy_id in ids:
             archived += await archive_stale_copy(workspace_id, copy_id, res, request)
         last = ids[-1] if len(ids) == BATCH else None

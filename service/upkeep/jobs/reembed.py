@@ -111,7 +111,7 @@ async def _build(job: Job, building: Generation, workspaces: Sequence[UUID], res
         if switched:
             now = res.clock()
             later = [NewJob("reembed", run_after=now + wait, max_attempts=LONG_MAX_ATTEMPTS) for wait in LATER]
-            await queue.enqueue(session, NIL_WORKSPACE, later)
+            await queue.enqueue(session, later)
     return {"made": made, "rounds": rounds, "refused": progress.refused, "switched": int(switched)}
 
 
@@ -137,7 +137,7 @@ async def _begin(job: Job, workspaces: Sequence[UUID], res: Resources) -> Progre
     progress = Progress(job)
     for workspace_id in workspaces:
         async with res.db.read(workspace_id) as session:
-            wanted, made = await missing_vectors.count(session, workspace_id, res.generation)
+            wanted, made = await missing_vectors.count(session, res.generation)
         progress.total, progress.done = progress.total + wanted, progress.done + min(made, wanted)
     return progress
 
@@ -159,7 +159,7 @@ async def _delete_dropped(workspace_id: UUID, numbers: list[int], res: Resources
     for table in missing_vectors.TABLES:
         while True:
             async with res.db.begin(workspace_id) as session:
-                gone = await missing_vectors.delete(session, workspace_id, table, numbers, limit=DELETE_BATCH)
+                gone = await missing_vectors.delete(session, table, numbers, limit=DELETE_BATCH)
             deleted += gone
             if gone < DELETE_BATCH:
                 break
@@ -171,13 +171,13 @@ async def _walk(workspace_id: UUID, find: Find, store: Store, progress: Progress
     made, after = 0, NIL_ID
     while True:
         async with res.db.read(workspace_id) as session:
-            texts = await find(session, workspace_id, res.generation, after)
+            texts = await find(session, res.generation, after)
         if not texts:
             return made
         vectors = await _embed(workspace_id, texts, progress, res)
         async with res.db.begin(workspace_id) as session:
             await _check_wanted(session, res.generation)
-            stored = await store(session, workspace_id, res.generation, vectors)
+            stored = await store(session, res.generation, vectors)
             await queue.advance(session, progress.job, progress.done + stored, progress.total)
         made, progress.done, after = made + stored, progress.done + stored, texts[-1].id
 

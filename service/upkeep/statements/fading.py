@@ -155,49 +155,33 @@ class AgedBatch:
     changed: int
 
 
-async def age(
-    session: Session,
-    workspace_id: UUID,
-    statement: TextClause,
-    rules: Ageing,
-    *,
-    now: datetime,
-    after: UUID,
-) -> AgedBatch:
+async def age(session: Session, statement: TextClause, rules: Ageing, *, now: datetime, after: UUID) -> AgedBatch:
     """Runs RELEVANCE, MEMORY_SALIENCE, CONFIDENCE, ENTITY_SALIENCE or STALE over the batch after `after`."""
-    known = {
-        "workspace": workspace_id,
+    values = {
         "now": now,
         "after": after,
         "batch": BATCH,
         "stale_days": rules.stale_after_days,
         "inferred_at_most": INFERRED_AT_MOST,
     }
-    wanted = statement.compile().params.keys()
-    row = (await session.execute(statement, {name: known[name] for name in wanted})).one()
+    row = (await session.execute(statement, values)).one()
     return AgedBatch(row.seen, row.last if row.seen == BATCH else None, row.changed)
 
 
-async def list_faded(session: Session, workspace_id: UUID, *, after: UUID, batch: int) -> list[UUID]:
+async def list_faded(session: Session, *, after: UUID, batch: int) -> list[UUID]:
     """Live memories whose relevance is below the threshold, in the order of their ids."""
-    values = {"workspace": workspace_id, "forget_below": FORGET_BELOW, "after": after, "batch": batch}
+    values = {"forget_below": FORGET_BELOW, "after": after, "batch": batch}
     return list(await session.scalars(FADED, values))
 
 
-async def remove_forgotten(session: Session, workspace_id: UUID, *, now: datetime, batch: int) -> list[UUID]:
+async def remove_forgotten(session: Session, *, now: datetime, batch: int) -> list[UUID]:
     """Removes entities that were found by rules or a model, have faded, are unused and named by nothing; returns their
     ids."""
-    values = {
-        "workspace": workspace_id,
-        "now": now,
-        "min_salience": ENTITY_MIN_SALIENCE,
-        "idle": ENTITY_IDLE_DAYS,
-        "batch": batch,
-    }
+    values = {"now": now, "min_salience": ENTITY_MIN_SALIENCE, "idle": ENTITY_IDLE_DAYS, "batch": batch}
     return list(await session.scalars(REMOVE_FORGOTTEN, values))
 
 
-async def count(session: Session, workspace_id: UUID, *, entities: bool = False) -> int:
+async def count(session: Session, *, entities: bool = False) -> int:
     """The number of memories, or entities, of the workspace."""
     statement = COUNT_ENTITIES if entities else COUNT_MEMORIES
-    return int(await session.scalar(statement, {"workspace": workspace_id}) or 0)
+    return int(await session.scalar(statement) or 0)

@@ -201,38 +201,27 @@ class Walked:
     last: WalkCursor | None
 
 
-async def walk(
-    session: Session, workspace_id: UUID, section: Section, *, after: WalkCursor, limit: int, now: datetime
-) -> Walked:
+async def walk(session: Session, section: Section, *, after: WalkCursor, limit: int, now: datetime) -> Walked:
     """The findings of a section after a place."""
     most = PAIRS_LOOKED_AT if section in PAIRS else LOOKED_AT
     values = {"first": after.first, "second": after.second, "limit": limit, "most": most}
-    rows = await _rows(session, workspace_id, section, values, now=now, among=False)
+    rows = await _rows(session, section, values, now=now, among=False)
     last = WalkCursor(rows[0].last_first, rows[0].last_second) if rows[0].seen >= most else None
     return Walked(_candidates(rows), rows[0].total, last)
 
 
-async def among(
-    session: Session, workspace_id: UUID, section: Section, ids: Sequence[UUID], *, now: datetime
-) -> tuple[Candidate, ...]:
+async def among(session: Session, section: Section, ids: Sequence[UUID], *, now: datetime) -> tuple[Candidate, ...]:
     """The findings among these ids; for pairs, those with both memories among them."""
     values = {"ids": list(ids), "limit": LOOKED_AT, "most": LOOKED_AT}
-    return _candidates(await _rows(session, workspace_id, section, values, now=now, among=True))
+    return _candidates(await _rows(session, section, values, now=now, among=True))
 
 
 async def _rows(
-    session: Session, workspace_id: UUID, section: Section, values: Mapping[str, Any], *, now: datetime, among: bool
+    session: Session, section: Section, values: Mapping[str, Any], *, now: datetime, among: bool
 ) -> Sequence[Any]:
-    known = {
-        **values,
-        "workspace": workspace_id,
-        "now": now,
-        "nil": UUID(int=0),
-        "decaying_below": DECAYING_BELOW,
-    }
-    query = statement(section, among=among)
-    given = {name: known[name] for name in query.compile().params}
-    return (await session.execute(query.columns(detail=JSONB()), given)).all()
+    known = {**values, "now": now, "nil": UUID(int=0), "decaying_below": DECAYING_BELOW}
+    query = statement(section, among=among).columns(detail=JSONB())
+    return (await session.execute(query, known)).all()
 
 
 def statement(section: Section, *, among: bool) -> TextClause:

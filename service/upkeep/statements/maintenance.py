@@ -25,9 +25,9 @@ UNVACUUMED = text("""
 """)
 
 
-async def find_unvacuumed(session: Session, workspace_id: UUID, job_id: UUID) -> list[str]:
+async def find_unvacuumed(session: Session, job_id: UUID) -> list[str]:
     """Quoted names of tables that may be vacuumed and have not been since this job was created."""
-    return list(await session.scalars(UNVACUUMED, {"workspace": workspace_id, "job": job_id}))
+    return list(await session.scalars(UNVACUUMED, {"job": job_id}))
 
 
 async def ensure_partitions(session: Session, upto: datetime) -> int:

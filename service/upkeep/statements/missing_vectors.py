@@ -112,8 +112,8 @@ class MissingText:
 
 
 MadeVectors = Mapping[MissingText, Vector]
-Find = Callable[[Session, UUID, int, UUID], Awaitable[list[MissingText]]]
-Store = Callable[[Session, UUID, int, MadeVectors], Awaitable[int]]
+Find = Callable[[Session, int, UUID], Awaitable[list[MissingText]]]
+Store = Callable[[Session, int, MadeVectors], Awaitable[int]]
 
 
 async def workspaces(session: Session) -> list[UUID]:
@@ -121,23 +121,22 @@ async def workspaces(session: Session) -> list[UUID]:
     return list(await session.scalars(WORKSPACES))
 
 
-async def count(session: Session, workspace_id: UUID, generation: int) -> tuple[int, int]:
+async def count(session: Session, generation: int) -> tuple[int, int]:
     """The number of vectors the workspace needs, and how many of them the generation has."""
-    row = (await session.execute(COUNT, {"workspace": workspace_id, "generation": generation})).one()
+    row = (await session.execute(COUNT, {"generation": generation})).one()
     return row.wanted, row.made
 
 
-async def memories_without(session: Session, workspace_id: UUID, generation: int, after: UUID) -> list[MissingText]:
+async def memories_without(session: Session, generation: int, after: UUID) -> list[MissingText]:
     """The next BATCH memories whose text has no vector of the generation, ascending by id."""
-    rows = await session.execute(MEMORIES, _page(workspace_id, generation, after))
+    rows = await session.execute(MEMORIES, _page(session.workspace_id, generation, after))
     return [MissingText(row.id, CleanText(row.content), row.hash) for row in rows]
 
 
-async def store_memories(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
+async def store_memories(session: Session, generation: int, made: MadeVectors) -> int:
     """Stores vectors, except of texts that have changed; returns how many."""
     ordered = sorted(made, key=lambda each: each.id)
     values = {
-        "workspace": workspace_id,
         "generation": generation,
         "ids": [missing_text.id for missing_text in ordered],
         "hashes": [missing_text.hash for missing_text in ordered],
@@ -146,26 +145,25 @@ async def store_memories(session: Session, workspace_id: UUID, generation: int, 
     return len((await session.scalars(STORE_MEMORIES, values)).all())
 
 
-async def contexts_without(session: Session, workspace_id: UUID, generation: int, after: UUID) -> list[MissingText]:
+async def contexts_without(session: Session, generation: int, after: UUID) -> list[MissingText]:
     """The next BATCH contexts that have a vector, but none of the generation, ascending by the id of their memory."""
     missing: list[MissingText] = []
     while not missing:
-        ids = list(await session.scalars(CONTEXTS, _page(workspace_id, generation, after)))
+        ids = list(await session.scalars(CONTEXTS, _page(session.workspace_id, generation, after)))
         if not ids:
             break
-        texts = await contexts.texts_of(session, workspace_id, ids)
+        texts = await contexts.texts_of(session, ids)
         missing = [MissingText(each, texts[each].embedded, context=texts[each]) for each in ids if each in texts]
         after = ids[-1]
     return missing
 
 
-async def store_contexts(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
+async def store_contexts(session: Session, generation: int, made: MadeVectors) -> int:
     """Stores vectors of contexts, except of those that have changed; returns how many."""
-    await session.execute(contexts.LOCK, {"workspace": workspace_id, "ids": [missing_text.id for missing_text in made]})
-    current = await contexts.texts_of(session, workspace_id, [missing_text.id for missing_text in made])
+    await session.execute(contexts.LOCK, {"ids": [missing_text.id for missing_text in made]})
+    current = await contexts.texts_of(session, [missing_text.id for missing_text in made])
     same = [missing_text for missing_text in made if current.get(missing_text.id) == missing_text.context]
     values = {
-        "workspace": workspace_id,
         "generation": generation,
         "ids": [missing_text.id for missing_text in same],
         "vectors": [_as_text(made[missing_text]) for missing_text in same],
@@ -173,16 +171,16 @@ async def store_contexts(session: Session, workspace_id: UUID, generation: int, 
     return len((await session.scalars(STORE_CONTEXTS, values)).all())
 
 
-async def turns_without(session: Session, workspace_id: UUID, generation: int, after: UUID) -> list[MissingText]:
+async def turns_without(session: Session, generation: int, after: UUID) -> list[MissingText]:
     """The next BATCH visible turns without a vector of the generation, ascending by id."""
-    rows = await session.execute(TURNS, _page(workspace_id, generation, after))
+    rows = await session.execute(TURNS, _page(session.workspace_id, generation, after))
     return [MissingText(row.id, CleanText(row.said)) for row in rows]
 
 
-async def store_turns(session: Session, workspace_id: UUID, generation: int, made: MadeVectors) -> int:
+async def store_turns(session: Session, generation: int, made: MadeVectors) -> int:
     """Stores vectors of turns, except of those whose visible text has changed; returns how many."""
     by_id = {missing_text.id: (missing_text.text, vector) for missing_text, vector in made.items()}
-    return await turns.LATE_VECTORS.store(session, workspace_id, by_id, generation=generation)
+    return await turns.LATE_VECTORS.store(session, by_id, generation=generation)
 
 
 WALKS: tuple[tuple[Find, Store], ...] = (
@@ -193,9 +191,9 @@ WALKS: tuple[tuple[Find, Store], ...] = (
 """For each kind of text, how to find the next batch and store its vectors."""
 
 
-async def delete(session: Session, workspace_id: UUID, table: str, generations: list[int], *, limit: int) -> int:
+async def delete(session: Session, table: str, generations: list[int], *, limit: int) -> int:
     """Deletes at most `limit` vectors of these generations from one of TABLES; returns how many."""
-    values = {"workspace": workspace_id, "generations": generations, "limit": limit}
+    values = {"generations": generations, "limit": limit}
     return (await session.execute(DELETE[table], values)).rowcount
 
 

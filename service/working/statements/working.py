@@ -191,25 +191,25 @@ async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> W
 
 async def remove(session: Session, scope: WorkingScope, kind: WorkingKind, key: str) -> bool:
     """Deletes the entry; whether it existed."""
-    values = {"workspace": scope.workspace_id, "session": scope.session_id, "kind": str(kind), "key": key}
+    values = {"session": scope.session_id, "kind": str(kind), "key": key}
     return bool((await session.execute(REMOVE, values)).rowcount)
 
 
 async def clear(session: Session, scope: WorkingScope) -> int:
     """Deletes all entries of the session; returns how many."""
-    values = {"workspace": scope.workspace_id, "session": scope.session_id}
+    values = {"session": scope.session_id}
     return (await session.execute(CLEAR, values)).rowcount
 
 
 async def erase(session: Session, scope: Scope, channel: str | None) -> int:
     """Deletes the entries of all sessions with every given id (and the channel, if given); returns how many."""
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id}
-    return (await session.execute(ERASE, {"workspace": scope.workspace_id, **ids, "channel": channel})).rowcount
+    return (await session.execute(ERASE, {**ids, "channel": channel})).rowcount
 
 
-async def erase_of_conversation(session: Session, workspace_id: UUID, conversation_id: UUID) -> int:
+async def erase_of_conversation(session: Session, conversation_id: UUID) -> int:
     """Deletes the entries of the sessions of a conversation, which must still exist; returns how many."""
-    values = {"workspace": workspace_id, "conversation": conversation_id}
+    values = {"conversation": conversation_id}
     return (await session.execute(ERASE_OF_CONVERSATION, values)).rowcount
 
 
@@ -241,6 +241,6 @@ GOAL_DESCRIPTION = typed_text("""
 
 async def goal_description(session: Session, scope: WorkingScope, goal_id: UUID) -> str | None:
     """The description of a goal of this user and agent; None without such a goal."""
-    values = {"workspace": scope.workspace_id, "goal": goal_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
+    values = {"goal": goal_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
     description: str | None = await session.scalar(GOAL_DESCRIPTION, values)
     return description

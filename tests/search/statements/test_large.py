@@ -105,7 +105,7 @@ async def store(database: Database, owner_url: str, settings: Settings) -> Async
         for begin in range(0, ROWS, PART):
             part = slice(begin, begin + PART)
             await raw.execute(VECTORS, tenant.workspace_id, ids[part], written[part], begin)
-        await term_statistics.count(session, tenant.workspace_id)
+        await term_statistics.count(session)
     await _as_owner(owner_url, "ANALYZE memory", "ANALYZE memory_vector", "ANALYZE term_stat")
     yield LargeScope(tenant.workspace_id, ids, vectors)
     async with database.begin(tenant.workspace_id) as session:
@@ -201,7 +201,7 @@ async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database
 async def _approximate(
     session: Session, plan: SearchPlan, vector_path: ApproximatePath = "hnsw"
 ) -> tuple[TextClause, dict[str, Any]]:
-    statistics = await term_statistics.read(session, plan.workspace_id, plan.terms)
+    statistics = await term_statistics.read(session, plan.terms)
     return approximate.statement(plan, vector_path), approximate.values(plan, vector_path, statistics)
 
 

@@ -95,7 +95,7 @@ async def store(database: Database, owner_url: str, settings: Settings) -> Async
         for begin in range(0, ROWS, PART):
             part = slice(begin, begin + PART)
             await raw.execute(VECTORS, tenant.workspace_id, ids[part], written[part])
-        await term_statistics.count(session, tenant.workspace_id)
+        await term_statistics.count(session)
     connection = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
     for table in ("memory", "memory_vector", "term_stat"):  # an index alone tells what is visible after VACUUM
         await connection.execute(f"VACUUM (ANALYZE) {table}")
@@ -142,7 +142,7 @@ async def test_each_part_of_a_medium_scope_is_read_from_its_index_alone(
 ) -> None:
     plan = store.plan(store.scope(name))
     async with database.snapshot(store.workspace) as session:
-        statistics = await term_statistics.read(session, store.workspace, plan.terms)
+        statistics = await term_statistics.read(session, plan.terms)
         statement = approximate.statement(plan, "binary")
         shown = await explained(session, statement, approximate.values(plan, "binary", statistics))
     vectors = len(re.findall(r"Index Only Scan using memory_vector_p\d+_workspace_id\w*_kind", shown))
