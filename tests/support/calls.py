@@ -7,6 +7,8 @@ from typing import Any
 
 from httpx2 import AsyncClient, Response
 
+from tests.fakes.embedder import AngleEmbedder
+
 TUNING = ("fusion", "weights", "factors", "techniques", "diversity", "rerank")
 
 
@@ -37,6 +39,12 @@ async def store(client: AsyncClient, content: str, *, user_id: str = "alice", **
     assert answer.status_code == 201, answer.text
     found: str = answer.json()["results"][0]["id"]
     return found
+
+
+async def store_at(client: AsyncClient, embedder: AngleEmbedder, content: str, angle: float, **fields: Any) -> str:
+    """The id of a new memory this near to the first side; equal ones are kept apart."""
+    embedder.place(content, angle, side=2)
+    return await store(client, content, **{"user_id": "iris", "dedup": False, **fields})
 
 
 async def events(client: AsyncClient, memory_id: str) -> list[str]:

@@ -21,22 +21,16 @@ from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.llm import ScriptedLlm
 from tests.search.scores import explained_score
 from tests.support.application import Tables, client_of, serving, with_llm
-from tests.support.calls import body_of, tuned
+from tests.support.calls import body_of, store_at, tuned
 
 USER = {"user_id": "iris"}
-QUESTION = "Where is the boat kept?"
+QUESTION, BEFORE = "Where is the boat kept?", "Where was the boat kept before?"
 
 
 @pytest.fixture(autouse=True)
 def _asked(embedder: AngleEmbedder) -> None:
-    embedder.place(QUESTION, 1.0)
-
-
-async def store(client: AsyncClient, embedder: AngleEmbedder, content: str, angle: float, **more: Any) -> str:
-    embedder.place(content, angle, side=2)
-    answer = await client.post("/v1/memories", json={"content": content, **USER, "dedup": False, **more})
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["results"][0]["id"])
+    for question in (QUESTION, BEFORE):
+        embedder.place(question, 1.0)
 
 
 async def ask(client: AsyncClient, query: str = QUESTION, **more: Any) -> dict[str, Any]:
@@ -58,7 +52,7 @@ BOATS = {
 @pytest.fixture
 async def boats(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
     for number, (content, angle) in enumerate(BOATS.items()):
-        await store(client, embedder, content, angle, importance=0.2 + number / 5)
+        await store_at(client, embedder, content, angle, importance=0.2 + number / 5)
     return client
 
 
@@ -122,7 +116,7 @@ async def test_a_workspace_has_techniques_of_its_own(
     assert answer.status_code == 200, answer.text
     assert "hybrid" not in (await ask(boats))["metrics"]["techniques"]
     assert "hybrid" in (await ask(boats, techniques={"hybrid": True}))["metrics"]["techniques"]
-    await store(other_client, embedder, "The boat is in Wismar.", 0.5)
+    await store_at(other_client, embedder, "The boat is in Wismar.", 0.5)
     assert "hybrid" in (await ask(other_client))["metrics"]["techniques"]
 
 
@@ -164,8 +158,8 @@ async def test_get_takes_tuning_as_post_does(boats: AsyncClient) -> None:
 
 
 async def test_importance_times_relevance_lifts(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    await store(client, embedder, "At rest", 0.5, importance=0.9)
-    await store(client, embedder, "At sea", 0.52, importance=0.1)
+    await store_at(client, embedder, "At rest", 0.5, importance=0.9)
+    await store_at(client, embedder, "At sea", 0.52, importance=0.1)
     assert await texts(client) == ["At sea", "At rest"]
     found = await ask(client, factors={"importance": 1}, weights={"declarative": 5}, explain=True)
     assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
@@ -173,9 +167,9 @@ async def test_importance_times_relevance_lifts(client: AsyncClient, embedder: A
 
 
 async def test_what_is_recent_lifts(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
-    await store(client, embedder, "At sea", 0.52)
+    await store_at(client, embedder, "At sea", 0.52)
     clock.forward(days=30)
-    await store(client, embedder, "At rest", 0.5)
+    await store_at(client, embedder, "At rest", 0.5)
     assert await texts(client) == ["At sea", "At rest"]
     found = await ask(client, factors={"recency": 0.5}, weights={"declarative": 5}, explain=True)
     assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
@@ -186,16 +180,15 @@ async def test_what_is_recent_lifts(client: AsyncClient, embedder: AngleEmbedder
 async def test_what_is_past_ranks_lower_on_request_unless_asked_for(
     client: AsyncClient, embedder: AngleEmbedder, tables: Tables
 ) -> None:
-    first = await store(client, embedder, "At sea", 0.52)
-    second = await store(client, embedder, "At rest", 0.5)
+    first = await store_at(client, embedder, "At sea", 0.52)
+    second = await store_at(client, embedder, "At rest", 0.5)
     for memory_id, tag in ((first, "past"), (second, "current")):
         await tables.fetch("UPDATE memory SET temporal_tag = $1 WHERE id = $2", tag, UUID(memory_id))
     by_tag = {"current_factor": 1.2, "past_factor": 0.7}
     found = await ask(client, weights={"declarative": 5}, factors=by_tag, explain=True)
     assert [hit["memory"] for hit in found["results"]] == ["At rest", "At sea"]
     assert [hit["explain"]["factors"]["temporal_tag"] for hit in found["results"]] == [1.2, 0.7]
-    embedder.place("Where was the boat kept before?", 1.0)
-    assert (await texts(client, "Where was the boat kept before?", factors=by_tag))[0] == "At sea"
+    assert (await texts(client, BEFORE, factors=by_tag))[0] == "At sea"
     assert (await texts(client, weights={"declarative": 5}))[0] == "At sea"
 
 
@@ -203,10 +196,48 @@ async def test_diversity_moves_repeats_down(client: AsyncClient, embedder: Angle
     """By request, off by default."""
     repeats = ["Iris likes green tea.", "Iris likes green tea a lot.", "Iris likes green tea very much."]
     for number, content in enumerate(repeats):
-        await store(client, embedder, content, 0.9 - number / 100)
-    await store(client, embedder, "Tom plays chess.", 0.8)
+        await store_at(client, embedder, content, 0.9 - number / 100)
+    await store_at(client, embedder, "Tom plays chess.", 0.8)
     assert (await texts(client))[3] == "Tom plays chess."
     assert (await texts(client, diversity=1.0))[1] == "Tom plays chess."
+
+
+# -- currency -------------------------------------------------------------------------------------------------------
+
+DRAW_EDGE = """
+    INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id)
+    SELECT workspace_id, $1, $3, id FROM memory WHERE id = $2
+"""
+
+
+async def ranked(client: AsyncClient, query: str = QUESTION, **more: Any) -> list[str]:
+    return [hit["id"] for hit in (await ask(client, query, **more))["results"]]
+
+
+async def test_what_may_be_outdated_comes_after_what_may_outdate_it(
+    client: AsyncClient, embedder: AngleEmbedder, tables: Tables
+) -> None:
+    older = await store_at(client, embedder, "Trains at Iron Gym", 0.9)
+    newer = await store_at(client, embedder, "Trains at Club Nord", 0.8)
+    assert await ranked(client) == [older, newer]
+    await tables.fetch(DRAW_EDGE, UUID(newer), UUID(older), "MAY_OUTDATE")
+    hits = (await ask(client, explain=True))["results"]
+    assert [hit["id"] for hit in hits] == [newer, older]
+    assert hits[0]["score"] == hits[1]["score"]
+    assert hits[0]["explain"]["factors"]["currency"] > 1
+    assert await ranked(client, limit=1) == [newer]
+    assert await ranked(client, BEFORE) == [older, newer]
+
+
+async def test_what_was_superseded_comes_after_what_took_its_place(
+    client: AsyncClient, embedder: AngleEmbedder, tables: Tables
+) -> None:
+    older = await store_at(client, embedder, "Trains in Bergen", 0.9, t_invalid="2026-01-01T00:00:00Z")
+    newer = await store_at(client, embedder, "Trains in Oslo", 0.3, t_valid="2026-01-01T00:00:00Z")
+    assert await ranked(client, validity="ignore") == [older, newer]
+    await tables.fetch(DRAW_EDGE, UUID(newer), UUID(older), "SUPERSEDES")
+    for validity in ("demote", "ignore"):
+        assert await ranked(client, validity=validity) == [newer, older]
 
 
 # -- entities -------------------------------------------------------------------------------------------------------
@@ -241,8 +272,8 @@ async def test_a_hit_by_its_entity_alone_can_be_first(
     """No word in common, and the farthest vector."""
     embedder.place(question, 1.0)
     for number in range(8):
-        await store(client, embedder, f"Note {number}", 0.9 - number / 100)
-    about = await store(client, embedder, "She collects stamps.", 0.0)
+        await store_at(client, embedder, f"Note {number}", 0.9 - number / 100)
+    about = await store_at(client, embedder, "She collects stamps.", 0.0)
     await name_it(tables, tenant, about, "Zenobia", "Zen")
     found = await ask(client, question, explain=True)
     assert found["results"][0]["id"] == about
@@ -262,9 +293,9 @@ async def test_the_graph_leads_one_step_further(
     """Memories of an entity that is related to the one asked for."""
     embedder.place("Tell me about Zenobia", 1.0)
     for number in range(8):
-        await store(client, embedder, f"Note {number}", 0.5 - number / 100)
-    about = await store(client, embedder, "She collects stamps.", 0.0)
-    beside = await store(client, embedder, "The shop opens at nine.", 0.0)
+        await store_at(client, embedder, f"Note {number}", 0.5 - number / 100)
+    about = await store_at(client, embedder, "She collects stamps.", 0.0)
+    beside = await store_at(client, embedder, "The shop opens at nine.", 0.0)
     ends = [await name_it(tables, tenant, about, "Zenobia"), await name_it(tables, tenant, beside, "Palmyra Books")]
     await tables.fetch(
         "INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id, strength, extracted_by)"
@@ -283,11 +314,11 @@ async def test_the_graph_leads_one_step_further(
 async def test_entities_of_others_lead_nowhere(
     client: AsyncClient, other_client: AsyncClient, embedder: AngleEmbedder, tables: Tables, tenant: Tenant
 ) -> None:
-    about = await store(client, embedder, "She collects stamps.", 0.0)
+    about = await store_at(client, embedder, "She collects stamps.", 0.0)
     await name_it(tables, tenant, about, "Zenobia")
     found = await ask(client, "Tell me about Zenobia", user_id="tom")
     assert found["results"] == []
-    await store(other_client, embedder, "Nothing of the kind.", 0.0)
+    await store_at(other_client, embedder, "Nothing of the kind.", 0.0)
     found = await ask(other_client, "Tell me about Zenobia", explain=True)
     assert "entity" not in found["candidates"]
 
@@ -311,8 +342,8 @@ async def test_a_request_is_matched_by_what_is_particular_to_it(
     for text in GENERIC_REQUESTS:
         embedder.place(text, 0.0, side=2)
     embedder.place("Find me a mooring.", 0.6, side=2)
-    await store(client, embedder, "Please be brief with me.", 0.0)
-    await store(client, embedder, "The boat is four metres wide.", 1.0)
+    await store_at(client, embedder, "Please be brief with me.", 0.0)
+    await store_at(client, embedder, "The boat is four metres wide.", 1.0)
     found = await ask(client, "Find me a mooring.")
     resources.generic_requests.clear()
     assert [hit["memory"][:8] for hit in found["results"]] == ["The boat", "Please b"]
@@ -323,7 +354,7 @@ async def test_a_request_is_matched_by_what_is_particular_to_it(
 async def test_the_newest_answers_how_things_stand(client: AsyncClient, embedder: AngleEmbedder) -> None:
     for day, rent in enumerate(("four hundred", "five hundred", "six hundred"), 1):
         when = {"timestamp": f"2024-0{day}-01T10:00:00Z"}
-        await store(client, embedder, f"The rent is {rent} euros.", 0.8, **when)
+        await store_at(client, embedder, f"The rent is {rent} euros.", 0.8, **when)
     embedder.place("How much is the rent now?", 1.0)
     embedder.place("How much is the rent?", 1.0)
     now = (await ask(client, "How much is the rent now?", explain=True))["results"]
@@ -334,8 +365,8 @@ async def test_the_newest_answers_how_things_stand(client: AsyncClient, embedder
 
 
 async def test_a_word_that_no_text_has_belongs_to_a_full_match(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    await store(client, embedder, "Buys bread on Fridays.", 0.5)
-    await store(client, embedder, "Rows on the lake.", 0.5)
+    await store_at(client, embedder, "Buys bread on Fridays.", 0.5)
+    await store_at(client, embedder, "Rows on the lake.", 0.5)
     values = []
     for query in ("buy", "buy zither", "buy zither ukulele"):
         embedder.place(query, 1.0)
@@ -399,9 +430,9 @@ async def test_self_query_reads_filters_out_of_the_question(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
 ) -> None:
     """Offline: a time, a type, a tag."""
-    await store(client, embedder, "Sailed to Poel.", 0.5, timestamp="2026-02-24T10:00:00Z")
-    await store(client, embedder, "Sailed to Fehmarn.", 0.9, timestamp="2025-08-01T10:00:00Z", tags=["log"])
-    await store(client, embedder, "Prefers oak.", 0.3, type="Preference")
+    await store_at(client, embedder, "Sailed to Poel.", 0.5, timestamp="2026-02-24T10:00:00Z")
+    await store_at(client, embedder, "Sailed to Fehmarn.", 0.9, timestamp="2025-08-01T10:00:00Z", tags=["log"])
+    await store_at(client, embedder, "Prefers oak.", 0.3, type="Preference")
     on = {"techniques": {"self_query": True}}
     assert await texts(client, "Where did I sail last week?", **on) == ["Sailed to Poel."]
     assert await texts(client, "What are my preferences?", **on) == ["Prefers oak."]
@@ -421,8 +452,8 @@ async def test_self_query_by_a_model_is_checked(
     client: AsyncClient, resources: Resources, tenant: Tenant, embedder: AngleEmbedder
 ) -> None:
     """What cannot be asked is ignored; what the caller gave stays."""
-    await store(client, embedder, "Red paint", 0.5, metadata={"colour": "red"})
-    await store(client, embedder, "Blue paint", 0.9, metadata={"colour": "blue"})
+    await store_at(client, embedder, "Red paint", 0.5, metadata={"colour": "red"})
+    await store_at(client, embedder, "Blue paint", 0.9, metadata={"colour": "blue"})
     both = ["Blue paint", "Red paint"]
     good = '{"field": "metadata.colour", "operator": "eq", "value": "red"}'
     for number, (filters, wanted) in enumerate(
@@ -462,11 +493,11 @@ async def why(client: AsyncClient, memory_id: object, **more: Any) -> dict[str, 
 
 
 async def test_why_was_it_found_or_not(client: AsyncClient, embedder: AngleEmbedder, clock: SetClock) -> None:
-    first = await store(client, embedder, "At 0.9", 0.9)
-    last = await store(client, embedder, "At 0.1", 0.1, tags=["far"])
-    over = await store(client, embedder, "Over", 0.8, t_invalid="2026-01-01T00:00:00Z")
-    early = await store(client, embedder, "Early", 0.8, t_valid="2027-01-01T00:00:00Z")
-    elsewhere = await store(client, embedder, "Elsewhere", 0.9, user_id="tom")
+    first = await store_at(client, embedder, "At 0.9", 0.9)
+    last = await store_at(client, embedder, "At 0.1", 0.1, tags=["far"])
+    over = await store_at(client, embedder, "Over", 0.8, t_invalid="2026-01-01T00:00:00Z")
+    early = await store_at(client, embedder, "Early", 0.8, t_valid="2027-01-01T00:00:00Z")
+    elsewhere = await store_at(client, embedder, "Elsewhere", 0.9, user_id="tom")
     found = await why(client, first)
     assert (found["found"], found["place"], found["reasons"]) == (True, 1, [])
     below = await why(client, last, limit=1)
@@ -491,17 +522,17 @@ async def test_why_was_it_found_or_not(client: AsyncClient, embedder: AngleEmbed
 async def test_every_other_reason(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock, tables: Tables
 ) -> None:
-    plain = await store(client, embedder, "Plain", 0.5)
+    plain = await store_at(client, embedder, "Plain", 0.5)
     assert (await why(client, plain, start="2030-01-01"))["reasons"] == ["before_window"]
-    short = await store(client, embedder, "Short", 0.5, expires_at=(clock.now + timedelta(hours=1)).isoformat())
+    short = await store_at(client, embedder, "Short", 0.5, expires_at=(clock.now + timedelta(hours=1)).isoformat())
     clock.forward(hours=2)
     assert (await why(client, short))["reasons"] == ["expired"]
     for change, reason in (("archived = true", "archived"), ("review_status = 'flagged'", "awaits_review")):
-        other = await store(client, embedder, f"To be {reason}", 0.5)
+        other = await store_at(client, embedder, f"To be {reason}", 0.5)
         await tables.fetch(f"UPDATE memory SET {change} WHERE id = $1", UUID(other))
         assert (await why(client, other))["reasons"] == [reason]
         assert (await why(client, other, include_archived=True))["found"] is (reason == "archived")
-    late = await store(client, embedder, "Late", 0.5)
+    late = await store_at(client, embedder, "Late", 0.5)
     await tables.fetch("UPDATE memory SET embedding_status = 'queued' WHERE id = $1", UUID(late))
     found = await why(client, late, min_score=1)
     assert found["reasons"] == ["no_vector_yet", "below_min_score"]
@@ -509,7 +540,7 @@ async def test_every_other_reason(
 
 async def test_far_behind_all_arms(client: AsyncClient, embedder: AngleEmbedder) -> None:
     """More memories than an arm hands in, and one that is nearest to nothing."""
-    last = await store(client, embedder, "Nowhere near", 0.01)
+    last = await store_at(client, embedder, "Nowhere near", 0.01)
     items: list[dict[str, Any]] = [{"content": f"Number {n}", "dedup": False, **USER} for n in range(110)]
     for number, item in enumerate(items):
         embedder.place(item["content"], 0.5 + number / 1_000, side=2)
@@ -524,7 +555,7 @@ async def test_far_behind_all_arms(client: AsyncClient, embedder: AngleEmbedder)
 async def test_why_adds_up_where_diversity_moves_it(client: AsyncClient, embedder: AngleEmbedder, fusion: str) -> None:
     """What is told of one memory is what is told of the hit."""
     for at, content in enumerate(("The red boat sails", "The red boat sails on", "A cart of straw")):
-        await store(client, embedder, content, 0.9 - at / 10)
+        await store_at(client, embedder, content, 0.9 - at / 10)
     asked: dict[str, Any] = {"fusion": fusion, "diversity": 0.9, "explain": True}
     hits = (await ask(client, **asked))["results"]
     assert [hit["memory"] for hit in hits][1] == "A cart of straw"
@@ -540,7 +571,7 @@ async def test_why_adds_up_where_diversity_moves_it(client: AsyncClient, embedde
 
 
 async def test_a_listing_adds_up_too(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    await store(client, embedder, "At 0.9", 0.9, tags=["near"], importance=0.7)
+    await store_at(client, embedder, "At 0.9", 0.9, tags=["near"], importance=0.7)
     answer = await client.post("/v1/memories/search", json={"tags": ["near"], **USER, "explain": True})
     (hit,) = answer.json()["results"]
     assert hit["score"] == explained_score(hit["explain"]) == 0.7
@@ -564,8 +595,8 @@ async def test_hits_are_counted_as_used(
 ) -> None:
     """Beside the request; a preview is not counted."""
     client, app = counting
-    hit = await store(client, embedder, "At 0.9", 0.9)
-    miss = await store(client, embedder, "At 0.1", 0.1)
+    hit = await store_at(client, embedder, "At 0.9", 0.9)
+    miss = await store_at(client, embedder, "At 0.1", 0.1)
     clock.forward(hours=2)
     for _ in range(2):
         await ask(client, limit=1)
@@ -582,7 +613,7 @@ async def test_what_is_found_by_its_tag_is_counted_as_used(
     counting: tuple[AsyncClient, Any], embedder: AngleEmbedder
 ) -> None:
     client, app = counting
-    hit = await store(client, embedder, "At 0.9", 0.9, tags=["near"])
+    hit = await store_at(client, embedder, "At 0.9", 0.9, tags=["near"])
     for reinforce in ("true", "false"):
         params = {"tags": "near", **USER, "reinforce": reinforce}
         assert len((await client.get("/v1/memories/by-tag", params=params)).json()["results"]) == 1
@@ -594,7 +625,7 @@ async def test_entities_of_the_question_are_counted_as_used(
     counting: tuple[AsyncClient, Any], embedder: AngleEmbedder, tables: Tables, tenant: Tenant
 ) -> None:
     client, app = counting
-    about = await store(client, embedder, "She collects stamps.", 0.5)
+    about = await store_at(client, embedder, "She collects stamps.", 0.5)
     entity = await name_it(tables, tenant, about, "Zenobia")
     await ask(client, "What does Zenobia collect?")
     await app.state.uses.flush()
@@ -622,8 +653,8 @@ async def test_a_question_is_never_a_statement(boats: AsyncClient, question: str
 async def test_the_users_own_name_decides_nothing(client: AsyncClient, embedder: AngleEmbedder) -> None:
     """Of a user's memories few say the name, and all are about the user."""
     embedder.place("Where is tent?", 1.0)  # what is left of the question
-    tent = await store(client, embedder, "The tent lies in the attic", 0.8)
-    await store(client, embedder, "Iris turns forty in May", 0.7)
+    tent = await store_at(client, embedder, "The tent lies in the attic", 0.8)
+    await store_at(client, embedder, "Iris turns forty in May", 0.7)
     best, other = (await ask(client, "Where is Iris's tent?", explain=True))["results"]
     assert best["id"] == tent
     assert other["explain"]["terms"]["context_lexical"]["value"] == 0.0

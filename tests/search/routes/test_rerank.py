@@ -16,7 +16,7 @@ from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.llm import ScriptedLlm
 from tests.search.scores import explained_score
 from tests.support.application import client_of, serving
-from tests.support.calls import body_of, tuned
+from tests.support.calls import body_of, store_at, tuned
 
 USER = {"user_id": "iris"}
 QUESTION = "what does she drink"
@@ -29,9 +29,7 @@ NOTES = {"She sails.": 0.9, "She drinks tea.": 0.6, "She reads.": 0.3}
 async def notes(client: AsyncClient, embedder: AngleEmbedder) -> AsyncClient:
     embedder.place(QUESTION, 1.0)
     for content, angle in NOTES.items():
-        embedder.place(content, angle, side=2)
-        answer = await client.post("/v1/memories", json={"content": content, **USER, "dedup": False})
-        assert answer.status_code == 201
+        await store_at(client, embedder, content, angle)
     return client
 
 

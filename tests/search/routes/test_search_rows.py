@@ -11,7 +11,7 @@ from service.memories.routes.memory_models import MemoryResponse
 from service.search.routes.search_models import MemorySearchHit, SearchResponse
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.calls import results_of
+from tests.support.calls import results_of, store_at
 
 USER = {"user_id": "iris"}
 QUESTION = "where is the boat"
@@ -22,20 +22,13 @@ def _asked(embedder: AngleEmbedder) -> None:
     embedder.place(QUESTION, 1.0)
 
 
-async def store(client: AsyncClient, embedder: AngleEmbedder, content: str, angle: float, **more: Any) -> str:
-    embedder.place(content, angle, side=2)
-    answer = await client.post("/v1/memories", json={"content": content, **USER, "dedup": False, **more})
-    assert answer.status_code == 201, answer.text
-    return str(answer.json()["results"][0]["id"])
-
-
 async def search(client: AsyncClient, **more: Any) -> list[dict[str, Any]]:
     return await results_of(client.post("/v1/memories/search", json={"query": QUESTION, **USER, **more}))
 
 
 async def test_nearest_first_and_no_more_than_asked(client: AsyncClient, embedder: AngleEmbedder) -> None:
     for angle in (0.5, 0.9, 0.1, 0.7, 0.3):
-        await store(client, embedder, f"At {angle}", angle)
+        await store_at(client, embedder, f"At {angle}", angle)
     found = await search(client, limit=3)
     assert [hit["similarity"] for hit in found] == pytest.approx([0.9, 0.7, 0.5], abs=1e-3)
     assert [hit["memory"] for hit in found] == ["At 0.9", "At 0.7", "At 0.5"]
@@ -46,7 +39,7 @@ async def test_an_answer_is_what_its_model_would_write(client: AsyncClient, embe
     """Every field is there, and nothing else, in the form that the model gives it."""
     metadata = {"huge": 10**40, "small": 1e-7, "of": [None, {"é": "☕"}]}
     tomorrow = "2030-05-01T12:00:00.5+02:00"
-    wanted = await store(client, embedder, "On Friday 3 May 2024", 0.9, metadata=metadata, t_invalid=tomorrow)
+    wanted = await store_at(client, embedder, "On Friday 3 May 2024", 0.9, metadata=metadata, t_invalid=tomorrow)
     asked = {"explain": True, "explain_id": wanted, "connected": True, "start": "2020-01-01"}
     for more in ({}, {"detail": "full"}, asked, {**asked, "detail": "full"}):
         answer = await client.post("/v1/memories/search", json={"query": QUESTION, **USER, **more})
@@ -68,9 +61,9 @@ async def test_an_expired_memory_ranks_lower_and_stays(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
 ) -> None:
     text = "Meeting at 3pm tomorrow"
-    await store(client, embedder, text, 0.9)
-    await store(client, embedder, "Likes quiet", 0.89)
-    await store(client, embedder, "Bakes bread", 0.1)
+    await store_at(client, embedder, text, 0.9)
+    await store_at(client, embedder, "Likes quiet", 0.89)
+    await store_at(client, embedder, "Bakes bread", 0.1)
     assert [hit["memory"] for hit in await search(client)][:2] == [text, "Likes quiet"]
     clock.forward(days=30)
     found = await search(client)
@@ -100,7 +93,7 @@ async def test_the_list_walks_without_gaps_or_doubles(client: AsyncClient, clock
 
 
 async def test_vectors_are_not_given_away(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    memory_id = await store(client, embedder, "At 0.9", 0.9)
+    memory_id = await store_at(client, embedder, "At 0.9", 0.9)
     for answer in (
         await client.get(f"/v1/memories/{memory_id}"),
         await client.get("/v1/memories", params=USER),
