@@ -14,7 +14,7 @@ from httpx2 import AsyncClient
 from service.domain.request import Operation, Subject
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-from tests.support.calls import body_of, opened, results_of, said, store
+from tests.support.calls import body_of, opened, pages, results_of, said, store
 
 
 async def level(client: AsyncClient, name: str) -> None:
@@ -221,14 +221,7 @@ async def test_filters_and_pages(client: AsyncClient, app: FastAPI) -> None:
         each["id"] for each in whole[:2]
     ]
     assert len(await log(client, app, to=whole[1]["recorded_at"])) == 3
-    paged: list[str] = []
-    cursor: dict[str, str] = {}
-    while True:
-        page = (await client.get("/v1/audit", params={"limit": 2, **cursor})).json()
-        paged += [each["id"] for each in page["results"]]
-        if page["next_cursor"] is None:
-            break
-        cursor = {"cursor": page["next_cursor"]}
+    paged = [each["id"] async for page in pages(client, "/v1/audit", limit=2) for each in page["results"]]
     assert paged == [each["id"] for each in whole]
 
 

@@ -15,7 +15,7 @@ from service.worker.registry import TASKS
 from tests.conftest import DIMENSION, SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-from tests.support.calls import opened, said
+from tests.support.calls import opened, pages, said
 
 
 async def test_a_conversation_is_opened_once_and_shows_what_it_is(client: AsyncClient, clock: SetClock) -> None:
@@ -52,18 +52,12 @@ async def test_without_a_name_each_is_a_new_one(client: AsyncClient) -> None:
 async def test_a_conversation_is_read_in_order_page_by_page(client: AsyncClient) -> None:
     there = await opened(client, "chat")
     ids = [await said(client, there, f"Sentence number {number}") for number in range(5)]
-    seen: list[Any] = []
-    cursor: dict[str, Any] = {}
-    for _ in range(4):
-        page = (await client.get("/v1/conversations/chat", params={"limit": 2, **cursor})).json()
-        seen += page["turns"]
-        if page["next_cursor"] is None:
-            break
-        cursor = {"cursor": page["next_cursor"]}
+    found = [page async for page in pages(client, "/v1/conversations/chat", limit=2)]
+    seen = [turn for page in found for turn in page["turns"]]
     assert [each["id"] for each in seen] == ids
     assert [each["turn_index"] for each in seen] == [0, 1, 2, 3, 4]
     assert [each["next_turn_id"] for each in seen] == [*ids[1:], None]
-    assert page["turn_count"] == 5
+    assert found[-1]["turn_count"] == 5
 
 
 async def test_messages_of_a_memory_store_are_the_same_conversation(client: AsyncClient) -> None:
@@ -175,16 +169,8 @@ async def test_lists_keep_to_the_scope_and_its_channels(client: AsyncClient, oth
     ids = {name: await opened(client, name, channel=name) for name in ("atlas", "borealis", "_global")}
     await opened(client, "else", user_id="bob")
     await opened(other_client, "theirs")
-    seen: list[str] = []
-    cursor: dict[str, Any] = {}
-    for _ in range(3):
-        params = {"user_id": "alice", "channel": "atlas", "limit": 1, **cursor}
-        page = (await client.get("/v1/conversations", params=params)).json()
-        seen += [each["id"] for each in page["results"]]
-        if page["next_cursor"] is None:
-            break
-        cursor = {"cursor": page["next_cursor"]}
-    assert seen == [ids["_global"], ids["atlas"]]
+    found = [page async for page in pages(client, "/v1/conversations", user_id="alice", channel="atlas", limit=1)]
+    assert [each["id"] for page in found for each in page["results"]] == [ids["_global"], ids["atlas"]]
 
 
 async def test_another_workspace_sees_nothing(client: AsyncClient, other_client: AsyncClient) -> None:

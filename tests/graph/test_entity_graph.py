@@ -15,7 +15,7 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.graph.test_entities import learn, put, relate
 from tests.support.application import Tables
-from tests.support.calls import body_of, results_of
+from tests.support.calls import body_of, pages, results_of
 from tests.thorough import many
 
 
@@ -103,15 +103,8 @@ async def test_relations_are_listed_by_name_alias_and_id_in_pages(
         await relate(client, *((ana, other) if number % 2 else (other, ana)), strength=number / 10)
     for name in ("ana", "am", ana):
         assert [each["strength"] for each in await related(client, name)] == [0.4, 0.3, 0.2, 0.1, 0.0]
-    seen, cursor = [], None
-    for _ in range(4):
-        params = {"limit": 2, **({"cursor": cursor} if cursor else {})}
-        page = (await client.get("/v1/entities/ana/relations", params=params)).json()
-        seen += [each["strength"] for each in page["results"]]
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
-    assert seen == [0.4, 0.3, 0.2, 0.1, 0.0]
+    found = [page["results"] async for page in pages(client, "/v1/entities/ana/relations", limit=2)]
+    assert [[each["strength"] for each in page] for page in found] == [[0.4, 0.3], [0.2, 0.1], [0.0]]
     assert (await client.get("/v1/entities/nobody/relations")).status_code == 404
     assert (await client.get("/v1/entities/ana/relations", params={"user_id": "bob"})).status_code == 404
     assert (await other_client.get("/v1/entities/ana/relations")).status_code == 404

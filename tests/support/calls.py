@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Awaitable
+from collections.abc import AsyncIterator, Awaitable
 from typing import Any
 
 from httpx2 import AsyncClient, Response
@@ -31,6 +31,17 @@ async def results_of(request: Awaitable[Response], status: int = 200) -> list[di
     """The results in an answer with this status."""
     found: list[dict[str, Any]] = (await body_of(request, status))["results"]
     return found
+
+
+async def pages(client: AsyncClient, path: str, *, post: bool = False, **asked: Any) -> AsyncIterator[dict[str, Any]]:
+    """One page after the other, as the cursors lead."""
+    for _ in range(50):
+        page = await body_of(client.post(path, json=asked) if post else client.get(path, params=asked))
+        yield page
+        if page["next_cursor"] is None:
+            return
+        asked["cursor"] = page["next_cursor"]
+    raise AssertionError("it does not end")
 
 
 async def store(client: AsyncClient, content: str, *, user_id: str = "alice", **fields: Any) -> str:

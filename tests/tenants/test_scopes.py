@@ -9,7 +9,7 @@ from httpx2 import AsyncClient
 
 from tests.conftest import SetClock
 from tests.support.application import Tables
-from tests.support.calls import listed, results_of, store
+from tests.support.calls import listed, pages, results_of, store
 
 
 async def scopes(client: AsyncClient, **params: Any) -> list[dict[str, Any]]:
@@ -40,15 +40,8 @@ async def test_users_agents_and_runs_with_counts_and_last_use(
 async def test_pages_hold_each_once(client: AsyncClient) -> None:
     for user in ("ana", "ben", "cleo"):
         await store(client, f"Something of {user}", user_id=user, agent_id=f"agent/{user}", run_id="r|1")
-    seen: list[str] = []
-    cursor: dict[str, Any] = {}
-    for _ in range(5):
-        page = (await client.get("/v1/scopes", params={"limit": 2, **cursor})).json()
-        seen += [f"{each['type']}:{each['id']}" for each in page["results"]]
-        if page["next_cursor"] is None:
-            break
-        cursor = {"cursor": page["next_cursor"]}
-    assert seen == [
+    found = [page["results"] async for page in pages(client, "/v1/scopes", limit=2)]
+    assert [f"{each['type']}:{each['id']}" for page in found for each in page] == [
         "user:ana",
         "user:ben",
         "user:cleo",

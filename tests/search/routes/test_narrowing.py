@@ -15,7 +15,7 @@ from service.postgres.engine import Database
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-from tests.support.calls import body_of, store
+from tests.support.calls import body_of, pages, store
 
 QUESTION = "what is going on"
 
@@ -355,16 +355,8 @@ async def test_nor_in_an_address(client: AsyncClient, params: dict[str, Any], fi
 
 async def walked(client: AsyncClient, **params: Any) -> list[str]:
     """Every page of a list, one after the other."""
-    found: list[str] = []
-    cursor: str | None = None
-    while True:
-        asked = {"user_id": "alice", "limit": 2, **params, **({"cursor": cursor} if cursor else {})}
-        answer = await client.get("/v1/memories", params=asked)
-        assert answer.status_code == 200, answer.text
-        found += [each["memory"] for each in answer.json()["results"]]
-        cursor = answer.json()["next_cursor"]
-        if cursor is None:
-            return found
+    asked = {"user_id": "alice", "limit": 2, **params}
+    return [each["memory"] async for page in pages(client, "/v1/memories", **asked) for each in page["results"]]
 
 
 async def test_a_list_in_another_order_and_how_many_there_are(client: AsyncClient, clock: SetClock) -> None:

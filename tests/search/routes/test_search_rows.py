@@ -11,7 +11,7 @@ from service.memories.routes.memory_models import MemoryResponse
 from service.search.routes.search_models import MemorySearchHit, SearchResponse
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.calls import results_of, store_at
+from tests.support.calls import pages, results_of, store_at
 
 USER = {"user_id": "iris"}
 QUESTION = "where is the boat"
@@ -78,16 +78,10 @@ async def test_the_list_walks_without_gaps_or_doubles(client: AsyncClient, clock
         body = {"content": f"Number {number}", **USER}
         assert (await client.post("/v1/memories", json=body)).status_code == 201
     seen: list[str] = []
-    cursor: str | None = None
-    while True:
-        params: dict[str, Any] = {**USER, "limit": 2, **({"cursor": cursor} if cursor else {})}
-        page = (await client.get("/v1/memories", params=params)).json()
+    async for page in pages(client, "/v1/memories", **USER, limit=2):
         seen += [each["memory"] for each in page["results"]]
         clock.forward(seconds=1)
         await client.post("/v1/memories", json={"content": f"Late {len(seen)}", **USER})
-        cursor = page["next_cursor"]
-        if cursor is None:
-            break
     assert sorted(seen) == [f"Number {number}" for number in range(7)]
     assert seen[0] == "Number 6" or seen[0] == "Number 5"
 

@@ -15,7 +15,7 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-from tests.support.calls import opened, results_of, said, store
+from tests.support.calls import opened, pages, results_of, said, store
 
 ALICE = {"user_id": "alice"}
 
@@ -112,13 +112,8 @@ async def test_pages_have_no_gaps_and_no_duplicates(client: AsyncClient) -> None
     await store_each_kind(client)
     for number in range(3):
         await store(client, f"At the same moment, {number}", timestamp="2026-01-02T00:00:00Z")
-    whole, read, cursor = await timeline(client), list[str](), None
-    while True:
-        params: dict[str, str | int] = {**ALICE, "limit": 2, **({"cursor": cursor} if cursor else {})}
-        page = (await client.get("/v1/timeline", params=params)).json()
-        read += [each["id"] for each in page["results"]]
-        if (cursor := page["next_cursor"]) is None:
-            break
+    whole = await timeline(client)
+    read = [each["id"] async for page in pages(client, "/v1/timeline", **ALICE, limit=2) for each in page["results"]]
     assert read == [each["id"] for each in whole]
     assert len(set(read)) == 7
 
