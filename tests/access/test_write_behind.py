@@ -6,6 +6,7 @@ import asyncio
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from datetime import UTC, datetime, timedelta
+from typing import Any
 from uuid import UUID, uuid4
 
 import pytest
@@ -37,19 +38,10 @@ class UnavailableDatabase(Database):
         self.unavailable = True
 
     @asynccontextmanager
-    async def begin(
-        self,
-        workspace_id: UUID,
-        lock: str | None = None,
-        *,
-        generic_plans: bool = False,
-        writes_shared: bool = False,
-        detached: bool = False,
-        background: bool = False,
-    ) -> AsyncIterator[Session]:
+    async def begin(self, *asked: Any, **more: Any) -> AsyncIterator[Session]:
         if self.unavailable:
             raise StoreUnavailable("unavailable")
-        async with self.real.begin(workspace_id, lock, generic_plans=generic_plans) as session:
+        async with self.real.begin(*asked, **more) as session:
             yield session
 
 

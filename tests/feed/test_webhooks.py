@@ -122,6 +122,13 @@ async def settled(client: AsyncClient, webhook: str, state: str, count: int = 1)
     return found
 
 
+async def dispatched(worker: Resources) -> Resources:
+    async with asyncio.timeout(20):
+        while not await dispatch(worker):  # noqa: ASYNC110 (another test's transaction may hold the feed back)
+            await asyncio.sleep(0.05)
+    return worker
+
+
 def is_signed(request: HttpRequest, secret: str) -> bool:
     """What a receiver checks, written from the specification and not from our code."""
     named = {name.lower(): value for name, value in request.headers.items()}
@@ -232,10 +239,7 @@ async def test_what_is_erased_before_it_was_sent_is_not_sent(
 ) -> None:
     webhook, _ = await created(near, receiver)
     one = await store(near, "Hides a Quandong stone in the drawer")
-    worker = replace(resources, db=worker_database, settings=quick)
-    async with asyncio.timeout(20):
-        while not await dispatch(worker):  # noqa: ASYNC110 (another test's transaction may hold the feed back)
-            await asyncio.sleep(0.05)
+    worker = await dispatched(replace(resources, db=worker_database, settings=quick))
     (waiting,) = await deliveries(near, webhook, state="waiting")
     assert (await near.delete(f"/v1/memories/{one}?purge=true")).status_code == 200
     workspace = UUID((await near.get("/v1/whoami")).json()["workspace_id"])
@@ -305,10 +309,7 @@ async def test_a_delivery_that_is_cut_off_is_sent_again(
     """Its worker was killed while it sent: the webhook is free again when the receiver's time is over."""
     webhook, _ = await created(near, receiver)
     one = await store(near, "Mends the fence behind the barn")
-    worker = replace(resources, db=worker_database, settings=quick)
-    async with asyncio.timeout(20):
-        while not await dispatch(worker):  # noqa: ASYNC110 (another test's transaction may hold the feed back)
-            await asyncio.sleep(0.05)
+    worker = await dispatched(replace(resources, db=worker_database, settings=quick))
     workspace = UUID((await near.get("/v1/whoami")).json()["workspace_id"])
     soon = resources.clock() + timedelta(seconds=0.2)
     await tables.fetch("UPDATE webhook SET retry_at = $1 WHERE id = $2", soon, UUID(webhook))
