@@ -78,7 +78,7 @@ async def test_the_list_walks_without_gaps_or_doubles(client: AsyncClient, clock
         body = {"content": f"Number {number}", **USER}
         assert (await client.post("/v1/memories", json=body)).status_code == 201
     seen: list[str] = []
-    async for page in pages(client, "/v1/memories", **USER, limit=2):
+    async for page in pages(client, "/v1/memories", user_id="iris", limit=2):
         seen += [each["memory"] for each in page["results"]]
         clock.forward(seconds=1)
         await client.post("/v1/memories", json={"content": f"Late {len(seen)}", **USER})

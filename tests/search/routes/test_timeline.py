@@ -113,7 +113,8 @@ async def test_pages_have_no_gaps_and_no_duplicates(client: AsyncClient) -> None
     for number in range(3):
         await store(client, f"At the same moment, {number}", timestamp="2026-01-02T00:00:00Z")
     whole = await timeline(client)
-    read = [each["id"] async for page in pages(client, "/v1/timeline", **ALICE, limit=2) for each in page["results"]]
+    paged = [page["results"] async for page in pages(client, "/v1/timeline", user_id="alice", limit=2)]
+    read = [each["id"] for page in paged for each in page]
     assert read == [each["id"] for each in whole]
     assert len(set(read)) == 7
 
