@@ -72,14 +72,14 @@ def plain(text: str) -> str:
 
 
 def later_of(hits: Sequence[Hit]) -> Mapping[UUID, tuple[Hit, Hit]]:
-    """Each hit (by id) with the last of the other hits that replaced it, or may have, or that the same speaker said
-    after it about the same thing. Of two that are only likely to be related one is the first hit."""
+    """Each hit (by id) with the last of the others that replaced it, or may have and is about the same thing, or that
+    the same speaker said about it later, one of both being the first hit. The first two hits are about one thing."""
     by_id, first = {hit.memory.id: hit for hit in hits}, [hit.memory.id for hit in hits[:TOPIC_HITS]]
     last_of = {}
     for hit in hits:
         memory, after = hit.memory, [statement.id for statement in hit.later]
+        likely = [each for each in memory.may_be_outdated_by if each in after or {memory.id, each} == {*first[:2]}]
         topic = first[:1] if memory.id != first[0] else first
-        likely = [each for each in memory.may_be_outdated_by if each in after or each in topic]
         said = [by_id[each].memory for each in after if each in topic and memory.id in first]
         related = [each.id for each in said if (each.role, each.speaker) == (memory.role, memory.speaker)]
         if later := [each for each in (*memory.superseded_by, *likely, *related) if each in by_id]:
