@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections.abc import AsyncIterator
+from contextlib import asynccontextmanager
 from pathlib import Path
+from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
 
@@ -35,3 +38,17 @@ async def new_database(superuser_url: str, name: str) -> str:
         await connection.execute(statements)
         await connection.close()
     return url
+
+
+@asynccontextmanager
+async def own_database(superuser_url: str, name: str) -> AsyncIterator[tuple[str, asyncpg.Connection[Any]]]:
+    """A new database that goes with the block: its superuser's URL and a connection."""
+    url = await new_database(superuser_url, name)
+    try:
+        connection = await asyncpg.connect(url.replace("+asyncpg", ""))
+        yield url, connection
+        await connection.close()
+    finally:
+        admin = await asyncpg.connect(superuser_url.replace("+asyncpg", ""))
+        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
+        await admin.close()

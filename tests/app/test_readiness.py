@@ -12,7 +12,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from bench.superuser import login_url, new_database
+from bench.superuser import login_url, own_database
 from service.access.statements import keys
 from service.app.routes.health import Probe
 from service.kit.settings import Settings
@@ -52,13 +52,8 @@ def test_a_schema_that_only_gained_is_served() -> None:
 @pytest.fixture
 async def other(owner_url: str) -> AsyncIterator[tuple[str, asyncpg.Connection[Any]]]:
     """A database of its own, empty: its URL, and a connection of the superuser."""
-    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    url = await new_database(owner_url, "revisions")
-    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
-    yield url, connection
-    await connection.close()
-    await admin.execute("DROP DATABASE revisions WITH (FORCE)")
-    await admin.close()
+    async with own_database(owner_url, "revisions") as found:
+        yield found
 
 
 async def start(command: str, url: str) -> tuple[int | None, str]:

@@ -14,7 +14,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from bench.superuser import login_url, new_database
+from bench.superuser import login_url, own_database
 from service.access.statements import keys
 from service.kit.settings import Settings
 from service.postgres import migrate
@@ -116,15 +116,10 @@ def later(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 @pytest.fixture
 async def released(owner_url: str, settings: Settings) -> AsyncIterator[tuple[str, asyncpg.Connection[Any]]]:
     """A database of this version: its owner's URL, and a connection of the superuser."""
-    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    url = await new_database(owner_url, "released")
-    await migrate.upgrade_async(login_url(url, OWNER), settings)
-    await generations.record_first(url, AngleEmbedder.model, settings.embedder.dim)
-    connection = await asyncpg.connect(url.replace("+asyncpg", ""))
-    yield url, connection
-    await connection.close()
-    await admin.execute("DROP DATABASE released WITH (FORCE)")
-    await admin.close()
+    async with own_database(owner_url, "released") as (url, connection):
+        await migrate.upgrade_async(login_url(url, OWNER), settings)
+        await generations.record_first(url, AngleEmbedder.model, settings.embedder.dim)
+        yield url, connection
 
 
 async def test_an_expanding_migration_runs_beside_the_old_version(

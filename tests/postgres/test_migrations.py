@@ -14,7 +14,7 @@ from alembic import command
 from alembic.script import ScriptDirectory
 from sqlalchemy.dialects.postgresql.base import PGDialect
 
-from bench.superuser import login_url, new_database
+from bench.superuser import login_url, own_database
 from service.kit.settings import Settings
 from service.postgres import migrate, schema
 from service.postgres.roles import OWNER
@@ -42,10 +42,8 @@ async def downgrade(owner_url: str, settings: Settings, revision: str) -> None:
 @pytest.fixture(scope="module")
 async def empty_url(owner_url: str) -> AsyncIterator[str]:
     """Another database of the same server, not migrated yet."""
-    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    yield await new_database(owner_url, "updown")
-    await admin.execute("DROP DATABASE updown WITH (FORCE)")
-    await admin.close()
+    async with own_database(owner_url, "updown") as (url, _):
+        yield url
 
 
 @pytest.fixture(scope="module")
@@ -146,21 +144,13 @@ def test_each_migration_limits_its_wait_for_locks(file: Path) -> None:
 
 @pytest.mark.parametrize("dimension", [1536])
 async def test_another_dimension_can_be_chosen(owner_url: str, dimension: int) -> None:
-    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    name = f"wide{dimension}"
-    url = await new_database(owner_url, name)
-    try:
+    async with own_database(owner_url, f"wide{dimension}") as (url, connection):
         wide = Settings.of({"embedding_dim": dimension, "vector_partitions": 2})
         await migrate.upgrade_async(login_url(url, OWNER), wide)
-        connection = await asyncpg.connect(url.replace("+asyncpg", ""))
         index = await connection.fetchval("SELECT indexdef FROM pg_indexes WHERE indexname = 'ix_memory_vector_hnsw_1'")
         partitions = await connection.fetchval(
             "SELECT count(*) FROM pg_class WHERE relname LIKE 'memory\\_vector\\_p_'"
         )
-        await connection.close()
-    finally:
-        await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
-        await admin.close()
     assert f"halfvec({dimension})" in index
     assert partitions == 2
 

@@ -22,7 +22,7 @@ import httpx2
 import pytest
 from fastapi import FastAPI
 
-from bench.superuser import login_url, new_database
+from bench.superuser import login_url, own_database
 from service.access.statements import bootstrap
 from service.app.main import create_app
 from service.kit.settings import Settings
@@ -97,9 +97,8 @@ class Changing:
 
 @pytest.fixture
 async def place(owner_url: str) -> AsyncIterator[Changing]:
-    name = f"reembed_{uuid4().hex[:8]}"
-    url = await new_database(owner_url, name)
-    with embedding_server(OLD) as old, embedding_server(NEW) as new:
+    own = own_database(owner_url, f"reembed_{uuid4().hex[:8]}")
+    async with own as (url, connection), embedding_server(OLD) as old, embedding_server(NEW) as new:
         common = {
             "DATABASE_URL": login_url(url, APP),
             "LOXODON_WORKER_DATABASE_URL": login_url(url, WORKER),
@@ -114,12 +113,7 @@ async def place(owner_url: str) -> AsyncIterator[Changing]:
         await migrate.upgrade_async(login_url(url, OWNER), settings)
         await generations.record_first(login_url(url, OWNER), "custom:old", OLD)
         await bootstrap.ensure_admin_key(login_url(url, OWNER), KEY)
-        connection = await asyncpg.connect(url.replace("+asyncpg", ""))
         yield Changing(url, before, after, connection, old, new)
-        await connection.close()
-    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    await admin.execute(f"DROP DATABASE {name} WITH (FORCE)")
-    await admin.close()
 
 
 @asynccontextmanager

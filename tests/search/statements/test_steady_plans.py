@@ -17,7 +17,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import event
 
-from bench.superuser import login_url, new_database
+from bench.superuser import login_url, own_database
 from service.domain import sizes
 from service.kit.settings import Settings
 from service.postgres import migrate, vectors
@@ -166,12 +166,9 @@ class Listener:
 @pytest.fixture
 async def own_url(owner_url: str, settings: Settings) -> AsyncIterator[str]:
     """A database without the rows of other tests: the sizes of tables and indexes bear on a plan, too."""
-    url = await new_database(owner_url, "steady")
-    await asyncio.to_thread(migrate.upgrade, login_url(url, OWNER), settings)
-    yield url
-    admin = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    await admin.execute("DROP DATABASE steady WITH (FORCE)")
-    await admin.close()
+    async with own_database(owner_url, "steady") as (url, _):
+        await asyncio.to_thread(migrate.upgrade, login_url(url, OWNER), settings)
+        yield url
 
 
 @pytest.fixture
