@@ -81,17 +81,9 @@ async def test_a_changed_text_drops_the_names_it_no_longer_has(
 ) -> None:
     memory_id = await insert_memory(database, workspace, "We met in Lisbon.")
     await run(res, workspace, memory_id)
-    await change(database, workspace, memory_id, "We met in Vienna.")
+    await rewrite(database, workspace, memory_id, "We met in Vienna.")
     await run(res, workspace, memory_id)
     assert await names(database, workspace, memory_id) == {"Vienna"}
-
-
-async def change(database: Database, workspace: UUID, memory_id: UUID, content: str) -> None:
-    async with database.begin(workspace) as session:
-        await session.execute(
-            text("UPDATE memory SET content = :content, hash = :hash WHERE id = :id"),
-            {"content": content, "hash": content_hash(content), "id": memory_id},
-        )
 
 
 async def test_a_second_attempt_shows_before_its_result(
@@ -329,7 +321,7 @@ async def test_one_that_changed_meanwhile_or_is_gone_leaves_the_others_alone(
 
     def find(found: str, known: dict[str, NamedEntity]) -> enrich.Findings:
         if "Porto" in found:
-            changing = change(database, workspace, ids[1], "We met in Vienna.")
+            changing = rewrite(database, workspace, ids[1], "We met in Vienna.")
             asyncio.run_coroutine_threadsafe(changing, loop).result(10)
         return original(found, known)
 
