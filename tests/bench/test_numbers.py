@@ -1,11 +1,13 @@
-"""Percentiles, means and tables of measurements."""
+"""Percentiles, means and tables of measurements, and the speed of cores."""
 
 from __future__ import annotations
 
 import math
+import os
 
 import pytest
 
+from bench.core_speed import Sample, slowest_core_ms, steady
 from bench.numbers import Pace, percentile, shown, table
 
 
@@ -51,3 +53,19 @@ def test_columns_stand_below_each_other() -> None:
         "one      1.50",
         "sixteen   120",
     ]
+
+
+# -- speed of cores ----------------------------------------------------------------------------------------------------
+
+
+def test_samples_of_slow_moments_are_left_out() -> None:
+    took = [Sample(50.0, 2.0), Sample(48.0, 2.39), Sample(80.0, 2.41), Sample(90.0, 4.0)]
+    assert steady(took) == [50.0, 48.0]
+    assert steady([]) == []
+
+
+def test_every_core_is_asked_and_the_process_may_use_all_of_them_afterwards() -> None:
+    ours = os.sched_getaffinity(0) if hasattr(os, "sched_getaffinity") else None
+    assert slowest_core_ms() > 0
+    if ours is not None:
+        assert os.sched_getaffinity(0) == ours
