@@ -125,19 +125,13 @@ async def test_reads_tell_the_question_and_what_it_found(client: AsyncClient, ap
 async def test_verbose_tells_all_that_was_asked(client: AsyncClient, app: FastAPI) -> None:
     await level(client, "verbose")
     await client.post("/v1/memories/search", json={"query": "tea", "user_id": "alice", "limit": 3})
-    (entry,) = await log(client, app, operation="retrieve")
-    asked = entry["metadata"]["asked"]
-    assert asked.pop("techniques").keys() == {"hybrid", "entity_centric"}
-    assert asked == {"limit": 3, "validity": "exclude"}
-
-
-async def test_a_recall_tells_its_techniques_too(client: AsyncClient, app: FastAPI) -> None:
-    await level(client, "verbose")
     await client.post("/v1/recall", json={"query": "tea", "user_id": "alice"})
-    (entry,) = await log(client, app, operation="retrieve")
-    asked = entry["metadata"]["asked"]
-    assert asked["techniques"].keys() == {"hybrid", "entity_centric"}
-    assert all(each.keys() == {"ms", "count"} for each in asked["techniques"].values())
+    recalled, searched = [entry["metadata"]["asked"] for entry in await log(client, app, operation="retrieve")]
+    for asked in (recalled, searched):
+        techniques = asked.pop("techniques")
+        assert techniques.keys() == {"hybrid", "entity_centric"}
+        assert all(each.keys() == {"ms", "count"} for each in techniques.values())
+    assert searched == {"limit": 3, "validity": "exclude"}
 
 
 async def test_verbose_tells_of_notes_and_tools_without_their_words(

@@ -46,11 +46,6 @@ def test_nearness_and_success_are_multiplied() -> None:
     assert [each.strategy.id.int for each in ranked] == [2, 1], "one without a vector is unlike"
 
 
-def test_without_an_embedder_success_alone_decides() -> None:
-    ranked = rank([(strategy(1, 0, 8), None), (strategy(2, 8, 0), None)], same, limit=5)
-    assert [(each.strategy.id.int, each.similarity) for each in ranked] == [(2, None), (1, None)]
-
-
 @pytest.mark.parametrize(
     ("near", "tied", "value"),
     [(None, True, 1.0), (0.1, True, 1.0), (None, False, 0.0), (0.5, False, 0.0), (0.7, False, 0.0), (1.0, False, 1.0)],
