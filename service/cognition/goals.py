@@ -26,7 +26,7 @@ from service.postgres.tables import GOAL, MEMORY
 from service.runtime import deferred_vectors, pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, plain_transaction, store_answer
+from service.runtime.transactions import Write, plain_transaction
 
 Changeable = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "memory_ids", "status"]
 
@@ -49,7 +49,8 @@ async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalD
     scope, workspace_id, goal_id = new.scope, new.scope.workspace_id, uuid7()
     description = await pii.clean_words(new.description, "description", res)
     vector = await embed_now(workspace_id, description, res)
-    async with plain_transaction(workspace_id, res, request) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
+        session = write.session
         parents = [new.parent_id] if new.parent_id else []
         await _check_links(session, scope, parents, "parent_id", res)
         await _check_links(session, scope, new.blocked_by, "blocked_by", res)
@@ -61,7 +62,7 @@ async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalD
         await goals.set_edges(session, goal_id, SUBGOAL_OF, parents)
         await goals.set_edges(session, goal_id, BLOCKED_BY, new.blocked_by)
         await goals.set_memories(session, goal_id, new.memory_ids)
-        return await _record(session, goal_id, "goal_add", res, request)
+        return await _record(write, goal_id, "goal_add")
 
 
 async def revise_goal(
@@ -83,13 +84,14 @@ async def revise_goal(
     for name in ("blocked_by", "memory_ids"):
         if name in values:
             values[name] = tuple(sorted(set(values[name])))
-    async with plain_transaction(workspace_id, res, request) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
+        session = write.session
         if {"parent_id", "blocked_by"} & values.keys():
             await goals.lock_edges(session)
         goal = await _lock(session, goal_id, expected)
         changed = {name: value for name, value in values.items() if value != getattr(goal, name)}
         if not changed:
-            return await _answer(session, goal, request)
+            return await _answer(write, goal)
         if "status" in changed and goal.status.is_over:
             raise Conflict(f"status: the goal is {goal.status}, which is final.", field="status")
         if "description" in changed:
@@ -105,7 +107,7 @@ async def revise_goal(
             await _check_links(session, goal.scope, changed["memory_ids"], "memory_ids", res)
             await goals.set_memories(session, goal_id, changed["memory_ids"])
         await goals.change(session, goal, changed, now=res.clock())
-        return await _record(session, goal_id, "goal_update", res, request, fields=sorted(changed))
+        return await _record(write, goal_id, "goal_update", fields=sorted(changed))
 
 
 async def close_goal(
@@ -121,15 +123,16 @@ async def close_goal(
     """Completes or abandons a goal, with its result. Safe to repeat. Raises NotFound, PreconditionFailed, or Conflict
     if it is closed with the other status."""
     clean_result = await pii.clean_words(result, "result", res) if result is not None else None
-    async with plain_transaction(workspace_id, res, request) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
+        session = write.session
         goal = await _lock(session, goal_id, expected)
         if goal.status is status:
-            return await _answer(session, goal, request)
+            return await _answer(write, goal)
         if goal.status.is_over:
             raise Conflict(f"The goal is already {goal.status}.", field="status")
         columns = {"status": status, "result": clean_result, "completed_at": res.clock()}
         await goals.change(session, goal, columns, now=res.clock())
-        return await _record(session, goal_id, "goal_complete", res, request, status=str(status))
+        return await _record(write, goal_id, "goal_complete", status=str(status))
 
 
 async def remove_goal(
@@ -137,12 +140,11 @@ async def remove_goal(
 ) -> int:
     """Deletes the goal with its edges and vector, and returns 1; its subgoals stay. Raises NotFound or
     PreconditionFailed."""
-    async with plain_transaction(workspace_id, res, request) as session:
-        goal = await _lock(session, goal_id, expected)
-        await goals.remove(session, goal_id)
-        await append_audit(session, "goal_delete", goal.scope, [goal_id], request, res, subject="goal")
-        await store_answer(session, 1, request)
-        return 1
+    async with plain_transaction(workspace_id, res, request) as write:
+        goal = await _lock(write.session, goal_id, expected)
+        await goals.remove(write.session, goal_id)
+        await write.audit("goal_delete", goal.scope, [goal_id], subject="goal")
+        return await write.answer(1)
 
 
 find = goals.get
@@ -193,17 +195,13 @@ async def _check_links(session: Session, scope: Scope, ids: Collection[UUID], fi
         raise NotFound(f"{field}: there is no {kind} with this id.", field=field)
 
 
-async def _record(
-    session: Session, goal_id: UUID, operation: Operation, res: Resources, request: WriteContext, **metadata: Any
-) -> GoalDetails:
+async def _record(write: Write, goal_id: UUID, operation: Operation, **metadata: Any) -> GoalDetails:
     """Adds the change to the audit log; returns the goal as it is now."""
-    current = await goals.get(session, goal_id)
+    current = await goals.get(write.session, goal_id)
     assert current is not None, "its row was written or locked in this transaction"
-    await append_audit(session, operation, current.scope, [goal_id], request, res, subject="goal", **metadata)
-    return await _answer(session, current, request)
+    await write.audit(operation, current.scope, [goal_id], subject="goal", **metadata)
+    return await _answer(write, current)
 
 
-async def _answer(session: Session, goal: Goal, request: WriteContext) -> GoalDetails:
-    details = await goals.details(session, goal)
-    await store_answer(session, details, request)
-    return details
+async def _answer(write: Write, goal: Goal) -> GoalDetails:
+    return await write.answer(await goals.details(write.session, goal))

@@ -26,7 +26,7 @@ from service.providers.protocols import Vector
 from service.runtime import deferred_vectors, pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, plain_transaction, store_answer
+from service.runtime.transactions import plain_transaction
 
 MAX_PAYLOAD_CHARS = 262_144
 """The largest payload as JSON: some thousand lines of output."""
@@ -36,21 +36,20 @@ async def record_invocation(given: Invocation, res: Resources, request: WriteCon
     """Records an invocation. Raises NotFound for a conversation or turn that does not exist or belongs to another."""
     workspace_id = given.scope.workspace_id
     clean = await _redact(given, res)
-    async with plain_transaction(workspace_id, res, request) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
         if clean.turn_id is not None and clean.conversation_id is not None:
-            index = await invocations.turn_index(session, clean.conversation_id, clean.turn_id)
+            index = await invocations.turn_index(write.session, clean.conversation_id, clean.turn_id)
             if index is None:
                 raise NotFound("turn_id: the conversation has no turn with this id.", field="turn_id")
             clean = replace(clean, turn_index=index)
-        row_id, recorded_at = await invocations.add(session, clean)
+        row_id, recorded_at = await invocations.add(write.session, clean)
         if clean.conversation_id is not None:
-            await tool_patterns.unmark(session, clean.conversation_id)
+            await tool_patterns.unmark(write.session, clean.conversation_id)
         recorded = replace(clean, id=row_id, recorded_at=recorded_at)
         if res.settings.history.audit_level == "verbose":
             about: Any = {"conversation_id": clean.conversation_id, "invocation": row_id}
-            await append_audit(session, "record_tool", clean.scope, [], request, res, subject="procedural", **about)
-        await store_answer(session, recorded, request)
-    return recorded
+            await write.audit("record_tool", clean.scope, [], subject="procedural", **about)
+        return await write.answer(recorded)
 
 
 async def _redact(given: Invocation, res: Resources) -> Invocation:
@@ -89,7 +88,8 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> tupl
     scope, workspace_id = new.scope, new.scope.workspace_id
     strategy = await _strategy(new, res)
     vector = await embed_now(workspace_id, strategy.embedded_text, res)
-    async with plain_transaction(workspace_id, res, request) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
+        session = write.session
         await strategies.lock(session, scope)
         await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
         equal = await _find_equal(session, strategy, vector, res)
@@ -108,11 +108,9 @@ async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> tupl
             await strategies.link(session, learned_id, new.from_conversation_id, success=new.success)
         stored = await strategies.get(session, learned_id)
         assert stored is not None, "it was just written, or found under the lock"
-        learned = stored, equal is None
         operation: Operation = "strategy_add" if equal is None else "strategy_reinforce"
-        await append_audit(session, operation, scope, [learned_id], request, res, subject="procedural")
-        await store_answer(session, learned, request)
-    return learned
+        await write.audit(operation, scope, [learned_id], subject="procedural")
+        return await write.answer((stored, equal is None))
 
 
 async def _strategy(new: NewStrategy, res: Resources) -> Strategy:
@@ -165,7 +163,8 @@ async def reinforce(
     conversation_id: UUID | None = None,
 ) -> Strategy:
     """Adds one use; returns the strategy. Raises NotFound."""
-    async with plain_transaction(workspace_id, res, request) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
+        session = write.session
         if not await strategies.reinforce(session, strategy_id, success=success, at=res.clock()):
             raise NotFound.of("strategy")
         stored = await strategies.get(session, strategy_id)
@@ -174,29 +173,22 @@ async def reinforce(
             await _check_conversation(session, stored.scope, conversation_id, "conversation_id")
             await strategies.link(session, strategy_id, conversation_id, success=success)
             stored = replace(stored, conversations={**stored.conversations, conversation_id: success})
-        ids = [strategy_id]
-        await append_audit(
-            session, "strategy_reinforce", stored.scope, ids, request, res, subject="procedural", success=success
-        )
-        await store_answer(session, stored, request)
-    return stored
+        await write.audit("strategy_reinforce", stored.scope, [strategy_id], subject="procedural", success=success)
+        return await write.answer(stored)
 
 
 async def remove(
     workspace_id: UUID, strategy_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
 ) -> int:
     """Deletes the strategy and returns 1. Raises NotFound or PreconditionFailed."""
-    async with plain_transaction(workspace_id, res, request) as session:
-        strategy = await strategies.get(session, strategy_id)
+    async with plain_transaction(workspace_id, res, request) as write:
+        strategy = await strategies.get(write.session, strategy_id)
         if strategy is None:
             raise NotFound.of("strategy")
         check_version(strategy.version, expected, "strategy")
-        await strategies.remove(session, strategy_id)
-        await append_audit(
-            session, "strategy_delete", strategy.scope, [strategy_id], request, res, subject="procedural"
-        )
-        await store_answer(session, 1, request)
-    return 1
+        await strategies.remove(write.session, strategy_id)
+        await write.audit("strategy_delete", strategy.scope, [strategy_id], subject="procedural")
+        return await write.answer(1)
 
 
 async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given: Scope, res: Resources) -> Scope:

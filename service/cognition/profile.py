@@ -14,7 +14,7 @@ from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import Scope
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.runtime.transactions import write_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,12 @@ async def replace(
     # each part separately, so that a refusal names the part
     parts = {name: await pii.clean_json(value, name, res, key=name) for name, value in given.items()}
     scope = Scope(workspace_id, user_id)
-    async with write_transaction(scope, res, request) as session:
-        old = await profiles.find(session, user_id, lock=True)
+    async with write_transaction(scope, res, request) as write:
+        old = await profiles.find(write.session, user_id, lock=True)
         check_version(old.version if old else None, expected, "profile")
-        profile = await profiles.put(session, user_id, Traits(**parts), now=res.clock())
-        await append_audit(session, "update" if old else "store", scope, [], request, res, subject="profile")
-        outcome = ProfileOutcome(profile, old is None)
-        await store_answer(session, outcome, request)
-    return outcome
+        profile = await profiles.put(write.session, user_id, Traits(**parts), now=res.clock())
+        await write.audit("update" if old else "store", scope, [], subject="profile")
+        return await write.answer(ProfileOutcome(profile, old is None))
 
 
 def profile_not_found() -> NotFound:

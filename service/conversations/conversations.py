@@ -21,7 +21,7 @@ from service.domain.sizes import check_merged
 from service.episodes.statements import conversations
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.runtime.transactions import write_transaction
 
 
 async def open_conversation(
@@ -37,16 +37,15 @@ async def open_conversation(
     scope = scope if scope.run_id else replace(scope, run_id=str(uuid7()))
     clean_title = None if title is None else await pii.clean_words(title, "title", res)
     clean_metadata, _ = await pii.clean_object(metadata, "metadata", res)
-    async with write_transaction(scope, res, request) as session:
-        known = await conversations.of_scope(session, scope)
+    async with write_transaction(scope, res, request) as write:
+        known = await conversations.of_scope(write.session, scope)
         conversation = known or await conversations.create(
-            session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
+            write.session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
         )
         if known is None:
             made = conversation.id
-            await append_audit(session, "open", scope, [made], request, res, subject="episodic", conversation_id=made)
-        await store_answer(session, (conversation, known is None), request)
-    return conversation, known is None
+            await write.audit("open", scope, [made], subject="episodic", conversation_id=made)
+        return await write.answer((conversation, known is None))
 
 
 async def change(
@@ -62,19 +61,16 @@ async def change(
     metadata, _ = await pii.clean_object(changes.metadata or {}, "metadata", res)
     clean = replace(changes, title=title, metadata=metadata)
     scope, now = conversation.scope, res.clock()
-    async with write_transaction(scope, res, request) as session:
-        old = await conversations.get(session, conversation.id, lock=True)
+    async with write_transaction(scope, res, request) as write:
+        old = await conversations.get(write.session, conversation.id, lock=True)
         if old is None:
             raise NotFound.of("conversation")
         check_version(old.version, expected, "conversation")
         values = _columns(old, clean, now)
-        changed = await conversations.change(session, old.id, values, now=now) if values else old
+        changed = await conversations.change(write.session, old.id, values, now=now) if values else old
         fields = sorted(values)
-        await append_audit(
-            session, "update", scope, [old.id], request, res, subject="episodic", conversation_id=old.id, fields=fields
-        )
-        await store_answer(session, changed, request)
-    return changed
+        await write.audit("update", scope, [old.id], subject="episodic", conversation_id=old.id, fields=fields)
+        return await write.answer(changed)
 
 
 def _columns(old: Conversation, changes: ConversationChanges, now: datetime) -> dict[str, Any]:

@@ -29,7 +29,7 @@ from service.providers.windows import unit
 from service.runtime import pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.runtime.transactions import Write, write_transaction
 from service.working.statements import working
 from service.working.values import WorkingKind, WorkingScope, WorkingTurn
 from service.working.working import limits_of
@@ -78,37 +78,31 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
         metadata,
         weights,
     )
-    async with write_transaction(conversation.scope, res, request) as session:
-        locked = await conversations.get(session, conversation.id, lock=True)
+    async with write_transaction(conversation.scope, res, request) as write:
+        locked = await conversations.get(write.session, conversation.id, lock=True)
         if locked is None:
             raise NotFound.of("conversation")
-        repeated = await _find_repeated(session, locked, new, given)
-        turn = repeated or await _insert(session, locked, new, given.turn_index, res, request)
-        outcome = TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings)
-        await store_answer(session, outcome, request)
-    return outcome
+        repeated = await _find_repeated(write.session, locked, new, given)
+        turn = repeated or await _insert(write, locked, new, given.turn_index)
+        return await write.answer(TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings))
 
 
-async def _insert(
-    session: Session, conversation: Conversation, new: NewTurn, index: int | None, res: Resources, request: WriteContext
-) -> Turn:
-    scope = conversation.scope
+async def _insert(write: Write, conversation: Conversation, new: NewTurn, index: int | None) -> Turn:
+    session, scope = write.session, conversation.scope
     place = conversation.next_index if index is None else index
-    stored = await conversations.insert_turn(session, conversation, new, place, generation=res.generation)
+    stored = await conversations.insert_turn(session, conversation, new, place, generation=write.res.generation)
     ids, talk = [stored.id], conversation.id
-    await append_audit(session, "store_turn", scope, ids, request, res, subject="episodic", conversation_id=talk)
-    await _copy_to_working_memory(session, conversation, new, stored, res)
+    await write.audit("store_turn", scope, ids, subject="episodic", conversation_id=talk)
+    await _copy_to_working_memory(write, conversation, new, stored)
     return (await turns.get_many(session, ids))[stored.id]
 
 
-async def _copy_to_working_memory(
-    session: Session, conversation: Conversation, new: NewTurn, stored: StoredTurn, res: Resources
-) -> None:
+async def _copy_to_working_memory(write: Write, conversation: Conversation, new: NewTurn, stored: StoredTurn) -> None:
     """Copies the turn into working memory, whose lock is the last one that the transaction takes."""
     scope = conversation.scope
     working_scope = WorkingScope(scope.workspace_id, str(conversation.id), scope.user_id, scope.agent_id, scope.channel)
     copy = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, stored.id, stored.index)
-    await working.copy_turns(session, working_scope, [copy], limits_of(WorkingKind.TURN, res))
+    await working.copy_turns(write.session, working_scope, [copy], limits_of(WorkingKind.TURN, write.res))
 
 
 async def _find_repeated(

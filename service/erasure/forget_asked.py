@@ -14,7 +14,6 @@ from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Outcome
-from service.domain.request import WriteContext
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
 from service.episodes.statements import withdrawn
@@ -27,8 +26,8 @@ from service.language.forgetting.forget_matching import ForgetText
 from service.language.forgetting.forget_requests import ForgetWish
 from service.language.talk import Utterance
 from service.language.withdrawal import Span
-from service.postgres.engine import Session
 from service.runtime.resources import Resources
+from service.runtime.transactions import Write
 
 NO_RIGHT = "forget_refused: this key may not delete, so nothing was forgotten."
 UNCLEAR = (
@@ -121,12 +120,10 @@ def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) 
     ]
 
 
-async def carry_out(
-    session: Session, forgetting: ForgettingInTalk, places: Sequence[StoredTurn], res: Resources, request: WriteContext
-) -> list[Outcome]:
+async def carry_out(write: Write, forgetting: ForgettingInTalk, places: Sequence[StoredTurn]) -> list[Outcome]:
     """Deletes what was asked for, and withdraws the asking sentences even if nothing was found, in the transaction that
     writes the turns; returns one outcome per memory."""
-    outcomes, scope = [], forgetting.scope
+    outcomes, session, scope = [], write.session, forgetting.scope
     spans = [
         WithdrawnSpan(places[message].id, start, end, "deleted")
         for wish in forgetting.asked
@@ -139,7 +136,7 @@ async def carry_out(
         if wish.plan is None:
             continue
         plan, warnings = await forget_matched.drop_changed(session, wish.plan)
-        await forget_matched.delete(session, _where(scope), plan, res, request)
+        await forget_matched.delete(write, _where(scope), plan)
         draft = replace(forgetting.messages[wish.message], warnings=warnings)
         outcomes += _outcomes(draft, plan, places[wish.message])
     return outcomes

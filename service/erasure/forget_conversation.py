@@ -22,7 +22,7 @@ from service.memories.forget import parts
 from service.memories.statements import deletion
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.runtime.transactions import Write, write_transaction
 from service.working.statements import working
 
 
@@ -84,7 +84,8 @@ async def delete(
     talk: Talk, res: Resources, request: WriteContext, *, with_facts: bool, expected: Expected | None = None
 ) -> DeletedTalk:
     """Deletes it, once. Raises PreconditionFailed."""
-    async with write_transaction(talk.scope, res, request) as session:
+    async with write_transaction(talk.scope, res, request) as write:
+        session = write.session
         exists = await _lock(session, talk, expected)
         ids = await _turn_ids(session, talk) if exists else []
         gone = await turns.records(session, ids)
@@ -97,9 +98,8 @@ async def delete(
             whole = talk.turn_id is None
             await turns.delete(session, ids, conversation_id=talk.conversation_id, whole=whole)
             deleted = DeletedTalk(talk.id, False, len(ids), len(gone))
-            await _audit(session, talk, gone, res, request)
-        await store_answer(session, deleted, request)
-    return deleted
+            await _audit(write, talk, gone)
+        return await write.answer(deleted)
 
 
 async def purge_talk(
@@ -107,7 +107,8 @@ async def purge_talk(
 ) -> PurgeReceipt:
     """Erases it with the memories that come from it alone, existing or deleted."""
     workspace_id = talk.scope.workspace_id
-    async with write_transaction(talk.scope, res, request) as session:
+    async with write_transaction(talk.scope, res, request) as write:
+        session = write.session
         await session.execute(purge.LONG_TIMEOUT)
         await _lock(session, talk, expected)
         ids = await _turn_ids(session, talk, ever=True)
@@ -126,8 +127,7 @@ async def purge_talk(
         if not whole:
             await contexts.enqueue_conversations(session, [talk.conversation_id])
         subject = ("turn" if talk.turn_id else "conversation", str(talk.id))
-        receipt = await receipt_of(session, subject, counts, res, request)
-        await store_answer(session, receipt, request)
+        receipt = await write.answer(await receipt_of(write, subject, counts))
     res.embedder.forget(workspace_id)
     return receipt
 
@@ -150,13 +150,11 @@ async def _turn_ids(session: Session, talk: Talk, *, ever: bool = False) -> list
     return await of_conversation(session, talk.conversation_id)
 
 
-async def _audit(session: Session, talk: Talk, gone: Sequence[UUID], res: Resources, request: WriteContext) -> None:
+async def _audit(write: Write, talk: Talk, gone: Sequence[UUID]) -> None:
     conversation = talk.conversation_id
-    await append_audit(
-        session, "delete", talk.scope, [talk.id], request, res, subject="episodic", conversation_id=conversation
-    )
+    await write.audit("delete", talk.scope, [talk.id], subject="episodic", conversation_id=conversation)
     if gone:
-        await append_audit(session, "delete", talk.scope, gone, request, res, conversation_id=conversation)
+        await write.audit("delete", talk.scope, gone, conversation_id=conversation)
 
 
 def _is_owned(scope: Scope, owner: Scope) -> bool:

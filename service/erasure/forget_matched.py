@@ -23,14 +23,14 @@ from service.erasure.statements import purge, targets
 from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget
 from service.language import withdrawal
 from service.language.withdrawal import Span
-from service.memories import write
+from service.memories import writing
 from service.memories.forget import parts
 from service.memories.statements import deduplication, deletion, sources, updates
-from service.memories.write import ChangeContext
+from service.memories.writing import ChangeContext
 from service.postgres.engine import Session
 from service.queue.statements import queue
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.runtime.transactions import Write, write_transaction
 
 CHANGED = "changed: memory {id} has changed since it was chosen, and stays."
 
@@ -50,30 +50,26 @@ async def remove(
 ) -> Forgotten:
     """Deletes what the plan names (`for_good`: purges it). An empty plan removes nothing."""
     scope = wanted.scope
-    async with write_transaction(scope, res, request) as session:
-        plan, warnings = await drop_changed(session, plan)
+    async with write_transaction(scope, res, request) as write:
+        plan, warnings = await drop_changed(write.session, plan)
         receipt = None
         if for_good and not plan.is_empty:
-            receipt = await _purge(session, wanted, plan, res, request)
+            receipt = await _purge(write, wanted, plan)
         elif not plan.is_empty:
-            await delete(session, wanted, plan, res, request)
-        forgotten = Forgotten(plan, not plan.is_empty, receipt, warnings)
-        await store_answer(session, forgotten, request)
+            await delete(write, wanted, plan)
+        forgotten = await write.answer(Forgotten(plan, not plan.is_empty, receipt, warnings))
     if receipt is not None:
         res.embedder.forget(scope.workspace_id)
     return forgotten
 
 
-async def delete(
-    session: Session, wanted: ForgetScope, plan: ForgetPlan, res: Resources, request: WriteContext
-) -> None:
+async def delete(write: Write, wanted: ForgetScope, plan: ForgetPlan) -> None:
     """Deletes the memories of the plan and withdraws its sentences, in the caller's transaction."""
-    struck = {
-        target.id for target in plan.memories if target.remaining and await _strike(session, wanted.scope, target, res)
-    }
+    session = write.session
+    struck = {each.id for each in plan.memories if each.remaining and await _strike(write, wanted.scope, each)}
     ids = sorted(target.id for target in plan.memories if target.version and target.id not in struck)
     for part in parts(ids):
-        await deletion.delete_memories(session, part, generation=res.generation)
+        await deletion.delete_memories(session, part, generation=write.res.generation)
     alone = [
         WithdrawnSpan(sentence.turn_id, sentence.start, sentence.end, "deleted")
         for sentence in plan.sentences
@@ -83,25 +79,26 @@ async def delete(
     await withdrawn.refresh(session, {span.turn_id for span in alone})
     turns = len({sentence.turn_id for sentence in plan.sentences})
     touched = sorted({*ids, *struck})
-    await append_audit(session, "delete", wanted.scope, touched, request, res, by="forget", turns=turns)
+    await write.audit("delete", wanted.scope, touched, by="forget", turns=turns)
 
 
-async def _strike(session: Session, scope: Scope, target: ForgetTarget, res: Resources) -> bool:
+async def _strike(write: Write, scope: Scope, target: ForgetTarget) -> bool:
     """Removes the matching sentences from a memory; False if another memory already says the rest."""
     text = CleanText(target.remaining)
     memory = Neighbour(target.id, CleanText(target.text), "", target.version, 1.0)
-    return await write.remove_sentence(ChangeContext(session, scope, res), Strike(memory, text), at=None)
+    return await writing.remove_sentence(ChangeContext(write, scope), Strike(memory, text), at=None)
 
 
-async def _keep_rest(session: Session, wanted: ForgetScope, target: ForgetTarget, res: Resources) -> None:
+async def _keep_rest(write: Write, wanted: ForgetScope, target: ForgetTarget) -> None:
     """Keeps the rest of a purged memory as a new memory, unless another one already says it."""
+    session, now = write.session, write.res.clock()
     text, new_id = CleanText(target.remaining), uuid7()
     digest = content_hash(text)
-    if await deduplication.with_hash(session, wanted.scope, digest, now=res.clock()) is not None:
+    if await deduplication.with_hash(session, wanted.scope, digest, now=now) is not None:
         return
-    await updates.copy_with_text(session, target.id, new_id, text, now=res.clock())
+    await updates.copy_with_text(session, target.id, new_id, text, now=now)
     await sources.copy(session, target.id, new_id)
-    await queue.enqueue(session, write.follow_up(new_id, embed=True))
+    await queue.enqueue(session, writing.follow_up(new_id, embed=True))
 
 
 async def drop_changed(session: Session, plan: ForgetPlan) -> tuple[ForgetPlan, tuple[str, ...]]:
@@ -117,15 +114,14 @@ async def drop_changed(session: Session, plan: ForgetPlan) -> tuple[ForgetPlan, 
     return replace(plan, memories=memories, sentences=sentences), warnings
 
 
-async def _purge(
-    session: Session, wanted: ForgetScope, plan: ForgetPlan, res: Resources, request: WriteContext
-) -> PurgeReceipt:
+async def _purge(write: Write, wanted: ForgetScope, plan: ForgetPlan) -> PurgeReceipt:
+    session = write.session
     ids = sorted(target.id for target in plan.memories)
     touched = {sentence.turn_id for sentence in plan.sentences}
     touched |= {span.turn_id for span in await targets.spans(session, ids)}
     for forget_target in plan.memories:
         if forget_target.remaining:
-            await _keep_rest(session, wanted, forget_target, res)
+            await _keep_rest(write, wanted, forget_target)
     kept = await _cut_out(session, touched, plan.sentences)
     conversations = [each for one in ids for each in await contexts.conversations_of(session, one)]
     counts = await purge.purge_memories(session, ids, turns=sorted(touched - kept), keep_turns=sorted(kept))
@@ -133,7 +129,7 @@ async def _purge(
     await contexts.enqueue_conversations(session, sorted(set(conversations)))
     counts["turn_rewritten"] = len(kept)
     named = ("memories", *map(str, ids), *map(str, sorted(touched)))
-    return await receipt_of(session, named, counts, res, request)
+    return await receipt_of(write, named, counts)
 
 
 async def _cut_out(session: Session, turn_ids: set[UUID], sentences: Sequence[ForgetSentence]) -> set[UUID]:

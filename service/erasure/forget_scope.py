@@ -27,7 +27,7 @@ from service.postgres.engine import Session
 from service.queue.statements import operations, queue
 from service.queue.statements.operations import OperationRecord
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check_share, plain_transaction, store_answer
+from service.runtime.transactions import Write, check_share, plain_transaction
 
 MAX_INLINE_ROWS = 1_000  # rows a request deletes while the caller waits: some 200 ms
 SCOPE, RESET = "forget_scope", "reset"
@@ -47,7 +47,8 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
     scope are deleted at once. `deleted` counts memories. A scope without ids is the shared one."""
     workspace_id, shared = extent.scope.workspace_id, extent.scope.is_shared
     check_share(extent.scope, request)
-    async with plain_transaction(workspace_id, res, request) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
+        session = write.session
         count, newest = await deletion.measure(session, extent)
         if not shared:
             await activity.delete_activity(session, extent.scope, extent.channel)
@@ -57,21 +58,20 @@ async def forget_scope(extent: Extent, res: Resources, request: WriteContext) ->
         else:
             extent = Extent(extent.scope, extent.channel, newest)
             ids = await deletion.next_ids(session, extent, after=None, limit=MAX_INLINE_ROWS)
-            forgotten = ForgottenScope(await _delete(session, extent, ids, res, request))
+            forgotten = ForgottenScope(await _delete(write, extent, ids))
             await _delete_unnamed_entities(session, extent, res)
         if not shared:
             await activity.delete_conversations(session, extent.scope, extent.channel)
-        await store_answer(session, forgotten, request)
-    return forgotten
+        return await write.answer(forgotten)
 
 
-async def _delete(session: Session, extent: Extent, ids: Sequence[UUID], res: Resources, request: WriteContext) -> int:
+async def _delete(write: Write, extent: Extent, ids: Sequence[UUID]) -> int:
     """Deletes the memories of the extent with these ids; returns how many."""
     deleted: list[UUID] = []
     for part in parts(ids):
-        deleted += await deletion.delete_memories(session, part, generation=res.generation)
+        deleted += await deletion.delete_memories(write.session, part, generation=write.res.generation)
     if deleted:
-        await append_audit(session, "delete", extent.scope, deleted, request, res, covers=_to_columns(extent))
+        await write.audit("delete", extent.scope, deleted, covers=_to_columns(extent))
     return len(deleted)
 
 
@@ -100,7 +100,8 @@ async def forget_next_batch(
     extent = _extent(workspace_id, operation.request)
     async with res.db.begin(workspace_id, writes_shared=extent.scope.is_shared) as session:
         ids = await deletion.next_ids(session, extent, after=after)
-        deleted = await _delete(session, extent, ids, res, WriteContext(f"operation:{operation.id}"))
+        write = Write(session, res, WriteContext(f"operation:{operation.id}"))
+        deleted = await _delete(write, extent, ids)
         await _count(session, operation.id, deleted)
         if not ids:
             await _delete_unnamed_entities(session, extent, res)
@@ -110,7 +111,8 @@ async def forget_next_batch(
 async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteContext) -> ForgottenScope:
     """Empties the workspace; `deleted` counts memories. Many become an operation."""
     own = request.idempotency.key if request.idempotency else ""
-    async with plain_transaction(workspace_id, res, request) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
+        session = write.session
         await purge.cancel_accepted(session)
         count, newest, until = await purge.measure_workspace(session)
         if count > MAX_INLINE_ROWS and newest is not None:
@@ -122,9 +124,8 @@ async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteCont
             while await purge.remove_the_rest(session, until, batch=RESET_BATCH, own_key=own):
                 pass
             forgotten = ForgottenScope(count)
-        await append_audit(session, "reset", Scope(workspace_id), [], request, res, memories=count)
-        await store_answer(session, forgotten, request)
-    return forgotten
+        await write.audit("reset", Scope(workspace_id), [], memories=count)
+        return await write.answer(forgotten)
 
 
 async def _reset_next_batch(

@@ -19,10 +19,9 @@ from service.domain.request import Expected, WriteContext, check_version
 from service.domain.scope import Extent, Scope
 from service.episodes.statements import contexts
 from service.erasure.statements import purge
-from service.postgres.engine import Session
 from service.queue.statements import queue
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.runtime.transactions import Write, write_transaction
 
 PROMISE = (
     "Unreachable from now on. Out of the data files once VACUUM has passed: {vacuum}. In the write-ahead log and in "
@@ -55,10 +54,9 @@ async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> 
     """Erases everything that has every given id."""
     scope = extent.scope
     named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
-    async with write_transaction(scope, res, request) as session:
-        counts = await purge.purge_scope(session, scope, extent.channel)
-        receipt = await receipt_of(session, named, counts, res, request)
-        await store_answer(session, receipt, request)
+    async with write_transaction(scope, res, request) as write:
+        counts = await purge.purge_scope(write.session, scope, extent.channel)
+        receipt = await write.answer(await receipt_of(write, named, counts))
     res.embedder.forget(scope.workspace_id)
     return receipt
 
@@ -71,7 +69,8 @@ async def purge_memory(
         owner = await purge.owner_of(session, memory_id)
     if owner is None:
         raise NotFound.of("memory")
-    async with write_transaction(owner[0], res, request) as session:
+    async with write_transaction(owner[0], res, request) as write:
+        session = write.session
         current = await purge.owner_of(session, memory_id)
         if current is None:
             raise NotFound.of("memory")
@@ -80,22 +79,18 @@ async def purge_memory(
         conversations = await contexts.conversations_of(session, memory_id)
         counts = await purge.purge_memories(session, [memory_id])
         await contexts.enqueue_conversations(session, conversations)  # the purge has emptied their contexts
-        receipt = await receipt_of(session, ("memory", str(memory_id)), counts, res, request)
-        await store_answer(session, receipt, request)
+        receipt = await write.answer(await receipt_of(write, ("memory", str(memory_id)), counts))
     res.embedder.forget(workspace_id)
     return receipt
 
 
-async def receipt_of(
-    session: Session, named: tuple[str, ...], counts: Mapping[str, int], res: Resources, request: WriteContext
-) -> PurgeReceipt:
+async def receipt_of(write: Write, named: tuple[str, ...], counts: Mapping[str, int]) -> PurgeReceipt:
     """The receipt of a purge, which is also in the audit log. Queues the job that cleans the data files."""
+    session = write.session
     digest = hashlib.sha256("\0".join((str(session.workspace_id), *named)).encode()).hexdigest()
     may = await purge.may_vacuum(session)
     if may:
         await queue.enqueue(session, [NewJob("vacuum")])
-    receipt = PurgeReceipt(counts, digest, res.clock(), "queued" if may else "not_permitted")
-    await append_audit(
-        session, "purge", Scope(session.workspace_id), [], request, res, counts=dict(counts), subject_sha256=digest
-    )
+    receipt = PurgeReceipt(counts, digest, write.res.clock(), "queued" if may else "not_permitted")
+    await write.audit("purge", Scope(session.workspace_id), [], counts=dict(counts), subject_sha256=digest)
     return receipt

@@ -18,7 +18,7 @@ from service.feed.webhook_sender import WebhookAnswer
 from service.feed.webhooks import new_secret, send_test
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit
+from service.runtime.transactions import Write
 
 
 async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, request: WriteContext) -> Webhook:
@@ -115,4 +115,5 @@ async def _get(session: Session, webhook_id: UUID) -> Webhook:
 async def _audit(
     session: Session, operation: Operation, webhook_id: UUID, res: Resources, request: WriteContext
 ) -> None:
-    await append_audit(session, operation, Scope(session.workspace_id), [webhook_id], request, res, subject="webhook")
+    write = Write(session, res, request)
+    await write.audit(operation, Scope(session.workspace_id), [webhook_id], subject="webhook")

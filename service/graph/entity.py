@@ -20,7 +20,7 @@ from service.providers.protocols import Vector
 from service.runtime import deferred_vectors, pii
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, plain_transaction, store_answer
+from service.runtime.transactions import plain_transaction
 
 
 def entity_not_found(field: str = "id") -> NotFound:
@@ -41,7 +41,8 @@ async def upsert(
     another version."""
     new = await _clean(new, res)
     vector, embed_later = (vector, False) if vector is not None else await _vector(owner, new, res)
-    async with plain_transaction(owner.workspace_id, res, request) as session:
+    async with plain_transaction(owner.workspace_id, res, request) as write:
+        session = write.session
         entity_id, is_new = await _find_or_create(session, owner, new, res, expected)
         stored = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert stored is not None, "it is locked"
@@ -61,9 +62,8 @@ async def upsert(
         await late.put(session, entity_id, vector, generation=res.generation)
         entity = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert entity is not None, "it is locked"
-        await append_audit(session, "upsert_entity", _scope(entity, owner.workspace_id), [entity_id], request, res)
-        await store_answer(session, (entity, is_new), request)
-    return entity, is_new
+        await write.audit("upsert_entity", _scope(entity, owner.workspace_id), [entity_id])
+        return await write.answer((entity, is_new))
 
 
 async def _clean(new: EntityUpsert, res: Resources) -> EntityUpsert:
@@ -115,16 +115,15 @@ async def remove(
     PreconditionFailed."""
     seen = EntityScope(workspace_id, None)
     request = await _with_owner(workspace_id, entity_id, res, request)
-    async with plain_transaction(workspace_id, res, request) as session:
-        versions = await entities.lock(session, [entity_id])
-        stored = await entities.get(session, seen, entity_id)
+    async with plain_transaction(workspace_id, res, request) as write:
+        versions = await entities.lock(write.session, [entity_id])
+        stored = await entities.get(write.session, seen, entity_id)
         if entity_id not in versions or stored is None:
             raise entity_not_found()
         check_version(versions[entity_id], expected, "entity")
-        await entities.remove(session, [entity_id])
-        await append_audit(session, "delete_entity", _scope(stored, workspace_id), [entity_id], request, res)
-        await store_answer(session, stored, request)
-    return stored
+        await entities.remove(write.session, [entity_id])
+        await write.audit("delete_entity", _scope(stored, workspace_id), [entity_id])
+        return await write.answer(stored)
 
 
 async def relate(
@@ -141,20 +140,19 @@ async def relate(
     properties, _ = await pii.clean_object(given.properties, "properties", res)
     clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
     request = await _with_owner(workspace_id, given.source_id, res, request)
-    async with plain_transaction(workspace_id, res, request) as session:
-        ends = await entity_relations.lock_ends(session, [clean.source_id, clean.target_id])
+    async with plain_transaction(workspace_id, res, request) as write:
+        ends = await entity_relations.lock_ends(write.session, [clean.source_id, clean.target_id])
         for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
             if end not in ends:
                 raise entity_not_found(field)
         users = {end.user_id for end in ends.values() if end.user_id is not None}
         if len(users) > 1:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
-        put = await entity_relations.put(session, clean, now=res.clock())
+        put = await entity_relations.put(write.session, clean, now=res.clock())
         scope = Scope(workspace_id, next(iter(users), None))
         ids = [clean.source_id, clean.target_id]
-        await append_audit(session, "relate_entities", scope, ids, request, res, strength=clean.strength)
-        await store_answer(session, put, request)
-    return put
+        await write.audit("relate_entities", scope, ids, strength=clean.strength)
+        return await write.answer(put)
 
 
 async def unrelate(
@@ -163,16 +161,15 @@ async def unrelate(
     """Removes relations from source to target; returns how many. Raises NotFound for an unknown source."""
     kind = normalise(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
     request = await _with_owner(workspace_id, source_id, res, request)
-    async with plain_transaction(workspace_id, res, request) as session:
-        ends = await entity_relations.lock_ends(session, [source_id, target_id])
+    async with plain_transaction(workspace_id, res, request) as write:
+        ends = await entity_relations.lock_ends(write.session, [source_id, target_id])
         if source_id not in ends:
             raise entity_not_found("source_id")
-        removed = await entity_relations.remove(session, source_id, target_id, kind)
+        removed = await entity_relations.remove(write.session, source_id, target_id, kind)
         if removed:
             scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
-            await append_audit(session, "unrelate_entities", scope, [source_id, target_id], request, res)
-        await store_answer(session, removed, request)
-    return removed
+            await write.audit("unrelate_entities", scope, [source_id, target_id])
+        return await write.answer(removed)
 
 
 async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: WriteContext) -> Entity:
@@ -186,7 +183,8 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
         known = await entities.get_many(session, everything, [absorbed, survivor])
     if survivor not in known:  # without its user there is no lock to wait for
         raise entity_not_found("source_id" if absorbed not in known else "target_id")
-    async with plain_transaction(workspace_id, res, request) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
+        session = write.session
         await merges.lock_merges(session, known[survivor].user_id)
         await merges.lock_memories(session, absorbed)
         await entities.lock(session, [absorbed, survivor])
@@ -200,9 +198,8 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
         merged = await entities.get(session, everything, survivor)
         assert merged is not None, "it is locked"
         ids = [absorbed, survivor]
-        await append_audit(session, "merge_entities", _scope(merged, workspace_id), ids, request, res)
-        await store_answer(session, merged, request)
-    return merged
+        await write.audit("merge_entities", _scope(merged, workspace_id), ids)
+        return await write.answer(merged)
 
 
 def _scope(of: Entity, workspace_id: UUID) -> Scope:

@@ -31,7 +31,7 @@ from service.erasure import forget_asked
 from service.intake import deferred, fact_reading
 from service.intake.verbatim import ConversationDraft, new_turn
 from service.language import lexemes
-from service.memories import decide, edits, write
+from service.memories import decide, edits, writing
 from service.memories.stages import annotate, size
 from service.memories.stages.stages import FACT, add_time, run_all
 from service.memories.statements import history, sources
@@ -43,7 +43,7 @@ from service.providers.protocols import Vector
 from service.queue.statements import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import store_answer, write_transaction
+from service.runtime.transactions import write_transaction
 from service.understanding import model_or_rules
 from service.understanding.compare import relate
 from service.understanding.extract import Extracted
@@ -268,26 +268,26 @@ async def _write(
 ) -> tuple[Outcome, ...]:
     """Writes turns and facts; with `read_again_at` also a job that lets the model read the turns then."""
     conversation, forgetting, scope = read.conversation, read.forgetting, read.conversation.scope
-    async with write_transaction(scope, res, request) as session:
+    async with write_transaction(scope, res, request) as write:
+        session = write.session
         facts = [await decide.confirm(session, draft, res, last=last) for draft in facts]
         again = read.read_again_at is not None
         places, turn_rows = await _append_or_lock_turns(session, conversation, read.turns, res, consolidated=not again)
-        batch = write.MemoryBatch(session)
+        batch = writing.MemoryBatch(write)
         batch.add(*turn_rows)
-        outcomes, links = await _carry_out(batch, facts, read.related, places, res)
-        audited = write.audit_rows(scope, outcomes, request, res)
+        outcomes, links = await _carry_out(batch, facts, read.related, places)
         # what was written here cannot be erased before the commit; a memory that was only confirmed can
         changed = {one.memory_id for one in outcomes if one.event is not Action.NONE}
         sure = [link for link in links if turn_rows and link.memory_id in changed]
         unsure = [link for link in links if link not in sure]
-        batch.add(sources.new_rows(scope, sure), audited)
+        batch.add(sources.new_rows(scope, sure), writing.audit_rows(write, scope, outcomes))
         if (caches := res.context.deferred) and not unsure:
             # the last statement but that of the idempotency key, which no other request has locked
             batch.add(caches.take_answers(scope.workspace_id))
         await batch.flush()
         await sources.link(session, scope, unsure)
-        await write.withdraw_older(session, outcomes)
-        outcomes += await forget_asked.carry_out(session, forgetting, places, res, request)
+        await writing.withdraw_older(session, outcomes)
+        outcomes += await forget_asked.carry_out(write, forgetting, places)
         if again:  # only what was asked to be forgotten goes; statements about it before the request must stay
             first = replace(forgetting.messages[0], options=replace(forgetting.messages[0].options, may_delete=False))
             kept = deferred.consolidation_payload(
@@ -295,16 +295,15 @@ async def _write(
             )
             job = NewJob("consolidate", payload=kept, run_after=read.read_again_at, max_attempts=LONG_MAX_ATTEMPTS)
             await queue.enqueue(session, [job])
-        await store_answer(session, StoreResult(tuple(outcomes), tuple(warnings)), request)
+        await write.answer(StoreResult(tuple(outcomes), tuple(warnings)))
     return tuple(outcomes)
 
 
 async def _carry_out(
-    batch: write.MemoryBatch,
+    batch: writing.MemoryBatch,
     facts: Sequence[Draft],
     related: frozenset[int],
     places: Sequence[StoredTurn],
-    res: Resources,
 ) -> tuple[list[Outcome], list[SourceLink]]:
     """Carries out the decisions in order; returns their outcomes, and the turns that the memories came from."""
     outcomes: list[Outcome] = []
@@ -318,14 +317,14 @@ async def _carry_out(
         assert draft.decision is not None
         if changed & draft.decision.targets or index in related:  # an earlier fact of the turns affects it
             await batch.flush()
-            draft = await decide.confirm(batch.session, draft, res, last=True)
+            draft = await decide.confirm(batch.session, draft, batch.write.res, last=True)
             await sources.link(batch.session, draft.scope, links)  # a change withdraws the sources of its memory
             linked |= {(link.memory_id, link.turn_id) for link in links}
             links.clear()
         nothing_written_yet = not outcomes
         if not nothing_written_yet:  # an earlier fact may have written the same text
             draft = replace(draft, expired_duplicate_possible=True)
-        done = await edits.carry_out(batch, draft, res, turn=places[0], nothing_written_yet=nothing_written_yet)
+        done = await edits.carry_out(batch, draft, turn=places[0], nothing_written_yet=nothing_written_yet)
         outcomes.extend(done)
         changes = [outcome for outcome in done if outcome.event is not Action.NONE]
         changed |= {outcome.memory_id for outcome in changes}

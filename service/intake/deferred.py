@@ -30,7 +30,7 @@ from service.queue.statements import operations, queue
 from service.queue.statements.operations import OperationRecord
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import store_answer, write_transaction
+from service.runtime.transactions import write_transaction
 
 KIND = "record"
 
@@ -43,13 +43,12 @@ async def accept(conversation: ConversationDraft, res: Resources, request: Write
     instruction = (await pii.clean(prompt, "prompt", res))[0] if prompt else None
     operation_id = uuid7()
     scope = conversation.scope
-    async with write_transaction(scope, res, request) as session:
+    async with write_transaction(scope, res, request) as write:
         job = NewJob("ingest", payload={"operation_id": str(operation_id)})
         payload = to_json(replace(conversation, drafts=redacted), instruction)
-        await operations.add(session, operation_id, KIND, payload)
-        await queue.enqueue(session, [job])
-        await store_answer(session, operation_id, request)
-    return operation_id
+        await operations.add(write.session, operation_id, KIND, payload)
+        await queue.enqueue(write.session, [job])
+        return await write.answer(operation_id)
 
 
 async def keep_finished(workspace_id: UUID, operation_id: UUID, result: Mapping[str, Any], res: Resources) -> None:

@@ -19,17 +19,16 @@ from service.domain.scope import Scope
 from service.episodes.statements import conversations, last_turns
 from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.language.context import PRECEDING, ContextTurn
-from service.memories import write
+from service.memories import writing
 from service.memories.stages.embed import add_turn_contexts
 from service.memories.stages.stages import UNCOMPARED, run_all
 from service.memories.statements import deduplication, sources
 from service.memories.statements.sources import SourceLink
 from service.memories.store import until_it_holds
-from service.postgres.direct import InsertBatch
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.runtime.resources import Resources
-from service.runtime.transactions import DecisionOutdated, store_answer, write_transaction
+from service.runtime.transactions import DecisionOutdated, write_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,8 +86,9 @@ async def _write(
 ) -> StoreResult:
     """Writes turns and memories; raises DecisionOutdated if the first turn would not get the index `expected`."""
     scope = conversation.scope
-    async with write_transaction(scope, res, request) as session:
-        batch = InsertBatch(session)
+    async with write_transaction(scope, res, request) as write:
+        session = write.session
+        batch = writing.MemoryBatch(write)
         places, turn_rows = await conversations.append_turns(
             session, scope, conversation.external_id, list(map(_with_own_vector, drafts)), generation=res.generation
         )
@@ -96,21 +96,19 @@ async def _write(
         if expected is not None and places[0].index != expected:
             raise DecisionOutdated
         outcomes, new_memories = await _split_known(session, scope, drafts, places)
-        await write.add(batch, new_memories, res)
-        batch.add(write.audit_rows(scope, outcomes, request, res))
+        await writing.add(batch, new_memories)
+        batch.add(writing.audit_rows(write, scope, outcomes))
         await batch.flush()
         for outcome in outcomes:
             if outcome.event is Action.NONE and outcome.memory_id:
-                await write.extend_expiry(session, scope, outcome.memory_id, outcome.draft.given.expires_at, res)
+                await writing.extend_expiry(write, scope, outcome.memory_id, outcome.draft.given.expires_at)
         links = [
             SourceLink(each.memory_id, place.id, 0, len(each.draft.clean))
             for each, place in zip(outcomes, places, strict=True)
             if each.memory_id
         ]
         await sources.link(session, scope, links)
-        result = StoreResult(tuple(outcomes))
-        await store_answer(session, result, request)
-    return result
+        return await write.answer(StoreResult(tuple(outcomes)))
 
 
 async def _split_known(

@@ -22,7 +22,7 @@ from service.queue.statements import overview, schedule
 from service.queue.statements.overview import StateCount
 from service.queue.statements.schedule import RunRecord
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit
+from service.runtime.transactions import Write
 
 MAX_RETRIED = 1_000
 """Maximum number of jobs that one request retries."""
@@ -158,4 +158,4 @@ async def _audit(
     """Audits in the same transaction, except for a job of the service, which belongs to no workspace."""
     workspace_id = of.caller.workspace_id
     async with res.db.begin(workspace_id) if of.system else nullcontext(session) as own:
-        await append_audit(own, operation, Scope(workspace_id), ids, request, res, subject="job")
+        await Write(own, res, request).audit(operation, Scope(workspace_id), ids, subject="job")

@@ -13,7 +13,7 @@ from service.graph.statements import edges
 from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check_share_of, plain_transaction, store_answer
+from service.runtime.transactions import plain_transaction
 
 
 async def associate(
@@ -25,16 +25,13 @@ async def associate(
         raise InvalidInput("target_id: a memory cannot be related to itself.", field="target_id")
     properties, _ = await pii.clean_object(relation.properties, "properties", res)
     clean = replace(relation, properties=properties)
-    async with plain_transaction(workspace_id, res, request) as session:
-        await check_share_of(session, [clean.source_id, clean.target_id], request)
-        source = await _ends(session, clean, res)
-        put = await edges.put(session, clean)
+    async with plain_transaction(workspace_id, res, request) as write:
+        await write.check_share_of([clean.source_id, clean.target_id])
+        source = await _ends(write.session, clean, res)
+        put = await edges.put(write.session, clean)
         ids = [clean.source_id, clean.target_id]
-        await append_audit(
-            session, "associate", source, ids, request, res, type=str(clean.type), strength=clean.strength
-        )
-        await store_answer(session, put, request)
-    return put
+        await write.audit("associate", source, ids, type=str(clean.type), strength=clean.strength)
+        return await write.answer(put)
 
 
 async def _ends(session: Session, relation: Relation, res: Resources) -> Scope:
@@ -62,16 +59,13 @@ async def dissociate(
     request: WriteContext,
 ) -> int:
     """The number of deleted edges from source to target, which may be 0. Raises as `associate` does."""
-    async with plain_transaction(workspace_id, res, request) as session:
-        await check_share_of(session, [source_id, target_id], request)
-        ends = await edges.lock_ends(session, [source_id, target_id], now=res.clock())
+    async with plain_transaction(workspace_id, res, request) as write:
+        await write.check_share_of([source_id, target_id])
+        ends = await edges.lock_ends(write.session, [source_id, target_id], now=res.clock())
         if source_id not in ends:
             raise NotFound.of("memory")
-        removed = await edges.remove(session, source_id, target_id, relation_type)
+        removed = await edges.remove(write.session, source_id, target_id, relation_type)
         if removed:
             ids = [source_id, target_id]
-            await append_audit(
-                session, "dissociate", ends[source_id], ids, request, res, type=relation_type and str(relation_type)
-            )
-        await store_answer(session, removed, request)
-    return removed
+            await write.audit("dissociate", ends[source_id], ids, type=relation_type and str(relation_type))
+        return await write.answer(removed)

@@ -17,38 +17,37 @@ from service.domain.draft import Draft
 from service.domain.relation import Relation, RelationType
 from service.domain.version import Place, Version, place
 from service.graph.statements import edges
-from service.memories import write
+from service.memories import writing
 from service.memories.statements import decisions, history, memories, versions
 from service.memories.statements.decisions import NewDecision
-from service.memories.write import ChangeContext
+from service.memories.writing import ChangeContext
 from service.postgres import direct
-from service.postgres.engine import Session
 from service.queue.statements import queue
-from service.runtime.resources import Resources
+from service.runtime.transactions import Write
 
 KEPT = "kept_as_history: it is older than what is known, so it was kept as what held before."
 
 
-async def keep_as_history(session: Session, draft: Draft, edit: Edit, res: Resources) -> tuple[Draft, UUID | None]:
+async def keep_as_history(write: Write, draft: Draft, edit: Edit) -> tuple[Draft, UUID | None]:
     """Keeps the draft as an earlier version of the target of its edit. Returns it with a warning, and the id of the
     version; None if the target only began earlier than was known. Raises Gone."""
     assert edit.target is not None, "it is older than something"
-    version = await _keep(session, draft, edit.target.id, edit.previous, res)
+    version = await _keep(write, draft, edit.target.id, edit.previous)
     if version == edit.target.id:
         return draft, None
     return replace(draft, warnings=(*draft.warnings, KEPT)), version
 
 
-async def _keep(session: Session, draft: Draft, target: UUID, previous: Neighbour | None, res: Resources) -> UUID:
+async def _keep(write: Write, draft: Draft, target: UUID, previous: Neighbour | None) -> UUID:
     """The id of the version, which may be an existing one. `previous`: another memory, which is valid until the draft
     begins."""
-    line = await versions.read_line(session, target)
+    line = await versions.read_line(write.session, target)
     ids = {target, *(version.id for version in line), *([previous.id] if previous else [])}
-    if await history.lock(session, ids) != ids:
-        raise write.Gone("A memory that it is about is gone.")
+    if await history.lock(write.session, ids) != ids:
+        raise writing.Gone("A memory that it is about is gone.")
     given, digest = draft.given, draft.merged.hash if draft.merged else draft.hash
     position = place(line, digest, draft.timestamp, given.t_valid, given.t_invalid)
-    context = ChangeContext(session, draft.scope, res, draft.evidence, uuid7())
+    context = ChangeContext(write, draft.scope, draft.evidence, uuid7())
     if position.known is not None:
         await _note_repetition(context, position, draft.timestamp)
         return position.known.id
@@ -64,7 +63,7 @@ async def _note_repetition(context: ChangeContext, position: Place, at: datetime
     known = position.known
     assert known is not None, "the caller has looked"
     if known is position.after and known.t_valid == known.said_at[0]:  # it is valid from when it was first said
-        await write.set_columns(context, known.id, {"t_valid": position.t_valid})
+        await writing.set_columns(context, known.id, {"t_valid": position.t_valid})
         await _end_before(context, position.before, position.start)
     await versions.note_repetition(context.session, known.id, at)
 
@@ -77,15 +76,15 @@ async def _make_room(context: ChangeContext, position: Place, target: UUID) -> N
         return
     await _end_before(context, before, position.start)
     if after is not None and after.t_valid is None:
-        since = write.holds_since(after.start, after.t_invalid, context.res)
-        await write.set_columns(context, after.id, {"t_valid": since})
+        since = writing.holds_since(after.start, after.t_invalid, context.res)
+        await writing.set_columns(context, after.id, {"t_valid": since})
 
 
 async def _end_before(context: ChangeContext, before: Version | None, at: datetime) -> None:
     if before is None or not before.is_past or (before.t_valid is not None and before.t_valid >= at):
         return
     if before.t_invalid is None or before.t_invalid > at:
-        await write.set_columns(context, before.id, {"t_invalid": at})
+        await writing.set_columns(context, before.id, {"t_invalid": at})
 
 
 async def _split(context: ChangeContext, version: Version, at: datetime, target: UUID) -> None:
@@ -107,19 +106,19 @@ async def _split(context: ChangeContext, version: Version, at: datetime, target:
     if kept:
         await _record_decision(context, copy, history_id)
     said_at = again if len(again) > 1 else None
-    await write.set_columns(context, version.id, {"t_valid": again[0], "said_at": said_at})
+    await writing.set_columns(context, version.id, {"t_valid": again[0], "said_at": said_at})
 
 
 async def _add(context: ChangeContext, draft: Draft, position: Place, target: UUID) -> UUID:
     """Adds the statement as a past version, or as a superseded memory under the policy that keeps those."""
-    session, res, workspace_id = context.session, context.res, context.workspace_id
+    session, res = context.session, context.res
     given = replace(draft.given, t_valid=position.t_valid, t_invalid=position.t_invalid)
     new = replace(draft, given=given, options=replace(draft.options, dedup=False)).finish(uuid7())
     is_memory = res.settings.memories.contradiction_policy == "supersede"
     await direct.insert(
         session,
         *memories.new_rows([new], generation=res.generation, now=res.clock()),
-        queue.new_rows(workspace_id, write.jobs_of(new, new.id, enrich=is_memory)),
+        queue.new_rows(session.workspace_id, writing.jobs_of(new, new.id, enrich=is_memory)),
     )
     if new.draft.given.id is not None:
         added = history.Change(new.id, Action.ADD, new.draft.scope, None, new.text, id=new.history_id)
@@ -154,6 +153,6 @@ async def _link_neighbours(context: ChangeContext, position: Place, new_id: UUID
 async def _end_previous(context: ChangeContext, memory_id: UUID, at: datetime, by: UUID) -> None:
     """Ends another memory, which was valid until the statement began."""
     if context.res.settings.memories.contradiction_policy == "supersede":
-        await write.end_validity(context, memory_id, by, at=at)
+        await writing.end_validity(context, memory_id, by, at=at)
     else:
-        await write.retire(context, memory_id, at=at)
+        await writing.retire(context, memory_id, at=at)

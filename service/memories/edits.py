@@ -20,10 +20,9 @@ from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Outcome
 from service.episodes.statements.turns import StoredTurn
 from service.kit.settings import Settings
-from service.memories import backdated, write
+from service.memories import backdated, writing
 from service.memories.statements import deduplication, history, promotable, reviews, versions
-from service.memories.write import ChangeContext, MemoryBatch
-from service.runtime.resources import Resources
+from service.memories.writing import ChangeContext, MemoryBatch
 
 CONTRADICTS = frozenset({Action.UPDATE, Action.DELETE})
 DEDUP_ACTION = {
@@ -40,8 +39,8 @@ KEPT_OLD = "contradiction_policy: what is known was preferred, the new fact was 
 FLAGGED = "contradiction_policy: flagged, it counts once POST /v1/reviews/{id}/accept says so."
 
 
-@dataclass(frozen=True, slots=True)
-class EditContext:
+@dataclass(frozen=True, slots=True, kw_only=True)
+class EditContext(ChangeContext):
     """What the edits of one decision share. `turn`: where a fact was said; None for a single text.
 
     `is_sole_edit`: nothing was written since the neighbours were read under the lock, and the decision has one edit, so
@@ -50,7 +49,6 @@ class EditContext:
     """
 
     batch: MemoryBatch
-    changes: ChangeContext
     turn: StoredTurn | None
     is_sole_edit: bool
     may_join_batch: bool
@@ -60,7 +58,6 @@ class EditContext:
 async def carry_out(
     batch: MemoryBatch,
     draft: Draft,
-    res: Resources,
     *,
     turn: StoredTurn | None = None,
     nothing_written_yet: bool = False,
@@ -74,7 +71,7 @@ async def carry_out(
     """
     decision = draft.decision
     assert decision is not None, "nothing was decided about it"
-    policy = policy_of(draft, decision.edits, res.settings) if turn else "in_place"
+    policy = policy_of(draft, decision.edits, batch.write.res.settings) if turn else "in_place"
     several = len(decision.edits) > 1 or policy == "supersede"
     is_sole_edit = nothing_written_yet and not several
     may_join_batch = is_sole_edit and all(edit.action is Action.ADD for edit in decision.edits)
@@ -82,8 +79,17 @@ async def carry_out(
         await batch.flush()
     if turn is None and several:
         await history.lock(batch.session, decision.targets)
-    changes = ChangeContext(batch.session, draft.scope, res, draft.evidence, uuid7() if several else None)
-    context = EditContext(batch, changes, turn, is_sole_edit, may_join_batch, new_id)
+    context = EditContext(
+        batch.write,
+        draft.scope,
+        draft.evidence,
+        uuid7() if several else None,
+        batch=batch,
+        turn=turn,
+        is_sole_edit=is_sole_edit,
+        may_join_batch=may_join_batch,
+        new_id=new_id,
+    )
     outcomes = await _by_policy(policy, context, draft, decision.edits)
     added = next((one.memory_id for one in outcomes if one.event is Action.ADD and one.memory_id), None)
     if added is not None:
@@ -91,7 +97,7 @@ async def carry_out(
         if decision.strikes:
             await batch.flush()
         for struck in decision.strikes:
-            await write.remove_sentence(replace(changes, ruling_id=None), struck, at=draft.start)
+            await writing.remove_sentence(replace(context, ruling_id=None), struck, at=draft.start)
     return outcomes if turn else outcomes[:1]
 
 
@@ -122,15 +128,15 @@ def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy
 async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Carries out one edit on the memory it is about: an update keeps the id, a delete archives. An update without a
     known memory does nothing."""
-    changes, target = context.changes, edit.target
+    target = edit.target
     if target is not None and edit.action is Action.NONE:
         return await _keep(context, draft, edit, target)
     if target is None and edit.action is not Action.ADD:
-        await write.keep_evidence(changes, None)
+        await writing.keep_evidence(context, None)
         return _outcome(context, draft, Action.NONE, edit, text=None)
     if edit.action is Action.DELETE:
         assert target is not None
-        await write.retire(changes, target.id, at=draft.start)
+        await writing.retire(context, target.id, at=draft.start)
         return _outcome(context, draft, Action.DELETE, edit, text=None, old=target.text)
     known = await _if_known(context, draft, target)
     if known is not None:
@@ -138,19 +144,18 @@ async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Out
     if target is None:
         return await _add(context, draft, edit)
     new = draft.finish(uuid7())
-    old = await write.update(changes.session, target.id, new, changes.res, ruling_id=changes.ruling_id)
+    old = await writing.update(context, target.id, new)
     return _outcome(context, draft, Action.UPDATE, edit, text=new.text, old=old)
 
 
 async def _keep(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
     """Keeps the known memory: the statement repeats it, or is older and becomes part of its history."""
-    session, res, kept_as = context.changes.session, context.changes.res, None
-    given = draft.given
-    await write.keep_evidence(context.changes, target.id)
+    session, given, kept_as = context.session, draft.given, None
+    await writing.keep_evidence(context, target.id)
     if edit.earlier:
-        draft, kept_as = await backdated.keep_as_history(session, draft, edit, res)
+        draft, kept_as = await backdated.keep_as_history(context.write, draft, edit)
     elif context.turn is None:
-        await write.extend_expiry(session, draft.scope, target.id, given.expires_at, res)
+        await writing.extend_expiry(context.write, draft.scope, target.id, given.expires_at)
         if given.session_id is not None:
             await promotable.note_session(session, target.id, given.session_id)
     if edit.renewed:
@@ -190,7 +195,7 @@ async def store_and_supersede(context: EditContext, ready: Sequence[Pair]) -> li
             continue
         new = draft
         if draft.given.t_valid is None and any(each.start and draft.start > each.start for each, _ in retired):
-            since = write.holds_since(draft.start, draft.given.t_invalid, context.changes.res)
+            since = writing.holds_since(draft.start, draft.given.t_invalid, context.res)
             new = replace(draft, given=replace(draft.given, t_valid=since))
         known = await _if_known(context, new)
         outcomes.append(known or await _add(context, new, replace(edit, target=None)))
@@ -198,7 +203,7 @@ async def store_and_supersede(context: EditContext, ready: Sequence[Pair]) -> li
     for target, draft in retired:
         if by is None or by == target.id:  # nothing replaced it, or it did not change
             continue
-        await write.end_validity(context.changes, target.id, by, at=draft.start)
+        await writing.end_validity(context, target.id, by, at=draft.start)
         outcomes.append(
             _outcome(context, draft, Action.DELETE, Edit(Action.DELETE, target), text=None, old=target.text)
         )
@@ -213,7 +218,7 @@ async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) 
         target = edit.target
         if target is None or edit.action not in CONTRADICTS:
             continue
-        await write.keep_evidence(context.changes, target.id)
+        await writing.keep_evidence(context, target.id)
         kept = replace(draft, warnings=(*draft.warnings, KEPT_OLD))
         outcome = _outcome(context, kept, Action.NONE, Edit(Action.NONE, target), text=target.text)
         outcomes.append(replace(outcome, memory_id=None))
@@ -239,9 +244,9 @@ async def store_flagged(context: EditContext, ready: Sequence[Pair]) -> list[Out
 
 async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contradicts: Sequence[UUID]) -> Outcome:
     new = replace(draft, warnings=(*draft.warnings, FLAGGED))
-    pending = await reviews.find_flagged(context.changes.session, draft.scope, draft.final_hash)
+    pending = await reviews.find_flagged(context.session, draft.scope, draft.final_hash)
     if pending is not None:
-        await write.keep_evidence(context.changes, pending)
+        await writing.keep_evidence(context, pending)
         outcome = _outcome(context, new, Action.NONE, Edit(Action.NONE), text=edit.text)
         return replace(outcome, memory_id=pending)
     known = await _if_known(context, draft, edit.target)
@@ -249,7 +254,7 @@ async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contrad
         return known
     outcome = await _add(context, new, replace(edit, target=None))
     assert outcome.memory_id is not None, "an added memory has an id"
-    await reviews.flag(context.changes.session, outcome.memory_id, contradicts)
+    await reviews.flag(context.session, outcome.memory_id, contradicts)
     return outcome
 
 
@@ -257,11 +262,11 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
     """The outcome when a memory other than the target already has exactly this text."""
     if not draft.options.dedup or (context.is_sole_edit and draft.merged is None):
         return None
-    session, digest = context.changes.session, draft.final_hash
+    session, digest = context.session, draft.final_hash
     equal = await deduplication.with_hash(session, draft.scope, digest, now=draft.received_at)
     if equal is None or (target is not None and equal.id == target.id):
         return None
-    await write.keep_evidence(context.changes, equal.id)
+    await writing.keep_evidence(context, equal.id)
     if context.turn is None:
         draft = _warn_of_unused_fields(draft, equal.id)
     return _outcome(context, draft, Action.NONE, Edit(Action.NONE, equal), text=equal.text)
@@ -270,7 +275,7 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
 async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Adds the draft's final text as a new memory."""
     new = draft.finish(context.new_id or uuid7(), context.turn.conversation_id if context.turn else None)
-    await write.add(context.batch, [new], context.changes.res, ruling_id=context.changes.ruling_id)
+    await writing.add(context.batch, [new], ruling_id=context.ruling_id)
     if not context.may_join_batch:
         await context.batch.flush()
     return replace(_outcome(context, draft, Action.ADD, edit, text=new.text), memory_id=new.id)

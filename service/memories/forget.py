@@ -15,13 +15,7 @@ from service.domain.scope import NIL_WORKSPACE, Scope
 from service.memories.statements import deletion, memories
 from service.memories.statements.deletion import BATCH
 from service.runtime.resources import Resources
-from service.runtime.transactions import (
-    append_audit,
-    check_share_of,
-    plain_transaction,
-    store_answer,
-    write_transaction,
-)
+from service.runtime.transactions import Write, plain_transaction, write_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,25 +35,23 @@ async def forget(
         memory = await memories.get(session, memory_id)
     if memory is None:
         return await _find_deleted(workspace_id, memory_id, res, request)
-    async with write_transaction(memory.scope, res, request) as session:
-        current = await memories.get(session, memory_id)
+    async with write_transaction(memory.scope, res, request) as write:
+        current = await memories.get(write.session, memory_id)
         if current is not None:
             check_version(current.version, expected)
-        deleted = await deletion.delete_memories(session, [memory_id], generation=res.generation)
+        deleted = await deletion.delete_memories(write.session, [memory_id], generation=res.generation)
         forgotten = ForgottenMemory(memory_id, deleted=bool(deleted), already_deleted=not deleted)
         if deleted:
-            await append_audit(session, "delete", memory.scope, deleted, request, res)
-        await store_answer(session, forgotten, request)
-    return forgotten
+            await write.audit("delete", memory.scope, deleted)
+        return await write.answer(forgotten)
 
 
 async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> ForgottenMemory:
-    async with plain_transaction(workspace_id, res, request) as session:
-        if not await deletion.find_deleted(session, [memory_id]):
+    async with plain_transaction(workspace_id, res, request) as write:
+        if not await deletion.find_deleted(write.session, [memory_id]):
             raise NotFound.of("memory")
         forgotten = ForgottenMemory(memory_id, already_deleted=True)
-        await store_answer(session, forgotten, request)
-    return forgotten
+        return await write.answer(forgotten)
 
 
 async def forget_many(
@@ -67,17 +59,16 @@ async def forget_many(
 ) -> list[ForgottenMemory]:
     """The outcome for each id, in order; all in one transaction. Unknown ids do not prevent the others from being
     deleted; a shared memory does, if the request may not write shared memories."""
-    async with plain_transaction(workspace_id, res, request) as session:
-        await check_share_of(session, ids, request)
+    async with plain_transaction(workspace_id, res, request) as write:
+        await write.check_share_of(ids)
         deleted: set[UUID] = set()
         for part in parts(sorted(set(ids))):
-            deleted.update(await deletion.delete_memories(session, part, generation=res.generation))
-        before = await deletion.find_deleted(session, [memory_id for memory_id in ids if memory_id not in deleted])
+            deleted.update(await deletion.delete_memories(write.session, part, generation=res.generation))
+        before = await deletion.find_deleted(write.session, [each for each in ids if each not in deleted])
         if deleted:
-            await append_audit(session, "delete", Scope(workspace_id), sorted(deleted), request, res)
+            await write.audit("delete", Scope(workspace_id), sorted(deleted))
         outcomes = [ForgottenMemory(memory_id, memory_id in deleted, memory_id in before) for memory_id in ids]
-        await store_answer(session, outcomes, request)
-    return outcomes
+        return await write.answer(outcomes)
 
 
 def parts(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
@@ -106,13 +97,6 @@ async def _remove_expired(workspace_id: UUID, ids: list[UUID], res: Resources) -
         settings = res.of_workspace(dict((await workspace(session)).settings))
         deleted = await deletion.delete_memories(session, ids, generation=res.generation, withdraws="expired")
         if deleted:
-            await append_audit(
-                session,
-                "delete",
-                Scope(workspace_id),
-                deleted,
-                WriteContext("job:cleanup"),
-                settings,
-                reason="outlived",
-            )
+            write = Write(session, settings, WriteContext("job:cleanup"))
+            await write.audit("delete", Scope(workspace_id), deleted, reason="outlived")
     return len(deleted)

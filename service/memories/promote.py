@@ -22,17 +22,17 @@ from service.domain.relation import Relation, RelationType
 from service.domain.request import WriteContext
 from service.domain.scope import GLOBAL_CHANNEL
 from service.graph.statements import edges
-from service.memories import reading, write
+from service.memories import reading, writing
 from service.memories.statements import decisions, deduplication, history, memories, promotable, sources, updates
 from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change
-from service.memories.write import ChangeContext
+from service.memories.writing import ChangeContext
 from service.postgres.engine import Session
 from service.queue.statements import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import Promotion
-from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.runtime.transactions import Write, write_transaction
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,16 +53,14 @@ async def promote(
     memory = await reading.get(workspace_id, memory_id, res)
     if memory.scope.channel == GLOBAL_CHANNEL:
         raise Conflict("The memory is already in _global.", field="id")
-    async with write_transaction(memory.scope, res, request) as session:
-        ends = await edges.lock_ends(session, [memory_id], now=res.clock())
-        original = await memories.get(session, memory_id)
+    async with write_transaction(memory.scope, res, request) as write:
+        ends = await edges.lock_ends(write.session, [memory_id], now=res.clock())
+        original = await memories.get(write.session, memory_id)
         if not ends or original is None:
             raise NotFound.of("memory")
         if original.archived:
             raise Conflict("The memory is archived: restore it first.", field="id")
-        promoted = await _promote(session, original, request, res, reason=because)
-        await store_answer(session, promoted, request)
-    return promoted
+        return await write.answer(await _promote(write, original, reason=because))
 
 
 async def promote_if_worthy(
@@ -74,14 +72,14 @@ async def promote_if_worthy(
         memory = await memories.get(session, memory_id, alive_at=res.clock())
     if memory is None or memory.scope.channel == GLOBAL_CHANNEL:
         return None
-    async with write_transaction(memory.scope, res, request) as session:
-        await edges.lock_ends(session, [memory_id], now=res.clock())
+    async with write_transaction(memory.scope, res, request) as write:
+        await edges.lock_ends(write.session, [memory_id], now=res.clock())
         rules = res.settings.jobs.promoting
-        if not await promotable.list_worthy(session, rules, now=res.clock(), batch=1, only=memory_id):
+        if not await promotable.list_worthy(write.session, rules, now=res.clock(), batch=1, only=memory_id):
             return None
-        original = await memories.get(session, memory_id)
+        original = await memories.get(write.session, memory_id)
         assert original is not None, "it is locked"
-        return await _promote(session, original, request, res, by="job")
+        return await _promote(write, original, by="job")
 
 
 async def archive_stale_copy(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
@@ -91,25 +89,18 @@ async def archive_stale_copy(workspace_id: UUID, copy_id: UUID, res: Resources, 
         copy = await memories.get(session, copy_id)
     if copy is None:
         return False
-    async with write_transaction(copy.scope, res, request) as session:
-        still = await promotable.list_stale_copies(session, now=res.clock(), batch=1, only=copy_id)
-        if not still or not await write.archive(ChangeContext(session, copy.scope, res), copy_id):
+    async with write_transaction(copy.scope, res, request) as write:
+        still = await promotable.list_stale_copies(write.session, now=res.clock(), batch=1, only=copy_id)
+        if not still or not await writing.archive(ChangeContext(write, copy.scope), copy_id):
             return False
-        await promotable.free_originals(session, copy_id)
-        await append_audit(session, "archive", copy.scope, [copy_id], request, res, why="original_changed")
+        await promotable.free_originals(write.session, copy_id)
+        await write.audit("archive", copy.scope, [copy_id], why="original_changed")
     return True
 
 
-async def _promote(
-    session: Session,
-    original: Memory,
-    request: WriteContext,
-    res: Resources,
-    *,
-    reason: str | None = None,
-    by: str = "request",
-) -> PromotedMemory:
+async def _promote(write: Write, original: Memory, *, reason: str | None = None, by: str = "request") -> PromotedMemory:
     """The memory of `_global`, linked to the original, noted and audited unless it was before."""
+    session, res = write.session, write.res
     known = await _find_copy(session, original, res)
     if known is not None:
         return PromotedMemory(known, original.id, is_new=False)
@@ -125,7 +116,7 @@ async def _promote(
     # the scheduled job does not promote it again
     await updates.set_stat(session, original.id, {"promoted_at": res.clock()})
     why: dict[str, Any] = {"promotion": figures, "reason": reason, "by": by, "copied": existing is None}
-    await append_audit(session, "promote", original.scope, [original.id, copy.id], request, res, **why)
+    await write.audit("promote", original.scope, [original.id, copy.id], **why)
     return PromotedMemory(copy, original.id, is_new=existing is None)
 
 
@@ -153,7 +144,7 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     evidence = Evidence("rules", "promotion", "ADD", Reason.PROMOTED, ())
     await decisions.append(session, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)])
     embed = copy.embedding_status is not EmbeddingStatus.STORED
-    await queue.enqueue(session, write.follow_up(new_id, embed=embed))
+    await queue.enqueue(session, writing.follow_up(new_id, embed=embed))
     return copy
 
 

@@ -21,14 +21,14 @@ from service.domain.memory import Memory
 from service.domain.request import Operation, WriteContext
 from service.domain.scope import Scope
 from service.domain.version import begins
-from service.memories import write
+from service.memories import writing
 from service.memories.statements import deletion, history, memories, reviews
 from service.memories.statements.reviews import Review
-from service.memories.write import ChangeContext
+from service.memories.writing import ChangeContext
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, store_answer, write_transaction
+from service.runtime.transactions import Write, write_transaction
 
 Resolved = Literal["accepted", "rejected"]
 OPERATION: Mapping[Resolved, Operation] = {"accepted": "review_accepted", "rejected": "review_rejected"}
@@ -88,41 +88,40 @@ async def resolve(
         raise Conflict(f"This review was already {review.state}.", field="id")
     if waiting is None:
         raise NotFound.of("review")
-    async with write_transaction(waiting.scope, res, request) as session:
-        current = await reviews.get(session, review_id, lock=True)
+    async with write_transaction(waiting.scope, res, request) as write:
+        current = await reviews.get(write.session, review_id, lock=True)
         if current is None:
             raise NotFound.of("review")
         if current.state not in ("pending", wanted):
             raise Conflict(f"This review was already {current.state}.", field="id")
         if current.state == "pending":
-            current = await _resolve(session, waiting, current, wanted, res)
+            current = await _resolve(write, waiting, current, wanted)
             ids = [current.memory_id, *current.contradicts]
-            await append_audit(session, OPERATION[wanted], waiting.scope, ids, request, res, review_id=str(review_id))
-        answer = (await with_memories(session, [current]))[0]
-        await store_answer(session, answer, request)
-    return answer
+            await write.audit(OPERATION[wanted], waiting.scope, ids, review_id=str(review_id))
+        return await write.answer((await with_memories(write.session, [current]))[0])
 
 
-async def _resolve(session: Session, waiting: Memory, review: Review, wanted: Resolved, res: Resources) -> Review:
+async def _resolve(write: Write, waiting: Memory, review: Review, wanted: Resolved) -> Review:
+    session, res = write.session, write.res
     current = res.clock()
     await history.lock(session, [waiting.id, *review.contradicts])
     await reviews.resolve(session, review.id, wanted, now=current)
     if wanted == "rejected":
         await deletion.delete_memories(session, [waiting.id], generation=res.generation)
     else:
-        await _accept(session, waiting, review, res)
+        await _accept(write, waiting, review)
     return replace(review, state=wanted, resolved_at=current)
 
 
-async def _accept(session: Session, waiting: Memory, review: Review, res: Resources) -> None:
+async def _accept(write: Write, waiting: Memory, review: Review) -> None:
     """Archives what the memory contradicts, unless it was deleted or archived since, and makes the memory valid."""
-    now = res.clock()
+    session, now = write.session, write.res.clock()
     known = await memories.get_many(session, review.contradicts, alive_at=now)
     live = [memory.id for memory in known.values() if not memory.archived]
     evidence = Evidence("review", "person", "accept", "a person accepted it", tuple(sorted(live)))
-    context = ChangeContext(session, waiting.scope, res, evidence, uuid7())
+    context = ChangeContext(write, waiting.scope, evidence, uuid7())
     at = begins(waiting.timestamp, waiting.t_valid, waiting.t_invalid)
     for memory_id in live:
-        await write.retire(context, memory_id, at=at)
+        await writing.retire(context, memory_id, at=at)
     await memories.release_expired(session, [waiting.hash], now=now)
-    await write.set_columns(context, waiting.id, {"archived": False, "review_status": None})
+    await writing.set_columns(context, waiting.id, {"archived": False, "review_status": None})

@@ -18,16 +18,15 @@ from service.domain.request import Expected, WriteContext, check_version
 from service.domain.sizes import check_merged
 from service.domain.text import content_hash
 from service.language import kinds
-from service.memories import reading, write
+from service.memories import reading, writing
 from service.memories.stages.stages import UNCOMPARED, run
 from service.memories.statements import history, memories, updates
 from service.memories.statements.updates import VectorKind
-from service.memories.write import ChangeContext
-from service.postgres.engine import Session
+from service.memories.writing import ChangeContext
 from service.queue.statements import queue
 from service.runtime import pii
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, check_share, store_answer, write_transaction
+from service.runtime.transactions import Write, check_share, write_transaction
 
 
 async def revise(
@@ -45,7 +44,8 @@ async def revise(
     check_share(memory.scope, request)  # before anything is embedded
     refuse_past(memory)
     draft = await _prepare(memory, revision, res)
-    async with write_transaction(memory.scope, res, request) as session:
+    async with write_transaction(memory.scope, res, request) as write:
+        session = write.session
         was = await history.snapshot(session, memory_id, generation=res.generation)
         old = await memories.get(session, memory_id, alive_at=res.clock()) if was else None
         if was is None or old is None:
@@ -54,14 +54,13 @@ async def revise(
         values = changes(old, revision, draft)
         revised = old
         if values or "last_accessed" in revision.moments:
-            await _write(session, old, revision, draft, values, res)
+            await _write(write, old, revision, draft, values)
             text = values.get("content", old.text)
-            entry = await write.append_change(ChangeContext(session, old.scope, res), memory_id, old.text, text, was)
-            await write.withdraw_text(session, old, text, entry)
-            await append_audit(session, "update", old.scope, [memory_id], request, res, fields=sorted(values))
+            entry = await writing.append_change(ChangeContext(write, old.scope), memory_id, old.text, text, was)
+            await writing.withdraw_text(session, old, text, entry)
+            await write.audit("update", old.scope, [memory_id], fields=sorted(values))
             revised = await memories.get(session, memory_id) or old
-        await store_answer(session, revised, request)
-    return revised
+        return await write.answer(revised)
 
 
 async def _prepare(memory: Memory, revision: Revision, res: Resources) -> Draft:
@@ -147,9 +146,8 @@ def refuse_past(memory: Memory) -> None:
         raise Conflict(f"This is a past version of memory {memory.version_of}: change that one.", field="id")
 
 
-async def _write(
-    session: Session, old: Memory, revision: Revision, draft: Draft, values: dict[str, Any], res: Resources
-) -> None:
+async def _write(write: Write, old: Memory, revision: Revision, draft: Draft, values: dict[str, Any]) -> None:
+    session, res = write.session, write.res
     now = res.clock()
     if "content" in values:
         await memories.release_expired(session, [values["hash"]], now=now)
@@ -165,5 +163,5 @@ async def _write(
         kind: VectorKind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
         await updates.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)
         embed = draft.embedding_status is not EmbeddingStatus.STORED
-        await queue.enqueue(session, write.follow_up(old.id, embed=embed))
-        await write.rewrite_contexts(session, old)
+        await queue.enqueue(session, writing.follow_up(old.id, embed=embed))
+        await writing.rewrite_contexts(session, old)

@@ -25,14 +25,14 @@ from service.domain.errors import Conflict
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import WriteContext
 from service.kit.rule_threads import LONG_CHARS
-from service.memories import decide, edits, write
+from service.memories import decide, edits, writing
 from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
 from service.memories.statements import history, memories, near_many
 from service.memories.statements.deduplication import Neighbours
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements import idempotency
-from service.runtime.transactions import DecisionOutdated, store_answer, write_transaction
+from service.runtime.transactions import DecisionOutdated, write_transaction
 
 R = TypeVar("R")
 
@@ -63,7 +63,7 @@ async def store_draft(draft: Draft, res: Resources, request: WriteContext) -> Ou
     if can_decide_under_lock(draft, res):
         try:
             [outcome] = await store_under_lock([NewText(draft, request)], res)
-        except (DecisionOutdated, write.Gone):
+        except (DecisionOutdated, writing.Gone):
             outcome = None
         if outcome is not None:
             return outcome
@@ -83,28 +83,28 @@ async def store_under_lock(texts: Sequence[NewText], res: Resources) -> list[Out
     texts = [replace(text, draft=draft) for text, draft in zip(texts, annotated, strict=True)]
     scope, outcomes = texts[0].draft.scope, dict[UUID, Outcome]()
     audited = replace(texts[0].request, idempotency=None)
-    async with write_transaction(scope, res, audited) as session:
-        batch = write.MemoryBatch(session)
+    async with write_transaction(scope, res, audited) as write:
+        session = write.session
+        batch = writing.MemoryBatch(write)
         new, others = _split(await _decide_together(session, texts, res))
         touched = {memory_id for text in (*new, *others) for memory_id in _touched(text.draft)}
         if others and len(texts) > 1:
             await history.lock(session, touched)
         for new_text in new:
-            outcomes[new_text.id] = await _carry_out(batch, new_text, res, nothing_written_yet=True)
+            outcomes[new_text.id] = await _carry_out(batch, new_text, nothing_written_yet=True)
         for new_text in others:
             draft: Draft | None = new_text.draft
             if outcomes or new_text.draft.decision is None:
                 await batch.flush()
                 draft = await _decide_under_lock(session, new_text.draft, res)
             if draft is not None:
-                outcomes[new_text.id] = await _carry_out(
-                    batch, replace(new_text, draft=draft), res, nothing_written_yet=not outcomes
-                )
-        batch.add(write.audit_rows(scope, list(outcomes.values()), audited, res))
+                text = replace(new_text, draft=draft)
+                outcomes[new_text.id] = await _carry_out(batch, text, nothing_written_yet=not outcomes)
+        batch.add(writing.audit_rows(write, scope, list(outcomes.values())))
         await batch.flush()
         for new_text in texts:
             if new_text.id in outcomes:
-                await store_answer(session, StoreResult((outcomes[new_text.id],)), new_text.request)
+                await replace(write, request=new_text.request).answer(StoreResult((outcomes[new_text.id],)))
     return [outcomes.get(text.id) for text in texts]
 
 
@@ -192,7 +192,7 @@ async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> 
     return add_time(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 
-async def _carry_out(batch: write.MemoryBatch, text: NewText, res: Resources, *, nothing_written_yet: bool) -> Outcome:
+async def _carry_out(batch: writing.MemoryBatch, text: NewText, *, nothing_written_yet: bool) -> Outcome:
     """Writes what was decided about one text, in the caller's transaction. Raises Replay, Conflict or Gone."""
     key, draft = text.request.idempotency, text.draft
     if key:
@@ -200,9 +200,7 @@ async def _carry_out(batch: write.MemoryBatch, text: NewText, res: Resources, *,
     if draft.is_duplicate:  # what is not stored has no importance, categories and type
         draft = replace(draft, importance=None, categories=(), kind=None)
     chosen = await _with_chosen_id(batch.session, draft)
-    [outcome] = await edits.carry_out(
-        batch, chosen or draft, res, nothing_written_yet=nothing_written_yet, new_id=text.id
-    )
+    [outcome] = await edits.carry_out(batch, chosen or draft, nothing_written_yet=nothing_written_yet, new_id=text.id)
     if chosen and outcome.event is Action.UPDATE:  # it was not compared with the memory of this id
         outcome = replace(outcome, dedup=Dedup(DedupAction.UPDATED_EXISTING, outcome.memory_id))
     return outcome
@@ -231,13 +229,13 @@ async def _store_with_decision(draft: Draft, res: Resources, request: WriteConte
         draft = await run(DECIDED_AGAIN, replace(draft, decision=None), res)
         if last and draft.is_duplicate:  # the memory that it equals may be deleted by then
             draft = replace(await run(ANNOTATED, replace(draft, decision=None), res), decision=draft.decision)
-        async with write_transaction(draft.scope, res, replace(request, idempotency=None)) as session:
-            batch = write.MemoryBatch(session)
-            text = NewText(await decide.confirm(session, draft, res, last=last), request)
-            outcome = await _carry_out(batch, text, res, nothing_written_yet=True)
-            batch.add(write.audit_rows(draft.scope, [outcome], request, res))
+        async with write_transaction(draft.scope, res, replace(request, idempotency=None)) as write:
+            batch = writing.MemoryBatch(write)
+            text = NewText(await decide.confirm(write.session, draft, res, last=last), request)
+            outcome = await _carry_out(batch, text, nothing_written_yet=True)
+            batch.add(writing.audit_rows(write, draft.scope, [outcome]))
             await batch.flush()
-            await store_answer(session, StoreResult((outcome,)), request)
+            await replace(write, request=request).answer(StoreResult((outcome,)))
         return outcome
 
     return await until_it_holds(attempt)
@@ -251,6 +249,6 @@ async def until_it_holds(attempt: Attempt[R]) -> R:
     for _ in range(ATTEMPTS):
         try:
             return await attempt(last=False)
-        except (DecisionOutdated, write.Gone):
+        except (DecisionOutdated, writing.Gone):
             continue
     return await attempt(last=True)

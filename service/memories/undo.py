@@ -18,13 +18,13 @@ from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.text import CleanText, content_hash
 from service.episodes.statements import withdrawn
-from service.memories import write
+from service.memories import writing
 from service.memories.statements import decisions, deletion, history, memories, reviews, undo
 from service.memories.statements.history import Change
 from service.postgres.engine import Session
 from service.queue.statements import queue
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, scopes_transaction, store_answer
+from service.runtime.transactions import Write, scopes_transaction
 
 ERASED = "The memory has been erased and cannot be restored."
 CHANGED = "The memory has changed since this decision: undo the later change first, or change it by hand."
@@ -49,7 +49,8 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
     if decision is None:
         raise NotFound.of("decision")
     scopes = {decision.scope, *(stored_decision.scope for stored_decision in together)}
-    async with scopes_transaction(workspace_id, scopes, res, request, owner=decision.scope) as session:
+    async with scopes_transaction(workspace_id, scopes, res, request, owner=decision.scope) as write:
+        session = write.session
         await undo.lock(session, decision_id, decision.ruling_id)
         group = await decisions.of_ruling(session, decision)
         if not group:
@@ -61,17 +62,16 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
         ]
         open_ones = [stored_decision for stored_decision in ours if stored_decision.undone_at is None]
         if open_ones:
-            await _take_back(session, open_ones, res)
+            await _take_back(write, open_ones)
             ids = sorted({stored_decision.memory_id for stored_decision in open_ones if stored_decision.memory_id})
-            await append_audit(session, "undo", decision.scope, ids, request, res, decision_id=str(decision_id))
+            await write.audit("undo", decision.scope, ids, decision_id=str(decision_id))
         elif not ours:
             raise Conflict(NOTHING, field="id")
-        answer = await _answer(session, decision_id, ours)
-        await store_answer(session, answer, request)
-    return answer
+        return await write.answer(await _answer(session, decision_id, ours))
 
 
-async def _take_back(session: Session, group: Sequence[StoredDecision], res: Resources) -> None:
+async def _take_back(write: Write, group: Sequence[StoredDecision]) -> None:
+    session, res = write.session, write.res
     await history.lock(session, [decision.memory_id for decision in group if decision.memory_id])
     now = res.clock()
     for taken in reversed(group):
@@ -88,29 +88,22 @@ async def _take_back(session: Session, group: Sequence[StoredDecision], res: Res
             going = [memory_id]
             await deletion.delete_memories(session, going, generation=res.generation, withdraws=None)
         else:
-            entry = await _restore(session, taken, was, res, now)
+            entry = await _restore(write, taken, was, now)
         await withdrawn.take_back(session, memory_id, entry=changed_by)
         await undo.mark_undone(session, taken.id, entry, now=now)
 
 
-async def _restore(
-    session: Session, taken: StoredDecision, was: history.Snapshot, res: Resources, now: datetime
-) -> UUID:
+async def _restore(write: Write, taken: StoredDecision, was: history.Snapshot, now: datetime) -> UUID:
     """Puts the memory back as it was before the decision; returns the id of the history entry."""
+    session, generation = write.session, write.res.generation
     assert taken.memory_id is not None, "only changes are taken back"
     assert taken.history_id is not None, "only changes are taken back"
     then, text_now = taken.before or "", str(was.before["content"])
     await memories.release_expired(session, [content_hash(CleanText(then))], now=now)
-    await undo.restore(
-        session,
-        taken.memory_id,
-        taken.history_id,
-        then if then != text_now else None,
-        generation=res.generation,
-        now=now,
-    )
+    text = then if then != text_now else None
+    await undo.restore(session, taken.memory_id, taken.history_id, text, generation=generation, now=now)
     # the past version that the decision kept has the id of its entry
-    await deletion.delete_memories(session, [taken.history_id], generation=res.generation, withdraws=None)
+    await deletion.delete_memories(session, [taken.history_id], generation=generation, withdraws=None)
     await reviews.reopen(session, taken.memory_id)
     memory = await memories.get(session, taken.memory_id)
     assert memory is not None, "the row is locked"
@@ -118,7 +111,7 @@ async def _restore(
     await history.append(session, [change])
     # jobs queued before the decision were skipped, because the text had changed
     no_vector, not_enriched = await undo.lacks(session, taken.memory_id)
-    jobs = write.follow_up(taken.memory_id, embed=no_vector, enrich=not_enriched)
+    jobs = writing.follow_up(taken.memory_id, embed=no_vector, enrich=not_enriched)
     await queue.enqueue(session, jobs)
     return change.id
 

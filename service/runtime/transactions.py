@@ -1,10 +1,11 @@
-"""The transaction of a write with its stored answer, the audit entry, and the check of the right to share."""
+"""The transaction of a write, with its audit entries, its stored answer, and the check of the right to share."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
 from contextlib import AsyncExitStack, asynccontextmanager, suppress
-from typing import Any
+from dataclasses import dataclass
+from typing import Any, TypeVar
 from uuid import UUID
 
 from service.domain.access import Right
@@ -17,6 +18,8 @@ from service.runtime.resources import Resources
 from service.runtime.statements import audit, idempotency, sharing
 from service.runtime.statements.audit import AuditEntry, Promotion
 
+R = TypeVar("R")
+
 
 class _DryRun(Exception):
     """Rolls the transaction of a dry run back."""
@@ -26,21 +29,71 @@ class DecisionOutdated(Exception):
     """Something that matters to a decision changed since it was made: decide again."""
 
 
+@dataclass(frozen=True, slots=True)
+class Write:
+    """A write in its transaction. What it does to the rows, its audit entries and its stored answer commit together."""
+
+    session: Session
+    res: Resources
+    request: WriteContext
+
+    async def audit(
+        self,
+        operation: Operation,
+        scope: Scope,
+        ids: Sequence[UUID],
+        *,
+        promotion: Promotion | None = None,
+        subject: Subject = "semantic",
+        conversation_id: UUID | None = None,
+        **metadata: Any,
+    ) -> None:
+        """Adds one audit entry, unless the workspace wants none."""
+        if self.res.settings.history.audit_level == "off":
+            return
+        entry = AuditEntry(
+            operation=operation,
+            memory_type=subject,
+            scope=scope,
+            affected_ids=tuple(ids),
+            request_id=self.request.request_id,
+            api_key_id=self.request.api_key_id,
+            session_id=self.request.session_id,
+            conversation_id=conversation_id,
+            promotion=promotion,
+            config_snapshot=audit.thresholds(self.res.settings, operation),
+            metadata=metadata,
+        )
+        await audit.append(self.session, [entry])
+
+    async def answer(self, result: R) -> R:
+        """Returns the result of the verb, and stores the answer made of it, so that a retry gets the same one."""
+        if self.request.idempotency and self.request.serialize:
+            answer = self.request.serialize(result)
+            await idempotency.store_answer(self.session, self.request.idempotency, answer)
+        return result
+
+    async def check_share_of(self, ids: Sequence[UUID]) -> None:
+        """Raises Forbidden if one of the memories is shared and the request may not write these."""
+        if not self.request.may_share and await sharing.any_shared(self.session, ids):
+            check_share(Scope(self.session.workspace_id), self.request)
+
+
 @asynccontextmanager
-async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
+async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Write]:
     """A write that adds or changes texts: one at a time in its scope. Raises Replay for a repeated request,
     Forbidden in the shared scope for one without the right.
 
     Locks: the scope in this process, the scope in the database (docs/decisions/006-scope-lock.md), the idempotency key.
     """
-    async with scopes_transaction(scope.workspace_id, [scope], res, request, owner=scope) as session:
-        yield session
+    async with scopes_transaction(scope.workspace_id, [scope], res, request, owner=scope) as write:
+        yield write
 
 
 @asynccontextmanager
 async def scopes_transaction(
     workspace_id: UUID, wanted: Iterable[Scope], res: Resources, request: WriteContext, *, owner: Scope | None = None
-) -> AsyncIterator[Session]:
+) -> AsyncIterator[Write]:
     """A transaction in several scopes of a workspace, whose locks are taken in the order of their names. `owner`: whose
     data the stored response contains."""
     new_turns = False
@@ -58,7 +111,7 @@ async def scopes_transaction(
         async with res.db.begin(workspace_id, locks, generic_plans=True, writes_shared=shared) as session:
             if request.idempotency:
                 await idempotency.claim(session, request.idempotency, owner)
-            yield session
+            yield Write(session, res, request)
             if request.dry_run:
                 raise _DryRun
             if res.context.deferred is not None:
@@ -70,13 +123,13 @@ async def scopes_transaction(
 
 
 @asynccontextmanager
-async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteContext) -> AsyncIterator[Session]:
+async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteContext) -> AsyncIterator[Write]:
     """A write that needs no scope lock, because it changes no text, or memories of many scopes. Raises Replay
-    for a repeated request. The verb checks whether it may write shared memories (check_share, check_share_of)."""
+    for a repeated request. The verb checks whether it may write shared memories (check_share, Write.check_share_of)."""
     async with res.db.begin(workspace_id, writes_shared=request.may_share) as session:
         if request.idempotency:
             await idempotency.claim(session, request.idempotency)
-        yield session
+        yield Write(session, res, request)
     res.wakeup.notify()
 
 
@@ -90,52 +143,7 @@ async def refuse_repeated(request: WriteContext, workspace_id: UUID, res: Resour
         raise Replay(answer)
 
 
-async def store_answer(session: Session, result: Any, request: WriteContext) -> None:
-    """Stores the answer of the request in the transaction of the write, so that a retry gets the same one. `result`:
-    what the verb returns."""
-    if request.idempotency and request.serialize:
-        await idempotency.store_answer(session, request.idempotency, request.serialize(result))
-
-
-async def append_audit(
-    session: Session,
-    operation: Operation,
-    scope: Scope,
-    ids: Sequence[UUID],
-    request: WriteContext,
-    res: Resources,
-    *,
-    promotion: Promotion | None = None,
-    subject: Subject = "semantic",
-    conversation_id: UUID | None = None,
-    **metadata: Any,
-) -> None:
-    """One audit entry, unless the workspace wants none."""
-    if res.settings.history.audit_level == "off":
-        return
-    entry = AuditEntry(
-        operation=operation,
-        memory_type=subject,
-        scope=scope,
-        affected_ids=tuple(ids),
-        request_id=request.request_id,
-        api_key_id=request.api_key_id,
-        session_id=request.session_id,
-        conversation_id=conversation_id,
-        promotion=promotion,
-        config_snapshot=audit.thresholds(res.settings, operation),
-        metadata=metadata,
-    )
-    await audit.append(session, [entry])
-
-
 def check_share(scope: Scope, request: WriteContext) -> None:
     """Raises Forbidden if memories of this scope are shared and the request may not write these."""
     if scope.is_shared and not request.may_share:
         raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
-
-
-async def check_share_of(session: Session, ids: Sequence[UUID], request: WriteContext) -> None:
-    """Checks as `check_share` does, for memories by their ids."""
-    if not request.may_share and await sharing.any_shared(session, ids):
-        check_share(Scope(session.workspace_id), request)

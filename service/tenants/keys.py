@@ -23,7 +23,7 @@ from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry
-from service.runtime.transactions import append_audit
+from service.runtime.transactions import Write
 
 NOT_FOR_TOKENS = WHOLE_WORKSPACE | {Right.TOKENS}
 WALL = ("user_id", "agent_id", "run_id", "channels")
@@ -190,6 +190,5 @@ async def _audit(
     here."""
     walled = [name for name in WALL if getattr(key, name)]
     about = {"rights": list(key.rights), "walled": walled, **more}
-    await append_audit(
-        session, operation, Scope(caller.workspace_id), [key.id], request, res, subject="api_key", **about
-    )
+    write = Write(session, res, request)
+    await write.audit(operation, Scope(caller.workspace_id), [key.id], subject="api_key", **about)

@@ -19,13 +19,13 @@ from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.domain.version import begins
 from service.graph.statements import entities
-from service.memories import write
+from service.memories import writing
 from service.memories.statements import decisions, history, memories, sources, updates, versions
-from service.memories.write import ChangeContext
+from service.memories.writing import ChangeContext
 from service.postgres.engine import Session
 from service.queue.statements import queue
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, scopes_transaction, store_answer
+from service.runtime.transactions import scopes_transaction
 from service.upkeep.optimization_report import began, find_chosen, ids_of
 from service.upkeep.statements import findings
 from service.upkeep.values import CleanupChange, CleanupFinding, Section
@@ -46,7 +46,8 @@ async def apply(
     of_memories = ids_of(change for change in changes if change.section != "orphan_entities")
     async with res.db.read(workspace_id) as session:
         scopes = {memory.scope for memory in (await memories.get_many(session, of_memories)).values()}
-    async with scopes_transaction(workspace_id, scopes, res, request) as session:
+    async with scopes_transaction(workspace_id, scopes, res, request) as write:
+        session = write.session
         await history.lock(session, of_memories)
         orphans = sorted(change.id for change in changes if change.section == "orphan_entities")
         await entities.lock(session, orphans)
@@ -55,23 +56,19 @@ async def apply(
         ruling = uuid7() if any(change.is_undoable for change in changes) else None
         for finding in confirmed:
             if finding.change.section != "orphan_entities":
-                context = ChangeContext(session, by_id[finding.change.id].scope, res, _evidence(finding), ruling)
+                context = ChangeContext(write, by_id[finding.change.id].scope, _evidence(finding), ruling)
                 await _carry_out(context, finding.change, by_id)
         await entities.remove(session, orphans)
         ids = [change.id for change in changes]
-        await append_audit(
-            session,
+        await write.audit(
             "optimize",
             Scope(workspace_id),
             ids,
-            request,
-            res,
             sections=sorted({change.section for change in changes}),
             ruling_id=ruling and str(ruling),
         )
         first = await decisions.first_of_ruling(session, ruling) if ruling else None
-        await store_answer(session, first, request)
-    return first
+        return await write.answer(first)
 
 
 async def _find_confirmed(workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources) -> list[CleanupFinding]:
@@ -124,11 +121,11 @@ async def _carry_out(context: ChangeContext, change: CleanupChange, by_id: Mappi
         case "retire":
             newer = by_id[change.kept_id] if change.kept_id else old
             at = begins(newer.timestamp, newer.t_valid, newer.t_invalid)
-            await write.retire(context, old.id, at=at)
+            await writing.retire(context, old.id, at=at)
         case "archive":
-            await write.archive(context, old.id)
+            await writing.archive(context, old.id)
         case "queue_embedding":
-            jobs = write.follow_up(change.id, embed=True, enrich=False)
+            jobs = writing.follow_up(change.id, embed=True, enrich=False)
             await queue.enqueue(context.session, jobs)
 
 
@@ -151,5 +148,5 @@ async def _join(context: ChangeContext, goes: Memory, stays_id: UUID | None) -> 
     if goes.timestamp > stays.timestamp:
         await versions.note_repetition(session, stays.id, goes.timestamp)
     await sources.copy(session, goes.id, stays.id)
-    await write.append_change(replace(context, scope=stays.scope), stays.id, stays.text, stays.text, was)
-    await write.archive(context, goes.id)
+    await writing.append_change(replace(context, scope=stays.scope), stays.id, stays.text, stays.text, was)
+    await writing.archive(context, goes.id)

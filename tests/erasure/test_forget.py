@@ -10,6 +10,7 @@ from httpx2 import AsyncClient
 from service.domain.errors import StoreUnavailable
 from service.erasure import forget_matched
 from service.runtime.resources import Resources
+from service.runtime.transactions import Write
 from tests.conftest import Tenant
 from tests.episodes.test_withdrawn import ALICE, everything_read, learned, transcript
 from tests.support.application import Tables, client_of
@@ -206,9 +207,9 @@ async def test_a_failure_half_way_removes_nothing(
     async def fails(*_: Any, **__: Any) -> None:
         raise StoreUnavailable("The connection is gone.")
 
-    for purge, broken in ((False, "append_audit"), (True, "receipt_of")):
+    for purge, part, broken in ((False, Write, "audit"), (True, forget_matched, "receipt_of")):
         with monkeypatch.context() as patched:
-            patched.setattr(forget_matched, broken, fails)
+            patched.setattr(part, broken, fails)
             body = {"query": "everything about Rosa", "purge": purge, **ALICE}
             assert (await client.post("/v1/forget", json=body)).status_code == 503
         after = await tables.contents(tenant.workspace_id)

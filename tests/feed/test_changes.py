@@ -18,18 +18,20 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.domain.decision import Action
+from service.domain.request import WriteContext
 from service.domain.scope import Scope
 from service.feed.routes import change_stream
 from service.feed.routes.changes import format_cursor, parse_cursor
 from service.feed.values import FeedCursor, FeedPosition, MemoryState, kind_of
 from service.http import key_ring
 from service.kit import draining
-from service.memories import write
+from service.memories import writing
 from service.memories.statements import deletion, history
 from service.memories.statements.history import Change
-from service.memories.write import ChangeContext
+from service.memories.writing import ChangeContext
 from service.postgres import migrate
 from service.runtime.resources import Resources
+from service.runtime.transactions import write_transaction
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of
 from tests.support.calls import store
@@ -118,9 +120,9 @@ async def test_each_change_is_told_once_with_the_memory_as_it_left_it(client: As
 
 async def test_archived_restored_and_again_under_the_same_id(client: AsyncClient, resources: Resources) -> None:
     one = await store(client, "Keeps bees behind the shed")
-    workspace = (await client.get("/v1/whoami")).json()["workspace_id"]
-    async with resources.db.begin(UUID(workspace)) as session:
-        assert await write.archive(ChangeContext(session, Scope(UUID(workspace), "alice"), resources), UUID(one))
+    scope = Scope(UUID((await client.get("/v1/whoami")).json()["workspace_id"]), "alice")
+    async with write_transaction(scope, resources, WriteContext()) as write:
+        assert await writing.archive(ChangeContext(write, scope), UUID(one))
     assert (await client.post(f"/v1/memories/{one}/restore")).status_code == 200
     assert (await client.delete(f"/v1/memories/{one}")).status_code == 200
     assert await store(client, "Keeps bees again, this time on the roof", id=one) == one

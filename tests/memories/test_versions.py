@@ -26,7 +26,7 @@ from service.memories.stages.stages import FACT, run
 from service.memories.statements import memories, versions
 from service.memories.store import store_text
 from service.memories.undo import take_back
-from service.memories.write import MemoryBatch
+from service.memories.writing import MemoryBatch
 from service.postgres.engine import Session
 from service.postgres.scopes import ScopeLocks
 from service.runtime import pii
@@ -59,12 +59,12 @@ class OneHome:
     async def tell(self, statement: Said) -> Outcome:
         text, at = statement
         draft = await prepared(self.verbs, text, timestamp=at)
-        async with write_transaction(draft.scope, self.res, CALL) as session:
-            current = await self.current(session, draft)
+        async with write_transaction(draft.scope, self.res, CALL) as write:
+            current = await self.current(write.session, draft)
             decision = Decision((self.edit(draft, current),), Evidence("rules", "test", "NONE", "by time", ()))
             turn = StoredTurn(uuid4(), uuid4(), 0)
-            batch = MemoryBatch(session)
-            [outcome, *_] = await edits.carry_out(batch, replace(draft, decision=decision), self.res, turn=turn)
+            batch = MemoryBatch(write)
+            [outcome, *_] = await edits.carry_out(batch, replace(draft, decision=decision), turn=turn)
             await batch.flush()
         return outcome
 
@@ -184,12 +184,12 @@ async def test_what_was_over_when_it_was_said_keeps_its_own_time(verbs: Verbs) -
     await home.tell((text, at))
     then = {"t_valid": DAY - timedelta(900), "t_invalid": DAY - timedelta(800)}
     draft = await prepared(verbs, "Ann lived in Rome.", timestamp=at, **then)
-    async with write_transaction(draft.scope, verbs.res, CALL) as session:
-        current = await home.current(session, draft)
+    async with write_transaction(draft.scope, verbs.res, CALL) as write:
+        current = await home.current(write.session, draft)
         evidence = Evidence("rules", "test", "NONE", "by time", ())
         decision = Decision((Edit(Action.NONE, current, earlier=True),), evidence)
-        batch = MemoryBatch(session)
-        await edits.carry_out(batch, replace(draft, decision=decision), verbs.res, turn=StoredTurn(uuid4(), uuid4(), 0))
+        batch = MemoryBatch(write)
+        await edits.carry_out(batch, replace(draft, decision=decision), turn=StoredTurn(uuid4(), uuid4(), 0))
     _, values = await home.state()
     assert [(text, t_valid, t_invalid) for text, _, t_valid, t_invalid in values] == [
         ("Ann lived in Rome.", DAY - timedelta(900), DAY - timedelta(800)),

@@ -21,12 +21,12 @@ from service.domain.memory import Memory
 from service.domain.request import WriteContext
 from service.domain.scope import NIL_ID, Scope
 from service.episodes.statements import conversations
-from service.memories import write
+from service.memories import writing
 from service.memories.statements import memories
-from service.memories.write import ChangeContext
+from service.memories.writing import ChangeContext
 from service.queue.statements import queue
 from service.runtime.resources import Resources
-from service.runtime.transactions import append_audit, plain_transaction, write_transaction
+from service.runtime.transactions import plain_transaction, write_transaction
 from service.upkeep.statements import fading
 
 BATCH_ROWS = 1_000
@@ -94,31 +94,31 @@ def _owner(memory: Memory) -> tuple[str, ...]:
 
 async def _archive(scope: Scope, ids: list[UUID], res: Resources, request: WriteContext) -> int:
     """Archives memories under the lock of the scope, so that no store treats one of them as a live duplicate."""
-    async with write_transaction(scope, res, request) as session:
-        context = ChangeContext(session, scope, res)
-        archived = [key for key in ids if await write.archive(context, key)]
+    async with write_transaction(scope, res, request) as write:
+        context = ChangeContext(write, scope)
+        archived = [key for key in ids if await writing.archive(context, key)]
         if archived:
-            await append_audit(session, "archive", scope, archived, request, res, why="faded")
+            await write.audit("archive", scope, archived, why="faded")
     return len(archived)
 
 
 async def _remove_forgotten_entities(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
     """Removes the next faded entities that no memory or relation names and no caller wrote; returns how many."""
-    async with plain_transaction(workspace_id, res, request) as session:
-        gone = await fading.remove_forgotten(session, now=res.clock(), batch=batch)
+    async with plain_transaction(workspace_id, res, request) as write:
+        gone = await fading.remove_forgotten(write.session, now=res.clock(), batch=batch)
         if gone:
-            await append_audit(session, "delete_entity", Scope(workspace_id), gone, request, res, why="faded")
+            await write.audit("delete_entity", Scope(workspace_id), gone, why="faded")
     return len(gone)
 
 
 async def _archive_idle_conversations(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
     """Archives the next idle conversations; returns how many."""
     before = res.clock() - timedelta(days=res.settings.jobs.ageing.conversation_archive_days)
-    async with plain_transaction(workspace_id, res, request) as session:
-        idle = await conversations.archive_idle(session, before=before, batch=batch)
+    async with plain_transaction(workspace_id, res, request) as write:
+        idle = await conversations.archive_idle(write.session, before=before, batch=batch)
         if idle:
             scope = Scope(workspace_id)
-            await append_audit(session, "archive", scope, idle, request, res, subject="episodic", why="idle")
+            await write.audit("archive", scope, idle, subject="episodic", why="idle")
     return len(idle)
 
 

@@ -20,7 +20,7 @@ from service.domain.errors import Conflict
 from service.domain.job import NOTHING, NewJob, Payload
 from service.domain.memory import Memory, Outcome
 from service.domain.relation import Relation, RelationType
-from service.domain.request import Operation, WriteContext
+from service.domain.request import Operation
 from service.domain.scope import Scope
 from service.domain.text import content_hash
 from service.domain.version import begins
@@ -37,6 +37,7 @@ from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.statements import audit
 from service.runtime.statements.audit import AuditEntry
+from service.runtime.transactions import Write
 
 OPERATION: Mapping[Action, Operation] = {
     Action.ADD: "store",
@@ -54,8 +55,9 @@ class MemoryBatch(InsertBatch):
     """New memories of one transaction that are written together. `outdated`: pairs of a newer memory and an older one,
     which is marked afterwards, unless it has been erased by then."""
 
-    def __init__(self, session: Session) -> None:
-        super().__init__(session)
+    def __init__(self, write: Write) -> None:
+        super().__init__(write.session)
+        self.write = write
         self.outdated: list[tuple[UUID, UUID]] = []
 
     async def flush(self) -> None:
@@ -69,15 +71,18 @@ class MemoryBatch(InsertBatch):
 class ChangeContext:
     """What all changes of memories that one decision causes share. With `ruling_id` they are undone together."""
 
-    session: Session
+    write: Write
     scope: Scope
-    res: Resources
     evidence: Evidence | None = None
     ruling_id: UUID | None = None
 
     @property
-    def workspace_id(self) -> UUID:
-        return self.scope.workspace_id
+    def session(self) -> Session:
+        return self.write.session
+
+    @property
+    def res(self) -> Resources:
+        return self.write.res
 
     async def snapshot(self, memory_id: UUID) -> Snapshot:
         """The memory as it is, locked until the transaction ends. Raises Gone."""
@@ -91,9 +96,7 @@ class Gone(Conflict):
     """The memory to change was erased in the meantime: bulk deletes take no scope lock. Callers may decide again."""
 
 
-async def add(
-    batch: InsertBatch, new_memories: Sequence[NewMemory], res: Resources, *, ruling_id: UUID | None = None
-) -> None:
+async def add(batch: MemoryBatch, new_memories: Sequence[NewMemory], *, ruling_id: UUID | None = None) -> None:
     """New memories with everything that belongs to them but the audit, which verbs write once per request. Their rows
     join the batch: the caller flushes it before it reads any of them.
 
@@ -101,19 +104,19 @@ async def add(
     """
     if not new_memories:
         return
+    session, res = batch.session, batch.write.res
     now = res.clock()
-    workspace_id = new_memories[0].draft.scope.workspace_id
     decided = [
         NewDecision(memory.id, memory.draft.evidence, memory.draft.scope, Action.ADD, memory.history_id, ruling_id)
         for memory in new_memories
         if memory.draft.evidence
     ]
     if hashes := [new.hash for new in new_memories if new.expired_duplicate_possible]:
-        await memories.release_expired(batch.session, hashes, now=now)
+        await memories.release_expired(session, hashes, now=now)
     batch.add(
         *memories.new_rows(new_memories, generation=res.generation, now=now),
         decisions.new_rows(decided),
-        queue.new_rows(workspace_id, [job for new in new_memories for job in jobs_of(new, new.id)]),
+        queue.new_rows(session.workspace_id, [job for new in new_memories for job in jobs_of(new, new.id)]),
     )
     reused = [
         Change(memory.id, Action.ADD, memory.draft.scope, None, memory.text, id=memory.history_id)
@@ -122,15 +125,13 @@ async def add(
     ]
     if reused:
         await batch.flush()
-        await history.append(batch.session, reused)
+        await history.append(session, reused)
 
 
-async def update(
-    session: Session, target: UUID, new: NewMemory, res: Resources, *, ruling_id: UUID | None = None
-) -> str:
+async def update(context: ChangeContext, target: UUID, new: NewMemory) -> str:
     """Gives the target the text and the times of `new`; what it said before is kept as a past version. Returns its old
     text. Raises Gone."""
-    context = ChangeContext(session, new.draft.scope, res, new.draft.evidence, ruling_id)
+    session, res = context.session, context.res
     was = await context.snapshot(target)
     change_id, start = uuid7(), begins(new.draft.timestamp, new.draft.given.t_valid, new.draft.given.t_invalid)
     kept = was.before["hash"] != new.hash and await keep_past(context, target, change_id, start)
@@ -195,10 +196,10 @@ async def set_columns(
     return await append_change(context, target, text, text, was)
 
 
-async def extend_expiry(session: Session, scope: Scope, target: UUID, until: datetime | None, res: Resources) -> None:
+async def extend_expiry(write: Write, scope: Scope, target: UUID, until: datetime | None) -> None:
     """Moves the end of a memory to `until` (None: it never ends) if it would end sooner: its text was stored again."""
-    if await updates.expires_before(session, target, until):
-        await set_columns(ChangeContext(session, scope, res), target, {"expires_at": until})
+    if await updates.expires_before(write.session, target, until):
+        await set_columns(ChangeContext(write, scope), target, {"expires_at": until})
 
 
 async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
@@ -316,11 +317,12 @@ def jobs_of(new: NewMemory, memory_id: UUID, *, enrich: bool = True) -> list[New
     return follow_up(memory_id, embed=embed, enrich=enrich, payload=known)
 
 
-def audit_rows(scope: Scope, outcomes: Sequence[Outcome], request: WriteContext, res: Resources) -> NewRows:
+def audit_rows(write: Write, scope: Scope, outcomes: Sequence[Outcome]) -> NewRows:
     """One audit entry per outcome, none if the workspace wants no audit."""
-    if res.settings.history.audit_level == "off":
+    request, settings = write.request, write.res.settings
+    if settings.history.audit_level == "off":
         return audit.new_rows([])
-    thresholds = audit.thresholds(res.settings)
+    thresholds = audit.thresholds(settings)
     entries = [
         AuditEntry(
             operation=OPERATION[outcome.event],
