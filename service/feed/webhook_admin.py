@@ -18,19 +18,19 @@ from service.feed.webhook_sender import WebhookAnswer
 from service.feed.webhooks import new_secret, send_test
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.transactions import Write
+from service.runtime.transactions import Write, plain_transaction
 
 
 async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, request: WriteContext) -> Webhook:
     """Creates a webhook with a secret, for changes from now on. `values`: url, description and events. Raises
     InvalidInput, or Conflict if there are too many."""
     values = {**_check(values, res), "secret": new_secret()}
-    async with res.db.begin(workspace_id) as session:
-        if await webhooks.count(session) >= MAX_WEBHOOKS:
+    async with plain_transaction(workspace_id, res, request) as write:
+        if await webhooks.count(write.session) >= MAX_WEBHOOKS:
             raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
-        webhook = await webhooks.add(session, values, await feed.find_newest(session))
-        await _audit(session, "create_webhook", webhook.id, res, request)
-    return webhook
+        webhook = await webhooks.add(write.session, values, await feed.find_newest(write.session))
+        await _audit(write, "create_webhook", webhook.id)
+        return webhook
 
 
 async def list_all(workspace_id: UUID, res: Resources) -> list[Webhook]:
@@ -55,25 +55,24 @@ async def change(
         values |= {"failures": 0, "failing_since": None, "retry_at": None}
     if "enabled" in values:
         values["disabled_reason"] = None
-    async with res.db.begin(workspace_id) as session:
+    async with plain_transaction(workspace_id, res, request) as write:
+        session = write.session
         webhook = await _get(session, webhook_id)
         if values:
             webhook = await webhooks.change(session, webhook_id, values) or webhook
             if begins_again:
                 await webhooks.revive(session, webhook_id)
                 await webhooks.schedule(session, webhook_id)
-            await _audit(session, "update_webhook", webhook_id, res, request)
-    if begins_again:
-        res.wakeup.notify()
-    return webhook
+            await _audit(write, "update_webhook", webhook_id)
+        return webhook
 
 
 async def remove(workspace_id: UUID, webhook_id: UUID, res: Resources, request: WriteContext) -> None:
     """Deletes it with its deliveries."""
-    async with res.db.begin(workspace_id) as session:
-        await _get(session, webhook_id)
-        await webhooks.remove(session, webhook_id)
-        await _audit(session, "delete_webhook", webhook_id, res, request)
+    async with plain_transaction(workspace_id, res, request) as write:
+        await _get(write.session, webhook_id)
+        await webhooks.remove(write.session, webhook_id)
+        await _audit(write, "delete_webhook", webhook_id)
 
 
 async def test(workspace_id: UUID, webhook_id: UUID, res: Resources) -> WebhookAnswer:
@@ -112,8 +111,5 @@ async def _get(session: Session, webhook_id: UUID) -> Webhook:
     return webhook
 
 
-async def _audit(
-    session: Session, operation: Operation, webhook_id: UUID, res: Resources, request: WriteContext
-) -> None:
-    write = Write(session, res, request)
-    await write.audit(operation, Scope(session.workspace_id), [webhook_id], subject="webhook")
+async def _audit(write: Write, operation: Operation, webhook_id: UUID) -> None:
+    await write.audit(operation, Scope(write.session.workspace_id), [webhook_id], subject="webhook")

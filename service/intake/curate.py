@@ -113,9 +113,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
         nonlocal facts
         facts = await _decide(facts, res)
         decided = dict.fromkeys(each for fact in facts if fact.decision for each in fact.decision.warnings)
-        all_warnings = (*warnings, *decided)
-        outcomes = await _write(read, facts, all_warnings, res, request, last=last)
-        return StoreResult(outcomes, all_warnings)
+        return await _write(read, facts, (*warnings, *decided), res, request, last=last)
 
     return await until_it_holds(attempt)
 
@@ -260,12 +258,12 @@ async def _find_recalled(session: Session, draft: Draft, res: Resources) -> Sequ
 async def _write(
     read: ReadConversation,
     facts: Sequence[Draft],
-    warnings: Sequence[str],
+    warnings: tuple[str, ...],
     res: Resources,
     request: WriteContext,
     *,
     last: bool,
-) -> tuple[Outcome, ...]:
+) -> StoreResult:
     """Writes turns and facts; with `read_again_at` also a job that lets the model read the turns then."""
     conversation, forgetting, scope = read.conversation, read.forgetting, read.conversation.scope
     async with write_transaction(scope, res, request) as write:
@@ -295,8 +293,7 @@ async def _write(
             )
             job = NewJob("consolidate", payload=kept, run_after=read.read_again_at, max_attempts=LONG_MAX_ATTEMPTS)
             await queue.enqueue(session, [job])
-        await write.answer(StoreResult(tuple(outcomes), tuple(warnings)))
-    return tuple(outcomes)
+        return await write.answer(StoreResult(tuple(outcomes), warnings))
 
 
 async def _carry_out(

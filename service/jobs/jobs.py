@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from typing import get_args
 from uuid import UUID
@@ -22,7 +22,7 @@ from service.queue.statements import overview, schedule
 from service.queue.statements.overview import StateCount
 from service.queue.statements.schedule import RunRecord
 from service.runtime.resources import Resources
-from service.runtime.transactions import Write
+from service.runtime.transactions import Write, plain_transaction
 
 MAX_RETRIED = 1_000
 """Maximum number of jobs that one request retries."""
@@ -88,13 +88,12 @@ async def run(of: JobsOf, name: JobName, res: Resources, request: WriteContext) 
     if name not in allowed:
         which = "with system=true" if of.system else "without system=true"
         raise InvalidInput(f"name: only these can be run on request {which}: {', '.join(allowed)}.", field="name")
-    async with res.db.begin(of.workspace_id) as session:
-        job_id = await schedule.request(session, name)
-        job = await overview.get(session, job_id)
-        await _audit(session, "run_job", [job_id], of, res, request)
-    res.wakeup.notify()
-    assert job is not None, "it was just made"
-    return job
+    async with plain_transaction(of.workspace_id, res, request) as write:
+        job_id = await schedule.request(write.session, name)
+        job = await overview.get(write.session, job_id)
+        assert job is not None, "it was just made"
+        await _audit(write, "run_job", [job_id], of)
+        return job
 
 
 async def retry_some(
@@ -102,12 +101,11 @@ async def retry_some(
 ) -> int:
     """Makes jobs due again, at most MAX_RETRIED; returns how many."""
     of.check(Right.OPERATOR)
-    async with res.db.begin(of.workspace_id) as session:
-        ids = await overview.retry_some(session, states, name=name, limit=MAX_RETRIED)
+    async with plain_transaction(of.workspace_id, res, request) as write:
+        ids = await overview.retry_some(write.session, states, name=name, limit=MAX_RETRIED)
         if ids:
-            await _audit(session, "retry_job", ids, of, res, request)
-    res.wakeup.notify()
-    return len(ids)
+            await _audit(write, "retry_job", ids, of)
+        return len(ids)
 
 
 async def retry(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext) -> JobRecord:
@@ -117,7 +115,6 @@ async def retry(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext)
         raise Conflict(f"The job is {job.state}: only one that waits, is dead or cancelled is retried.", field="id")
     if not again:
         raise Conflict("The operation of this job is finished; repeat its request.", field="id")
-    res.wakeup.notify()
     return job
 
 
@@ -142,20 +139,18 @@ async def _steer(
 ) -> tuple[bool, JobRecord]:
     """Applies an action; returns whether it changed the job, and the job as it is now."""
     of.check(Right.OPERATOR)
-    async with res.db.begin(of.workspace_id) as session:
-        changed = await act(session, job_id)
-        job = await overview.get(session, job_id)
+    async with plain_transaction(of.workspace_id, res, request) as write:
+        changed = await act(write.session, job_id)
+        job = await overview.get(write.session, job_id)
         if job is None:
             raise NotFound.of("job")
         if changed:
-            await _audit(session, operation, [job_id], of, res, request)
-    return changed, job
+            await _audit(write, operation, [job_id], of)
+        return changed, job
 
 
-async def _audit(
-    session: Session, operation: Operation, ids: Sequence[UUID], of: JobsOf, res: Resources, request: WriteContext
-) -> None:
+async def _audit(write: Write, operation: Operation, ids: Sequence[UUID], of: JobsOf) -> None:
     """Audits in the same transaction, except for a job of the service, which belongs to no workspace."""
     workspace_id = of.caller.workspace_id
-    async with res.db.begin(workspace_id) if of.system else nullcontext(session) as own:
-        await Write(own, res, request).audit(operation, Scope(workspace_id), ids, subject="job")
+    async with write.res.db.begin(workspace_id) if of.system else nullcontext(write.session) as session:
+        await replace(write, session=session).audit(operation, Scope(workspace_id), ids, subject="job")

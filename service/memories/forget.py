@@ -40,18 +40,16 @@ async def forget(
         if current is not None:
             check_version(current.version, expected)
         deleted = await deletion.delete_memories(write.session, [memory_id], generation=res.generation)
-        forgotten = ForgottenMemory(memory_id, deleted=bool(deleted), already_deleted=not deleted)
         if deleted:
             await write.audit("delete", memory.scope, deleted)
-        return await write.answer(forgotten)
+        return await write.answer(ForgottenMemory(memory_id, bool(deleted), not deleted))
 
 
 async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> ForgottenMemory:
     async with plain_transaction(workspace_id, res, request) as write:
         if not await deletion.find_deleted(write.session, [memory_id]):
             raise NotFound.of("memory")
-        forgotten = ForgottenMemory(memory_id, already_deleted=True)
-        return await write.answer(forgotten)
+        return await write.answer(ForgottenMemory(memory_id, already_deleted=True))
 
 
 async def forget_many(

@@ -102,15 +102,14 @@ async def resolve(
 
 
 async def _resolve(write: Write, waiting: Memory, review: Review, wanted: Resolved) -> Review:
-    session, res = write.session, write.res
-    current = res.clock()
+    session, now = write.session, write.res.clock()
     await history.lock(session, [waiting.id, *review.contradicts])
-    await reviews.resolve(session, review.id, wanted, now=current)
+    await reviews.resolve(session, review.id, wanted, now=now)
     if wanted == "rejected":
-        await deletion.delete_memories(session, [waiting.id], generation=res.generation)
+        await deletion.delete_memories(session, [waiting.id], generation=write.res.generation)
     else:
         await _accept(write, waiting, review)
-    return replace(review, state=wanted, resolved_at=current)
+    return replace(review, state=wanted, resolved_at=now)
 
 
 async def _accept(write: Write, waiting: Memory, review: Review) -> None:

@@ -23,7 +23,7 @@ from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry
-from service.runtime.transactions import Write
+from service.runtime.transactions import Write, plain_transaction
 
 NOT_FOR_TOKENS = WHOLE_WORKSPACE | {Right.TOKENS}
 WALL = ("user_id", "agent_id", "run_id", "channels")
@@ -34,11 +34,11 @@ async def create(new: NewKey, caller: Caller, res: Resources, request: WriteCont
     defaults."""
     _check(new, caller)
     _check_expiry(new.expires_at, res)
-    async with res.db.begin(caller.workspace_id) as session:
-        issued = await keys.issue(session, new)
-        info = await _get(session, caller, issued.key_id)
-        await _audit(session, "create_api_key", info, caller, res, request)
-    return issued
+    async with plain_transaction(caller.workspace_id, res, request) as write:
+        issued = await keys.issue(write.session, new)
+        info = await _get(write.session, issued.key_id)
+        await _audit(write, "create_api_key", info)
+        return issued
 
 
 async def list_all(caller: Caller, res: Resources) -> Sequence[Row[Any]]:
@@ -49,7 +49,7 @@ async def list_all(caller: Caller, res: Resources) -> Sequence[Row[Any]]:
 async def read(key_id: UUID, caller: Caller, res: Resources) -> Row[Any]:
     """A key. Raises NotFound, as all functions here do that take an id."""
     async with res.db.read(caller.workspace_id) as session:
-        return await _get(session, caller, key_id)
+        return await _get(session, key_id)
 
 
 async def change(
@@ -58,8 +58,8 @@ async def change(
     """Changes the given fields: name, rights, defaults, expires_at, and a tighter wall. Raises Forbidden, Conflict or
     InvalidInput."""
     _check_expiry(given.get("expires_at"), res)
-    async with res.db.begin(caller.workspace_id) as session:
-        before = await _changeable(session, caller, key_id)
+    async with plain_transaction(caller.workspace_id, res, request) as write:
+        before = await _changeable(write.session, caller, key_id)
         new = NewKey(
             given.get("name") or before.name,
             [Right(right) for right in dict.fromkeys(given.get("rights") or before.rights)],
@@ -68,10 +68,10 @@ async def change(
             given.get("expires_at", before.expires_at),
         )
         _check(new, caller)
-        await keys.change(session, key_id, new)
-        after = await _get(session, caller, key_id)
-        await _audit(session, "update_api_key", after, caller, res, request, fields=sorted(given))
-    return after
+        await keys.change(write.session, key_id, new)
+        after = await _get(write.session, key_id)
+        await _audit(write, "update_api_key", after, fields=sorted(given))
+        return after
 
 
 async def rotate(
@@ -79,20 +79,20 @@ async def rotate(
 ) -> tuple[str, datetime]:
     """The new secret, and until when the old one is valid."""
     until = res.clock() + timedelta(seconds=overlap_s)
-    async with res.db.begin(caller.workspace_id) as session:
-        before = await _changeable(session, caller, key_id)
-        secret = await keys.rotate(session, key_id, until if overlap_s else None)
-        await _audit(session, "rotate_api_key", before, caller, res, request, overlap_s=overlap_s)
-    return secret, until
+    async with plain_transaction(caller.workspace_id, res, request) as write:
+        before = await _changeable(write.session, caller, key_id)
+        secret = await keys.rotate(write.session, key_id, until if overlap_s else None)
+        await _audit(write, "rotate_api_key", before, overlap_s=overlap_s)
+        return secret, until
 
 
 async def revoke(key_id: UUID, caller: Caller, res: Resources, request: WriteContext) -> None:
     """Repeating it changes nothing."""
-    async with res.db.begin(caller.workspace_id) as session:
-        key = await _get(session, caller, key_id)
+    async with plain_transaction(caller.workspace_id, res, request) as write:
+        key = await _get(write.session, key_id)
         if key.revoked_at is None:
-            await keys.revoke(session, key_id)
-            await _audit(session, "revoke_api_key", key, caller, res, request)
+            await keys.revoke(write.session, key_id)
+            await _audit(write, "revoke_api_key", key)
 
 
 async def mint(
@@ -133,7 +133,7 @@ async def mint(
     return token, expires_at
 
 
-async def _get(session: Session, caller: Caller, key_id: UUID) -> Row[Any]:
+async def _get(session: Session, key_id: UUID) -> Row[Any]:
     key = await keys.get(session, key_id)
     if key is None:
         raise NotFound.of("key")
@@ -142,7 +142,7 @@ async def _get(session: Session, caller: Caller, key_id: UUID) -> Row[Any]:
 
 async def _changeable(session: Session, caller: Caller, key_id: UUID) -> Row[Any]:
     """The key; raises Conflict if it is revoked, Forbidden if it has more rights than the caller."""
-    key = await _get(session, caller, key_id)
+    key = await _get(session, key_id)
     if key.revoked_at is not None:
         raise Conflict("The key is revoked.", field="id")
     for right in keys.rights_of(key.rights):
@@ -177,18 +177,9 @@ def _narrow(wall: Wall, given: Mapping[str, Any]) -> Wall:
     return after
 
 
-async def _audit(
-    session: Session,
-    operation: Operation,
-    key: Row[Any],
-    caller: Caller,
-    res: Resources,
-    request: WriteContext,
-    **more: Any,
-) -> None:
+async def _audit(write: Write, operation: Operation, key: Row[Any], **more: Any) -> None:
     """Records which key was changed, and its rights. Names and ids are left out, because an erasure would not find them
     here."""
     walled = [name for name in WALL if getattr(key, name)]
     about = {"rights": list(key.rights), "walled": walled, **more}
-    write = Write(session, res, request)
-    await write.audit(operation, Scope(caller.workspace_id), [key.id], subject="api_key", **about)
+    await write.audit(operation, Scope(write.session.workspace_id), [key.id], subject="api_key", **about)
