@@ -24,7 +24,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from bench import chaos_checks, feed_readers, target
-from bench.chaos_writes import KINDS, AnswerRecord, Write, results_of
+from bench.chaos_writes import KINDS, AnswerRecord, SentWrite, results_of
 from bench.clients import LOST, Client
 from bench.feed_readers import FeedReaders
 from bench.standby import Standby, standing_by
@@ -64,7 +64,7 @@ class Load:
                 await self._send(client, write)  # as a client would that did not get the answer
         await client.close()
 
-    async def _send(self, client: Client, write: Write) -> None:
+    async def _send(self, client: Client, write: SentWrite) -> None:
         deadline = time.monotonic() + BACK_S
         while True:
             try:

@@ -22,7 +22,7 @@ LETTERS = "bcdfghjkmnpqrstvwxz"
 
 
 @dataclass(frozen=True, slots=True)
-class Write:
+class SentWrite:
     """One request; `texts` are what it stores, `key` its Idempotency-Key."""
 
     kind: str
@@ -49,7 +49,7 @@ class AnswerRecord:
     wrong: list[str] = field(default_factory=list)
     _ids_of: dict[str, list[UUID]] = field(default_factory=dict)
 
-    def answered(self, write: Write, status: int, body: Mapping[str, Any]) -> None:
+    def answered(self, write: SentWrite, status: int, body: Mapping[str, Any]) -> None:
         """Records what an answer below 500 promises; an answer that does not add every text is wrong."""
         self.statuses[status] += 1
         results = results_of(body)
@@ -63,12 +63,12 @@ class AnswerRecord:
         if any(each is not None and each["event"] != "ADD" for each in results):
             self.wrong.append(f"{write.kind}: {[each and each['event'] for each in results]} for new texts")
 
-    def gave_up(self, write: Write) -> None:
+    def gave_up(self, write: SentWrite) -> None:
         self.given_up.update(write.texts)
         if write.key:
             self.wrong.append(f"{write.kind}: never answered, though it was repeated")
 
-    def _added(self, write: Write, ids: list[UUID]) -> None:
+    def _added(self, write: SentWrite, ids: list[UUID]) -> None:
         if write.key:
             first = self._ids_of.setdefault(write.key, ids)
             self.repeated += first is not ids
@@ -77,7 +77,7 @@ class AnswerRecord:
             self.keyed.update(write.texts)
         self.added.update(zip(ids, write.texts, strict=True))
 
-    def _partial_batch(self, write: Write, results: list[dict[str, Any] | None]) -> None:
+    def _partial_batch(self, write: SentWrite, results: list[dict[str, Any] | None]) -> None:
         for text, each in zip(write.texts, results, strict=True):
             if each is None:
                 self.given_up.add(text)
@@ -108,31 +108,31 @@ def _memory(chance: random.Random, *, embed: bool = False) -> dict[str, Any]:
     return {"content": text, "user_id": f"shared-{chance.randrange(4)}", "embedding": vector}
 
 
-def content(chance: random.Random) -> Write:
+def content(chance: random.Random) -> SentWrite:
     body = _memory(chance, embed=chance.random() < 0.3)
-    return Write("content", "/v1/memories", json.dumps(body).encode(), (body["content"],), None)
+    return SentWrite("content", "/v1/memories", json.dumps(body).encode(), (body["content"],), None)
 
 
-def content_with_key(chance: random.Random) -> Write:
+def content_with_key(chance: random.Random) -> SentWrite:
     write = content(chance)
-    return Write("content+key", write.path, write.body, write.texts, f"chaos-{chance.getrandbits(64):x}")
+    return SentWrite("content+key", write.path, write.body, write.texts, f"chaos-{chance.getrandbits(64):x}")
 
 
-def messages(chance: random.Random) -> Write:
+def messages(chance: random.Random) -> SentWrite:
     """Messages, half of them with a key; a few runs are shared, so conversations grow by several requests."""
     texts = tuple(text_of(chance) for _ in range(MESSAGES))
     turns = [{"role": ("user", "assistant")[index % 2], "content": text} for index, text in enumerate(texts)]
     body = {"messages": turns, "infer": False, "user_id": "talker", "run_id": f"talk-{chance.randrange(3)}"}
     key = f"chaos-{chance.getrandbits(64):x}" if chance.random() < 0.5 else None
-    return Write("messages", "/v1/memories", json.dumps(body).encode(), texts, key)
+    return SentWrite("messages", "/v1/memories", json.dumps(body).encode(), texts, key)
 
 
-def batch(chance: random.Random) -> Write:
+def batch(chance: random.Random) -> SentWrite:
     """A batch, half of them with a key. Each item is its own transaction, and the answer says which succeeded."""
     items = [_memory(chance) for _ in range(BATCH)]
     texts = tuple(item["content"] for item in items)
     key = f"chaos-{chance.getrandbits(64):x}" if chance.random() < 0.5 else None
-    return Write("batch", "/v1/memories/batch", json.dumps({"items": items}).encode(), texts, key)
+    return SentWrite("batch", "/v1/memories/batch", json.dumps({"items": items}).encode(), texts, key)
 
 
-KINDS: tuple[Callable[[random.Random], Write], ...] = (content, content_with_key, content_with_key, messages, batch)
+KINDS: tuple[Callable[[random.Random], SentWrite], ...] = (content, content_with_key, content_with_key, messages, batch)

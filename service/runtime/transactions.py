@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Iterable, Sequence
-from contextlib import AsyncExitStack, asynccontextmanager, suppress
+from contextlib import AbstractAsyncContextManager, AsyncExitStack, asynccontextmanager, suppress
 from dataclasses import dataclass
 from typing import Any, TypeVar
 from uuid import UUID
@@ -69,8 +69,7 @@ class Write:
     async def answer(self, result: R) -> R:
         """Returns the result of the verb, and stores the answer made of it, so that a retry gets the same one."""
         if self.request.idempotency and self.request.serialize:
-            answer = self.request.serialize(result)
-            await idempotency.store_answer(self.session, self.request.idempotency, answer)
+            await idempotency.store_answer(self.session, self.request.idempotency, self.request.serialize(result))
         return result
 
     async def check_share_of(self, ids: Sequence[UUID]) -> None:
@@ -79,15 +78,13 @@ class Write:
             check_share(Scope(self.session.workspace_id), self.request)
 
 
-@asynccontextmanager
-async def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AsyncIterator[Write]:
+def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AbstractAsyncContextManager[Write]:
     """A write that adds or changes texts: one at a time in its scope. Raises Replay for a repeated request,
     Forbidden in the shared scope for one without the right.
 
     Locks: the scope in this process, the scope in the database (docs/decisions/006-scope-lock.md), the idempotency key.
     """
-    async with scopes_transaction(scope.workspace_id, [scope], res, request, owner=scope) as write:
-        yield write
+    return scopes_transaction(scope.workspace_id, [scope], res, request, owner=scope)
 
 
 @asynccontextmanager
@@ -97,11 +94,10 @@ async def scopes_transaction(
     """A transaction in several scopes of a workspace, whose locks are taken in the order of their names. `owner`: whose
     data the stored response contains."""
     new_turns = False
-    by_name: dict[str, Scope] = {}
-    for scope in wanted:
-        check_share(scope, request)
-        by_name[scope.lock_name] = scope
+    by_name = {scope.lock_name: scope for scope in wanted}
     ordered = [by_name[name] for name in sorted(by_name)]
+    for scope in ordered:
+        check_share(scope, request)
     locks = "; ".join(map(scopes.lock, ordered)) or None
     shared = any(each.is_shared for each in ordered)
     async with AsyncExitStack() as held:

@@ -10,7 +10,7 @@ from uuid import uuid4
 
 import pytest
 
-from bench.chaos_writes import KINDS, AnswerRecord, Write, content_with_key
+from bench.chaos_writes import KINDS, AnswerRecord, SentWrite, content_with_key
 from bench.clients import LOST, Client
 from bench.load_conversations import QueryResult, _session, _stores, read
 from bench.sentences import distinct, questions
@@ -68,7 +68,7 @@ def test_the_evidence_of_the_shipped_sets_exists(name: str, turns: int, question
     assert {each["held_out"] for each in loaded_questions} == {False, True}
 
 
-def _answer(write: Write, event: str = "ADD") -> dict[str, object]:
+def _answer(write: SentWrite, event: str = "ADD") -> dict[str, object]:
     return {"results": [{"id": str(uuid4()), "event": event} for _ in write.texts]}
 
 
