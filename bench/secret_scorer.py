@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from service.redaction.detection import addresses, folding, names, scorer
+from service.redaction.detection import addresses, folding, scorer
 from service.redaction.detection.findings import blank, settle
 
 ROOT = Path(__file__).parents[1]
@@ -105,13 +105,11 @@ def _rows(text: Text) -> Iterator[Weighed]:
     if places is not None:
         return
     plain = blank(plain, settle(plain, addresses.find(plain)))
-    low = names.lower(plain)
-    words = scorer.words_of(low)
-    for start, end in scorer.candidates(plain, low):
+    for start, end, suspect in scorer.suspects(plain):
         overlapping = [span for span in text.secrets if span[0] < end and start < span[1]]
         whole = any((start <= low_end and high_end <= end) or (low_end <= start and end <= high_end)
                     for low_end, high_end in overlapping)  # fmt: skip
-        numbers = sorted(scorer.features(plain, words, start, end))
+        numbers = sorted(scorer.features(suspect))
         if numbers and whole == bool(overlapping):
             yield Weighed(numbers, whole, text.weight)
 
@@ -246,10 +244,8 @@ def measure(weights: np.ndarray[Any, Any], texts: list[Text]) -> str:
 
 def _scores(weights: np.ndarray[Any, Any], text: str) -> Iterator[tuple[tuple[int, int], float]]:
     text = blank(text, settle(text, addresses.find(text)))
-    low = names.lower(text)
-    words = scorer.words_of(low)
-    for span in scorer.candidates(text, low):
-        yield span, weights[list(scorer.features(text, words, *span))].sum()
+    for start, end, suspect in scorer.suspects(text):
+        yield (start, end), weights[list(scorer.features(suspect))].sum()
 
 
 if __name__ == "__main__":

@@ -15,7 +15,7 @@ from bench.evals.scoring import read_rows
 from service.domain.errors import PiiRejected
 from service.domain.text import Redaction
 from service.redaction import detection
-from service.redaction.detection import names, value_shapes
+from service.redaction.detection import names, scorer, value_shapes
 
 LINES = [row["text"] for row in read_rows(Path(__file__).parents[1] / "corpora" / "pii" / "untouched" / "prose.jsonl")]
 
@@ -87,6 +87,14 @@ def test_redacting_twice_is_redacting_once(text: str) -> None:
     except PiiRejected:
         return
     assert detection.redact(once.text) == detection.Redacted(once.text, ())
+
+
+@settings(max_examples=150, deadline=None)
+@given(st.lists(PIECES, max_size=12).map("".join), st.lists(PIECES, max_size=12).map("".join))
+def test_tokens_judged_in_another_text_change_no_finding(before: str, text: str) -> None:
+    labels: scorer.Labels = {}
+    detection.find(before + text, labels)
+    assert detection.find(text, labels) == detection.find(text)
 
 
 @settings(max_examples=150, deadline=None)

@@ -49,22 +49,19 @@ class Redacted:
     redactions: tuple[Redaction, ...]
 
 
-def find(text: str) -> tuple[Finding, ...]:
+def find(text: str, labels: scorer.Labels | None = None) -> tuple[Finding, ...]:
     """Spans that must not be stored, ascending, without overlap; placeholders are never part of one. Look-alikes count
-    as the characters they look like."""
+    as the characters they look like. `labels`: of the tokens that were judged before."""
     plain, places = folding.fold(text)
-    return folding.unfold(text, _find(plain), places)
-
-
-def _find(text: str) -> tuple[Finding, ...]:
     secrets = (blocks, tokens, secret_contexts, codes, arguments, logins, addresses)
-    findings = [item for module in secrets for item in module.find(text)]
-    if any(map(str.isdigit, text)):
-        numbers = settle(text, [*cards.find(text), *accounts.find(text)])
+    findings = [item for module in secrets for item in module.find(plain)]
+    if any(map(str.isdigit, plain)):
+        numbers = settle(plain, [*cards.find(plain), *accounts.find(plain)])
         findings += numbers
-        findings += phones.find(blank(text, numbers))
-    known = settle(text, findings)
-    return settle(text, [*known, *scorer.find(blank(text, known))])
+        findings += phones.find(blank(plain, numbers))
+    known = settle(plain, findings)
+    scored = scorer.find(blank(plain, known), {} if labels is None else labels)
+    return folding.unfold(text, settle(plain, [*known, *scored]), places)
 
 
 def redact(text: str) -> Redacted:
@@ -93,8 +90,9 @@ def _redact(text: str, *, bare: bool, context: str = "") -> Redacted:
 
 def _cut(text: str, context: str, counts: Counter[str]) -> str:
     """Cuts the secrets out of a text. `context` precedes it during the search and is never part of the result."""
+    labels: scorer.Labels = {}
     for _ in range(_MAX_ROUNDS):
-        findings = _after(len(context), find(context + text))
+        findings = _after(len(context), find(context + text, labels))
         if not findings:
             break
         counts.update(item.label for item in findings)

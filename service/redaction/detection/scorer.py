@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import re
 from bisect import bisect_left
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from functools import lru_cache
 from pathlib import Path
+from typing import NamedTuple
 from zlib import crc32
 
 from service.redaction.detection import names
@@ -66,7 +67,7 @@ _LONGEST_MADE_UP_CHARS = 40
 _GENERATED = frozenset({"hex", "uuid", "random", "caps", "base"})
 _REPEATED, _ONE = re.compile(r"(.)\1+"), r"\1"
 _WORD = re.compile(r"\[redacted:\w+\]|\0+|[^\W_]+")
-_WORDS_BEFORE, _WORDS_AFTER = 24, 12
+_WORDS_BEFORE, _WORDS_AFTER, _DISTANCES = 24, 12, (0, 1, 2, 4, 8, 16)
 # A plain word is weighed only near a word that announces a secret.
 _PLAIN = re.compile(r"(?<![\w.@-])[^\W\d_]{4,30}+(?:[.'-][^\W\d_]{2,20}){0,3}+(?![\w@/]|[.'!#$%&*+~^=-]\w)")
 _CHARS_BEFORE_NAME, _CHARS_AFTER_NAME = 40, 80
@@ -89,26 +90,52 @@ _KIND = re.compile(
 )
 
 
-Words = list[tuple[int, int, str]]
-"""Start, end and lower case of each word of a text."""
+class Suspect(NamedTuple):
+    """A token and all that its score depends on: the signs and words around it, the nearest first."""
+
+    value: str
+    shape: str
+    gap: str
+    then: str
+    before: tuple[str, ...]
+    after: tuple[str, ...]
+    ended: bool
 
 
-def find(text: str) -> Iterator[Finding]:
+Labels = dict[Suspect, str | None]
+"""What each token was judged to be, None for no secret: when a text is searched again, most are as they were."""
+
+
+def find(text: str, labels: Labels) -> Iterator[Finding]:
     """Tokens that are probably secrets. What was found by other means is blanked beforehand."""
+    for start, end, suspect in suspects(text):
+        if suspect not in labels:
+            least = _LEAST_SCORE_OF_PLAIN if suspect.shape == "plain" else _LEAST_SCORE
+            is_secret = sum(map(_WEIGHTS.__getitem__, features(suspect))) >= least
+            labels[suspect] = (API_KEY if suspect.shape in _GENERATED else PASSWORD) if is_secret else None
+        if label := labels[suspect]:
+            end += text[end : end + 1] == "!"  # of the secret or of the sentence
+            yield Finding(start, end, label)
+
+
+def suspects(text: str) -> Iterator[tuple[int, int, Suspect]]:
+    """Tokens with digits, signs or capitals inside, and words near one that announces a secret, with start and end."""
     low = names.lower(text)
-    spans = list(candidates(text, low))
-    words = words_of(low) if spans else []
+    spans = list(_spans(text, low))
+    found = list(_WORD.finditer(low)) if spans else []
+    words = ["taken" if match[0][0] in "[\0" else match[0] for match in found]  # what was cut out counts as a word
     for start, end in spans:
         shape = shape_of(text[start:end])
-        least = _LEAST_SCORE_OF_PLAIN if shape == "plain" else _LEAST_SCORE
-        if sum(map(_WEIGHTS.__getitem__, features(text, words, start, end))) >= least:
-            end += text[end : end + 1] == "!"  # of the secret or of the sentence
-            yield Finding(start, end, API_KEY if shape in _GENERATED else PASSWORD)
+        first = bisect_left(found, start, key=re.Match.start)
+        last = bisect_left(found, end, first, key=re.Match.start)
+        before = tuple(words[max(0, first - _WORDS_BEFORE) : first][::-1])
+        after = tuple(words[last : last + _WORDS_AFTER])
+        gap, then = text[found[first - 1].end() if first else 0 : start][-3:], text[end : end + 2]
+        ended = shape == "plain" and is_ended(text, end)
+        yield start, end, Suspect(text[start:end], shape, gap, then, before, after, ended)
 
 
-def candidates(text: str, low: str) -> Iterator[tuple[int, int]]:
-    """The spans of tokens with digits, signs or capitals inside, and of words near one that announces a secret. `low`
-    is the text in lower case."""
+def _spans(text: str, low: str) -> Iterator[tuple[int, int]]:
     for run in _RUN.finditer(text):
         body = run["run"]
         if len(body) > LONGEST_CHARS or not _ODD.search(body) or _OTHER.match(body):
@@ -128,60 +155,43 @@ def candidates(text: str, low: str) -> Iterator[tuple[int, int]]:
             done = word.end()
 
 
-def words_of(low: str) -> Words:
-    """The words of a text in lower case. What was cut out counts as a word."""
-    return [
-        (match.start(), match.end(), "taken" if match.group()[0] in "[\0" else match.group())
-        for match in _WORD.finditer(low)
-    ]
-
-
-def features(text: str, words: Words, start: int, end: int) -> set[int]:
+def features(suspect: Suspect) -> set[int]:
     """The numbers of the features of a token, below FEATURES.
 
     None for what is generated, unless there is a word about access near it, or a bar before it: it is mostly an id.
     """
-    value = text[start:end]
-    shape = shape_of(value)
-    first = bisect_left(words, (start,))
-    last = bisect_left(words, (end,), first)
-    before = [word for _, _, word in words[max(0, first - _WORDS_BEFORE) : first]][::-1]
-    after = [word for _, _, word in words[last : last + _WORDS_AFTER]]
+    value, shape, gap, then, before, after, ended = suspect
     kinds, kinds_after = _kinds(before), _kinds(after)
     made_up = shape in _MADE_UP and len(value) <= _LONGEST_MADE_UP_CHARS
-    gap = text[words[first - 1][1] if first else 0 : start][-3:]
-    if made_up or (shape not in _MADE_UP and (gap == "|" or not {*kinds, *kinds_after} <= {"other"})):
-        then = text[end : end + 2]
-        named = [*_own(value, shape), "bias", f"gap {gap}", f"gap {gap}{shape}", f"then {then}", f"then {then}{shape}"]
-        named += [f"last {word[:7]}" for word in before[:1]] + [f"next {word[:7]}" for word in after[:1]]
-        named += [f"near {word[:6]}" for word in before[:8]]
-        named += [*_place("", before, kinds, gap, shape), *_place("after ", after, kinds_after, then, shape)]
-        if shape == "plain":
-            ended = is_ended(text, end)
-            named += [f"ended {ended}", f"ended {ended}{gap}"]
-            named += [f"plain {place} {word[:7]}" for place, word in zip(("last", "second"), before, strict=False)]
-        return {crc32(name.encode()) % FEATURES for name in named}
-    return set()
+    if not (made_up or (shape not in _MADE_UP and (gap == "|" or not {*kinds, *kinds_after} <= {"other"}))):
+        return set()
+    named = [*_own(value, shape), "bias", f"gap {gap}", f"gap {gap}{shape}", f"then {then}", f"then {then}{shape}"]
+    named += [f"last {word[:7]}" for word in before[:1]] + [f"next {word[:7]}" for word in after[:1]]
+    named += [f"near {word[:6]}" for word in before[:8]]
+    named += [*_place("", before, kinds, gap, shape), *_place("after ", after, kinds_after, then, shape)]
+    if shape == "plain":
+        named += [f"ended {ended}", f"ended {ended}{gap}"]
+        named += [f"plain {place} {word[:7]}" for place, word in zip(("last", "second"), before, strict=False)]
+    return {crc32(name.encode()) % FEATURES for name in named}
 
 
-def _kinds(words: list[str]) -> dict[str, int]:
+def _kinds(words: Sequence[str]) -> dict[str, int]:
     """The kinds of the words, and how many words away the nearest of each is."""
     found: dict[str, int] = {}
     for distance, word in enumerate(words):
-        kind = _kind(word) if word.isalpha() else ""
-        if kind:
+        if word.isalpha() and (kind := _kind(word)):
             found.setdefault(kind, distance)
     return found
 
 
-def _place(side: str, words: list[str], kinds: dict[str, int], gap: str, shape: str) -> Iterator[str]:
+def _place(side: str, words: Sequence[str], kinds: dict[str, int], gap: str, shape: str) -> Iterator[str]:
     """Where a token is in relation to the words about access on one side of it."""
     for kind, distance in kinds.items():
-        far = _bucket(distance, 0, 1, 2, 4, 8, 16)
+        far = bisect_left(_DISTANCES, distance)
         yield from (f"{side}{kind}{far}", f"{side}{kind}{far // 2}{shape}", f"{side}{kind}{shape}")
     if kinds:
         kind, distance = next(iter(kinds.items()))
-        far = _bucket(distance, 0, 1, 2, 4, 8, 16)
+        far = bisect_left(_DISTANCES, distance)
         yield from (f"{side}first {kind}{far}{gap}", f"{side}first {kind}{far}{shape}")
         if distance < 4:
             between = " ".join(words[:distance])
@@ -211,9 +221,9 @@ def _own(value: str, shape: str) -> Iterator[str]:
         return
     classes = "".join(map(_class, value[:40]))
     yield f"run {_REPEATED.sub(_ONE, classes)[:10]}"
-    yield f"chars {_bucket(len(value), 5, 7, 10, 14, 20, 32)}"
+    yield f"chars {bisect_left((5, 7, 10, 14, 20, 32), len(value))}"
     yield f"holds {''.join(sorted(set(classes)))}"
-    yield f"bits {_bucket(entropy_bits(value), 2, 2.6, 3.2, 3.8)}"
+    yield f"bits {bisect_left((2, 2.6, 3.2, 3.8), entropy_bits(value))}"
     seen = _FLAGS.match(value)
     yield from (f"has {name}" for name, group in (seen.groupdict().items() if seen else ()) if group)
 
@@ -229,7 +239,3 @@ def _kind(word: str) -> str:
     """The group of _KIND for a word about access, or nothing. Asked for words only, since the cache outlives a text."""
     match = _KIND.search(word)
     return (match and match.lastgroup) or ""
-
-
-def _bucket(number: float, *bounds: float) -> int:
-    return sum(number > bound for bound in bounds)
