@@ -19,7 +19,7 @@ import service.erasure.forget_scope
 from bench.job_worker import DIMENSION, AbsentLlm
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.job import JobName, NewJob
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE, Extent, Scope
 from service.intake import deferred
 from service.intake.curate import curate
@@ -28,7 +28,7 @@ from service.memories.store import store_text
 from service.queue.statements import queue, schedule
 from service.runtime.resources import Resources
 
-CALL = WriteContext("job-chaos")
+CALL = Call("job-chaos")
 SAID = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
 FACTS = (
     "Zoe Miller works at Acme in Oslo.",

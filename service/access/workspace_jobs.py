@@ -11,7 +11,7 @@ from uuid import UUID
 from service.access.statements.keys import workspace
 from service.domain.errors import ServiceError
 from service.domain.job import Counts, Job, Payload, WorkspaceJobName
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE
 from service.queue.statements import operations, schedule
 from service.queue.statements.operations import OperationRecord
@@ -78,6 +78,6 @@ async def run_operation(
     return result
 
 
-def request_of(job: Job) -> WriteContext:
+def call_of(job: Job) -> Call:
     """The writer, for the audit log."""
-    return WriteContext(f"job:{job.id}", may_share=True)
+    return Call(f"job:{job.id}", may_share=True)

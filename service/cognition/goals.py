@@ -19,7 +19,7 @@ from service.cognition.statements import goals
 from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
 from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.errors import Conflict, InvalidInput, NotFound
-from service.domain.request import Expected, Operation, WriteContext, check_version
+from service.domain.request import Call, Expected, Operation, check_version
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.postgres.tables import GOAL, MEMORY
@@ -44,12 +44,12 @@ class NewGoal:
     memory_ids: tuple[UUID, ...] = ()
 
 
-async def add_goal(new: NewGoal, res: Resources, request: WriteContext) -> GoalDetails:
+async def add_goal(new: NewGoal, res: Resources, call: Call) -> GoalDetails:
     """The new goal. Raises NotFound naming the parent, blocker or memory that does not exist or belongs to another."""
     scope, workspace_id, goal_id = new.scope, new.scope.workspace_id, uuid7()
     description = await pii.clean_words(new.description, "description", res)
     vector = await embed_now(workspace_id, description, res)
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         parents = [new.parent_id] if new.parent_id else []
         await _check_links(session, scope, parents, "parent_id", res)
@@ -70,7 +70,7 @@ async def revise_goal(
     goal_id: UUID,
     given: Mapping[Changeable, Any],
     res: Resources,
-    request: WriteContext,
+    call: Call,
     *,
     expected: Expected | None = None,
 ) -> GoalDetails:
@@ -84,7 +84,7 @@ async def revise_goal(
     for name in ("blocked_by", "memory_ids"):
         if name in values:
             values[name] = tuple(sorted(set(values[name])))
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         if {"parent_id", "blocked_by"} & values.keys():
             await goals.lock_edges(session)
@@ -116,14 +116,14 @@ async def close_goal(
     status: GoalStatus,
     result: str | None,
     res: Resources,
-    request: WriteContext,
+    call: Call,
     *,
     expected: Expected | None = None,
 ) -> GoalDetails:
     """Completes or abandons a goal, with its result. Safe to repeat. Raises NotFound, PreconditionFailed, or Conflict
     if it is closed with the other status."""
     clean_result = await pii.clean_words(result, "result", res) if result is not None else None
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         goal = await _lock(session, goal_id, expected)
         if goal.status is status:
@@ -136,11 +136,11 @@ async def close_goal(
 
 
 async def remove_goal(
-    workspace_id: UUID, goal_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, goal_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
 ) -> int:
     """Deletes the goal with its edges and vector, and returns 1; its subgoals stay. Raises NotFound or
     PreconditionFailed."""
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         goal = await _lock(write.session, goal_id, expected)
         await goals.remove(write.session, goal_id)
         await write.audit("goal_delete", goal.scope, [goal_id], subject="goal")

@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 from service.cognition.statements import invocations, strategies, tool_patterns
 from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStats
 from service.domain.errors import NotFound
-from service.domain.request import Expected, Operation, WriteContext, check_version
+from service.domain.request import Call, Expected, Operation, check_version
 from service.domain.scope import Scope
 from service.domain.text import Redaction
 from service.episodes.statements import conversations
@@ -32,11 +32,11 @@ MAX_PAYLOAD_CHARS = 262_144
 """The largest payload as JSON: some thousand lines of output."""
 
 
-async def record_invocation(given: Invocation, res: Resources, request: WriteContext) -> Invocation:
+async def record_invocation(given: Invocation, res: Resources, call: Call) -> Invocation:
     """Records an invocation. Raises NotFound for a conversation or turn that does not exist or belongs to another."""
     workspace_id = given.scope.workspace_id
     clean = await _redact(given, res)
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         if clean.turn_id is not None and clean.conversation_id is not None:
             index = await invocations.turn_index(write.session, clean.conversation_id, clean.turn_id)
             if index is None:
@@ -82,13 +82,13 @@ class NewStrategy:
     once: bool = False
 
 
-async def learn(new: NewStrategy, res: Resources, request: WriteContext) -> tuple[Strategy, bool]:
+async def learn(new: NewStrategy, res: Resources, call: Call) -> tuple[Strategy, bool]:
     """Stores a strategy, or reinforces the one that it repeats; returns it, and whether it is new. Raises NotFound for
     a conversation that does not exist or belongs to another."""
     scope, workspace_id = new.scope, new.scope.workspace_id
     strategy = await _strategy(new, res)
     vector = await embed_now(workspace_id, strategy.embedded_text, res)
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         await strategies.lock(session, scope)
         await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
@@ -157,13 +157,13 @@ async def reinforce(
     workspace_id: UUID,
     strategy_id: UUID,
     res: Resources,
-    request: WriteContext,
+    call: Call,
     *,
     success: bool,
     conversation_id: UUID | None = None,
 ) -> Strategy:
     """Adds one use; returns the strategy. Raises NotFound."""
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         if not await strategies.reinforce(session, strategy_id, success=success, at=res.clock()):
             raise NotFound.of("strategy")
@@ -178,10 +178,10 @@ async def reinforce(
 
 
 async def remove(
-    workspace_id: UUID, strategy_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, strategy_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
 ) -> int:
     """Deletes the strategy and returns 1. Raises NotFound or PreconditionFailed."""
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         strategy = await strategies.get(write.session, strategy_id)
         if strategy is None:
             raise NotFound.of("strategy")

@@ -10,7 +10,7 @@ from uuid import UUID
 from service.cognition.statements import profiles
 from service.cognition.values import Profile, Traits
 from service.domain.errors import NotFound
-from service.domain.request import Expected, WriteContext, check_version
+from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Scope
 from service.runtime import pii
 from service.runtime.resources import Resources
@@ -37,7 +37,7 @@ async def replace(
     user_id: str,
     given: Mapping[str, Any],
     res: Resources,
-    request: WriteContext,
+    call: Call,
     *,
     expected: Expected | None = None,
 ) -> ProfileOutcome:
@@ -45,7 +45,7 @@ async def replace(
     # each part separately, so that a refusal names the part
     parts = {name: await pii.clean_json(value, name, res, key=name) for name, value in given.items()}
     scope = Scope(workspace_id, user_id)
-    async with write_transaction(scope, res, request) as write:
+    async with write_transaction(scope, res, call) as write:
         old = await profiles.find(write.session, user_id, lock=True)
         check_version(old.version if old else None, expected, "profile")
         profile = await profiles.put(write.session, user_id, Traits(**parts), now=res.clock())

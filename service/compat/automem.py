@@ -35,7 +35,7 @@ from service.domain.memory import Memory, StoreResult
 from service.domain.moments import elapsed_ms
 from service.domain.query import SortOrder
 from service.domain.relation import Relation, RelationType, WalkOptions
-from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
+from service.domain.request import Call, IdempotencyKey, Replay, StoredAnswer
 from service.domain.sizes import MAX_BATCH_ITEMS, check_texts
 from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer
 from service.http.errors import AUTOMEM
@@ -43,7 +43,7 @@ from service.http.model_budget import with_budget
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchWrite, UnkeyedWrite, Write, name_answer, of_item, send
+from service.http.writes import BatchCallOf, CallOf, UnkeyedCallOf, name_answer, of_item, send
 from service.intake.routes.store import store_memories
 from service.intake.routes.store_drafts import prepare
 from service.intake.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
@@ -97,25 +97,25 @@ async def health(request: Request) -> Response:
 
 
 @router.post("/memory")
-async def store_memory(request: Request, caller: Writer, res: ResourcesOf, write: BatchWrite) -> Response:
+async def store_memory(request: Request, caller: Writer, res: ResourcesOf, call: BatchCallOf) -> Response:
     """201, also for a repetition within a minute, which gets the first answer again if that memory is unchanged."""
     began, sent = time.perf_counter(), await object_of(request)
     given, warnings = automem_format.store_body(sent, res.embedder.dimension)
     body = body_of(StoreRequest, {**given, **owner(caller)})
-    context = write if write.idempotency else _retry(write, caller, sent)
+    keyed = call if call.idempotency else _retry(call, caller, sent)
     try:
-        await refuse_repeated(context, caller.workspace_id, res)
+        await refuse_repeated(keyed, caller.workspace_id, res)
     except Replay as replay:
-        if write.idempotency or await is_untouched(caller, replay.answer.body["memory_id"], res):
+        if call.idempotency or await is_untouched(caller, replay.answer.body["memory_id"], res):
             raise
-        context = write
+        keyed = call
     res = with_budget(res)
     draft, native = await prepare(body, caller, res)
 
     def answer(result: StoreResult) -> StoredAnswer:
         return _answer_store(result, native(result).body, body, warnings, elapsed_ms(began))
 
-    return send(answer(await store(draft, res, context.with_serializer(answer))))
+    return send(answer(await store(draft, res, keyed.with_serializer(answer))))
 
 
 def _answer_store(
@@ -147,12 +147,12 @@ def _answer_store(
     return StoredAnswer(201, {**answer_body, "warnings": [*warnings, *shown["warnings"]]} if warnings else answer_body)
 
 
-def _retry(write: WriteContext, caller: Caller, sent: Any) -> WriteContext:
+def _retry(call: Call, caller: Caller, sent: Any) -> Call:
     """The request with an idempotency key derived from its body."""
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
     name = name_answer(caller, f"automem:{caller.key_id}:{digest}")
     whose = caller.ids(owner(caller).get("user_id"), None, None)
-    return replace(write, idempotency=IdempotencyKey(name, digest, RETRIED_S, whose))
+    return replace(call, idempotency=IdempotencyKey(name, digest, RETRIED_S, whose))
 
 
 async def _are_there(caller: Caller, done: StoreBatchResponse, res: Resources) -> bool:
@@ -162,7 +162,7 @@ async def _are_there(caller: Caller, done: StoreBatchResponse, res: Resources) -
 
 
 @router.post("/memory/batch")
-async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write: BatchWrite) -> Response:
+async def store_batch(request: Request, caller: Writer, res: ResourcesOf, call: BatchCallOf) -> Response:
     """Nothing is stored if one of them cannot be."""
     began, sent = time.perf_counter(), await object_of(request)
     items = []
@@ -174,14 +174,14 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
             where = f"memories[{index}]"
             raise InvalidInput(f"{where}.{exc.detail}", field=f"{where}.{exc.field}") from None
     check_texts("memories", (item.content or "" for item in items))
-    context = write if write.idempotency else _retry(write, caller, sent)
+    keyed = call if call.idempotency else _retry(call, caller, sent)
     ids: list[str] = []
     failed: list[dict[str, Any]] = []
     for begin in range(0, len(items), MAX_BATCH_ITEMS):
         part = items[begin : begin + MAX_BATCH_ITEMS]
-        done = await store_memories(StoreBatchRequest(items=part), caller, res, _from(context, begin))
-        if context is not write and not await _are_there(caller, done, res):
-            done = await store_memories(StoreBatchRequest(items=part), caller, res, write)
+        done = await store_memories(StoreBatchRequest(items=part), caller, res, _from(keyed, begin))
+        if keyed is not call and not await _are_there(caller, done, res):
+            done = await store_memories(StoreBatchRequest(items=part), caller, res, call)
         ids += [str(item.results[0].id) for item in done.results if item.error is None]
         failed += [
             {"index": begin + item.index, "message": item.error.detail}
@@ -200,12 +200,12 @@ async def store_batch(request: Request, caller: Writer, res: ResourcesOf, write:
     return JSONResponse(body, 201 if ids else 400)
 
 
-def _from(context: WriteContext, begin: int) -> WriteContext:
-    """The context for a later part of a batch, whose items are numbered from 0 again."""
-    key = context.idempotency
+def _from(call: Call, begin: int) -> Call:
+    """The call for a later part of a batch, whose items are numbered from 0 again."""
+    key = call.idempotency
     if key is None or begin == 0:
-        return context
-    return replace(context, idempotency=replace(key, key=hashlib.sha256(f"{key.key}:{begin}".encode()).hexdigest()))
+        return call
+    return replace(call, idempotency=replace(key, key=hashlib.sha256(f"{key.key}:{begin}".encode()).hexdigest()))
 
 
 # -- by id -------------------------------------------------------------------------------------------------------------
@@ -240,7 +240,7 @@ def _tags(request: Request) -> list[str]:
 
 
 @router.delete("/memory/by-tag")
-async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, write: Write) -> Response:
+async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, call: CallOf) -> Response:
     """Deletes memories with one of the tags. The answer is stored with the last of them."""
     only(request, "tags", "api_key")
     wanted, count, last = _tags(request), 0, False
@@ -254,8 +254,8 @@ async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, w
             request, find_tagged(caller, wanted), caller, res, SortOrder(), skip=0, limit=MOST_AT_ONCE, may_cut=True
         )
         last = len(page.memories) < MOST_AT_ONCE and not page.is_cut
-        context = write.with_serializer(answer) if last else replace(write, idempotency=None)
-        gone = await forget_many(caller.workspace_id, [memory.id for memory in page.memories], res, context)
+        own_call = call.with_serializer(answer) if last else replace(call, idempotency=None)
+        gone = await forget_many(caller.workspace_id, [memory.id for memory in page.memories], res, own_call)
         if last:
             return send(answer(gone))
         count += sum(each.deleted for each in gone)
@@ -270,7 +270,7 @@ async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadO
 
 
 @router.patch("/memory/{id}")
-async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, write: Write) -> Response:
+async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """A new text is found at once; metadata is merged key by key."""
     memory = await one(caller, id, res)
     change = revision(
@@ -278,7 +278,7 @@ async def update_memory(id: str, request: Request, caller: Changer, res: Resourc
     )
     change = replace(change, embed_now=change.text is not None)
     return send(
-        _answer_update(await revise(caller.workspace_id, memory.id, change, res, write.with_serializer(_answer_update)))
+        _answer_update(await revise(caller.workspace_id, memory.id, change, res, call.with_serializer(_answer_update)))
     )
 
 
@@ -288,9 +288,9 @@ def _answer_update(memory: Memory) -> StoredAnswer:
 
 
 @router.delete("/memory/{id}")
-async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, write: Write) -> Response:
+async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, call: CallOf) -> Response:
     memory = await one(caller, id, res)
-    gone = await forget(caller.workspace_id, memory.id, res, write.with_serializer(_answer_delete))
+    gone = await forget(caller.workspace_id, memory.id, res, call.with_serializer(_answer_delete))
     if gone.already_deleted:
         raise NotFound.of("memory")
     return send(_answer_delete(gone))
@@ -307,18 +307,18 @@ OF_A_RELATION: Final = frozenset({"memory1_id", "memory2_id", "type", "strength"
 
 
 @router.post("/associate")
-async def associate_memories(request: Request, caller: Writer, res: ResourcesOf, write: BatchWrite) -> Response:
+async def associate_memories(request: Request, caller: Writer, res: ResourcesOf, call: BatchCallOf) -> Response:
     """Creates one relation, or several under `associations`: 207 if some could not be created."""
     sent = await object_of(request)
     if "associations" not in sent:
-        await refuse_repeated(write, caller.workspace_id, res)
-        return JSONResponse(await _associate(sent, caller, res, write), 201)
+        await refuse_repeated(call, caller.workspace_id, res)
+        return JSONResponse(await _associate(sent, caller, res, call), 201)
     made: list[dict[str, Any]] = []
     failed: list[dict[str, Any]] = []
     for index, each in enumerate(objects_in(sent, "associations", MOST_AT_ONCE)):
         ends = {"index": index, **present(each, "memory1_id", "memory2_id", "type")}
         try:
-            item = of_item(write, index)
+            item = of_item(call, index)
             await refuse_repeated(item, caller.workspace_id, res)
             answer = await _associate(each, caller, res, item)
         except Replay as replay:
@@ -339,7 +339,7 @@ async def associate_memories(request: Request, caller: Writer, res: ResourcesOf,
     return JSONResponse(body, 207 if failed else 201)
 
 
-async def _associate(sent: Mapping[str, Any], caller: Caller, res: Resources, write: WriteContext) -> dict[str, Any]:
+async def _associate(sent: Mapping[str, Any], caller: Caller, res: Resources, call: Call) -> dict[str, Any]:
     source, target = ends_of(sent)
     kind = automem_format.relation_type(sent.get("type"))
     strength = automem_format.unit(sent.get("strength", 0.5), "strength")
@@ -357,7 +357,7 @@ async def _associate(sent: Mapping[str, Any], caller: Caller, res: Resources, wr
         head = {"status": "success", "message": message, "relation_type": kind, "strength": made.strength}
         return StoredAnswer(201, {**made.properties, **head})
 
-    return dict(answer(await associate(caller.workspace_id, asked, res, write.with_serializer(answer))).body)
+    return dict(answer(await associate(caller.workspace_id, asked, res, call.with_serializer(answer))).body)
 
 
 @router.get("/memories/{id}/related")
@@ -388,7 +388,7 @@ async def related(id: str, request: Request, caller: Reader, res: ResourcesOf, n
 
 
 @router.post("/consolidate")
-async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: UnkeyedWrite) -> dict[str, Any]:
+async def consolidate(request: Request, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf) -> dict[str, Any]:
     """Queues the corresponding jobs of this service; with dry_run it only names them."""
     sent = await object_of(request) if getattr(request.state, "json", None) else {}
     mode, dry_run = str(sent.get("mode") or "full").lower(), sent.get("dry_run", True)
@@ -398,7 +398,7 @@ async def consolidate(request: Request, caller: Admin, res: ResourcesOf, write: 
     for name in automem_format.MODES[mode]:
         steps[name] = {"status": "dry_run"}
         if not dry_run:
-            job = await jobs.run(JobsOf(caller), name, res, write)
+            job = await jobs.run(JobsOf(caller), name, res, call)
             steps[name] = {"status": job.state, "job_id": str(job.id)}
     done = {"mode": mode, "dry_run": bool(dry_run), "success": True, "started_at": iso(res.clock()), "steps": steps}
     return {"status": "success", "consolidation": done}

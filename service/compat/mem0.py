@@ -25,7 +25,7 @@ from service.domain.access import Caller
 from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceError
 from service.domain.memory import Hit, Memory, Revision, StoreResult
 from service.domain.query import SortOrder
-from service.domain.request import Replay, StoredAnswer, WriteContext
+from service.domain.request import Call, Replay, StoredAnswer
 from service.domain.scope import Extent
 from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS, check_texts
 from service.erasure.forget_scope import ForgottenScope, forget_scope
@@ -38,7 +38,7 @@ from service.http.preconditions import uuid_of
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
-from service.http.writes import BatchWrite, Write, of_item, send
+from service.http.writes import BatchCallOf, CallOf, of_item, send
 from service.intake.deferred import accept, keep_finished, list_operations, progress
 from service.intake.routes.store_drafts import prepare
 from service.intake.routes.store_models import StoreRequest
@@ -74,7 +74,7 @@ async def ping(caller: CallerOf) -> dict[str, Any]:
 
 @router.post("/v1/memories")
 @router.post("/v3/memories/add")
-async def add(request: Request, caller: Writer, res: ResourcesOf, write: Write) -> Any:
+async def add(request: Request, caller: Writer, res: ResourcesOf, call: CallOf) -> Any:
     """With a language model the facts are read later unless async_mode is false: the answer is PENDING, and the event
     shows when they are stored. Without one the facts are in the answer: SUCCEEDED."""
     sent = await object_of(request)
@@ -84,13 +84,13 @@ async def add(request: Request, caller: Writer, res: ResourcesOf, write: Write) 
     draft, serialize = await prepare(body, caller, own, unused)
     if sent.get("async_mode") is not False and body.infer and res.llm is not None:
         assert isinstance(draft, ConversationDraft), "it is made of messages"
-        return send(_pending(await accept(draft, res, write.with_serializer(_pending))))
+        return send(_pending(await accept(draft, res, call.with_serializer(_pending))))
     event_id = uuid7()
 
     def added(result: StoreResult) -> StoredAnswer:
         return _answer_add(event_id, serialize(result).body)
 
-    answer = added(await store(draft, own, write.with_serializer(added)))
+    answer = added(await store(draft, own, call.with_serializer(added)))
     await _keep_event(caller, event_id, answer, res)
     return send(answer)
 
@@ -228,10 +228,10 @@ class ForeignPatch(PatchMemoryRequest):
 
 
 @router.put("/v1/memories/{id}")
-async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, write: Write) -> Any:
+async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, call: CallOf) -> Any:
     """A new text is found at once; metadata is merged key by key."""
     change = _revision(await object_of(request), caller, res)
-    changed = await revise(caller.workspace_id, uuid_of(id), change, res, write.with_serializer(_memory_answer))
+    changed = await revise(caller.workspace_id, uuid_of(id), change, res, call.with_serializer(_memory_answer))
     return send(_memory_answer(changed))
 
 
@@ -245,16 +245,16 @@ def _revision(sent: Mapping[str, Any], caller: Caller, res: Resources) -> Revisi
 
 
 @router.put("/v1/batch")
-async def batch_update(request: Request, caller: Changer, res: ResourcesOf, write: BatchWrite) -> dict[str, Any]:
+async def batch_update(request: Request, caller: Changer, res: ResourcesOf, call: BatchCallOf) -> dict[str, Any]:
     """Updates one after the other; if none succeeds, the answer is the first error."""
     items = mem0_format.items(await object_of(request), MAX_BATCH_ITEMS)
     check_texts("memories", (text for each in items if isinstance(text := each.get("text"), str)))
     failed: list[tuple[str, ServiceError]] = []
     for index, item in enumerate(items):
-        context = of_item(write, index).with_serializer(_memory_answer)
+        item_call = of_item(call, index).with_serializer(_memory_answer)
         try:
-            await refuse_repeated(context, caller.workspace_id, res)
-            await revise(caller.workspace_id, uuid_of(item["memory_id"]), _revision(item, caller, res), res, context)
+            await refuse_repeated(item_call, caller.workspace_id, res)
+            await revise(caller.workspace_id, uuid_of(item["memory_id"]), _revision(item, caller, res), res, item_call)
         except Replay:
             pass  # done before
         except ServiceError as exc:
@@ -266,7 +266,7 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, writ
 
 
 @router.post("/v1/feedback")
-async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: Write) -> Any:
+async def feedback(request: Request, caller: Changer, res: ResourcesOf, call: CallOf) -> Any:
     """Stored with the memory, shown, and can be filtered by; it does not change the ranking."""
     sent = await object_of(request)
     said = sent.get("feedback")
@@ -280,14 +280,14 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, write: W
     def answer(memory: Memory) -> StoredAnswer:
         return StoredAnswer(200, {"id": str(memory.id), "memory_id": str(memory.id), **kept})
 
-    return send(answer(await revise(caller.workspace_id, wanted, change, res, write.with_serializer(answer))))
+    return send(answer(await revise(caller.workspace_id, wanted, change, res, call.with_serializer(answer))))
 
 
 # -- deleting ----------------------------------------------------------------------------------------------------------
 
 
 @router.delete("/v1/memories/{id}")
-async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
+async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> Any:
     only(request, "org_id", "project_id", "delete_linked", "source", "api_key")
     if request.query_params.get("delete_linked", "false").lower() == "true":
         detail = (
@@ -295,7 +295,7 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, w
             "ids (GET /v1/memories/{id}/relations names them)."
         )
         raise InvalidInput(detail, field="delete_linked")
-    gone = await forget(caller.workspace_id, uuid_of(id), res, write.with_serializer(_answer_delete))
+    gone = await forget(caller.workspace_id, uuid_of(id), res, call.with_serializer(_answer_delete))
     if gone.already_deleted:
         raise NotFound.of("memory")
     return send(_answer_delete(gone))
@@ -306,7 +306,7 @@ def _answer_delete(_: ForgottenMemory) -> StoredAnswer:
 
 
 @router.delete("/v1/memories")
-async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
+async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> Any:
     """Needs at least one user, agent or run: never deletes everybody's memories."""
     only(request, *mem0_format.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
     named = {
@@ -320,11 +320,11 @@ async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, write:
         raise InvalidInput(detail, field="filters")
     if not named:
         raise ScopeMissing
-    return send(await _forgotten(named, "Memories deleted successfully!", caller, res, write))
+    return send(await _forgotten(named, "Memories deleted successfully!", caller, res, call))
 
 
 async def _forgotten(
-    named: Mapping[str, str], message: str, caller: Caller, res: Resources, write: WriteContext
+    named: Mapping[str, str], message: str, caller: Caller, res: Resources, call: Call
 ) -> StoredAnswer:
     for name, value in named.items():
         if value == "*":
@@ -337,11 +337,11 @@ async def _forgotten(
 
     body = body_of(NarrowingFields, dict(named))  # checks the names
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id)
-    return answer(await forget_scope(Extent(scope, caller.own_channel), res, write.with_serializer(answer)))
+    return answer(await forget_scope(Extent(scope, caller.own_channel), res, call.with_serializer(answer)))
 
 
 @router.delete("/v1/batch")
-async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
+async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> Any:
     """All in one transaction; unknown ids do not prevent the others."""
     ids = [uuid_of(item["memory_id"]) for item in mem0_format.items(await object_of(request), MAX_BATCH_ITEMS)]
 
@@ -351,7 +351,7 @@ async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, writ
         return StoredAnswer(200, {"message": f"Successfully deleted {count} memories", "not_found": unknown})
 
     unique = list(dict.fromkeys(ids))
-    return send(answer(await forget_many(caller.workspace_id, unique, res, write.with_serializer(answer))))
+    return send(answer(await forget_many(caller.workspace_id, unique, res, call.with_serializer(answer))))
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -389,11 +389,11 @@ async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[s
 
 @router.delete("/v1/entities/{type}/{name:path}")
 @router.delete("/v2/entities/{type}/{name:path}")
-async def delete_entity(type: str, name: str, request: Request, caller: Deleter, res: ResourcesOf, write: Write) -> Any:
+async def delete_entity(type: str, name: str, request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> Any:
     only(request, "org_id", "project_id", "source", "api_key")
     if type not in ("user", "agent", "run"):
         raise InvalidInput("type: must be user, agent or run; apps are not distinguished.", field="type")
-    return send(await _forgotten({f"{type}_id": name}, "Entity deleted successfully.", caller, res, write))
+    return send(await _forgotten({f"{type}_id": name}, "Entity deleted successfully.", caller, res, call))
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------------

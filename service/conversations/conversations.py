@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.errors import NotFound
-from service.domain.request import Expected, WriteContext, check_version
+from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Scope
 from service.domain.sizes import check_merged
 from service.episodes.statements import conversations
@@ -31,13 +31,13 @@ async def open_conversation(
     started_at: datetime | None,
     metadata: Mapping[str, Any],
     res: Resources,
-    request: WriteContext,
+    call: Call,
 ) -> tuple[Conversation, bool]:
     """The conversation named `scope.run_id` (None: a new name), and whether it is new. Raises PiiRejected."""
     scope = scope if scope.run_id else replace(scope, run_id=str(uuid7()))
     clean_title = None if title is None else await pii.clean_words(title, "title", res)
     clean_metadata, _ = await pii.clean_object(metadata, "metadata", res)
-    async with write_transaction(scope, res, request) as write:
+    async with write_transaction(scope, res, call) as write:
         known = await conversations.of_scope(write.session, scope)
         conversation = known or await conversations.create(
             write.session, scope, title=clean_title, started_at=started_at or res.clock(), metadata=clean_metadata
@@ -52,7 +52,7 @@ async def change(
     conversation: Conversation,
     changes: ConversationChanges,
     res: Resources,
-    request: WriteContext,
+    call: Call,
     *,
     expected: Expected | None = None,
 ) -> Conversation:
@@ -61,7 +61,7 @@ async def change(
     metadata, _ = await pii.clean_object(changes.metadata or {}, "metadata", res)
     clean = replace(changes, title=title, metadata=metadata)
     scope, now = conversation.scope, res.clock()
-    async with write_transaction(scope, res, request) as write:
+    async with write_transaction(scope, res, call) as write:
         old = await conversations.get(write.session, conversation.id, lock=True)
         if old is None:
             raise NotFound.of("conversation")

@@ -1,4 +1,4 @@
-"""The request that a verb serves: its ids for the audit, its Idempotency-Key and If-Match, and the answer stored for a
+"""The call of a verb that writes: its ids for the audit, its Idempotency-Key and If-Match, and the answer stored for a
 retry.
 
 The audit log has only these words, so a filter with another one is misspelt.
@@ -65,7 +65,7 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True, slots=True)
-class WriteContext:
+class Call:
     """Ids of request, API key and session (for the audit), the Idempotency-Key, and the serializer of the answer.
     `may_share`: it may write shared memories, as jobs of the service may. `dry_run`: its transaction is rolled back."""
 
@@ -77,7 +77,7 @@ class WriteContext:
     may_share: bool = True
     dry_run: bool = False
 
-    def with_serializer(self, serialize: Serializer) -> WriteContext:
+    def with_serializer(self, serialize: Serializer) -> Call:
         return replace(self, serialize=serialize)
 
 

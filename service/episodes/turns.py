@@ -16,7 +16,7 @@ from typing import Any
 from service.domain.conversation import Conversation, Turn
 from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.filters import uuid_or_none
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.domain.text import CleanText, Redaction, sha256
 from service.episodes.statements import conversations, turns
@@ -60,7 +60,7 @@ class TurnOutcome:
     warnings: tuple[str, ...] = ()
 
 
-async def store(conversation: Conversation, given: IncomingTurn, res: Resources, request: WriteContext) -> TurnOutcome:
+async def store(conversation: Conversation, given: IncomingTurn, res: Resources, call: Call) -> TurnOutcome:
     """Stores one turn. Raises PiiRejected, NotFound if the conversation has been deleted, or Conflict."""
     text, in_text = await pii.clean(given.content, "content", res)
     metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
@@ -78,7 +78,7 @@ async def store(conversation: Conversation, given: IncomingTurn, res: Resources,
         metadata,
         weights,
     )
-    async with write_transaction(conversation.scope, res, request) as write:
+    async with write_transaction(conversation.scope, res, call) as write:
         locked = await conversations.get(write.session, conversation.id, lock=True)
         if locked is None:
             raise NotFound.of("conversation")

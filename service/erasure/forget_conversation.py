@@ -11,7 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from service.domain.errors import NotFound
-from service.domain.request import Expected, WriteContext, check_version
+from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Scope
 from service.episodes.statements import contexts, conversations
 from service.episodes.statements.turns import get_many
@@ -81,10 +81,10 @@ async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
 
 
 async def delete(
-    talk: Talk, res: Resources, request: WriteContext, *, with_facts: bool, expected: Expected | None = None
+    talk: Talk, res: Resources, call: Call, *, with_facts: bool, expected: Expected | None = None
 ) -> DeletedTalk:
     """Deletes it, once. Raises PreconditionFailed."""
-    async with write_transaction(talk.scope, res, request) as write:
+    async with write_transaction(talk.scope, res, call) as write:
         session = write.session
         exists = await _lock(session, talk, expected)
         ids = await _turn_ids(session, talk) if exists else []
@@ -102,12 +102,10 @@ async def delete(
         return await write.answer(deleted)
 
 
-async def purge_talk(
-    talk: Talk, res: Resources, request: WriteContext, *, expected: Expected | None = None
-) -> PurgeReceipt:
+async def purge_talk(talk: Talk, res: Resources, call: Call, *, expected: Expected | None = None) -> PurgeReceipt:
     """Erases it with the memories that come from it alone, existing or deleted."""
     workspace_id = talk.scope.workspace_id
-    async with write_transaction(talk.scope, res, request) as write:
+    async with write_transaction(talk.scope, res, call) as write:
         session = write.session
         await session.execute(purge.LONG_TIMEOUT)
         await _lock(session, talk, expected)

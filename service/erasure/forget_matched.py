@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 
 from service.domain.conversation import WithdrawnSpan
 from service.domain.decision import Neighbour, Strike
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.domain.text import CleanText, content_hash
 from service.episodes.statements import contexts, withdrawn
@@ -46,11 +46,11 @@ class Forgotten:
 
 
 async def remove(
-    wanted: ForgetScope, plan: ForgetPlan, res: Resources, request: WriteContext, *, for_good: bool = False
+    wanted: ForgetScope, plan: ForgetPlan, res: Resources, call: Call, *, for_good: bool = False
 ) -> Forgotten:
     """Deletes what the plan names (`for_good`: purges it). An empty plan removes nothing."""
     scope = wanted.scope
-    async with write_transaction(scope, res, request) as write:
+    async with write_transaction(scope, res, call) as write:
         plan, warnings = await drop_changed(write.session, plan)
         receipt = None
         if for_good and not plan.is_empty:

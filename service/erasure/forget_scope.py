@@ -17,7 +17,7 @@ from uuid_utils.compat import uuid7
 
 from service.access import workspace_jobs
 from service.domain.job import Counts, Job, NewJob
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Extent, Scope
 from service.erasure.statements import activity, purge
 from service.graph.statements import entities
@@ -42,12 +42,12 @@ class ForgottenScope:
     operation_id: UUID | None = None
 
 
-async def forget_scope(extent: Extent, res: Resources, request: WriteContext) -> ForgottenScope:
+async def forget_scope(extent: Extent, res: Resources, call: Call) -> ForgottenScope:
     """Deletes everything of a scope that is committed now. Many memories become an operation; the other rows of the
     scope are deleted at once. `deleted` counts memories. A scope without ids is the shared one."""
     workspace_id, shared = extent.scope.workspace_id, extent.scope.is_shared
-    check_share(extent.scope, request)
-    async with plain_transaction(workspace_id, res, request) as write:
+    check_share(extent.scope, call)
+    async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         count, newest = await deletion.measure(session, extent)
         if not shared:
@@ -100,7 +100,7 @@ async def forget_next_batch(
     extent = _extent(workspace_id, operation.request)
     async with res.db.begin(workspace_id, writes_shared=extent.scope.is_shared) as session:
         ids = await deletion.next_ids(session, extent, after=after)
-        write = Write(session, res, WriteContext(f"operation:{operation.id}"))
+        write = Write(session, res, Call(f"operation:{operation.id}"))
         deleted = await _delete(write, extent, ids)
         await _count(session, operation.id, deleted)
         if not ids:
@@ -108,10 +108,10 @@ async def forget_next_batch(
     return ids[-1] if ids else None
 
 
-async def empty_workspace(workspace_id: UUID, res: Resources, request: WriteContext) -> ForgottenScope:
+async def empty_workspace(workspace_id: UUID, res: Resources, call: Call) -> ForgottenScope:
     """Empties the workspace; `deleted` counts memories. Many become an operation."""
-    own = request.idempotency.key if request.idempotency else ""
-    async with plain_transaction(workspace_id, res, request) as write:
+    own = call.idempotency.key if call.idempotency else ""
+    async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         await purge.cancel_accepted(session)
         count, newest, until = await purge.measure_workspace(session)

@@ -15,7 +15,7 @@ from uuid import UUID
 
 from service.domain.errors import NotFound
 from service.domain.job import NewJob
-from service.domain.request import Expected, WriteContext, check_version
+from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Extent, Scope
 from service.episodes.statements import contexts
 from service.erasure.statements import purge
@@ -50,11 +50,11 @@ class PurgeReceipt:
         return PROMISE.format(vacuum=BY_JOB if self.vacuum == "queued" else BY_ITSELF)
 
 
-async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> PurgeReceipt:
+async def purge_scope(extent: Extent, res: Resources, call: Call) -> PurgeReceipt:
     """Erases everything that has every given id."""
     scope = extent.scope
     named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
-    async with write_transaction(scope, res, request) as write:
+    async with write_transaction(scope, res, call) as write:
         counts = await purge.purge_scope(write.session, scope, extent.channel)
         receipt = await write.answer(await receipt_of(write, named, counts))
     res.embedder.forget(scope.workspace_id)
@@ -62,14 +62,14 @@ async def purge_scope(extent: Extent, res: Resources, request: WriteContext) -> 
 
 
 async def purge_memory(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, memory_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
 ) -> PurgeReceipt:
     """Erases one memory, existing or deleted. Raises NotFound for an unknown id."""
     async with res.db.read(workspace_id) as session:
         owner = await purge.owner_of(session, memory_id)
     if owner is None:
         raise NotFound.of("memory")
-    async with write_transaction(owner[0], res, request) as write:
+    async with write_transaction(owner[0], res, call) as write:
         session = write.session
         current = await purge.owner_of(session, memory_id)
         if current is None:

@@ -9,7 +9,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.domain.errors import Conflict, InvalidInput, NotFound
-from service.domain.request import Operation, WriteContext
+from service.domain.request import Call, Operation
 from service.domain.scope import Scope
 from service.feed import webhook_sender
 from service.feed.statements import feed, webhooks
@@ -21,11 +21,11 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
 
 
-async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, request: WriteContext) -> Webhook:
+async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, call: Call) -> Webhook:
     """Creates a webhook with a secret, for changes from now on. `values`: url, description and events. Raises
     InvalidInput, or Conflict if there are too many."""
     values = {**_check(values, res), "secret": new_secret()}
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         if await webhooks.count(write.session) >= MAX_WEBHOOKS:
             raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
         webhook = await webhooks.add(write.session, values, await feed.find_newest(write.session))
@@ -44,9 +44,7 @@ async def read(workspace_id: UUID, webhook_id: UUID, res: Resources) -> Webhook:
         return await _get(session, webhook_id)
 
 
-async def change(
-    workspace_id: UUID, webhook_id: UUID, given: Mapping[str, Any], res: Resources, request: WriteContext
-) -> Webhook:
+async def change(workspace_id: UUID, webhook_id: UUID, given: Mapping[str, Any], res: Resources, call: Call) -> Webhook:
     """Changes the given fields. A new `url`, or enabling it, resets the failures and sends dead deliveries again.
     Raises InvalidInput."""
     values = _check(given, res)
@@ -55,7 +53,7 @@ async def change(
         values |= {"failures": 0, "failing_since": None, "retry_at": None}
     if "enabled" in values:
         values["disabled_reason"] = None
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         webhook = await _get(session, webhook_id)
         if values:
@@ -67,9 +65,9 @@ async def change(
         return webhook
 
 
-async def remove(workspace_id: UUID, webhook_id: UUID, res: Resources, request: WriteContext) -> None:
+async def remove(workspace_id: UUID, webhook_id: UUID, res: Resources, call: Call) -> None:
     """Deletes it with its deliveries."""
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         await _get(write.session, webhook_id)
         await webhooks.remove(write.session, webhook_id)
         await _audit(write, "delete_webhook", webhook_id)

@@ -9,7 +9,7 @@ from uuid_utils.compat import uuid7
 
 from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, display_name, key, type_name
 from service.domain.errors import Conflict, InvalidInput, NotFound, TooLarge
-from service.domain.request import Expected, WriteContext, check_version
+from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_ALIASES, check_merged
 from service.graph.entity_scope import EntityScope
@@ -32,7 +32,7 @@ async def upsert(
     new: EntityUpsert,
     vector: Vector | None,
     res: Resources,
-    request: WriteContext,
+    call: Call,
     *,
     expected: Expected | None = None,
 ) -> tuple[Entity, bool]:
@@ -41,7 +41,7 @@ async def upsert(
     another version."""
     new = await _clean(new, res)
     vector, embed_later = (vector, False) if vector is not None else await _vector(owner, new, res)
-    async with plain_transaction(owner.workspace_id, res, request) as write:
+    async with plain_transaction(owner.workspace_id, res, call) as write:
         session = write.session
         entity_id, is_new = await _find_or_create(session, owner, new, res, expected)
         stored = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
@@ -109,13 +109,13 @@ async def _find_or_create(
 
 
 async def remove(
-    workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, entity_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
 ) -> Entity:
     """Removes an entity with its aliases, relations and mentions; memories stay. Raises NotFound or
     PreconditionFailed."""
     seen = EntityScope(workspace_id, None)
-    request = await _with_owner(workspace_id, entity_id, res, request)
-    async with plain_transaction(workspace_id, res, request) as write:
+    call = await _with_owner(workspace_id, entity_id, res, call)
+    async with plain_transaction(workspace_id, res, call) as write:
         versions = await entities.lock(write.session, [entity_id])
         stored = await entities.get(write.session, seen, entity_id)
         if entity_id not in versions or stored is None:
@@ -126,9 +126,7 @@ async def remove(
         return await write.answer(stored)
 
 
-async def relate(
-    workspace_id: UUID, given: EntityRelation, res: Resources, request: WriteContext
-) -> tuple[EntityRelation, bool]:
+async def relate(workspace_id: UUID, given: EntityRelation, res: Resources, call: Call) -> tuple[EntityRelation, bool]:
     """Returns the relation, and whether it is new; an existing one of the same pair and type gets the new values.
     Raises NotFound naming the end that does not exist, InvalidInput for one entity, or entities of two users."""
     if given.source_id == given.target_id:
@@ -139,8 +137,8 @@ async def relate(
         raise InvalidInput("type: needs a letter.", field="type")
     properties, _ = await pii.clean_object(given.properties, "properties", res)
     clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
-    request = await _with_owner(workspace_id, given.source_id, res, request)
-    async with plain_transaction(workspace_id, res, request) as write:
+    call = await _with_owner(workspace_id, given.source_id, res, call)
+    async with plain_transaction(workspace_id, res, call) as write:
         ends = await entity_relations.lock_ends(write.session, [clean.source_id, clean.target_id])
         for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
             if end not in ends:
@@ -156,12 +154,12 @@ async def relate(
 
 
 async def unrelate(
-    workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, request: WriteContext
+    workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, call: Call
 ) -> int:
     """Removes relations from source to target; returns how many. Raises NotFound for an unknown source."""
     kind = normalise(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
-    request = await _with_owner(workspace_id, source_id, res, request)
-    async with plain_transaction(workspace_id, res, request) as write:
+    call = await _with_owner(workspace_id, source_id, res, call)
+    async with plain_transaction(workspace_id, res, call) as write:
         ends = await entity_relations.lock_ends(write.session, [source_id, target_id])
         if source_id not in ends:
             raise entity_not_found("source_id")
@@ -172,18 +170,18 @@ async def unrelate(
         return await write.answer(removed)
 
 
-async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, request: WriteContext) -> Entity:
+async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, call: Call) -> Entity:
     """Merges one entity into another, and returns that: it gets the names as aliases, the mentions and the relations.
     Raises NotFound naming the one that does not exist, InvalidInput for one entity, or entities of two users."""
     if absorbed == survivor:
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
-    request = await _with_owner(workspace_id, survivor, res, request)
+    call = await _with_owner(workspace_id, survivor, res, call)
     everything = EntityScope(workspace_id, None)
     async with res.db.read(workspace_id) as session:
         known = await entities.get_many(session, everything, [absorbed, survivor])
     if survivor not in known:  # without its user there is no lock to wait for
         raise entity_not_found("source_id" if absorbed not in known else "target_id")
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         await merges.lock_merges(session, known[survivor].user_id)
         await merges.lock_memories(session, absorbed)
@@ -206,13 +204,13 @@ def _scope(of: Entity, workspace_id: UUID) -> Scope:
     return Scope(workspace_id, of.user_id, channel=of.channel)
 
 
-async def _with_owner(workspace_id: UUID, entity_id: UUID, res: Resources, request: WriteContext) -> WriteContext:
+async def _with_owner(workspace_id: UUID, entity_id: UUID, res: Resources, call: Call) -> Call:
     """Makes the entity's user the owner of the stored answer, so that erasing that user erases it too."""
-    given = request.idempotency
+    given = call.idempotency
     if given is None or any(given.owner):
-        return request
+        return call
     async with res.db.read(workspace_id) as session:
         entity = await entities.get(session, EntityScope(workspace_id, None), entity_id)
     if entity is None or entity.user_id is None:
-        return request
-    return replace(request, idempotency=replace(given, owner=(entity.user_id, None, None)))
+        return call
+    return replace(call, idempotency=replace(given, owner=(entity.user_id, None, None)))

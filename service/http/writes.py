@@ -1,6 +1,6 @@
 """Idempotent writes: done once per Idempotency-Key, however often they are sent.
 
-A write route reads from top to bottom: parse, verb, answer. `Write` answers a repetition before any work is done;
+A write route reads from top to bottom: parse, verb, answer. `CallOf` answers a repetition before any work is done;
 two requests at the same time meet in the database, where the key is the first insert of the write transaction and the
 answer is stored with the data (docs/decisions/007-idempotency.md). Either way `Replay` is raised, and `answer_replay`
 sends the first answer again.
@@ -21,7 +21,7 @@ from pydantic import AfterValidator, BaseModel
 
 from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput
-from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
+from service.domain.request import Call, IdempotencyKey, Replay, StoredAnswer
 from service.http.deps import header_text, identify, resources, session_of
 from service.http.replica_reads import position_of
 from service.http.schemas import DeletedCountResponse, Secretless
@@ -42,41 +42,40 @@ KeyHeader = Annotated[
 ]
 
 
-async def _read_context(request: Request) -> WriteContext:
+async def _read_call(request: Request) -> Call:
     caller = identify(request)
     may_share = caller.may(Right.SHARE)
-    return WriteContext(request.state.request_id, caller.key_id, session_id=session_of(request), may_share=may_share)
+    return Call(request.state.request_id, caller.key_id, session_id=session_of(request), may_share=may_share)
 
 
-UnkeyedWrite = Annotated[WriteContext, Depends(_read_context)]
+UnkeyedCallOf = Annotated[Call, Depends(_read_call)]
 """For a write whose answer is not kept, because it holds a secret or because repeating it does no harm."""
 
 
-async def _add_key(
-    request: Request, unkeyed: Annotated[WriteContext, Depends(_read_context)], given: KeyHeader = None
-) -> WriteContext:
-    return unkeyed if given is None else replace(unkeyed, idempotency=_key(request, given, identify(request)))
+async def _add_key(request: Request, call: UnkeyedCallOf, given: KeyHeader = None) -> Call:
+    return call if given is None else replace(call, idempotency=_key(request, given, identify(request)))
 
 
-async def _refuse_repeated(request: Request, context: Annotated[WriteContext, Depends(_add_key)]) -> WriteContext:
-    caller, res = identify(request), await resources(request)
-    await refuse_repeated(context, caller.workspace_id, res)
-    return context
-
-
-Write = Annotated[WriteContext, Depends(_refuse_repeated)]
-"""For a route that is one write. It comes after the caller's rights in the signature: they are checked first."""
-
-BatchWrite = Annotated[WriteContext, Depends(_add_key)]
+BatchCallOf = Annotated[Call, Depends(_add_key)]
 """For a batch: each of its items is a write with a key of its own, see `of_item`."""
 
 
-def of_item(batch: WriteContext, index: int) -> WriteContext:
-    """The context of one item of a batch, with the key `key:index`."""
-    key = batch.idempotency
+async def _refuse_repeated(request: Request, call: BatchCallOf) -> Call:
+    caller, res = identify(request), await resources(request)
+    await refuse_repeated(call, caller.workspace_id, res)
+    return call
+
+
+CallOf = Annotated[Call, Depends(_refuse_repeated)]
+"""For a route that is one write. It comes after the caller's rights in the signature: they are checked first."""
+
+
+def of_item(call: Call, index: int) -> Call:
+    """The call for one item of a batch, with the key `key:index`."""
+    key = call.idempotency
     if key is None:
-        return batch
-    return replace(batch, idempotency=replace(key, key=f"{key.key}:{index}"))
+        return call
+    return replace(call, idempotency=replace(key, key=f"{key.key}:{index}"))
 
 
 def answer(status: int, body: BaseModel) -> StoredAnswer:

@@ -24,7 +24,7 @@ from service.domain.fact import Fact
 from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.memory import Outcome, StoreResult
 from service.domain.moments import elapsed_ms
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.episodes.statements import conversations
 from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.erasure import forget_asked
@@ -76,7 +76,7 @@ class TurnsGone(Conflict):
     retryable = True
 
 
-async def curate(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
+async def curate(conversation: ConversationDraft, res: Resources, call: Call) -> StoreResult:
     """Stores the facts of the conversation: each is added, merged, or replaces what it retires. Turns that are already
     stored wait for the model: LlmError or AnswerCut is raised and nothing is written."""
     res = res.with_deferred_caches()
@@ -92,7 +92,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
     except LlmError as exc:
         if conversation.stored is not None:
             raise
-        warnings = (*warnings, exc.as_warning(""), *(() if request.dry_run else (READ_BY_RULES,)))
+        warnings = (*warnings, exc.as_warning(""), *(() if call.dry_run else (READ_BY_RULES,)))
         read_again_at = res.clock() + timedelta(seconds=(exc.retry_after_s or 0) if exc.pauses else 0)
         conversation = without_model(conversation)
         extracted, vectors = await fact_reading.read(said, messages, conversation, res)
@@ -113,7 +113,7 @@ async def curate(conversation: ConversationDraft, res: Resources, request: Write
         nonlocal facts
         facts = await _decide(facts, res)
         decided = dict.fromkeys(each for fact in facts if fact.decision for each in fact.decision.warnings)
-        return await _write(read, facts, (*warnings, *decided), res, request, last=last)
+        return await _write(read, facts, (*warnings, *decided), res, call, last=last)
 
     return await until_it_holds(attempt)
 
@@ -260,13 +260,13 @@ async def _write(
     facts: Sequence[Draft],
     warnings: tuple[str, ...],
     res: Resources,
-    request: WriteContext,
+    call: Call,
     *,
     last: bool,
 ) -> StoreResult:
     """Writes turns and facts; with `read_again_at` also a job that lets the model read the turns then."""
     conversation, forgetting, scope = read.conversation, read.forgetting, read.conversation.scope
-    async with write_transaction(scope, res, request) as write:
+    async with write_transaction(scope, res, call) as write:
         session = write.session
         facts = [await decide.confirm(session, draft, res, last=last) for draft in facts]
         again = read.read_again_at is not None

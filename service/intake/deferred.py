@@ -21,7 +21,7 @@ from service.domain import filters
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.errors import NotFound
 from service.domain.job import NewJob
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.episodes.statements.last_turns import TurnContent
 from service.intake.verbatim import ConversationDraft
@@ -35,7 +35,7 @@ from service.runtime.transactions import write_transaction
 KIND = "record"
 
 
-async def accept(conversation: ConversationDraft, res: Resources, request: WriteContext) -> UUID:
+async def accept(conversation: ConversationDraft, res: Resources, call: Call) -> UUID:
     """Puts the redacted conversation into an operation and returns its id; raises PiiRejected like a direct request."""
     checked = [await size.check(draft, res) for draft in conversation.drafts]
     redacted = list(await asyncio.gather(*(pii.redact(draft, res) for draft in checked)))
@@ -43,7 +43,7 @@ async def accept(conversation: ConversationDraft, res: Resources, request: Write
     instruction = (await pii.clean(prompt, "prompt", res))[0] if prompt else None
     operation_id = uuid7()
     scope = conversation.scope
-    async with write_transaction(scope, res, request) as write:
+    async with write_transaction(scope, res, call) as write:
         job = NewJob("ingest", payload={"operation_id": str(operation_id)})
         payload = to_json(replace(conversation, drafts=redacted), instruction)
         await operations.add(write.session, operation_id, KIND, payload)

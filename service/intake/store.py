@@ -13,7 +13,7 @@ from dataclasses import dataclass
 from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.errors import OutcomeUnknown, ServiceError, StoreUnavailable
 from service.domain.memory import StoreResult
-from service.domain.request import Replay, StoredAnswer, WriteContext
+from service.domain.request import Call, Replay, StoredAnswer
 from service.domain.scope import Scope
 from service.intake.curate import curate
 from service.intake.verbatim import ConversationDraft, store_verbatim
@@ -32,11 +32,11 @@ CONCURRENCY = 4
 Answer = StoredAnswer | ServiceError
 
 
-async def store(draft: Draft | ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
+async def store(draft: Draft | ConversationDraft, res: Resources, call: Call) -> StoreResult:
     """Stores a text, the facts of a conversation, or its messages as they are."""
     if isinstance(draft, Draft):
-        return StoreResult((await store_text(draft, res, request),))
-    return await (curate if draft.infer else store_verbatim)(draft, res, request)
+        return StoreResult((await store_text(draft, res, call),))
+    return await (curate if draft.infer else store_verbatim)(draft, res, call)
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,7 +44,7 @@ class BatchItem:
     """A text or a conversation of a batch, and its own request with its serializer."""
 
     draft: Draft | ConversationDraft
-    request: WriteContext
+    call: Call
 
 
 async def store_batch(items: Sequence[BatchItem | ServiceError], res: Resources, ends: float | None) -> list[Answer]:
@@ -70,18 +70,18 @@ class _BatchRun:
         those before it; later parts pass the stages of their texts alone while earlier ones are written."""
         scopes: dict[Scope, list[int]] = {}
         for number, item in self._items.items():
-            if isinstance(item.draft, Draft) and self._may_share(item.draft, item.request):
+            if isinstance(item.draft, Draft) and self._may_share(item.draft, item.call):
                 scopes.setdefault(item.draft.scope, []).append(number)
         shared = {number for numbers in scopes.values() if len(numbers) > 1 for number in numbers}
         alone = [number for number in self._items if number not in shared]
         parts = [self._store_in_parts(numbers) for numbers in scopes.values() if len(numbers) > 1]
         await asyncio.gather(*parts, *map(self._store_one, alone))
 
-    def _may_share(self, draft: Draft, request: WriteContext) -> bool:
+    def _may_share(self, draft: Draft, call: Call) -> bool:
         """Whether the text can be stored with others: no model is asked about it, and it names no memory."""
         options = draft.options
         asks = self._res.llm is not None and options.use_llm
-        return not (asks or request.dry_run or options.embed_later or draft.given.id)
+        return not (asks or call.dry_run or options.embed_later or draft.given.id)
 
     async def _store_in_parts(self, numbers: Sequence[int]) -> None:
         until = None if self._ends is None else (asyncio.get_running_loop().time() + self._ends) / 2
@@ -95,7 +95,7 @@ class _BatchRun:
     async def _store_part(self, numbers: Sequence[int], drafts: Mapping[int, Draft]) -> None:
         short = [number for number, draft in drafts.items() if can_decide_under_lock(draft, self._res)]
         if len(short) > 1 and all(drafts[each].embedding_status is EmbeddingStatus.STORED for each in short):
-            texts = [NewText(drafts[number], self._items[number].request) for number in short]
+            texts = [NewText(drafts[number], self._items[number].call) for number in short]
             try:
                 async with self._shared.until(self._ends) as res:
                     stored = await store_under_lock(texts, res)
@@ -116,7 +116,7 @@ class _BatchRun:
         assert isinstance(item.draft, Draft), "texts go together"
         try:
             async with self._slots, asyncio.timeout_at(until):
-                await refuse_repeated(item.request, item.draft.scope.workspace_id, self._res)
+                await refuse_repeated(item.call, item.draft.scope.workspace_id, self._res)
                 return await run(UNDECIDED, item.draft, self._shared)
         except TimeoutError:
             return None
@@ -130,15 +130,15 @@ class _BatchRun:
         try:
             async with self._slots, (self._shared if draft else self._res).until(self._ends) as res:
                 if draft is not None:
-                    stored = StoreResult((await store_draft(draft, res, item.request),))
+                    stored = StoreResult((await store_draft(draft, res, item.call),))
                 else:
-                    await refuse_repeated(item.request, item.draft.scope.workspace_id, res)
-                    stored = await store(item.draft, res, item.request)
+                    await refuse_repeated(item.call, item.draft.scope.workspace_id, res)
+                    stored = await store(item.draft, res, item.call)
             self.answers[number] = self._answer(number, stored)
         except (ServiceError, Replay) as exc:
             self.answers[number] = exc.answer if isinstance(exc, Replay) else exc
 
     def _answer(self, number: int, stored: StoreResult) -> StoredAnswer:
-        serialize = self._items[number].request.serialize
+        serialize = self._items[number].call.serialize
         assert serialize is not None, "each item has its serializer"
         return serialize(stored)

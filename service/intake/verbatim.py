@@ -14,7 +14,7 @@ from uuid_utils.compat import uuid7
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, NewMemory
 from service.domain.memory import Outcome, StoreResult
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.episodes.statements import conversations, last_turns
 from service.episodes.statements.turns import NewTurn, StoredTurn
@@ -50,16 +50,16 @@ class ConversationDraft:
         self.scope.require_owner()  # a conversation is never shared by the workspace, nor are its facts
 
 
-async def store_verbatim(conversation: ConversationDraft, res: Resources, request: WriteContext) -> StoreResult:
+async def store_verbatim(conversation: ConversationDraft, res: Resources, call: Call) -> StoreResult:
     """Stores messages as they are and returns one outcome for each, in order."""
     res = res.with_deferred_caches()
     drafts = await run_all(UNCOMPARED, conversation.drafts, res)
 
     async def attempt(*, last: bool) -> StoreResult:
         if last:  # other requests keep adding to this conversation: better stored without context than not at all
-            return await _write(conversation, drafts, None, res, request)
+            return await _write(conversation, drafts, None, res, call)
         count, before = await _before(conversation, res)
-        return await _write(conversation, await add_turn_contexts(drafts, before, res), count, res, request)
+        return await _write(conversation, await add_turn_contexts(drafts, before, res), count, res, call)
 
     return await until_it_holds(attempt)
 
@@ -82,11 +82,11 @@ async def _write(
     drafts: Sequence[Draft],
     expected: int | None,
     res: Resources,
-    request: WriteContext,
+    call: Call,
 ) -> StoreResult:
     """Writes turns and memories; raises DecisionOutdated if the first turn would not get the index `expected`."""
     scope = conversation.scope
-    async with write_transaction(scope, res, request) as write:
+    async with write_transaction(scope, res, call) as write:
         session = write.session
         batch = writing.MemoryBatch(write)
         places, turn_rows = await conversations.append_turns(

@@ -15,7 +15,7 @@ from uuid import UUID
 from service.domain.access import Caller, Right
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from service.domain.job import JobName, JobRecord, JobState, SystemJobName, WorkspaceJobName
-from service.domain.request import Operation, WriteContext
+from service.domain.request import Call, Operation
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.postgres.engine import Session
 from service.queue.statements import overview, schedule
@@ -80,7 +80,7 @@ async def describe(of: JobsOf, name: JobName, res: Resources, *, last_runs: int)
     return NamedJobs(interval_s, next_run, states, running, runs)
 
 
-async def run(of: JobsOf, name: JobName, res: Resources, request: WriteContext) -> JobRecord:
+async def run(of: JobsOf, name: JobName, res: Resources, call: Call) -> JobRecord:
     """Requests a run; returns it, or one that is already queued. Raises InvalidInput for a job that is triggered by
     writes."""
     of.check(Right.OPERATOR)
@@ -88,7 +88,7 @@ async def run(of: JobsOf, name: JobName, res: Resources, request: WriteContext) 
     if name not in allowed:
         which = "with system=true" if of.system else "without system=true"
         raise InvalidInput(f"name: only these can be run on request {which}: {', '.join(allowed)}.", field="name")
-    async with plain_transaction(of.workspace_id, res, request) as write:
+    async with plain_transaction(of.workspace_id, res, call) as write:
         job_id = await schedule.request(write.session, name)
         job = await overview.get(write.session, job_id)
         assert job is not None, "it was just made"
@@ -97,20 +97,20 @@ async def run(of: JobsOf, name: JobName, res: Resources, request: WriteContext) 
 
 
 async def retry_some(
-    of: JobsOf, states: Sequence[JobState], res: Resources, request: WriteContext, *, name: JobName | None
+    of: JobsOf, states: Sequence[JobState], res: Resources, call: Call, *, name: JobName | None
 ) -> int:
     """Makes jobs due again, at most MAX_RETRIED; returns how many."""
     of.check(Right.OPERATOR)
-    async with plain_transaction(of.workspace_id, res, request) as write:
+    async with plain_transaction(of.workspace_id, res, call) as write:
         ids = await overview.retry_some(write.session, states, name=name, limit=MAX_RETRIED)
         if ids:
             await _audit(write, "retry_job", ids, of)
         return len(ids)
 
 
-async def retry(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext) -> JobRecord:
+async def retry(of: JobsOf, job_id: UUID, res: Resources, call: Call) -> JobRecord:
     """Makes the job due now. Raises NotFound, or Conflict if it is running or done, or its operation is finished."""
-    again, job = await _steer(overview.retry, "retry_job", of, job_id, res, request)
+    again, job = await _steer(overview.retry, "retry_job", of, job_id, res, call)
     if not again and job.state in ("running", "done"):
         raise Conflict(f"The job is {job.state}: only one that waits, is dead or cancelled is retried.", field="id")
     if not again:
@@ -118,9 +118,9 @@ async def retry(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext)
     return job
 
 
-async def cancel(of: JobsOf, job_id: UUID, res: Resources, request: WriteContext) -> JobRecord:
+async def cancel(of: JobsOf, job_id: UUID, res: Resources, call: Call) -> JobRecord:
     """Cancels the job. Raises NotFound, or Conflict if it is done."""
-    _, job = await _steer(overview.cancel, "cancel_job", of, job_id, res, request)
+    _, job = await _steer(overview.cancel, "cancel_job", of, job_id, res, call)
     if job.state == "done":
         raise Conflict("The job is done.", field="id")
     return job
@@ -135,11 +135,11 @@ def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> t
 
 
 async def _steer(
-    act: Act, operation: Operation, of: JobsOf, job_id: UUID, res: Resources, request: WriteContext
+    act: Act, operation: Operation, of: JobsOf, job_id: UUID, res: Resources, call: Call
 ) -> tuple[bool, JobRecord]:
     """Applies an action; returns whether it changed the job, and the job as it is now."""
     of.check(Right.OPERATOR)
-    async with plain_transaction(of.workspace_id, res, request) as write:
+    async with plain_transaction(of.workspace_id, res, call) as write:
         changed = await act(write.session, job_id)
         job = await overview.get(write.session, job_id)
         if job is None:

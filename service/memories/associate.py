@@ -7,7 +7,7 @@ from uuid import UUID
 
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.relation import Relation, RelationType
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.graph.statements import edges
 from service.postgres.engine import Session
@@ -16,16 +16,14 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import plain_transaction
 
 
-async def associate(
-    workspace_id: UUID, relation: Relation, res: Resources, request: WriteContext
-) -> tuple[Relation, bool]:
+async def associate(workspace_id: UUID, relation: Relation, res: Resources, call: Call) -> tuple[Relation, bool]:
     """The edge, and whether it is new; the same triple again replaces it. Raises NotFound naming the missing end, or
     InvalidInput for memories of two users or agents, or one of them shared (no edge leads from one to the other)."""
     if relation.source_id == relation.target_id:
         raise InvalidInput("target_id: a memory cannot be related to itself.", field="target_id")
     properties, _ = await pii.clean_object(relation.properties, "properties", res)
     clean = replace(relation, properties=properties)
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         await write.check_share_of([clean.source_id, clean.target_id])
         source = await _ends(write.session, clean, res)
         put = await edges.put(write.session, clean)
@@ -56,10 +54,10 @@ async def dissociate(
     target_id: UUID,
     relation_type: RelationType | None,
     res: Resources,
-    request: WriteContext,
+    call: Call,
 ) -> int:
     """The number of deleted edges from source to target, which may be 0. Raises as `associate` does."""
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         await write.check_share_of([source_id, target_id])
         ends = await edges.lock_ends(write.session, [source_id, target_id], now=res.clock())
         if source_id not in ends:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service.access.statements.keys import workspace
 from service.domain.errors import NotFound
-from service.domain.request import Expected, WriteContext, check_version
+from service.domain.request import Call, Expected, check_version
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.memories.statements import deletion, memories
 from service.memories.statements.deletion import BATCH
@@ -28,14 +28,14 @@ class ForgottenMemory:
 
 
 async def forget(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, memory_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
 ) -> ForgottenMemory:
     """Deletes one memory; may be repeated. Raises NotFound for an id that was never seen, or PreconditionFailed."""
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, memory_id)
     if memory is None:
-        return await _find_deleted(workspace_id, memory_id, res, request)
-    async with write_transaction(memory.scope, res, request) as write:
+        return await _find_deleted(workspace_id, memory_id, res, call)
+    async with write_transaction(memory.scope, res, call) as write:
         current = await memories.get(write.session, memory_id)
         if current is not None:
             check_version(current.version, expected)
@@ -45,19 +45,17 @@ async def forget(
         return await write.answer(ForgottenMemory(memory_id, bool(deleted), not deleted))
 
 
-async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext) -> ForgottenMemory:
-    async with plain_transaction(workspace_id, res, request) as write:
+async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, call: Call) -> ForgottenMemory:
+    async with plain_transaction(workspace_id, res, call) as write:
         if not await deletion.find_deleted(write.session, [memory_id]):
             raise NotFound.of("memory")
         return await write.answer(ForgottenMemory(memory_id, already_deleted=True))
 
 
-async def forget_many(
-    workspace_id: UUID, ids: Sequence[UUID], res: Resources, request: WriteContext
-) -> list[ForgottenMemory]:
+async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, call: Call) -> list[ForgottenMemory]:
     """The outcome for each id, in order; all in one transaction. Unknown ids do not prevent the others from being
     deleted; a shared memory does, if the request may not write shared memories."""
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         await write.check_share_of(ids)
         deleted: set[UUID] = set()
         for part in parts(sorted(set(ids))):
@@ -95,6 +93,6 @@ async def _remove_expired(workspace_id: UUID, ids: list[UUID], res: Resources) -
         settings = res.of_workspace(dict((await workspace(session)).settings))
         deleted = await deletion.delete_memories(session, ids, generation=res.generation, withdraws="expired")
         if deleted:
-            write = Write(session, settings, WriteContext("job:cleanup"))
+            write = Write(session, settings, Call("job:cleanup"))
             await write.audit("delete", Scope(workspace_id), deleted, reason="outlived")
     return len(deleted)

@@ -19,7 +19,7 @@ from service.domain.draft import EmbeddingStatus
 from service.domain.errors import Conflict, NotFound
 from service.domain.memory import Memory
 from service.domain.relation import Relation, RelationType
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import GLOBAL_CHANNEL
 from service.graph.statements import edges
 from service.memories import reading, writing
@@ -45,7 +45,7 @@ class PromotedMemory:
 
 
 async def promote(
-    workspace_id: UUID, memory_id: UUID, reason: str | None, res: Resources, request: WriteContext
+    workspace_id: UUID, memory_id: UUID, reason: str | None, res: Resources, call: Call
 ) -> PromotedMemory:
     """Copies a memory to `_global` and ties the copy to it; the second time the copy is the existing one. Raises
     NotFound, or Conflict for a memory that is archived or in `_global` already."""
@@ -53,7 +53,7 @@ async def promote(
     memory = await reading.get(workspace_id, memory_id, res)
     if memory.scope.channel == GLOBAL_CHANNEL:
         raise Conflict("The memory is already in _global.", field="id")
-    async with write_transaction(memory.scope, res, request) as write:
+    async with write_transaction(memory.scope, res, call) as write:
         ends = await edges.lock_ends(write.session, [memory_id], now=res.clock())
         original = await memories.get(write.session, memory_id)
         if not ends or original is None:
@@ -63,16 +63,14 @@ async def promote(
         return await write.answer(await _promote(write, original, reason=because))
 
 
-async def promote_if_worthy(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext
-) -> PromotedMemory | None:
+async def promote_if_worthy(workspace_id: UUID, memory_id: UUID, res: Resources, call: Call) -> PromotedMemory | None:
     """Promotes a memory if it still meets all conditions of the scheduled job (promotable.list_worthy), and returns the
     copy; else None."""
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, memory_id, alive_at=res.clock())
     if memory is None or memory.scope.channel == GLOBAL_CHANNEL:
         return None
-    async with write_transaction(memory.scope, res, request) as write:
+    async with write_transaction(memory.scope, res, call) as write:
         await edges.lock_ends(write.session, [memory_id], now=res.clock())
         rules = res.settings.jobs.promoting
         if not await promotable.list_worthy(write.session, rules, now=res.clock(), batch=1, only=memory_id):
@@ -82,14 +80,14 @@ async def promote_if_worthy(
         return await _promote(write, original, by="job")
 
 
-async def archive_stale_copy(workspace_id: UUID, copy_id: UUID, res: Resources, request: WriteContext) -> bool:
+async def archive_stale_copy(workspace_id: UUID, copy_id: UUID, res: Resources, call: Call) -> bool:
     """Archives a copy whose originals have all changed since, or are no longer valid; they may then be promoted again.
     False for a copy that was deleted or changed by hand."""
     async with res.db.read(workspace_id) as session:
         copy = await memories.get(session, copy_id)
     if copy is None:
         return False
-    async with write_transaction(copy.scope, res, request) as write:
+    async with write_transaction(copy.scope, res, call) as write:
         still = await promotable.list_stale_copies(write.session, now=res.clock(), batch=1, only=copy_id)
         if not still or not await writing.archive(ChangeContext(write, copy.scope), copy_id):
             return False

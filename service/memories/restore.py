@@ -7,7 +7,7 @@ from uuid import UUID
 from service.domain.decision import Action
 from service.domain.errors import NotFound
 from service.domain.memory import Memory
-from service.domain.request import Expected, WriteContext, check_version
+from service.domain.request import Call, Expected, check_version
 from service.domain.text import CleanText, content_hash
 from service.episodes.statements import withdrawn
 from service.memories import reading, writing
@@ -30,11 +30,11 @@ async def find(session: Session, memory_id: UUID) -> Memory | DeletedMemory | No
 
 
 async def archive(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, memory_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
 ) -> Memory:
     """The memory, archived; one that is archived already stays as it is. Raises NotFound or PreconditionFailed."""
     known = await reading.get(workspace_id, memory_id, res)
-    async with write_transaction(known.scope, res, request) as write:
+    async with write_transaction(known.scope, res, call) as write:
         memory = await _alive(write.session, memory_id, res)
         check_version(memory.version, expected)
         if await writing.archive(ChangeContext(write, memory.scope), memory_id):
@@ -44,7 +44,7 @@ async def archive(
 
 
 async def restore(
-    workspace_id: UUID, memory_id: UUID, res: Resources, request: WriteContext, *, expected: Expected | None = None
+    workspace_id: UUID, memory_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
 ) -> Memory:
     """The memory, active, or as it was when it was deleted; an active one stays as it is. Raises NotFound,
     PreconditionFailed, or Conflict when the scope has a live memory with this text."""
@@ -52,7 +52,7 @@ async def restore(
         known = await find(session, memory_id)
     if known is None:
         raise NotFound.of("memory")
-    async with write_transaction(known.scope, res, request) as write:
+    async with write_transaction(known.scope, res, call) as write:
         session = write.session
         deleted = await undo.find_deleted(session, memory_id)
         for each in deleted:

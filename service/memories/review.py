@@ -18,7 +18,7 @@ from service.domain import sizes
 from service.domain.decision import Evidence
 from service.domain.errors import Conflict, NotFound
 from service.domain.memory import Memory
-from service.domain.request import Operation, WriteContext
+from service.domain.request import Call, Operation
 from service.domain.scope import Scope
 from service.domain.version import begins
 from service.memories import writing
@@ -73,7 +73,7 @@ async def with_memories(session: Session, waiting: list[Review]) -> list[ReviewW
 
 
 async def resolve(
-    workspace_id: UUID, review_id: UUID, wanted: Resolved, res: Resources, request: WriteContext
+    workspace_id: UUID, review_id: UUID, wanted: Resolved, res: Resources, call: Call
 ) -> ReviewWithMemories:
     """Accepts the flagged memory, or removes it; may be repeated. Raises NotFound, or Conflict when the opposite was
     decided before or the memory was deleted."""
@@ -88,7 +88,7 @@ async def resolve(
         raise Conflict(f"This review was already {review.state}.", field="id")
     if waiting is None:
         raise NotFound.of("review")
-    async with write_transaction(waiting.scope, res, request) as write:
+    async with write_transaction(waiting.scope, res, call) as write:
         current = await reviews.get(write.session, review_id, lock=True)
         if current is None:
             raise NotFound.of("review")

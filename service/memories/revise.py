@@ -14,7 +14,7 @@ from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.kinds import ClassificationSource
 from service.domain.memory import Memory, Revision
-from service.domain.request import Expected, WriteContext, check_version
+from service.domain.request import Call, Expected, check_version
 from service.domain.sizes import check_merged
 from service.domain.text import content_hash
 from service.language import kinds
@@ -34,17 +34,17 @@ async def revise(
     memory_id: UUID,
     revision: Revision,
     res: Resources,
-    request: WriteContext,
+    call: Call,
     *,
     expected: Expected | None = None,
 ) -> Memory:
     """The memory as it is afterwards. Raises NotFound, PreconditionFailed, PiiRejected, or Conflict when another memory
     of the scope has the new text already. Values equal to the present ones are no change."""
     memory = await reading.get(workspace_id, memory_id, res)
-    check_share(memory.scope, request)  # before anything is embedded
+    check_share(memory.scope, call)  # before anything is embedded
     refuse_past(memory)
     draft = await _prepare(memory, revision, res)
-    async with write_transaction(memory.scope, res, request) as write:
+    async with write_transaction(memory.scope, res, call) as write:
         session = write.session
         was = await history.snapshot(session, memory_id, generation=res.generation)
         old = await memories.get(session, memory_id, alive_at=res.clock()) if was else None

@@ -23,7 +23,7 @@ from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.errors import Conflict
 from service.domain.memory import Outcome, StoreResult
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.kit.rule_threads import LONG_CHARS
 from service.memories import decide, edits, writing
 from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
@@ -48,26 +48,26 @@ class NewText:
     """A draft that has passed the stages UNDECIDED, its request, and its id if it becomes a memory."""
 
     draft: Draft
-    request: WriteContext
+    call: Call
     id: UUID = field(default_factory=uuid7)
 
 
-async def store_text(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+async def store_text(draft: Draft, res: Resources, call: Call) -> Outcome:
     """Runs one text through the stages and stores it; returns its outcome. Raises Replay or Conflict."""
     res = res.with_deferred_caches()
-    return await store_draft(await run(UNDECIDED, draft, res), res, request)
+    return await store_draft(await run(UNDECIDED, draft, res), res, call)
 
 
-async def store_draft(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+async def store_draft(draft: Draft, res: Resources, call: Call) -> Outcome:
     """Stores a draft that has passed the stages UNDECIDED."""
     if can_decide_under_lock(draft, res):
         try:
-            [outcome] = await store_under_lock([NewText(draft, request)], res)
+            [outcome] = await store_under_lock([NewText(draft, call)], res)
         except (DecisionOutdated, writing.Gone):
             outcome = None
         if outcome is not None:
             return outcome
-    return await _store_with_decision(draft, res, request)
+    return await _store_with_decision(draft, res, call)
 
 
 def can_decide_under_lock(draft: Draft, res: Resources) -> bool:
@@ -82,7 +82,7 @@ async def store_under_lock(texts: Sequence[NewText], res: Resources) -> list[Out
     annotated = await run_all(ANNOTATED, [text.draft for text in texts], res)
     texts = [replace(text, draft=draft) for text, draft in zip(texts, annotated, strict=True)]
     scope, outcomes = texts[0].draft.scope, dict[UUID, Outcome]()
-    audited = replace(texts[0].request, idempotency=None)
+    audited = replace(texts[0].call, idempotency=None)
     async with write_transaction(scope, res, audited) as write:
         session = write.session
         batch = writing.MemoryBatch(write)
@@ -104,7 +104,7 @@ async def store_under_lock(texts: Sequence[NewText], res: Resources) -> list[Out
         await batch.flush()
         for new_text in texts:
             if new_text.id in outcomes:
-                await replace(write, request=new_text.request).answer(StoreResult((outcomes[new_text.id],)))
+                await replace(write, call=new_text.call).answer(StoreResult((outcomes[new_text.id],)))
     return [outcomes.get(text.id) for text in texts]
 
 
@@ -194,7 +194,7 @@ async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> 
 
 async def _carry_out(batch: writing.MemoryBatch, text: NewText, *, nothing_written_yet: bool) -> Outcome:
     """Writes what was decided about one text, in the caller's transaction. Raises Replay, Conflict or Gone."""
-    key, draft = text.request.idempotency, text.draft
+    key, draft = text.call.idempotency, text.draft
     if key:
         await idempotency.claim(batch.session, key, draft.scope)
     if draft.is_duplicate:  # what is not stored has no importance, categories and type
@@ -221,7 +221,7 @@ async def _with_chosen_id(session: Session, draft: Draft) -> Draft | None:
     return replace(draft, decision=replace(decision, edits=(Edit(Action.UPDATE, target, draft.clean),)))
 
 
-async def _store_with_decision(draft: Draft, res: Resources, request: WriteContext) -> Outcome:
+async def _store_with_decision(draft: Draft, res: Resources, call: Call) -> Outcome:
     """Stores a text that needs a model, or takes the rules long: the decision is made outside the lock."""
 
     async def attempt(*, last: bool) -> Outcome:
@@ -229,13 +229,13 @@ async def _store_with_decision(draft: Draft, res: Resources, request: WriteConte
         draft = await run(DECIDED_AGAIN, replace(draft, decision=None), res)
         if last and draft.is_duplicate:  # the memory that it equals may be deleted by then
             draft = replace(await run(ANNOTATED, replace(draft, decision=None), res), decision=draft.decision)
-        async with write_transaction(draft.scope, res, replace(request, idempotency=None)) as write:
+        async with write_transaction(draft.scope, res, replace(call, idempotency=None)) as write:
             batch = writing.MemoryBatch(write)
-            text = NewText(await decide.confirm(write.session, draft, res, last=last), request)
+            text = NewText(await decide.confirm(write.session, draft, res, last=last), call)
             outcome = await _carry_out(batch, text, nothing_written_yet=True)
             batch.add(writing.audit_rows(write, draft.scope, [outcome]))
             await batch.flush()
-            await replace(write, request=request).answer(StoreResult((outcome,)))
+            await replace(write, call=call).answer(StoreResult((outcome,)))
         return outcome
 
     return await until_it_holds(attempt)

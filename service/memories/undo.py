@@ -15,7 +15,7 @@ from uuid import UUID
 from service.domain.decision import Action, StoredDecision
 from service.domain.errors import Conflict, NotFound
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.text import CleanText, content_hash
 from service.episodes.statements import withdrawn
 from service.memories import writing
@@ -41,7 +41,7 @@ class UndoneDecision:
     removed: tuple[UUID, ...]
 
 
-async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, request: WriteContext) -> UndoneDecision:
+async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, call: Call) -> UndoneDecision:
     """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
         decision = await decisions.get(session, decision_id)
@@ -49,7 +49,7 @@ async def take_back(workspace_id: UUID, decision_id: UUID, res: Resources, reque
     if decision is None:
         raise NotFound.of("decision")
     scopes = {decision.scope, *(stored_decision.scope for stored_decision in together)}
-    async with scopes_transaction(workspace_id, scopes, res, request, owner=decision.scope) as write:
+    async with scopes_transaction(workspace_id, scopes, res, call, owner=decision.scope) as write:
         session = write.session
         await undo.lock(session, decision_id, decision.ruling_id)
         group = await decisions.of_ruling(session, decision)

@@ -319,7 +319,7 @@ def jobs_of(new: NewMemory, memory_id: UUID, *, enrich: bool = True) -> list[New
 
 def audit_rows(write: Write, scope: Scope, outcomes: Sequence[Outcome]) -> NewRows:
     """One audit entry per outcome, none if the workspace wants no audit."""
-    request, settings = write.request, write.res.settings
+    call, settings = write.call, write.res.settings
     if settings.history.audit_level == "off":
         return audit.new_rows([])
     thresholds = audit.thresholds(settings)
@@ -329,9 +329,9 @@ def audit_rows(write: Write, scope: Scope, outcomes: Sequence[Outcome]) -> NewRo
             memory_type="episodic" if outcome.draft.options.record else "semantic",
             scope=scope,
             affected_ids=(outcome.memory_id,) if outcome.memory_id else (),
-            request_id=request.request_id,
-            api_key_id=request.api_key_id,
-            session_id=outcome.draft.given.session_id or request.session_id,
+            request_id=call.request_id,
+            api_key_id=call.api_key_id,
+            session_id=outcome.draft.given.session_id or call.session_id,
             conversation_id=outcome.conversation_id,
             config_snapshot=thresholds,
             metadata={"event": str(outcome.event), "action": str(outcome.dedup.action)},

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service.domain.access import Right
 from service.domain.errors import Forbidden
-from service.domain.request import Operation, Replay, Subject, WriteContext
+from service.domain.request import Call, Operation, Replay, Subject
 from service.domain.scope import Scope
 from service.postgres import scopes
 from service.postgres.engine import Session
@@ -35,7 +35,7 @@ class Write:
 
     session: Session
     res: Resources
-    request: WriteContext
+    call: Call
 
     async def audit(
         self,
@@ -56,9 +56,9 @@ class Write:
             memory_type=subject,
             scope=scope,
             affected_ids=tuple(ids),
-            request_id=self.request.request_id,
-            api_key_id=self.request.api_key_id,
-            session_id=self.request.session_id,
+            request_id=self.call.request_id,
+            api_key_id=self.call.api_key_id,
+            session_id=self.call.session_id,
             conversation_id=conversation_id,
             promotion=promotion,
             config_snapshot=audit.thresholds(self.res.settings, operation),
@@ -68,28 +68,28 @@ class Write:
 
     async def answer(self, result: R) -> R:
         """Returns the result of the verb, and stores the answer made of it, so that a retry gets the same one."""
-        if self.request.idempotency and self.request.serialize:
-            await idempotency.store_answer(self.session, self.request.idempotency, self.request.serialize(result))
+        if self.call.idempotency and self.call.serialize:
+            await idempotency.store_answer(self.session, self.call.idempotency, self.call.serialize(result))
         return result
 
     async def check_share_of(self, ids: Sequence[UUID]) -> None:
         """Raises Forbidden if one of the memories is shared and the request may not write these."""
-        if not self.request.may_share and await sharing.any_shared(self.session, ids):
-            check_share(Scope(self.session.workspace_id), self.request)
+        if not self.call.may_share and await sharing.any_shared(self.session, ids):
+            check_share(Scope(self.session.workspace_id), self.call)
 
 
-def write_transaction(scope: Scope, res: Resources, request: WriteContext) -> AbstractAsyncContextManager[Write]:
+def write_transaction(scope: Scope, res: Resources, call: Call) -> AbstractAsyncContextManager[Write]:
     """A write that adds or changes texts: one at a time in its scope. Raises Replay for a repeated request,
     Forbidden in the shared scope for one without the right.
 
     Locks: the scope in this process, the scope in the database (docs/decisions/006-scope-lock.md), the idempotency key.
     """
-    return scopes_transaction(scope.workspace_id, [scope], res, request, owner=scope)
+    return scopes_transaction(scope.workspace_id, [scope], res, call, owner=scope)
 
 
 @asynccontextmanager
 async def scopes_transaction(
-    workspace_id: UUID, wanted: Iterable[Scope], res: Resources, request: WriteContext, *, owner: Scope | None = None
+    workspace_id: UUID, wanted: Iterable[Scope], res: Resources, call: Call, *, owner: Scope | None = None
 ) -> AsyncIterator[Write]:
     """A transaction in several scopes of a workspace, whose locks are taken in the order of their names. `owner`: whose
     data the stored response contains."""
@@ -97,7 +97,7 @@ async def scopes_transaction(
     by_name = {scope.lock_name: scope for scope in wanted}
     ordered = [by_name[name] for name in sorted(by_name)]
     for scope in ordered:
-        check_share(scope, request)
+        check_share(scope, call)
     locks = "; ".join(map(scopes.lock, ordered)) or None
     shared = any(each.is_shared for each in ordered)
     async with AsyncExitStack() as held:
@@ -105,10 +105,10 @@ async def scopes_transaction(
         for scope in ordered:
             await held.enter_async_context(res.locks.hold(scope))
         async with res.db.begin(workspace_id, locks, generic_plans=True, writes_shared=shared) as session:
-            if request.idempotency:
-                await idempotency.claim(session, request.idempotency, owner)
-            yield Write(session, res, request)
-            if request.dry_run:
+            if call.idempotency:
+                await idempotency.claim(session, call.idempotency, owner)
+            yield Write(session, res, call)
+            if call.dry_run:
                 raise _DryRun
             if res.context.deferred is not None:
                 await res.context.deferred.flush(session, workspace_id)
@@ -119,27 +119,27 @@ async def scopes_transaction(
 
 
 @asynccontextmanager
-async def plain_transaction(workspace_id: UUID, res: Resources, request: WriteContext) -> AsyncIterator[Write]:
+async def plain_transaction(workspace_id: UUID, res: Resources, call: Call) -> AsyncIterator[Write]:
     """A write that needs no scope lock, because it changes no text, or memories of many scopes. Raises Replay
     for a repeated request. The verb checks whether it may write shared memories (check_share, Write.check_share_of)."""
-    async with res.db.begin(workspace_id, writes_shared=request.may_share) as session:
-        if request.idempotency:
-            await idempotency.claim(session, request.idempotency)
-        yield Write(session, res, request)
+    async with res.db.begin(workspace_id, writes_shared=call.may_share) as session:
+        if call.idempotency:
+            await idempotency.claim(session, call.idempotency)
+        yield Write(session, res, call)
     res.wakeup.notify()
 
 
-async def refuse_repeated(request: WriteContext, workspace_id: UUID, res: Resources) -> None:
+async def refuse_repeated(call: Call, workspace_id: UUID, res: Resources) -> None:
     """Raises Replay when the request was answered before, IdempotencyMismatch when its key came with another one."""
-    if request.idempotency is None:
+    if call.idempotency is None:
         return
     async with res.db.read(workspace_id) as session:
-        answer = await idempotency.find(session, request.idempotency)
+        answer = await idempotency.find(session, call.idempotency)
     if answer is not None:
         raise Replay(answer)
 
 
-def check_share(scope: Scope, request: WriteContext) -> None:
+def check_share(scope: Scope, call: Call) -> None:
     """Raises Forbidden if memories of this scope are shared and the request may not write these."""
-    if scope.is_shared and not request.may_share:
+    if scope.is_shared and not call.may_share:
         raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")

@@ -18,7 +18,7 @@ from service.access.values import Issued, NewKey, defaults_of, wall_of
 from service.access.write_behind import ReadLog
 from service.domain.access import WHOLE_WORKSPACE, Caller, Right, Wall
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
-from service.domain.request import Operation, WriteContext
+from service.domain.request import Call, Operation
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -29,12 +29,12 @@ NOT_FOR_TOKENS = WHOLE_WORKSPACE | {Right.TOKENS}
 WALL = ("user_id", "agent_id", "run_id", "channels")
 
 
-async def create(new: NewKey, caller: Caller, res: Resources, request: WriteContext) -> Issued:
+async def create(new: NewKey, caller: Caller, res: Resources, call: Call) -> Issued:
     """Issues a key. Raises Forbidden for a right that the caller lacks, InvalidInput for an invalid expiry or
     defaults."""
     _check(new, caller)
     _check_expiry(new.expires_at, res)
-    async with plain_transaction(caller.workspace_id, res, request) as write:
+    async with plain_transaction(caller.workspace_id, res, call) as write:
         issued = await keys.issue(write.session, new)
         info = await _get(write.session, issued.key_id)
         await _audit(write, "create_api_key", info)
@@ -52,13 +52,11 @@ async def read(key_id: UUID, caller: Caller, res: Resources) -> Row[Any]:
         return await _get(session, key_id)
 
 
-async def change(
-    key_id: UUID, given: Mapping[str, Any], caller: Caller, res: Resources, request: WriteContext
-) -> Row[Any]:
+async def change(key_id: UUID, given: Mapping[str, Any], caller: Caller, res: Resources, call: Call) -> Row[Any]:
     """Changes the given fields: name, rights, defaults, expires_at, and a tighter wall. Raises Forbidden, Conflict or
     InvalidInput."""
     _check_expiry(given.get("expires_at"), res)
-    async with plain_transaction(caller.workspace_id, res, request) as write:
+    async with plain_transaction(caller.workspace_id, res, call) as write:
         before = await _changeable(write.session, caller, key_id)
         new = NewKey(
             given.get("name") or before.name,
@@ -74,21 +72,19 @@ async def change(
         return after
 
 
-async def rotate(
-    key_id: UUID, overlap_s: int, caller: Caller, res: Resources, request: WriteContext
-) -> tuple[str, datetime]:
+async def rotate(key_id: UUID, overlap_s: int, caller: Caller, res: Resources, call: Call) -> tuple[str, datetime]:
     """The new secret, and until when the old one is valid."""
     until = res.clock() + timedelta(seconds=overlap_s)
-    async with plain_transaction(caller.workspace_id, res, request) as write:
+    async with plain_transaction(caller.workspace_id, res, call) as write:
         before = await _changeable(write.session, caller, key_id)
         secret = await keys.rotate(write.session, key_id, until if overlap_s else None)
         await _audit(write, "rotate_api_key", before, overlap_s=overlap_s)
         return secret, until
 
 
-async def revoke(key_id: UUID, caller: Caller, res: Resources, request: WriteContext) -> None:
+async def revoke(key_id: UUID, caller: Caller, res: Resources, call: Call) -> None:
     """Repeating it changes nothing."""
-    async with plain_transaction(caller.workspace_id, res, request) as write:
+    async with plain_transaction(caller.workspace_id, res, call) as write:
         key = await _get(write.session, key_id)
         if key.revoked_at is None:
             await keys.revoke(write.session, key_id)
@@ -101,7 +97,7 @@ async def mint(
     expires_in_s: int,
     caller: Caller,
     res: Resources,
-    request: WriteContext,
+    call: Call,
     *,
     signer: TokenSigner,
     log: ReadLog,
@@ -124,9 +120,9 @@ async def mint(
             memory_type="api_key",
             scope=Scope(caller.workspace_id, both.user_id, both.agent_id, both.run_id),
             affected_ids=(caller.key_id,),
-            request_id=request.request_id,
+            request_id=call.request_id,
             api_key_id=caller.key_id,
-            session_id=request.session_id,
+            session_id=call.session_id,
             metadata={"rights": [str(right) for right in rights], "expires_in_s": expires_in_s},
         )
         log.add(entry)  # in the background, so that minting does not wait for a write

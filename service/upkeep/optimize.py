@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from service.domain.decision import Evidence
 from service.domain.errors import Conflict
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.domain.version import begins
 from service.graph.statements import entities
@@ -35,7 +35,7 @@ OVER = "{id} is not decided here: {reason}"
 
 
 async def apply(
-    workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources, request: WriteContext, *, dry_run: bool
+    workspace_id: UUID, changes: Sequence[CleanupChange], res: Resources, call: Call, *, dry_run: bool
 ) -> UUID | None:
     """Applies the changes, or with `dry_run` only checks them. Returns a decision with which all of it can be undone;
     None: nothing can. No change may remove what another one keeps or removes. Raises Conflict naming the first that is
@@ -46,7 +46,7 @@ async def apply(
     of_memories = ids_of(change for change in changes if change.section != "orphan_entities")
     async with res.db.read(workspace_id) as session:
         scopes = {memory.scope for memory in (await memories.get_many(session, of_memories)).values()}
-    async with scopes_transaction(workspace_id, scopes, res, request) as write:
+    async with scopes_transaction(workspace_id, scopes, res, call) as write:
         session = write.session
         await history.lock(session, of_memories)
         orphans = sorted(change.id for change in changes if change.section == "orphan_entities")

@@ -15,7 +15,7 @@ from service.cognition import procedures
 from service.cognition.jobs import patterns
 from service.cognition.values import Invocation
 from service.domain.job import Job
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
@@ -237,7 +237,7 @@ async def test_a_use_that_is_being_written_is_not_marked_as_read(
         job = Job(tenant.workspace_id, UUID(int=1), "patterns", None, {}, 1, 1, "test")
         before = await tables.value("SELECT max(id) FROM tool_invocation WHERE conversation_id = $1", UUID(there))
         await asyncio.gather(
-            patterns.patterns(job, resources), procedures.record_invocation(late(clock()), resources, WriteContext())
+            patterns.patterns(job, resources), procedures.record_invocation(late(clock()), resources, Call())
         )
         after = await tables.value("SELECT max(id) FROM tool_invocation WHERE conversation_id = $1", UUID(there))
         assert after > before

@@ -18,7 +18,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.domain.decision import Action
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.feed.routes import change_stream
 from service.feed.routes.changes import format_cursor, parse_cursor
@@ -121,7 +121,7 @@ async def test_each_change_is_told_once_with_the_memory_as_it_left_it(client: As
 async def test_archived_restored_and_again_under_the_same_id(client: AsyncClient, resources: Resources) -> None:
     one = await store(client, "Keeps bees behind the shed")
     scope = Scope(UUID((await client.get("/v1/whoami")).json()["workspace_id"]), "alice")
-    async with write_transaction(scope, resources, WriteContext()) as write:
+    async with write_transaction(scope, resources, Call()) as write:
         assert await writing.archive(ChangeContext(write, scope), UUID(one))
     assert (await client.post(f"/v1/memories/{one}/restore")).status_code == 200
     assert (await client.delete(f"/v1/memories/{one}")).status_code == 200

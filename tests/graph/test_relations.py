@@ -14,7 +14,7 @@ from httpx2 import AsyncClient
 from service.domain.errors import LockedOut
 from service.domain.job import Job
 from service.domain.relation import Relation, RelationType
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.text import CleanText, content_hash
 from service.memories.associate import associate, dissociate
 from service.memories.jobs import enrich
@@ -202,7 +202,7 @@ async def test_many_edges_over_the_same_memories_end(client: AsyncClient, resour
     ids = list(hashes)
     chance = random.Random(11)
     turn = asyncio.Semaphore(16)
-    asked = WriteContext()
+    asked = Call()
 
     async def one() -> bool:
         source, target, third = chance.sample(ids, 3)

@@ -10,13 +10,13 @@ from sqlalchemy import text
 
 from service.domain.draft import CallerFields, Draft, Options
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.memories.statements import history, memories
 from service.memories.store import store_text
 from service.runtime.resources import Resources
 
-CALL = WriteContext("test-request")
+CALL = Call("test-request")
 
 
 class Verbs:

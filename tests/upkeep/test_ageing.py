@@ -14,7 +14,7 @@ from sqlalchemy import text
 from service.access.statements import keys
 from service.domain.job import Job, JobName
 from service.domain.memory import Revision
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE
 from service.memories import restore, revise
 from service.memories.statements import memories, versions
@@ -180,7 +180,7 @@ async def test_the_confidence_of_what_was_only_inferred_fades_by_the_week(
     assert changed == [(2, 0), (2, 2), (2, 0), (2, 0), (2, 2), (2, 2), (2, 0)]
     [after] = await fetch(database, workspace, "SELECT max(xmin::text::bigint) AS written FROM memory")
     assert before == after, "the rows of the memories are never written"
-    await revise.revise(workspace, ids["doubted"], Revision(fact_confidence=0.6), on(res, days=71), WriteContext())
+    await revise.revise(workspace, ids["doubted"], Revision(fact_confidence=0.6), on(res, days=71), Call())
     assert (await ageing.decay(due(workspace, "decay"), on(res, days=90)))["facts"] == 1
     async with database.read(workspace) as session:
         corrected = await memories.get(session, ids["doubted"])
@@ -228,7 +228,7 @@ async def test_what_has_faded_is_archived_and_comes_back(database: Database, res
     assert dict(tuple(row) for row in rows) == {faded: True, fresh: False}
     audited = await fetch(database, workspace, "SELECT affected_ids FROM audit_log WHERE operation = 'archive'")
     assert [row.affected_ids for row in audited] == [[faded]]
-    restored = await restore.restore(workspace, faded, later, WriteContext())
+    restored = await restore.restore(workspace, faded, later, Call())
     assert not restored.archived
     assert await ageing.archive(due(workspace, "forget"), later) == {"archived": 0}
 

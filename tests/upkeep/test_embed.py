@@ -16,7 +16,7 @@ from service.cognition.procedures import NewStrategy
 from service.cognition.statements import goals
 from service.domain.entity import EntityOwner, EntityUpsert
 from service.domain.errors import EmbeddingError
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
 from service.episodes.statements import contexts
@@ -191,7 +191,7 @@ async def test_the_sweep_is_patient_with_what_died(
 async def test_goals_and_strategies_written_without_an_embedder_get_their_vector_later(
     database: Database, worker_database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
-    scope, asked = Scope(workspace, user_id="alice"), WriteContext("request", uuid4())
+    scope, asked = Scope(workspace, user_id="alice"), Call("request", uuid4())
     embedder.down = True
     goal = (await add_goal(NewGoal(scope, "Find a flat"), res, asked)).goal
     await revise_goal(workspace, goal.id, {"description": "Find a house"}, res, asked)
@@ -216,7 +216,7 @@ async def test_goals_and_strategies_written_without_an_embedder_get_their_vector
 async def test_an_entity_described_without_an_embedder_gets_its_vector_later(
     database: Database, worker_database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
-    owner, asked = EntityOwner(workspace, "alice", "_global"), WriteContext("request", uuid4())
+    owner, asked = EntityOwner(workspace, "alice", "_global"), Call("request", uuid4())
     await entity.upsert(owner, EntityUpsert("Zephyr", description="A boat"), None, res, asked)
     embedder.down = True
     await entity.upsert(owner, EntityUpsert("Zephyr", description="The build server"), None, res, asked)
@@ -236,7 +236,7 @@ async def test_a_goal_reworded_meanwhile_does_not_get_the_vector_of_the_old_word
     database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
     embedder.down = True
-    goal = (await add_goal(NewGoal(Scope(workspace, user_id="alice"), "before"), res, WriteContext("r", uuid4()))).goal
+    goal = (await add_goal(NewGoal(Scope(workspace, user_id="alice"), "before"), res, Call("r", uuid4()))).goal
     async with database.begin(workspace) as session:
         made = {goal.id: (CleanText("other words"), embedder.vector("other words"))}
         assert await goals.LATE_VECTORS.store(session, made, generation=1) == 0

@@ -18,7 +18,7 @@ from service.cognition.statements.tool_patterns import UnreadConversation
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.job import Counts, Job
 from service.domain.relation import Relation, RelationType
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import NIL_ID
 from service.language import pattern_examples
 from service.memories.associate import associate
@@ -40,7 +40,7 @@ BATCH_ROWS = 100
 async def patterns(job: Job, res: Resources) -> Counts:
     """Learns strategies from conversations that are over and not marked yet, and marks them."""
     quiet_since = res.clock() - QUIET
-    request = workspace_jobs.request_of(job)
+    call = workspace_jobs.call_of(job)
     seen = learned = 0
     last: UUID | None = NIL_ID
     while last is not None:
@@ -49,17 +49,17 @@ async def patterns(job: Job, res: Resources) -> Counts:
         for conversation in batch:
             async with res.db.read(job.workspace_id) as session:
                 uses = await tool_patterns.list_uses(session, conversation, quiet_since=quiet_since)
-            learned += await _learn(conversation, uses, res, request)
+            learned += await _learn(conversation, uses, res, call)
             async with res.db.begin(job.workspace_id) as session:
                 await tool_patterns.mark(session, conversation)
                 seen += 1
                 await queue.advance(session, job, seen, seen)
         last = batch[-1].id if len(batch) == BATCH_ROWS else None
     counts = {"conversations": seen, "learned": learned}
-    return {**counts, **await _exemplify(job.workspace_id, res, request)}
+    return {**counts, **await _exemplify(job.workspace_id, res, call)}
 
 
-async def _exemplify(workspace_id: UUID, res: Resources, request: WriteContext) -> Counts:
+async def _exemplify(workspace_id: UUID, res: Resources, call: Call) -> Counts:
     """Draws EXEMPLIFIES from memories of an instance to the memory of the pattern. Counts the edges; `examples_until`
     is the time (seconds since 1970) up to which memories were read, where the next run continues."""
     now, drawn = res.clock(), 0
@@ -74,28 +74,24 @@ async def _exemplify(workspace_id: UUID, res: Resources, request: WriteContext) 
         for example_candidate, share in zip(candidates, shares, strict=True):
             if example_candidate.example_id is not None and share is not None:
                 drawn += await _draw(
-                    workspace_id, example_candidate.example_id, example_candidate.pattern_id, share, res, request
+                    workspace_id, example_candidate.example_id, example_candidate.pattern_id, share, res, call
                 )
         ids = dict.fromkeys(candidate.pattern_id for candidate in candidates)
         last = max(ids) if len(ids) == exemplars.PATTERNS_AT_ONCE else None
     return {"examples": drawn, "examples_until": int(now.timestamp())}
 
 
-async def _draw(
-    workspace_id: UUID, example: UUID, pattern: UUID, share: float, res: Resources, request: WriteContext
-) -> int:
+async def _draw(workspace_id: UUID, example: UUID, pattern: UUID, share: float, res: Resources, call: Call) -> int:
     """Draws the edge from an example to its pattern; 0 if either no longer exists."""
     edge = Relation(example, RelationType.EXEMPLIFIES, pattern, round(share, 4), {"extracted_by": "rules"})
     try:
-        _, is_new = await associate(workspace_id, edge, res, request)
+        _, is_new = await associate(workspace_id, edge, res, call)
     except (NotFound, InvalidInput):
         return 0
     return int(is_new)
 
 
-async def _learn(
-    conversation: UnreadConversation, uses: Sequence[TaskUses], res: Resources, request: WriteContext
-) -> int:
+async def _learn(conversation: UnreadConversation, uses: Sequence[TaskUses], res: Resources, call: Call) -> int:
     """Counts the sequences of this conversation that enough conversations share; returns the number of new
     strategies."""
     new = 0
@@ -114,7 +110,7 @@ async def _learn(
                 once=True,
             )
             try:
-                new += (await learn(wanted, res, request))[1]
+                new += (await learn(wanted, res, call))[1]
             except (NotFound, InvalidInput):  # just erased, or a name that must not be stored
                 continue
     return new

@@ -27,7 +27,7 @@ from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, in_scope, uuid_of
 from service.http.schemas import DeletedCountResponse
-from service.http.writes import Write, answer, answer_count, send
+from service.http.writes import CallOf, answer, answer_count, send
 
 router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
 
@@ -43,7 +43,7 @@ CHANGE = errors.keyed(400, 404, 409, 412, 413, 422)
     response_model=GoalDetailsResponse,
     responses=errors.keyed(400, 404, 409, 413, 422),
 )
-async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, write: Write) -> Response:
+async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, call: CallOf) -> Response:
     """A goal starts active. While it is active, memories tied or similar to it rank higher in searches of its scope."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     new = NewGoal(
@@ -56,7 +56,7 @@ async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf,
         tuple(body.memory_ids),
     )
     serialize = partial(_details, now=res.clock(), status=201)
-    return send(serialize(await goals.add_goal(new, res, write.with_serializer(serialize))))
+    return send(serialize(await goals.add_goal(new, res, call.with_serializer(serialize))))
 
 
 @router.get("", summary="List the goals of a scope", responses=errors.keyed(400))
@@ -95,7 +95,7 @@ async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
     "/{id}", summary="Change a goal", response_model=GoalDetailsResponse, responses=CHANGE, dependencies=IN_SCOPE
 )
 async def update_goal(
-    id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
+    id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
     """A change that would create a cycle of goals is rejected (409). A closed goal can be edited, not reopened. A
     blocked one stays blocked until its status is set to active, even after the goals it waits for are completed."""
@@ -108,7 +108,7 @@ async def update_goal(
         uuid_of(id, "goal"),
         given,
         res,
-        write.with_serializer(serialize),
+        call.with_serializer(serialize),
         expected=expected,
     )
     return send(serialize(goal))
@@ -121,10 +121,10 @@ async def update_goal(
     responses=errors.keyed(400, 404, 412),
     dependencies=IN_SCOPE,
 )
-async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
+async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
     """Also deletes its edges and its vector. Its subgoals and memories stay."""
     count = await goals.remove_goal(
-        caller.workspace_id, uuid_of(id, "goal"), res, write.with_serializer(answer_count), expected=expected
+        caller.workspace_id, uuid_of(id, "goal"), res, call.with_serializer(answer_count), expected=expected
     )
     return send(answer_count(count))
 
@@ -137,13 +137,13 @@ async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, write: Write, 
     dependencies=IN_SCOPE,
 )
 async def complete_goal(
-    id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
+    id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
     """Repeating the request changes nothing; 409 if the goal is closed with the other status."""
     wanted, status = uuid_of(id, "goal"), GoalStatus(body.status)
     serialize = partial(_details, now=res.clock())
-    write = write.with_serializer(serialize)
-    goal = await goals.close_goal(caller.workspace_id, wanted, status, body.result, res, write, expected=expected)
+    call = call.with_serializer(serialize)
+    goal = await goals.close_goal(caller.workspace_id, wanted, status, body.result, res, call, expected=expected)
     return send(serialize(goal))
 
 

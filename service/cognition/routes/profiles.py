@@ -18,7 +18,7 @@ from service.http.free_json import JsonList, JsonObject
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.schemas import Name, RequestModel, ResponseModel, Time, example
-from service.http.writes import Write, answer, send
+from service.http.writes import CallOf, answer, send
 
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
 
@@ -69,12 +69,12 @@ async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) ->
     responses={201: {"model": ProfileResponse, "description": "Created"}, **WRITE},
 )
 async def put_user_profile(
-    user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, write: Write, expected: ExpectedOf
+    user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
     """Preferences, areas of expertise and style of communication are redacted. `POST /v1/recall` returns the profile as
     user_context."""
-    write = write.with_serializer(_answer_stored)
-    stored = await profile.replace(caller.workspace_id, user_id, dict(body), res, write, expected=expected)
+    call = call.with_serializer(_answer_stored)
+    stored = await profile.replace(caller.workspace_id, user_id, dict(body), res, call, expected=expected)
     return send(_answer_stored(stored))
 
 

@@ -28,7 +28,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, in_scope, uuid_of
 from service.http.reads import AuditReadOf
 from service.http.schemas import Channel, DeletedCountResponse
-from service.http.writes import Write, answer, answer_count, send
+from service.http.writes import CallOf, answer, answer_count, send
 from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1/strategies", tags=["procedures"], route_class=JsonRoute)
@@ -47,7 +47,7 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
         **errors.keyed(400, 404, 409, 413, 422),
     },
 )
-async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, write: Write) -> Response:
+async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """A strategy is known if the scope and channel has one with the same tools and type of task and a text that is
     equal or similar enough to be a duplicate."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
@@ -60,7 +60,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
         body.success,
         body.from_conversation_id,
     )
-    return send(_answer_learn(await procedures.learn(new, res, write.with_serializer(_answer_learn))))
+    return send(_answer_learn(await procedures.learn(new, res, call.with_serializer(_answer_learn))))
 
 
 @router.get("", summary="List the strategies of a scope", responses=errors.keyed(400))
@@ -127,14 +127,14 @@ async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
     dependencies=IN_SCOPE,
 )
 async def reinforce_strategy(
-    id: str, body: ReinforceStrategyRequest, caller: Changer, res: ResourcesOf, write: Write
+    id: str, body: ReinforceStrategyRequest, caller: Changer, res: ResourcesOf, call: CallOf
 ) -> Response:
     """Adds one success or failure; concurrent calls all count."""
     strategy = await procedures.reinforce(
         caller.workspace_id,
         uuid_of(id, "strategy"),
         res,
-        write.with_serializer(_details),
+        call.with_serializer(_details),
         success=body.success,
         conversation_id=body.conversation_id,
     )
@@ -148,10 +148,10 @@ async def reinforce_strategy(
     responses=errors.keyed(400, 404, 412),
     dependencies=IN_SCOPE,
 )
-async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
+async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
     """Also deletes its vector and its list of conversations; the conversations stay."""
-    wanted, write = uuid_of(id, "strategy"), write.with_serializer(answer_count)
-    count = await procedures.remove(caller.workspace_id, wanted, res, write, expected=expected)
+    wanted, call = uuid_of(id, "strategy"), call.with_serializer(answer_count)
+    count = await procedures.remove(caller.workspace_id, wanted, res, call, expected=expected)
     return send(answer_count(count))
 
 

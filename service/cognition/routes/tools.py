@@ -24,7 +24,7 @@ from service.http import cursors, errors
 from service.http.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, optional_scope
 from service.http.json_body import JsonRoute
 from service.http.schemas import Channel, Id, RedactionCount, Time
-from service.http.writes import Write, answer, send
+from service.http.writes import CallOf, answer, send
 
 router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
 
@@ -41,7 +41,7 @@ OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; de
     responses=errors.keyed(400, 404, 409, 413, 422),
 )
 async def record_tool_invocation(
-    body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, write: Write
+    body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, call: CallOf
 ) -> Response:
     """Input and output are redacted and may have 262,144 characters of JSON each."""
     if body.turn_id is not None and body.conversation_id is None:
@@ -64,7 +64,7 @@ async def record_tool_invocation(
         body.conversation_id,
         body.turn_id,
     )
-    return send(_answer_recorded(await procedures.record_invocation(new, res, write.with_serializer(_answer_recorded))))
+    return send(_answer_recorded(await procedures.record_invocation(new, res, call.with_serializer(_answer_recorded))))
 
 
 @router.get("/tool-invocations", summary="List the tool invocations of a scope", responses=READ)

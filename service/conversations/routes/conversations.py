@@ -47,7 +47,7 @@ from service.http.model_budget import with_budget
 from service.http.preconditions import ExpectedOf
 from service.http.reads import AuditReadOf, CountUseOf, DetailOf, send_json
 from service.http.schemas import Filled, RedactionCount, embedding_vector
-from service.http.writes import Write, answer, etag, send
+from service.http.writes import CallOf, answer, etag, send
 from service.memories.routes.memory_models import memory_item
 from service.runtime.pii import clean_words
 
@@ -76,7 +76,7 @@ OwnerOf = Annotated[Scope, Depends(_owner)]
     responses={200: {"model": ConversationResponse, "description": "It already exists"}, **WRITE},
 )
 async def create_conversation(
-    body: CreateConversationRequest, caller: Changer, res: ResourcesOf, write: Write
+    body: CreateConversationRequest, caller: Changer, res: ResourcesOf, call: CallOf
 ) -> Response:
     """A conversation belongs to one user and agent, so two users may use the same name. Opening it again changes
     nothing."""
@@ -88,7 +88,7 @@ async def create_conversation(
         started_at=body.started_at,
         metadata=body.metadata,
         res=res,
-        request=write.with_serializer(_answer_opened),
+        call=call.with_serializer(_answer_opened),
     )
     return send(_answer_opened(opened))
 
@@ -159,7 +159,7 @@ async def patch_conversation(
     caller: Changer,
     res: ResourcesOf,
     owner: OwnerOf,
-    write: Write,
+    call: CallOf,
     expected: ExpectedOf,
 ) -> Response:
     """Changes title, metadata, `archived`, and which jobs have processed it. Turns of an archived conversation are not
@@ -173,9 +173,7 @@ async def patch_conversation(
     )
     conversation, turn_count = await reading.get_counted(owner, id, res)
     serialize = partial(_conversation, turn_count=turn_count)
-    return send(
-        serialize(await change(conversation, changes, res, write.with_serializer(serialize), expected=expected))
-    )
+    return send(serialize(await change(conversation, changes, res, call.with_serializer(serialize), expected=expected)))
 
 
 @router.post(
@@ -186,7 +184,7 @@ async def patch_conversation(
     responses={200: {"model": StoreTurnResponse, "description": "The turn was already stored"}, **WRITE},
 )
 async def store_turn(
-    id: ConversationId, body: StoreTurnRequest, caller: Changer, res: ResourcesOf, owner: OwnerOf, write: Write
+    id: ConversationId, body: StoreTurnRequest, caller: Changer, res: ResourcesOf, owner: OwnerOf, call: CallOf
 ) -> Response:
     """The turn is redacted, embedded and can be found at once. Sending the same text with the same `turn_index` again
     changes nothing. Without `turn_index` a turn equal to the last one counts as a repetition: to store "Yes." twice,
@@ -194,7 +192,7 @@ async def store_turn(
     embedding = embedding_vector(body.embedding, res.embedder.dimension)
     new = IncomingTurn(**{**dict(body), "embedding": embedding})
     conversation = await reading.get(owner, id, res)
-    return send(_answer_stored(await store(conversation, new, res, write.with_serializer(_answer_stored))))
+    return send(_answer_stored(await store(conversation, new, res, call.with_serializer(_answer_stored))))
 
 
 @router.get(

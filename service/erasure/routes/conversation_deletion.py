@@ -17,7 +17,7 @@ from service.http.deps import Deleter, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.schemas import Id, ResponseModel
-from service.http.writes import Write, answer, send
+from service.http.writes import CallOf, answer, send
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
@@ -49,7 +49,7 @@ async def delete_conversation(
     res: ResourcesOf,
     owner: OwnerOf,
     purge: PurgeOf,
-    write: Write,
+    call: CallOf,
     expected: ExpectedOf,
     facts: FactsOf = False,
 ) -> Response:
@@ -63,10 +63,10 @@ async def delete_conversation(
     talk = await forget_conversation.find_conversation(owner, id, res)
     if purge:
         await request.app.state.reads.flush()
-        write = write.with_serializer(receipt_answer)
-        return send(receipt_answer(await forget_conversation.purge_talk(talk, res, write, expected=expected)))
-    write = write.with_serializer(_answer)
-    deleted = await forget_conversation.delete(talk, res, write, with_facts=facts, expected=expected)
+        call = call.with_serializer(receipt_answer)
+        return send(receipt_answer(await forget_conversation.purge_talk(talk, res, call, expected=expected)))
+    call = call.with_serializer(_answer)
+    deleted = await forget_conversation.delete(talk, res, call, with_facts=facts, expected=expected)
     return send(_answer(deleted))
 
 
@@ -83,7 +83,7 @@ async def delete_turn(
     res: ResourcesOf,
     owner: OwnerOf,
     purge: PurgeOf,
-    write: Write,
+    call: CallOf,
     facts: FactsOf = False,
 ) -> Response:
     """Also deletes the message that was stored verbatim. Facts extracted from it stay unless `facts=true`. The other
@@ -91,9 +91,9 @@ async def delete_turn(
     talk = await forget_conversation.find_turn(owner, uuid_of(id, "turn"), res)
     if purge:
         await request.app.state.reads.flush()
-        receipt = await forget_conversation.purge_talk(talk, res, write.with_serializer(receipt_answer))
+        receipt = await forget_conversation.purge_talk(talk, res, call.with_serializer(receipt_answer))
         return send(receipt_answer(receipt))
-    return send(_answer(await forget_conversation.delete(talk, res, write.with_serializer(_answer), with_facts=facts)))
+    return send(_answer(await forget_conversation.delete(talk, res, call.with_serializer(_answer), with_facts=facts)))
 
 
 def _answer(deleted: DeletedTalk) -> StoredAnswer:

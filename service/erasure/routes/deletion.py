@@ -29,7 +29,7 @@ from service.http.deps import (
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.schemas import ResponseModel, ScopeDeletionResponse, Time
-from service.http.writes import Write, answer, send, url_of
+from service.http.writes import CallOf, answer, send, url_of
 from service.memories.forget import ForgottenMemory, forget
 from service.memories.routes.change_models import DeletedMemoryResponse
 from service.memories.routes.in_scope import IN_SCOPE
@@ -102,7 +102,7 @@ PurgeOf = Annotated[bool, Depends(_purge)]
     responses={**ACCEPTED, **errors.keyed(400)},
 )
 async def delete_memories(
-    extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, write: Write
+    extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, call: CallOf
 ) -> Response:
     """Deletes every memory that has all given ids, in the given channel or in any, archived ones included. For more
     than 1,000 memories an operation continues after the response.
@@ -113,8 +113,8 @@ async def delete_memories(
         if extent.scope.is_shared:
             raise InvalidInput(PURGED_ONE_BY_ONE, field="purge")
         await request.app.state.reads.flush()  # or they would be audited after the erasure
-        return send(receipt_answer(await purge_scope(extent, res, write.with_serializer(receipt_answer))))
-    return send(answer_count(await forget_scope(extent, res, write.with_serializer(answer_count))))
+        return send(receipt_answer(await purge_scope(extent, res, call.with_serializer(receipt_answer))))
+    return send(answer_count(await forget_scope(extent, res, call.with_serializer(answer_count))))
 
 
 @router.delete(
@@ -130,7 +130,7 @@ async def delete_memory(
     caller: Deleter,
     res: ResourcesOf,
     purge: PurgeOf,
-    write: Write,
+    call: CallOf,
     expected: ExpectedOf,
 ) -> Response:
     """Also deletes its vector and its relations; the history stays. Repeating the request returns `already_deleted`.
@@ -140,10 +140,10 @@ async def delete_memory(
     """
     if purge:
         await request.app.state.reads.flush()
-        write = write.with_serializer(receipt_answer)
-        erased = await purge_memory(caller.workspace_id, uuid_of(id), res, write, expected=expected)
+        call = call.with_serializer(receipt_answer)
+        erased = await purge_memory(caller.workspace_id, uuid_of(id), res, call, expected=expected)
         return send(receipt_answer(erased))
-    gone = await forget(caller.workspace_id, uuid_of(id), res, write.with_serializer(answer_deleted), expected=expected)
+    gone = await forget(caller.workspace_id, uuid_of(id), res, call.with_serializer(answer_deleted), expected=expected)
     return send(answer_deleted(gone))
 
 
@@ -153,10 +153,10 @@ async def delete_memory(
     response_model=ScopeDeletionResponse,
     responses={**ACCEPTED, **errors.keyed()},
 )
-async def reset_workspace(caller: Admin, res: ResourcesOf, write: Write) -> Response:
+async def reset_workspace(caller: Admin, res: ResourcesOf, call: CallOf) -> Response:
     """Deletes every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the
     audit log stay. This cannot be undone."""
-    return send(answer_count(await empty_workspace(caller.workspace_id, res, write.with_serializer(answer_count))))
+    return send(answer_count(await empty_workspace(caller.workspace_id, res, call.with_serializer(answer_count))))
 
 
 def receipt_answer(receipt: PurgeReceipt) -> StoredAnswer:

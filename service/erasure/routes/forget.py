@@ -20,7 +20,7 @@ from service.http import errors
 from service.http.deps import Forgetter, ResourcesOf, scope_of, shared_scope
 from service.http.json_body import JsonRoute
 from service.http.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields, example
-from service.http.writes import Write, answer, send
+from service.http.writes import CallOf, answer, send
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 
@@ -106,7 +106,7 @@ class ForgetResponse(ResponseModel):
     response_model=ForgetResponse,
     responses=errors.keyed(400, 413, 422),
 )
-async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, write: Write) -> Response:
+async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, call: CallOf) -> Response:
     """Removes memories and sentences of turns that contain the identifier or name in any of its forms, or all words of
     the query; else the one memory that is clearly nearest in meaning; else nothing, and says why. `dry_run` shows
     exactly what would be removed. Near misses stay."""
@@ -118,7 +118,7 @@ async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: 
     if body.purge:
         await request.app.state.reads.flush()  # or they would be audited after the erasure
     shown = partial(_answer, dry_run=False)
-    forgotten = await forget_matched.remove(wanted, plan, res, write.with_serializer(shown), for_good=body.purge)
+    forgotten = await forget_matched.remove(wanted, plan, res, call.with_serializer(shown), for_good=body.purge)
     return send(shown(forgotten))
 
 

@@ -27,7 +27,7 @@ from service.http.schemas import (
     example,
     refuse_null,
 )
-from service.http.writes import UnkeyedWrite
+from service.http.writes import UnkeyedCallOf
 
 router = APIRouter(prefix="/v1/webhooks", tags=["changes"], route_class=JsonRoute)
 
@@ -152,10 +152,10 @@ class DeliveriesPage(ResponseModel):
 
 @router.post("", summary="Create a webhook", status_code=201, responses=errors.keyed(400, 409))
 async def create_webhook(
-    body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedWrite
+    body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf
 ) -> CreateWebhookResponse:
     """It receives the changes of the whole workspace from now on. Only this response shows the secret."""
-    made = await webhook_admin.create(caller.workspace_id, dict(body), res, write)
+    made = await webhook_admin.create(caller.workspace_id, dict(body), res, call)
     return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
 
 
@@ -175,19 +175,19 @@ async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
 
 @router.patch("/{id}", summary="Change a webhook, or enable it again", responses=errors.keyed(400, 404))
 async def update_webhook(
-    id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, write: UnkeyedWrite
+    id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf
 ) -> WebhookItem:
     """A new `url` and `enabled: true` reset the failures and retry dead deliveries. Changes that occur while it is
     disabled are sent once it is enabled."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     wanted = uuid_of(id, "webhook")
-    return WebhookItem.describing(await webhook_admin.change(caller.workspace_id, wanted, given, res, write))
+    return WebhookItem.describing(await webhook_admin.change(caller.workspace_id, wanted, given, res, call))
 
 
 @router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.keyed(404))
-async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, write: UnkeyedWrite) -> None:
+async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf) -> None:
     """Also deletes its deliveries; waiting ones are not sent."""
-    await webhook_admin.remove(caller.workspace_id, uuid_of(id, "webhook"), res, write)
+    await webhook_admin.remove(caller.workspace_id, uuid_of(id, "webhook"), res, call)
 
 
 @router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.keyed(404))

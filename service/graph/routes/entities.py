@@ -42,7 +42,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.reads import AuditReadOf, CountsOf
 from service.http.schemas import Channel, Filled, embedding_vector
-from service.http.writes import Write, answer, send
+from service.http.writes import CallOf, answer, send
 from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
@@ -107,16 +107,14 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     },
 )
 async def upsert_entity(
-    body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
+    body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
     """An entity is identified by user, channel and name, ignoring case; an alias matches too."""
     scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
     owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
     new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
-    return send(
-        _answer(await entity.upsert(owner, new, vector, res, write.with_serializer(_answer), expected=expected))
-    )
+    return send(_answer(await entity.upsert(owner, new, vector, res, call.with_serializer(_answer), expected=expected)))
 
 
 def _answer(upserted: tuple[Entity, bool]) -> StoredAnswer:
@@ -168,13 +166,13 @@ async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf)
     responses=errors.keyed(400, 404, 409, 412),
 )
 async def delete_entity(
-    id: str, caller: Deleter, res: ResourcesOf, write: Write, expected: ExpectedOf, seen: VisibleOf
+    id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf, seen: VisibleOf
 ) -> Response:
     """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
     wanted = uuid_of(id, "entity")
     await reading.read(seen, [wanted], res)
-    write = write.with_serializer(_answer_removal)
-    return send(_answer_removal(await entity.remove(caller.workspace_id, wanted, res, write, expected=expected)))
+    call = call.with_serializer(_answer_removal)
+    return send(_answer_removal(await entity.remove(caller.workspace_id, wanted, res, call, expected=expected)))
 
 
 def _answer_removal(removed: Entity) -> StoredAnswer:
@@ -187,10 +185,10 @@ def _answer_removal(removed: Entity) -> StoredAnswer:
     response_model=EntityResponse,
     responses=errors.keyed(400, 404, 409, 413),
 )
-async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, write: Write) -> Response:
+async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
     target already has is not duplicated. Returns the target. This cannot be undone."""
-    context = write.with_serializer(_answer_found)
+    context = call.with_serializer(_answer_found)
     return send(_answer_found(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
 
 

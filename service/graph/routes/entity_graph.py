@@ -33,7 +33,7 @@ from service.http.narrowing import Comma
 from service.http.query_parameters import REPEATABLE, split
 from service.http.reads import CountsOf
 from service.http.schemas import DeletedCountResponse, Time
-from service.http.writes import Write, answer, answer_count, send
+from service.http.writes import CallOf, answer, answer_count, send
 from service.language.relation_labels import normalise
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
@@ -99,7 +99,7 @@ async def list_entity_relations(
     },
 )
 async def create_entity_relation(
-    body: CreateEntityRelationRequest, caller: Changer, res: ResourcesOf, write: Write
+    body: CreateEntityRelationRequest, caller: Changer, res: ResourcesOf, call: CallOf
 ) -> Response:
     """Reads from source to target: Alice works_at Acme. There is one relation per pair and type; creating it again
     updates it."""
@@ -108,7 +108,7 @@ async def create_entity_relation(
     both |= await reading.read(everything, [body.target_id], res, field="target_id")
     new = EntityRelation(UUID(int=0), label=body.type, **dict(body))
     shown = partial(_answer_relation, source=both[body.source_id].name, target=both[body.target_id].name)
-    return send(shown(await entity.relate(caller.workspace_id, new, res, write.with_serializer(shown))))
+    return send(shown(await entity.relate(caller.workspace_id, new, res, call.with_serializer(shown))))
 
 
 def _answer_relation(put: tuple[EntityRelation, bool], source: str, target: str) -> StoredAnswer:
@@ -124,14 +124,14 @@ def _answer_relation(put: tuple[EntityRelation, bool], source: str, target: str)
 async def delete_entity_relation(
     caller: Writer,
     res: ResourcesOf,
-    write: Write,
+    call: CallOf,
     source_id: UUID,
     target_id: UUID,
     type: Annotated[str | None, Query(min_length=1, max_length=200, description="Default: every type")] = None,
 ) -> Response:
     """Deletes the relations from source to target; without any, 0 are deleted."""
-    write = write.with_serializer(answer_count)
-    return send(answer_count(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, write)))
+    call = call.with_serializer(answer_count)
+    return send(answer_count(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, call)))
 
 
 @router.get(

@@ -23,7 +23,7 @@ from service.domain.draft import CallerFields, Draft, Options
 from service.domain.errors import AnswerCut, PromptTooLong, UnusableAnswer
 from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
 from service.domain.memory import StoreResult
-from service.domain.request import IdempotencyKey, Replay, StoredAnswer, WriteContext
+from service.domain.request import Call, IdempotencyKey, Replay, StoredAnswer
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
 from service.episodes.statements import conversations, last_turns, unread
@@ -64,8 +64,8 @@ async def _store(workspace_id: UUID, operation: OperationRecord, res: Resources)
     conversation = deferred.from_json(workspace_id, operation.request)
     key = IdempotencyKey(res.context.wall.own_name(f"operation:{operation.id}"), str(operation.id), REMEMBERED_S)
     try:
-        request = WriteContext(f"operation:{operation.id}", idempotency=key, serialize=_results)
-        stored = await store(conversation, res, request)
+        call = Call(f"operation:{operation.id}", idempotency=key, serialize=_results)
+        stored = await store(conversation, res, call)
     except Replay as replay:
         return replay.answer.body
     return _results(stored).body
@@ -128,7 +128,7 @@ async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resou
 async def _curate_once(job: Job, wanted: ConversationDraft, res: Resources, key: str) -> int | None:
     once = IdempotencyKey(res.context.wall.own_name(key), str(job.id), REMEMBERED_S)
     try:
-        curated = await curate(wanted, res, WriteContext(f"job:{job.id}", idempotency=once, serialize=_results))
+        curated = await curate(wanted, res, Call(f"job:{job.id}", idempotency=once, serialize=_results))
     except Replay:
         return None
     return len(curated.outcomes)

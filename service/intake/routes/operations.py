@@ -10,13 +10,13 @@ from pydantic import Field
 
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
-from service.domain.request import StoredAnswer, WriteContext
+from service.domain.request import Call, StoredAnswer
 from service.http import errors
 from service.http.deps import PrimaryReader, ResourcesOf, Writer
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, ResponseModel, Time
-from service.http.writes import Write, answer, send, url_of
+from service.http.writes import CallOf, answer, send, url_of
 from service.intake.deferred import accept, progress
 from service.intake.routes.store_drafts import conversation_draft
 from service.intake.routes.store_models import StoreRequest
@@ -46,19 +46,19 @@ def answer_accepted(operation_id: UUID) -> StoredAnswer:
     response_model=AcceptedResponse,
     responses=errors.keyed(400, 409, 413, 422),
 )
-async def store_conversation_later(body: StoreRequest, caller: Writer, res: ResourcesOf, write: Write) -> Response:
+async def store_conversation_later(body: StoreRequest, caller: Writer, res: ResourcesOf, call: CallOf) -> Response:
     """Takes `messages` like POST /v1/memories, stores them durably, and returns before facts are extracted."""
     if body.messages is None:
         raise InvalidInput("messages: are required; send a single text to POST /v1/memories.", field="messages")
     if body.dry_run:
         raise InvalidInput("dry_run: send it to POST /v1/memories.", field="dry_run")
-    return await accept_conversation(body, caller, res, write)
+    return await accept_conversation(body, caller, res, call)
 
 
-async def accept_conversation(body: StoreRequest, caller: Caller, res: Resources, write: WriteContext) -> Response:
+async def accept_conversation(body: StoreRequest, caller: Caller, res: Resources, call: Call) -> Response:
     """202 with the operation, once the conversation is committed."""
     conversation, _ = await conversation_draft(body, caller, res)
-    return send(answer_accepted(await accept(conversation, res, write.with_serializer(answer_accepted))))
+    return send(answer_accepted(await accept(conversation, res, call.with_serializer(answer_accepted))))
 
 
 class OperationProgress(ResponseModel):

@@ -11,13 +11,13 @@ from fastapi import APIRouter, Header, Response
 from service.domain import sizes
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
-from service.domain.request import StoredAnswer, WriteContext
+from service.domain.request import Call, StoredAnswer
 from service.http import errors
 from service.http.deps import ResourcesOf, Writer
 from service.http.json_body import JsonRoute
 from service.http.model_budget import with_budget
 from service.http.schemas import BatchItemError
-from service.http.writes import BatchWrite, Write, of_item, send
+from service.http.writes import BatchCallOf, CallOf, of_item, send
 from service.intake.routes import operations
 from service.intake.routes.store_drafts import list_texts, prepare
 from service.intake.routes.store_models import (
@@ -49,7 +49,7 @@ second form of response here, every user of a generated client would have to tel
     },
 )
 async def store_memory(
-    body: StoreRequest, caller: Writer, res: ResourcesOf, write: Write, prefer: Prefer = None
+    body: StoreRequest, caller: Writer, res: ResourcesOf, call: CallOf, prefer: Prefer = None
 ) -> Response:
     """Redacts, embeds, deduplicates and classifies the text, then writes everything in one transaction.
 
@@ -59,12 +59,12 @@ async def store_memory(
     """
     later = prefer is not None and "respond-async" in prefer.lower()
     if later and body.messages is not None and not body.dry_run:
-        response = await operations.accept_conversation(body, caller, res, write)
+        response = await operations.accept_conversation(body, caller, res, call)
     else:
         res = with_budget(res)
         draft, serialize = await prepare(body, caller, res, later=later)
-        write = replace(write.with_serializer(serialize), dry_run=body.dry_run)
-        response = send(serialize(await store(draft, res, write)))
+        call = replace(call.with_serializer(serialize), dry_run=body.dry_run)
+        response = send(serialize(await store(draft, res, call)))
     if later and (body.content is not None or not body.dry_run):
         response.headers["Preference-Applied"] = "respond-async"
     return response
@@ -72,7 +72,7 @@ async def store_memory(
 
 @router.post("/batch", summary="Store several texts", responses=errors.keyed(400, 413))
 async def store_memories(
-    body: StoreBatchRequest, caller: Writer, res: ResourcesOf, write: BatchWrite
+    body: StoreBatchRequest, caller: Writer, res: ResourcesOf, call: BatchCallOf
 ) -> StoreBatchResponse:
     """A failing item does not stop the others; each has its own status. With an Idempotency-Key every item has the key
     `key:index`, so repeating the batch completes what is missing."""
@@ -81,7 +81,7 @@ async def store_memories(
         raise InvalidInput(detail, field="items")
     sizes.check_texts("items", (text for one in body.items for text in list_texts(one)))
     res = with_budget(res)
-    items = await asyncio.gather(*(_item(index, one, caller, res, write) for index, one in enumerate(body.items)))
+    items = await asyncio.gather(*(_item(index, one, caller, res, call) for index, one in enumerate(body.items)))
     answers = await store_batch(items, res, res.context.deadline.lift())
     batch_items = [_batch_item(index, each) for index, each in enumerate(answers)]
     good = sum(item.error is None for item in batch_items)
@@ -89,14 +89,12 @@ async def store_memories(
     return StoreBatchResponse(results=batch_items, succeeded=good, failed=len(batch_items) - good, usage=usage)
 
 
-async def _item(
-    index: int, one: StoreRequest, caller: Caller, res: Resources, write: WriteContext
-) -> BatchItem | ServiceError:
+async def _item(index: int, one: StoreRequest, caller: Caller, res: Resources, call: Call) -> BatchItem | ServiceError:
     try:
         draft, serialize = await prepare(one, caller, res)
     except ServiceError as exc:
         return exc
-    return BatchItem(draft, replace(of_item(write, index).with_serializer(serialize), dry_run=one.dry_run))
+    return BatchItem(draft, replace(of_item(call, index).with_serializer(serialize), dry_run=one.dry_run))
 
 
 def _batch_item(index: int, answer: StoredAnswer | ServiceError) -> StoreBatchItem:

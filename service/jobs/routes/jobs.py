@@ -19,7 +19,7 @@ from service.http.deps import CallerOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
-from service.http.writes import UnkeyedWrite
+from service.http.writes import UnkeyedCallOf
 from service.jobs import jobs
 from service.jobs.jobs import MAX_RETRIED, JobsOf
 
@@ -171,18 +171,18 @@ async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
 
 
 @router.post("/{name}/run", summary="Run a job now", status_code=202, responses=errors.keyed(400))
-async def run_job(name: Named, of: Whose, res: ResourcesOf, write: UnkeyedWrite) -> JobItem:
+async def run_job(name: Named, of: Whose, res: ResourcesOf, call: UnkeyedCallOf) -> JobItem:
     """Runs ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote`, `patterns` or `consolidate` for the
     workspace; needs the right `admin`. With `system`, runs a scheduled job of the whole service; needs `operator`. If
     the job is already queued, that one is returned. Other jobs are triggered by writes only."""
-    return JobItem.describing(await jobs.run(of, name, res, write))
+    return JobItem.describing(await jobs.run(of, name, res, call))
 
 
 @router.post("/retry", summary="Retry several jobs now", responses=errors.keyed(400))
 async def retry_jobs(
     of: Whose,
     res: ResourcesOf,
-    write: UnkeyedWrite,
+    call: UnkeyedCallOf,
     state: Annotated[
         list[Literal["dead", "failed", "cancelled"]] | None,
         Query(max_length=3, description="Repeatable; default dead. failed: waiting for another attempt"),
@@ -191,19 +191,19 @@ async def retry_jobs(
 ) -> RetriedJobs:
     """Retries jobs in the given states, except those whose operation is finished. Needs the right `admin`; with
     `system`, `operator`."""
-    return RetriedJobs(retried=await jobs.retry_some(of, state or ["dead"], res, write, name=name))
+    return RetriedJobs(retried=await jobs.retry_some(of, state or ["dead"], res, call, name=name))
 
 
 @router.post("/{id}/retry", summary="Retry a job now", responses=errors.keyed(400, 404, 409))
-async def retry_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedWrite) -> JobItem:
+async def retry_job(id: str, of: Whose, res: ResourcesOf, call: UnkeyedCallOf) -> JobItem:
     """Retries a dead, cancelled or waiting job; it gets at least three more attempts. 409 if it is running or done, or
     its operation is finished: then repeat that request. Needs the right `admin`; with `system`, `operator`."""
-    return JobItem.describing(await jobs.retry(of, uuid_of(id, "job"), res, write))
+    return JobItem.describing(await jobs.retry(of, uuid_of(id, "job"), res, call))
 
 
 @router.post("/{id}/cancel", summary="Cancel a job", responses=errors.keyed(400, 404, 409))
-async def cancel_job(id: str, of: Whose, res: ResourcesOf, write: UnkeyedWrite) -> JobItem:
+async def cancel_job(id: str, of: Whose, res: ResourcesOf, call: UnkeyedCallOf) -> JobItem:
     """A waiting job does not start; a running one stops between two of its transactions, within a third of its lease
     (20 s). Its operation fails with the code `cancelled`. 409 if the job is done. Needs the right `admin`; with
     `system`, `operator`."""
-    return JobItem.describing(await jobs.cancel(of, uuid_of(id, "job"), res, write))
+    return JobItem.describing(await jobs.cancel(of, uuid_of(id, "job"), res, call))

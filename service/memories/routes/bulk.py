@@ -15,7 +15,7 @@ from service.http import cursors, errors
 from service.http.deps import Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf, send_json
-from service.http.writes import Write, answer, send
+from service.http.writes import CallOf, answer, send
 from service.memories import reading
 from service.memories.forget import ForgottenMemory, forget_many
 from service.memories.routes.change_models import (
@@ -57,12 +57,12 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
     response_model=DeletedMemoriesResponse,
     responses=errors.keyed(400, 413),
 )
-async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, write: Write) -> Response:
+async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, call: CallOf) -> Response:
     """Deletes all in one transaction. An unknown id gets status 404 and does not stop the others."""
     known = _uuids(body.ids)
     shown = partial(answer_deleted, ids=body.ids, known=known)
     unique = list(dict.fromkeys(known.values()))
-    return send(shown(await forget_many(caller.workspace_id, unique, res, write.with_serializer(shown))))
+    return send(shown(await forget_many(caller.workspace_id, unique, res, call.with_serializer(shown))))
 
 
 def _uuids(ids: Sequence[str]) -> dict[str, UUID]:

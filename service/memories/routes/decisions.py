@@ -15,7 +15,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
-from service.http.writes import Write, answer, send
+from service.http.writes import CallOf, answer, send
 from service.memories import reading, undo
 from service.memories.routes.in_scope import IN_SCOPE
 from service.memories.routes.memory_models import MemoryHistoryItem, MemoryResponse, history_item, memory_response
@@ -141,11 +141,11 @@ async def explain_memory(
     response_model=UndoDecisionResponse,
     responses=errors.keyed(404, 409),
 )
-async def undo_decision(id: str, caller: Changer, res: ResourcesOf, write: Write) -> Response:
+async def undo_decision(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the
     decision; an erased memory is not restored. Repeating the request changes nothing."""
     decision_id = uuid_of(id, "decision")
-    result = await undo.take_back(caller.workspace_id, decision_id, res, write.with_serializer(undo_answer))
+    result = await undo.take_back(caller.workspace_id, decision_id, res, call.with_serializer(undo_answer))
     return send(undo_answer(result))
 
 

@@ -22,7 +22,7 @@ from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.query_parameters import REPEATABLE, fields_of
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import Time, expiry
-from service.http.writes import Write, answer, etag, send
+from service.http.writes import CallOf, answer, etag, send
 from service.language import tags
 from service.memories import reading
 from service.memories.promote import PromotedMemory, promote
@@ -234,13 +234,13 @@ MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
     "/{id}", summary="Change parts of a memory", response_model=MemoryResponse, responses=CHANGED, dependencies=IN_SCOPE
 )
 async def patch_memory(
-    id: str, body: PatchMemoryRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
+    id: str, body: PatchMemoryRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
     """Fields that are not given stay. A new `content` is redacted and found by its words at once; its vector follows
     shortly. `timestamp`, `updated_at` and `last_accessed` need `allow_system_fields`."""
     change = revision(body, caller, res.clock())
-    write = write.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id), change, res, write, expected=expected)
+    call = call.with_serializer(memory_answer)
+    memory = await revise(caller.workspace_id, uuid_of(id), change, res, call, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -252,12 +252,12 @@ async def patch_memory(
     dependencies=IN_SCOPE,
 )
 async def put_memory(
-    id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf
+    id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.content, embed_now=True)
-    write = write.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id), change, res, write, expected=expected)
+    call = call.with_serializer(memory_answer)
+    memory = await revise(caller.workspace_id, uuid_of(id), change, res, call, expected=expected)
     return send(memory_answer(memory))
 
 
@@ -268,10 +268,10 @@ async def put_memory(
     responses=errors.keyed(404, 409, 412),
     dependencies=IN_SCOPE,
 )
-async def archive_memory(id: str, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
+async def archive_memory(id: str, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
     """Searches and lists leave it out until it is restored. A memory that is archived stays as it is."""
     memory = await archive(
-        caller.workspace_id, uuid_of(id), res, write.with_serializer(memory_answer), expected=expected
+        caller.workspace_id, uuid_of(id), res, call.with_serializer(memory_answer), expected=expected
     )
     return send(memory_answer(memory))
 
@@ -283,11 +283,11 @@ async def archive_memory(id: str, caller: Changer, res: ResourcesOf, write: Writ
     responses=errors.keyed(404, 409, 412),
     dependencies=DELETED_TOO,
 )
-async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: Write, expected: ExpectedOf) -> Response:
+async def restore_memory(id: str, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
     """An active memory stays as it is. A deleted one comes back as it was, with its id, its past versions and its
     relations to what still exists; 404 if it was purged or has expired."""
     memory = await restore(
-        caller.workspace_id, uuid_of(id), res, write.with_serializer(memory_answer), expected=expected
+        caller.workspace_id, uuid_of(id), res, call.with_serializer(memory_answer), expected=expected
     )
     return send(memory_answer(memory))
 
@@ -304,12 +304,12 @@ async def restore_memory(id: str, caller: Changer, res: ResourcesOf, write: Writ
     dependencies=IN_SCOPE,
 )
 async def promote_memory(
-    id: str, caller: Changer, res: ResourcesOf, write: Write, body: PromoteMemoryRequest | None = None
+    id: str, caller: Changer, res: ResourcesOf, call: CallOf, body: PromoteMemoryRequest | None = None
 ) -> Response:
     """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. Repeating the request changes
     nothing."""
-    reason, write = body.reason if body else None, write.with_serializer(promotion_answer)
-    return send(promotion_answer(await promote(caller.workspace_id, uuid_of(id), reason, res, write)))
+    reason, call = body.reason if body else None, call.with_serializer(promotion_answer)
+    return send(promotion_answer(await promote(caller.workspace_id, uuid_of(id), reason, res, call)))
 
 
 def revision(body: PatchMemoryRequest, caller: Caller, now: datetime) -> Revision:

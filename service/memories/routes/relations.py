@@ -19,7 +19,7 @@ from service.http.preconditions import uuid_of
 from service.http.query_parameters import Several, split
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
 from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
-from service.http.writes import Write, answer, answer_count, send
+from service.http.writes import CallOf, answer, answer_count, send
 from service.memories import reading
 from service.memories.associate import associate, dissociate
 from service.memories.routes.in_scope import IN_SCOPE
@@ -158,12 +158,12 @@ async def list_relations(
     },
 )
 async def create_relation(
-    id: str, body: CreateRelationRequest, caller: Writer, res: ResourcesOf, write: Write
+    id: str, body: CreateRelationRequest, caller: Writer, res: ResourcesOf, call: CallOf
 ) -> Response:
     """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
     asked = Relation(uuid_of(id), **{**dict(body), "type": RelationType(body.type)})
-    write = write.with_serializer(relation_answer)
-    return send(relation_answer(await associate(caller.workspace_id, asked, res, write)))
+    call = call.with_serializer(relation_answer)
+    return send(relation_answer(await associate(caller.workspace_id, asked, res, call)))
 
 
 @router.delete(
@@ -176,15 +176,15 @@ async def delete_relation(
     id: str,
     caller: Writer,
     res: ResourcesOf,
-    write: Write,
+    call: CallOf,
     target_id: Annotated[str, Query(min_length=1, max_length=100)],
     type: Annotated[RelationName | None, Query(description="Default: every type")] = None,
 ) -> Response:
     """Deletes the relations from this memory to the target; without any, 0 are deleted."""
     source, target = uuid_of(id), uuid_of(target_id)
     relation_type = RelationType(type) if type else None
-    write = write.with_serializer(answer_count)
-    count = await dissociate(caller.workspace_id, source, target, relation_type, res, write)
+    call = call.with_serializer(answer_count)
+    count = await dissociate(caller.workspace_id, source, target, relation_type, res, call)
     return send(answer_count(count))
 
 

@@ -8,13 +8,13 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.domain.access import Caller
-from service.domain.request import StoredAnswer, WriteContext
+from service.domain.request import Call, StoredAnswer
 from service.http import cursors, errors
 from service.http.deps import Changer, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
-from service.http.writes import Write, answer, send
+from service.http.writes import CallOf, answer, send
 from service.memories import review
 from service.memories.review import ReviewWithMemories
 from service.memories.routes.memory_models import MemoryResponse, memory_response
@@ -62,20 +62,20 @@ async def list_reviews(
 
 
 @router.post("/{id}/accept", summary="Accept a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
-async def accept_review(id: str, caller: Changer, res: ResourcesOf, write: Write) -> Response:
+async def accept_review(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """It becomes valid, and the memories it contradicts are archived. The decision can be undone."""
-    return await _resolve(id, "accepted", caller, res, write)
+    return await _resolve(id, "accepted", caller, res, call)
 
 
 @router.post("/{id}/reject", summary="Remove a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
-async def reject_review(id: str, caller: Changer, res: ResourcesOf, write: Write) -> Response:
+async def reject_review(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """The memory it contradicts stays unchanged. The history of the flagged memory is kept."""
-    return await _resolve(id, "rejected", caller, res, write)
+    return await _resolve(id, "rejected", caller, res, call)
 
 
-async def _resolve(id: str, wanted: review.Resolved, caller: Caller, res: Resources, write: WriteContext) -> Response:
-    write = write.with_serializer(review_answer)
-    return send(review_answer(await review.resolve(caller.workspace_id, uuid_of(id, "review"), wanted, res, write)))
+async def _resolve(id: str, wanted: review.Resolved, caller: Caller, res: Resources, call: Call) -> Response:
+    call = call.with_serializer(review_answer)
+    return send(review_answer(await review.resolve(caller.workspace_id, uuid_of(id, "review"), wanted, res, call)))
 
 
 def review_answer(resolved: ReviewWithMemories) -> StoredAnswer:

@@ -14,7 +14,7 @@ from service.http import errors
 from service.http.deps import Admin, CallerOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
-from service.http.writes import UnkeyedWrite
+from service.http.writes import UnkeyedCallOf
 from service.tenants import keys
 from service.tenants.routes.api_key_models import (
     ApiKeyItem,
@@ -38,13 +38,13 @@ async def whoami(caller: CallerOf) -> WhoAmIResponse:
 
 @router.post("/api-keys", summary="Create an API key", status_code=201, responses=errors.keyed(400))
 async def create_api_key(
-    body: CreateApiKeyRequest, caller: Admin, res: ResourcesOf, write: UnkeyedWrite
+    body: CreateApiKeyRequest, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf
 ) -> CreateApiKeyResponse:
     """Only this response shows the secret. A key cannot grant a right that it does not have. `user_id`, `agent_id`,
     `run_id` and `channels` restrict the key: data outside of them does not exist for it."""
     rights = [Right(right) for right in dict.fromkeys(body.rights)]
     new = NewKey(body.name, rights, body.wall, body.defaults.value(), body.expires_at)
-    issued = await keys.create(new, caller, res, write)
+    issued = await keys.create(new, caller, res, call)
     return CreateApiKeyResponse(id=issued.key_id, api_key=issued.secret)
 
 
@@ -62,32 +62,32 @@ async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
 
 @router.patch("/api-keys/{id}", summary="Change an API key", responses=errors.keyed(400, 404, 409))
 async def update_api_key(
-    id: str, body: UpdateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedWrite
+    id: str, body: UpdateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, call: UnkeyedCallOf
 ) -> ApiKeyItem:
     """Changes name, rights, expiry or defaults, or tightens restrictions. The caller needs every right of that key."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     given |= {"channels": body.wall.channels} if "channels" in given else {}
     given |= {"defaults": body.defaults.value()} if body.defaults is not None else {}
-    after = await keys.change(uuid_of(id, "key"), given, caller, res, write)
+    after = await keys.change(uuid_of(id, "key"), given, caller, res, call)
     request.app.state.keys.forget()
     return ApiKeyItem.describing(after)
 
 
 @router.post("/api-keys/{id}/rotate", summary="Rotate the secret of an API key", responses=errors.keyed(400, 404, 409))
 async def rotate_api_key(
-    id: str, body: RotateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedWrite
+    id: str, body: RotateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, call: UnkeyedCallOf
 ) -> RotateApiKeyResponse:
     """The new secret works at once, the old one for `overlap_s` more seconds; one from an earlier rotation expires now.
     Rights, restrictions, expiry and id stay. The caller needs every right of that key."""
     wanted = uuid_of(id, "key")
-    secret, until = await keys.rotate(wanted, body.overlap_s, caller, res, write)
+    secret, until = await keys.rotate(wanted, body.overlap_s, caller, res, call)
     request.app.state.keys.forget()
     return RotateApiKeyResponse(id=wanted, api_key=secret, old_secret_until=until)
 
 
 @router.delete("/api-keys/{id}", summary="Revoke an API key", status_code=204, responses=errors.keyed(404))
-async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request, write: UnkeyedWrite) -> None:
+async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request, call: UnkeyedCallOf) -> None:
     """Also revokes its tokens. Takes effect at once in this process, within five seconds in others. Repeating it
     changes nothing."""
-    await keys.revoke(uuid_of(id, "key"), caller, res, write)
+    await keys.revoke(uuid_of(id, "key"), caller, res, call)
     request.app.state.keys.forget()

@@ -15,7 +15,7 @@ from service.http import cursors, errors
 from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
 from service.http.json_body import JsonRoute
 from service.http.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
-from service.http.writes import Write, send
+from service.http.writes import CallOf, send
 from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1", tags=["scopes"], route_class=JsonRoute)
@@ -86,13 +86,13 @@ async def delete_scope(
     id: Annotated[str, Path(min_length=1, max_length=255), Secretless],
     caller: Deleter,
     res: ResourcesOf,
-    write: Write,
+    call: CallOf,
     channel: ChannelName = None,
 ) -> Response:
     """Equivalent to DELETE /v1/memories with this id alone."""
     names: dict[str, Any] = {f"{type}_id": id}
     extent = Extent(optional_scope(caller, **names), channel or (caller.own_channel if caller.wall.channels else None))
-    return send(answer_count(await forget_scope(extent, res, write.with_serializer(answer_count))))
+    return send(answer_count(await forget_scope(extent, res, call.with_serializer(answer_count))))
 
 
 @router.get("/channels", summary="List channels and their contents", responses=errors.keyed(400))

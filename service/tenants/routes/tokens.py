@@ -12,7 +12,7 @@ from service.http import errors
 from service.http.deps import ResourcesOf, needs
 from service.http.json_body import JsonRoute
 from service.http.schemas import ResponseModel, Time, example
-from service.http.writes import UnkeyedWrite
+from service.http.writes import UnkeyedCallOf
 from service.tenants import keys
 from service.tenants.routes.api_key_models import RightName, WallFields
 
@@ -45,12 +45,12 @@ class CreateTokenResponse(ResponseModel):
 
 @router.post("/tokens", summary="Mint a token for one end user", status_code=201, responses=errors.keyed(400))
 async def create_token(
-    body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request, write: UnkeyedWrite
+    body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request, call: UnkeyedCallOf
 ) -> CreateTokenResponse:
     """The restrictions of the key apply in addition to its own, and it expires with the key."""
     rights = [Right(right) for right in dict.fromkeys(body.rights)]
     token, expires_at = await keys.mint(
-        *(body.wall, rights, body.expires_in_s, caller, res, write),
+        *(body.wall, rights, body.expires_in_s, caller, res, call),
         signer=request.app.state.tokens,
         log=request.app.state.reads,
     )

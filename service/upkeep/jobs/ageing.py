@@ -18,7 +18,7 @@ from sqlalchemy import TextClause
 from service.access import workspace_jobs
 from service.domain.job import Counts, Job
 from service.domain.memory import Memory
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import NIL_ID, Scope
 from service.episodes.statements import conversations
 from service.memories import writing
@@ -61,7 +61,7 @@ async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, res: Resour
     """Calls the verb until a batch is not full; returns the total."""
     total, done = 0, BATCH_ROWS
     while done == BATCH_ROWS:
-        done = await verb(job.workspace_id, res, workspace_jobs.request_of(job), batch=BATCH_ROWS)
+        done = await verb(job.workspace_id, res, workspace_jobs.call_of(job), batch=BATCH_ROWS)
         total += done
     return total
 
@@ -81,7 +81,7 @@ async def archive(job: Job, res: Resources) -> Counts:
             by_id = await memories.get_many(session, ids)
         for scope, group in groupby(sorted(by_id.values(), key=_owner), key=lambda each: each.scope):
             ids_of_scope = sorted(memory.id for memory in group)
-            archived += await _archive(scope, ids_of_scope, res, workspace_jobs.request_of(job))
+            archived += await _archive(scope, ids_of_scope, res, workspace_jobs.call_of(job))
         if len(ids) < ARCHIVED_AT_ONCE:
             return {"archived": archived}
         last = ids[-1]
@@ -92,9 +92,9 @@ def _owner(memory: Memory) -> tuple[str, ...]:
     return tuple(repr(each) for each in (scope.user_id, scope.agent_id, scope.run_id, scope.channel))
 
 
-async def _archive(scope: Scope, ids: list[UUID], res: Resources, request: WriteContext) -> int:
+async def _archive(scope: Scope, ids: list[UUID], res: Resources, call: Call) -> int:
     """Archives memories under the lock of the scope, so that no store treats one of them as a live duplicate."""
-    async with write_transaction(scope, res, request) as write:
+    async with write_transaction(scope, res, call) as write:
         context = ChangeContext(write, scope)
         archived = [key for key in ids if await writing.archive(context, key)]
         if archived:
@@ -102,19 +102,19 @@ async def _archive(scope: Scope, ids: list[UUID], res: Resources, request: Write
     return len(archived)
 
 
-async def _remove_forgotten_entities(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
+async def _remove_forgotten_entities(workspace_id: UUID, res: Resources, call: Call, *, batch: int) -> int:
     """Removes the next faded entities that no memory or relation names and no caller wrote; returns how many."""
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         gone = await fading.remove_forgotten(write.session, now=res.clock(), batch=batch)
         if gone:
             await write.audit("delete_entity", Scope(workspace_id), gone, why="faded")
     return len(gone)
 
 
-async def _archive_idle_conversations(workspace_id: UUID, res: Resources, request: WriteContext, *, batch: int) -> int:
+async def _archive_idle_conversations(workspace_id: UUID, res: Resources, call: Call, *, batch: int) -> int:
     """Archives the next idle conversations; returns how many."""
     before = res.clock() - timedelta(days=res.settings.jobs.ageing.conversation_archive_days)
-    async with plain_transaction(workspace_id, res, request) as write:
+    async with plain_transaction(workspace_id, res, call) as write:
         idle = await conversations.archive_idle(write.session, before=before, batch=batch)
         if idle:
             scope = Scope(workspace_id)

@@ -11,7 +11,7 @@ from uuid import UUID
 
 from service.access import workspace_jobs
 from service.domain.job import Counts, Job
-from service.domain.request import WriteContext
+from service.domain.request import Call
 from service.domain.scope import NIL_ID
 from service.memories.promote import archive_stale_copy, promote_if_worthy
 from service.memories.statements import promotable
@@ -23,8 +23,8 @@ BATCH = 100
 
 async def promote(job: Job, res: Resources) -> Counts:
     """Promotes memories that meet the workspace's thresholds to `_global`."""
-    request = workspace_jobs.request_of(job)
-    archived = await _archive_stale_copies(job.workspace_id, res, request)
+    call = workspace_jobs.call_of(job)
+    archived = await _archive_stale_copies(job.workspace_id, res, call)
     seen = promoted = 0
     last: UUID | None = NIL_ID
     while last is not None:
@@ -33,7 +33,7 @@ async def promote(job: Job, res: Resources) -> Counts:
                 session, res.settings.jobs.promoting, after=last, now=res.clock(), batch=BATCH
             )
         for memory_id in worthy_ids:
-            promoted += await promote_if_worthy(job.workspace_id, memory_id, res, request) is not None
+            promoted += await promote_if_worthy(job.workspace_id, memory_id, res, call) is not None
         seen += len(worthy_ids)
         async with res.db.begin(job.workspace_id) as session:
             await queue.advance(session, job, seen, seen)
@@ -41,7 +41,7 @@ async def promote(job: Job, res: Resources) -> Counts:
     return {"seen": seen, "promoted": promoted, "archived": archived}
 
 
-async def _archive_stale_copies(workspace_id: UUID, res: Resources, request: WriteContext) -> int:
+async def _archive_stale_copies(workspace_id: UUID, res: Resources, call: Call) -> int:
     """Archives copies whose originals have changed or ended since; returns how many."""
     archived = 0
     last: UUID | None = NIL_ID
@@ -49,6 +49,6 @@ async def _archive_stale_copies(workspace_id: UUID, res: Resources, request: Wri
         async with res.db.read(workspace_id) as session:
             ids = await promotable.list_stale_copies(session, after=last, now=res.clock(), batch=BATCH)
         for copy_id in ids:
-            archived += await archive_stale_copy(workspace_id, copy_id, res, request)
+            archived += await archive_stale_copy(workspace_id, copy_id, res, call)
         last = ids[-1] if len(ids) == BATCH else None
     return archived

@@ -15,7 +15,7 @@ from service.http import cursors, errors
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, example
-from service.http.writes import Write, answer, send
+from service.http.writes import CallOf, answer, send
 from service.upkeep import optimization_report, optimize
 from service.upkeep.values import (
     PAIRS,
@@ -159,14 +159,14 @@ async def get_optimization_report(
     response_model=ApplyOptimizationResponse,
     responses=errors.keyed(400, 409, 413),
 )
-async def apply_optimization(body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, write: Write) -> Response:
+async def apply_optimization(body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, call: CallOf) -> Response:
     """Applies all changes or none: 409 names the first object that has changed since the
     report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""
     changes = [CleanupChange(one.section, one.id, one.version, one.kept_id, one.kept_version) for one in body.changes]
     _refuse_overlap(changes)
     shown = partial(_answer_applied, dry_run=body.dry_run, count=len(changes))
-    write = write.with_serializer(shown)
-    return send(shown(await optimize.apply(caller.workspace_id, changes, res, write, dry_run=body.dry_run)))
+    call = call.with_serializer(shown)
+    return send(shown(await optimize.apply(caller.workspace_id, changes, res, call, dry_run=body.dry_run)))
 
 
 def _refuse_overlap(changes: list[CleanupChange]) -> None:
