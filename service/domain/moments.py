@@ -76,9 +76,9 @@ class Stopwatch:
     _at: float = field(default_factory=time.perf_counter)
 
     def lap(self, stage: str) -> None:
-        """Ends a stage that began when the last one ended."""
+        """Ends a stage that began when the last one ended; a repeated one adds up."""
         now = time.perf_counter()
-        self.ms[stage] = round((now - self._at) * 1000, 3)
+        self.ms[stage] = round(self.ms.get(stage, 0.0) + (now - self._at) * 1000, 3)
         self._at = now
 
     @contextmanager

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
+from itertools import islice
 
 from service.cognition import strategy_ranking
 from service.cognition.statements import goals, profiles
@@ -17,7 +18,7 @@ from service.domain.conversation import Turn, TurnHit, TurnPlace
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit
 from service.domain.moments import Stopwatch
-from service.domain.query import Narrow, Query, SearchResult, TechniqueUse, Window, is_probable
+from service.domain.query import Narrow, Query, SearchResult, Window, is_probable
 from service.episodes.statements.turns import TurnFilter
 from service.memories.statements import sources
 from service.postgres.engine import Session, use_custom_plans
@@ -45,59 +46,47 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
     """Returns the bundle, within `query.max_tokens`. Without an embedder only words, names and times count, and a
     warning says so."""
     limit = max(MIN_HITS, query.top_k)
-    search_query, used = _search_query(query, limit), dict[str, TechniqueUse]()
-    if search_query.ranking.techniques.self_query:
-        search_query, used = await techniques.with_self_query(search_query, res)
-    ready = await preparation.prepare(search_query, res, used)
+    search_query, used = await techniques.with_self_query(_search_query(query, limit), res)
+    prepared = await preparation.prepare(search_query, res, used)
     turn_filter = TurnFilter(query.scope, query.since, channels=query.channels, stored_by=query.as_of, now=res.clock())
-    turn_query = await turn_search.prepare(turn_filter, query.text, limit, res)
-    task_vector = await _task_vector(query, turn_query, res)
-    names = (*ready.text.parsed.phrases, *turn_query.text.parsed.speakers)
+    prepared_turns = await turn_search.prepare(turn_filter, query.text, limit, res)
+    task_vector = await _task_vector(query, prepared_turns, res)
+    names = (*prepared.text.parsed.phrases, *prepared_turns.text.parsed.speakers)
     watch = Stopwatch()
     async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
         with watch.measure("facts"):
-            result = await search.search_in_snapshot(session, ready, res)
+            result = await search.search_in_snapshot(session, prepared, res)
         ranked = RankedTurns((), None)
         if "turns" in query.include:
             with watch.measure("turns"):
-                ranked = await turn_search.rank(session, turn_query, res)
-        facts = [hit.memory.id for hit in result.hits if hit.memory.turn_index is None]
-        passages = await sources.passages(session, facts)
+                ranked = await turn_search.rank(session, prepared_turns, res)
+        passages = await sources.passages(
+            session, [hit.memory.id for hit in result.hits if hit.memory.turn_index is None]
+        )
         await use_custom_plans(session)
-        kept = messages.group_by_turn(result.hits, passages)
-        memories = {
-            place: max((message.hit for message in said), key=lambda hit: hit.score) for place, said in kept.items()
-        }
-        matches: Sequence[tuple[TurnPlace, float]] = ()
-        turns: Mapping[TurnPlace, Turn] = {}
-        rewritten: set[TurnPlace] = set()
-        if "turns" in query.include:
-            with watch.measure("turns"):
-                matches = _choose(query, interleave(ranked.hits, memories), probabilities(ranked.hits, memories))
-                places = [place for place, _ in matches]
-                turns = await recall_context.turn_windows(session, places, query.context_window, now=res.clock())
-                if lost := [place for place in places if place not in turns]:
-                    rewritten = await recall_context.hidden_turns(session, lost)
-        answer_probability = _answer_probability(result, ranked, memories)
+        said = messages.group_by_turn(result.hits, passages)
+        best_said = {place: max((each.hit for each in kept), key=lambda hit: hit.score) for place, kept in said.items()}
+        answer_probability = _answer_probability(result, ranked, best_said)
         wanted = query
         if not is_probable(answer_probability, query.min_answer):
             wanted = replace(query, include=query.include - ANSWERS)
-            matches, turns = (), {}
+        matches, turns = await _turns(session, wanted, ranked.hits, best_said, res, watch)
+        not_shown = await recall_context.hidden_turns(session, [place for place, _ in matches if place not in turns])
         results = RecallResults(
-            matches,
-            turns,
-            _facts(wanted, result, rewritten),
-            await _entities(session, wanted, names, res, watch),
-            await _strategies(session, query, task_vector, res, watch),
-            await _goals(session, query, watch),
-            await _profile(session, query, watch),
-            probabilities(ranked.hits, memories),
-            answer_probability,
-            {place: said for place, said in kept.items() if place in turns},
-            {passage.memory_id: passage.place for passage in passages},
-            messages.later_of(result.hits),
+            matches=matches,
+            turns=turns,
+            facts=_facts(wanted, result, not_shown),
+            entities=await _entities(session, wanted, names, res, watch),
+            strategies=await _strategies(session, query, task_vector, res, watch),
+            goals=await _goals(session, query, watch),
+            profile=await _profile(session, query, watch),
+            probabilities=probabilities(ranked.hits, best_said),
+            answer_probability=answer_probability,
+            messages={place: kept for place, kept in said.items() if place in turns},
+            read_from={passage.memory_id: passage.place for passage in passages},
+            later=messages.later_of(result.hits),
         )
-    warnings = tuple(dict.fromkeys((*result.warnings, *turn_query.text.vectors.warnings)))
+    warnings = tuple(dict.fromkeys((*result.warnings, *prepared_turns.text.vectors.warnings)))
     return await res.rules.run(bundle, query, results, result, warnings, watch.ms, res.clock())
 
 
@@ -109,17 +98,17 @@ def _search_query(query: RecallQuery, limit: int) -> Query:
         Window(query.since, None),
         narrow=Narrow(min_confidence=query.min_confidence, valid_at=query.valid_at),
         channels=query.channels,
-        ranking=query.ranking,
+        ranking=replace(query.ranking, rerank=False),
         as_of=query.as_of,
         timezone=query.timezone,
         detail=query.detail,
     )
 
 
-async def _task_vector(query: RecallQuery, turn_query: turn_search.PreparedTurnSearch, res: Resources) -> Vector | None:
+async def _task_vector(query: RecallQuery, turns: turn_search.PreparedTurnSearch, res: Resources) -> Vector | None:
     """The vector of the whole query text, because names that became conditions are part of a task."""
-    vector = turn_query.text.vectors.searched
-    if "strategies" not in query.include or vector is None or turn_query.text.parsed.embedding_text == query.text:
+    vector = turns.text.vectors.searched
+    if "strategies" not in query.include or vector is None or turns.text.parsed.embedding_text == query.text:
         return vector
     try:
         return await res.embedder.embed_query(query.scope.workspace_id, query.text)
@@ -153,14 +142,6 @@ def probabilities(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) ->
     return of_turns | {place: hit.answer_probability for place, hit in memories.items()}
 
 
-def _choose(
-    query: RecallQuery, matches: Sequence[tuple[TurnPlace, float]], known: Mapping[TurnPlace, float | None]
-) -> list[tuple[TurnPlace, float]]:
-    """The first of the turns that are probable enough."""
-    probable = [(place, score) for place, score in matches if is_probable(known[place], query.min_probability)]
-    return probable[: query.top_k]
-
-
 def _answer_probability(result: SearchResult, turns: RankedTurns, memories: Collection[TurnPlace]) -> float | None:
     """The probability of the memories; if none of them keeps the first turn, the higher of both, because that turn may
     be the answer."""
@@ -169,6 +150,25 @@ def _answer_probability(result: SearchResult, turns: RankedTurns, memories: Coll
         return result.answer_probability
     known = (result.answer_probability, turns.answer_probability)
     return max((each for each in known if each is not None), default=None)
+
+
+async def _turns(
+    session: Session,
+    query: RecallQuery,
+    hits: Sequence[TurnHit],
+    memories: Mapping[TurnPlace, Hit],
+    res: Resources,
+    watch: Stopwatch,
+) -> tuple[list[tuple[TurnPlace, float]], Mapping[TurnPlace, Turn]]:
+    """The first of the turns that are probable enough, and these with their context windows."""
+    if "turns" not in query.include:
+        return [], {}
+    known = probabilities(hits, memories)
+    probable = (match for match in interleave(hits, memories) if is_probable(known[match[0]], query.min_probability))
+    matches = list(islice(probable, query.top_k))
+    with watch.measure("turns"):
+        places = [place for place, _ in matches]
+        return matches, await recall_context.turn_windows(session, places, query.context_window, now=res.clock())
 
 
 def _facts(query: RecallQuery, result: SearchResult, rewritten: Collection[TurnPlace]) -> list[Hit]:

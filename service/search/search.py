@@ -1,9 +1,9 @@
 """Search: from a query to ranked memories, and turns that no memory repeats.
 
-preparation.py parses, widens and embeds the query, holding no connection. `read_results` takes one short snapshot:
-candidates of every arm (search/statements/candidates.py), the features of each, the ranking (signals.py, fusion.py;
-pure), how likely they hold an answer (answerability.py; pure) and the rows of the best. `rerank_and_shape` asks a
-reranker, again holding no connection.
+preparation.py parses, widens and embeds the query, holding no connection. `read_results` reads in one short snapshot
+the candidates of every arm (search/statements/candidates.py), the features of each, and the rows of those that rank
+best (signals.py, fusion.py; pure). `rerank_and_shape` asks a reranker, again holding no connection, and says how likely
+the hits are the answer (answerability.py; pure).
 """
 
 from __future__ import annotations
@@ -42,7 +42,6 @@ from service.search import (
     signals,
     techniques,
 )
-from service.search.answerability import Answerability
 from service.search.currency import current_first
 from service.search.fusion import Columns, Ranked
 from service.search.preparation import PreparedSearch
@@ -50,8 +49,8 @@ from service.search.signals import QueryContext
 from service.search.statements import candidates, entity_arm, features, turn_candidates
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.features import Features
-from service.search.statements.plan import Candidates
-from service.search.statements.turn_candidates import TurnContext, TurnQuery
+from service.search.statements.plan import Candidates, SearchPlan
+from service.search.statements.turn_candidates import ContextScores, TurnQuery
 
 LeanMemories = Mapping[UUID, LeanMemory]
 
@@ -80,30 +79,34 @@ TECHNIQUE_RESULTS = Histogram(
 
 @dataclass(frozen=True, slots=True)
 class Measured:
-    """The candidates of a search with their features, and what ranking knows about the query."""
+    """The candidates of a search with their features, signals and factors, and what ranking knows about the query."""
 
     candidates: Candidates
     context: QueryContext
     features: Features
-    wanted: frozenset[str]
+    columns: Columns
+    wanted: frozenset[str] = frozenset()
     warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
-class ReadSearch:
-    """The results read from the database: the candidates, the hits in their order and their rows, the cosine of each
-    candidate to the query (NaN without a vector), why the memory of `explain_id` was found or not, how likely the hits
-    are the answer (None: unknown), later statements about the same things, and the `skip` for the hits that did not fit
-    (None: all did)."""
+class Page:
+    """The best candidates in their order, and their rows without those that repeat others. `next_skip`: the `skip` for
+    the hits that did not fit (None: all did); `is_short`: hits are missing only because others repeat them."""
 
-    measured: Measured
     ranked: Sequence[Ranked]
     memories: LeanMemories
-    cosines: Mapping[UUID, float]
-    explanation: Explanation | None
-    answer: Answerability | None
-    later: Mapping[UUID, tuple[LaterStatement, ...]]
     next_skip: int | None
+    is_short: bool
+
+
+@dataclass(frozen=True, slots=True)
+class ReadSearch:
+    """What a search read in its snapshot. `explanation`: why the memory of `explain_id` was found or not."""
+
+    measured: Measured
+    page: Page
+    explanation: Explanation | None
 
 
 async def search(query: Query, res: Resources) -> SearchResult:
@@ -121,11 +124,9 @@ async def search(query: Query, res: Resources) -> SearchResult:
 
 
 async def _search_text(query: Query, res: Resources) -> SearchResult:
-    filtered, used = query, dict[str, TechniqueUse]()
-    if query.ranking.techniques.self_query:
-        filtered, used = await techniques.with_self_query(query, res)
+    filtered, used = await techniques.with_self_query(query, res)
     prepared, results = await _prepare_and_read(filtered, res, used)
-    if not results.ranked and filtered != query:
+    if not results.page.ranked and filtered != query:
         # the filters read out of the query match nothing, so it is searched for without them
         note = f"{used['self_query'].note}; nothing matched, so left out"
         used["self_query"] = replace(used["self_query"], note=note)
@@ -169,94 +170,68 @@ async def _prepare_and_read(
 
 
 async def search_in_snapshot(session: Session, prepared: PreparedSearch, res: Resources) -> SearchResult:
-    """The hits, read in the caller's snapshot, without a reranker: waiting for one would hold the connection. To have
-    one, call `read_results` in the snapshot and `rerank_and_shape` after it."""
-    query = replace(prepared.query, ranking=replace(prepared.query.ranking, rerank=False))
-    prepared = replace(prepared, query=query)
+    """The hits, read in the caller's snapshot. The query must refuse a reranker: waiting for one would hold the
+    connection."""
     return await rerank_and_shape(prepared, await read_results(session, prepared, res), res)
 
 
-@tracing.trace("read")
+@tracing.trace("read_results")
 async def read_results(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
-    """The hits, read in the caller's snapshot; more than wanted when a reranker is to see them."""
-    query, stopwatch = prepared.query, prepared.stopwatch
-    measured = await (
-        _measure(session, prepared, res) if query.as_of is None else _measure_recorded(session, prepared, res)
-    )
-    context = measured.context
-    stopwatch.lap("signals")
-    shown_to_reranker = rerank.count_shown(query, res)
-    columns, cosines = signals.columns(measured.features, context), signals.cosines(measured.features)
-    cosine_of = dict(zip(measured.features.ids, cosines.tolist(), strict=True))
-    ahead = max(query.limit + currency.LOOKAHEAD, shown_to_reranker)
-    ranked = _rank(context, measured.features, columns, ahead)[query.skip :]
-    answer = answerability.of_memories(context, measured.features, columns, cosines)
-    stopwatch.lap("rank")
+    """Measures and ranks the candidates, and reads the rows of the best; more than wanted when a reranker is to see
+    them. While the page is short, more of the candidates are read, then more candidates are looked for."""
+    query, plan = prepared.query, prepared.plan
+    measure = _measure if query.as_of is None else _measure_recorded
+    measured = await measure(session, prepared, plan, res)
+    first_rows = rows = max(query.limit + currency.LOOKAHEAD, rerank.count_shown(query, res))
+    page = await _read_page(session, prepared, measured, rows)
+    while page.is_short:
+        if len(page.ranked) == rows:
+            rows *= 2
+        elif plan.limit <= min(len(measured.features.ids), query.limit * MAX_WIDENED):
+            plan, rows = replace(plan, arm_limit=plan.arm_limit * 4, limit=plan.limit * 4), first_rows
+            measured = await measure(session, prepared, plan, res)
+        else:
+            break
+        page = await _read_page(session, prepared, measured, rows)
     explained = None
     if query.explain_id is not None:
         explained = await explanation.explain(
-            session, query.explain_id, prepared.plan, context, measured.features, measured.wanted
+            session, query.explain_id, plan, measured.context, measured.features, measured.wanted
         )
-    rows, next_skip = await _memories(session, query, [_id(each) for each in ranked])
-    by_id = await _drop_repeated(session, query, rows)
-    while next_skip is None and not query.skip and _is_short(ranked, by_id, rows, query.limit):
-        if len(ranked) < ahead:
-            if len(measured.features.ids) < prepared.plan.limit or prepared.plan.limit > query.limit * MAX_WIDENED:
-                break
-            return await read_results(session, _wider(prepared), res)
-        ahead *= 2
-        ranked = _rank(context, measured.features, columns, ahead)
-        rows, next_skip = await _memories(session, query, [_id(each) for each in ranked])
-        by_id = await _drop_repeated(session, query, rows)
+    return ReadSearch(measured, page, explained)
+
+
+async def _read_page(session: Session, prepared: PreparedSearch, measured: Measured, rows: int) -> Page:
+    """The best `rows` candidates without the first `skip`, as many as fit a response."""
+    query, stopwatch = prepared.query, prepared.stopwatch
+    ranked = _rank(measured, rows)[query.skip :]
+    stopwatch.lap("rank")
+    by_id, next_skip = await _memories(session, query, [_id(each) for each in ranked])
+    kept = await _drop_repeated(session, query, by_id)
+    shown = _each_once([each for each in ranked if _id(each) in kept], kept)
+    is_short = next_skip is None and not query.skip and len(shown) < min(query.limit, len(by_id))
     stopwatch.lap("rows")
-    shown = ranked if query.ranking.rerank else _choose_hits(prepared, ranked, by_id)
-    said_later = _later(query, [_id(hit) for hit in shown if _id(hit) in by_id], measured, res)
-    stopwatch.lap("later")
-    return ReadSearch(measured, ranked, by_id, cosine_of, explained, answer, said_later, next_skip)
+    return Page(ranked, kept, next_skip, is_short)
 
 
-def _later(
-    query: Query, hits: Sequence[UUID], measured: Measured, res: Resources
-) -> Mapping[UUID, tuple[LaterStatement, ...]]:
-    """The later statements about the same thing as each hit; none for a search in the past."""
-    if query.as_of is not None:
-        return {}
-    turn_ids = frozenset(measured.candidates.arms.get("turns", ()))
-    least_cosine = currency.same_thing_cosine(res.embedder.similarity)
-    return currency.later_statements(measured.features, hits, turn_ids, least_cosine)
-
-
-def _is_short(ranked: Sequence[Ranked], by_id: LeanMemories, rows: LeanMemories, limit: int) -> bool:
-    """Whether hits are missing only because some were dropped as repetitions of others."""
-    if len({memory.hash for memory in by_id.values()}) >= min(limit, len(rows)):
-        return False
-    kept = _each_once([each for each in ranked if _id(each) in by_id], by_id)
-    return len(kept) < min(limit, len(rows))
-
-
-def _wider(prepared: PreparedSearch) -> PreparedSearch:
-    """The search with four times as many candidates."""
-    plan = prepared.plan
-    return replace(prepared, plan=replace(plan, arm_limit=plan.arm_limit * 4, limit=plan.limit * 4))
-
-
-async def _measure(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
-    query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
+async def _measure(session: Session, prepared: PreparedSearch, plan: SearchPlan, res: Resources) -> Measured:
+    """The candidates of the plan, memories and turns, with their features."""
+    query, stopwatch = prepared.query, prepared.stopwatch
     with tracing.span("candidates"):
         chosen = await candidates.find(session, plan, prepared.scope_rows, binary_rows=sizes.BINARY_ROWS)
     stopwatch.lap("candidates")
     with tracing.span("entities"):
-        entities = await _entities(session, prepared)
+        entities = await _entities(session, prepared, plan)
     if entities.memories:
         chosen = replace(chosen, arms={**chosen.arms, "entity": list(entities.memories)})
     stopwatch.lap("entities")
     ids = list(dict.fromkeys(each for arm in chosen.arms.values() for each in arm))
     matching_texts = len(chosen.arms.get("text_lexical", ()))
     spoken: Features | None = None
-    contexts: list[TurnContext] = []
+    contexts: list[ContextScores] = []
     if prepared.has_turns:
         with tracing.span("turns"):
-            chosen, spoken, contexts = await _turns(session, prepared, chosen, res)
+            chosen, spoken, contexts = await _turns(session, prepared, plan, chosen, res)
         matching_texts += int(np.count_nonzero(spoken.text_lexical))
         stopwatch.lap("turns")
     context = signals.query_context(query, prepared.text.parsed, prepared.now, prepared.text.term_ids, chosen, entities)
@@ -269,15 +244,17 @@ async def _measure(session: Session, prepared: PreparedSearch, res: Resources) -
     if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
         context = replace(context, stats=await stats.for_ranking(session, ids))
     context = signals.with_features(context, of_candidates, matching_texts, res.embedder.similarity)
-    return Measured(chosen, context, of_candidates, wanted)
+    columns = signals.columns(of_candidates, context)
+    stopwatch.lap("signals")
+    return Measured(chosen, context, of_candidates, columns, wanted)
 
 
 async def _turns(
-    session: Session, prepared: PreparedSearch, chosen: Candidates, res: Resources
-) -> tuple[Candidates, Features, list[TurnContext]]:
+    session: Session, prepared: PreparedSearch, plan: SearchPlan, chosen: Candidates, res: Resources
+) -> tuple[Candidates, Features, list[ContextScores]]:
     """Adds the turns that may answer to the candidates; returns these, the features of the turns, and the context that
     turns give to the memories read from them. Turns that only ask are left out."""
-    query, plan = prepared.query, prepared.plan
+    query = prepared.query
     chosen, spoken, contexts = await turn_candidates.read(
         session,
         TurnFilter(query.scope, query.window.start, query.window.end, channels=query.channels, now=prepared.now),
@@ -285,16 +262,15 @@ async def _turns(
         generation=res.generation,
         candidate_limit=plan.arm_limit,
         newest=0 if plan.vector is not None else plan.limit,
-        exact_rows=max(sizes.EXACT_ROWS, 1),
-        beside=chosen,
+        memories=chosen,
     )
     spoken = features.choose(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)
     return replace(chosen, arms={**chosen.arms, "turns": spoken.ids}), spoken, contexts
 
 
-async def _measure_recorded(session: Session, prepared: PreparedSearch, res: Resources) -> Measured:
-    """Candidates and features of memories as recorded at a moment."""
-    query, plan, stopwatch = prepared.query, prepared.plan, prepared.stopwatch
+async def _measure_recorded(session: Session, prepared: PreparedSearch, plan: SearchPlan, res: Resources) -> Measured:
+    """All memories as recorded at a moment, with their features."""
+    query, stopwatch = prepared.query, prepared.stopwatch
     scope = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
     texts = await past_texts.read(session, scope, plan, res)
     recorded_candidates = texts.candidates(plan)
@@ -307,7 +283,10 @@ async def _measure_recorded(session: Session, prepared: PreparedSearch, res: Res
     context = signals.with_features(
         context, of_candidates, len(recorded_candidates.arms["text_lexical"]), res.embedder.similarity
     )
-    return Measured(recorded_candidates, context, of_candidates, frozenset(), (past_texts.CUT,) if texts.is_cut else ())
+    columns = signals.columns(of_candidates, context)
+    stopwatch.lap("signals")
+    warnings = (past_texts.CUT,) if texts.is_cut else ()
+    return Measured(recorded_candidates, context, of_candidates, columns, warnings=warnings)
 
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
@@ -339,56 +318,57 @@ async def _drop_repeated(session: Session, query: Query, by_id: LeanMemories) ->
     return {key: memory for key, memory in by_id.items() if key not in stated}
 
 
-async def _entities(session: Session, prepared: PreparedSearch) -> EntityMatches:
+async def _entities(session: Session, prepared: PreparedSearch, plan: SearchPlan) -> EntityMatches:
     """The entities that the query names, without its speakers: the speaker is a separate signal."""
     names = sorted({phrase.casefold() for phrase in prepared.text.parsed.phrases})
     if not names or not prepared.query.ranking.techniques.entity_centric:
         return EntityMatches()
-    return await entity_arm.find(session, prepared.plan, names, now=prepared.now)
+    return await entity_arm.find(session, plan, names, now=prepared.now)
 
 
-def _rank(context: QueryContext, of_candidates: Features, columns: Columns, limit: int) -> list[Ranked]:
+def _rank(measured: Measured, limit: int) -> list[Ranked]:
     """The best of the candidates, best first."""
-    ranking, query = context.ranking, context.query
+    query, diversity = measured.context.query, measured.context.ranking.diversity
     explain = query.explain or query.explain_id is not None
-    wide = limit * DIVERSITY_OVERFETCH if ranking.diversity > 0 else limit
-    ranked = signals.fuse(columns, context, limit=wide, explain=explain)
-    if ranking.diversity == 0:
+    wide = limit * DIVERSITY_OVERFETCH if diversity > 0 else limit
+    ranked = signals.fuse(measured.columns, measured.context, limit=wide, explain=explain)
+    if diversity == 0:
         return ranked
-    terms = dict(zip(of_candidates.ids, of_candidates.terms, strict=True))
+    terms = dict(zip(measured.features.ids, measured.features.terms, strict=True))
     overlap = fusion.text_overlap([terms[_id(each)] for each in ranked])
-    return fusion.diversify(ranked, overlap, ranking.diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
+    return fusion.diversify(ranked, overlap, diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
 
 
 # -- after the snapshot -----------------------------------------------------------------------------------------------
 
 
-@tracing.trace("finish")
+@tracing.trace("rerank_and_shape")
 async def rerank_and_shape(prepared: PreparedSearch, results: ReadSearch, res: Resources) -> SearchResult:
     """The final hits, after the reranker has seen them; holds no connection."""
-    query, stopwatch = prepared.query, prepared.stopwatch
-    candidates = results.measured.candidates
-    ranked, warnings = list(results.ranked), (*prepared.text.vectors.warnings, *results.measured.warnings)
+    query, stopwatch, measured, page = prepared.query, prepared.stopwatch, results.measured, results.page
+    ranked, warnings = page.ranked, (*prepared.text.vectors.warnings, *measured.warnings)
     if query.ranking.rerank or rerank.count_shown(query, res):
-        texts: dict[Hashable, str] = {each: row.text for each, row in results.memories.items()}
+        texts: dict[Hashable, str] = {each: row.text for each, row in page.memories.items()}
         ranked, prepared.used["rerank"], more = await rerank.rerank(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
-    ranked = _choose_hits(prepared, ranked, results.memories)
-    hits = tuple(_hit(each, rank, results, res) for rank, each in enumerate(ranked))
+    ranked = _choose_hits(prepared, ranked, page.memories)
+    hits, answer_probability = _shape_hits(ranked, measured, page.memories, res)
+    stopwatch.lap("later")
     probable = tuple(hit for hit in hits if is_probable(hit.answer_probability, query.min_probability))
-    arm_counts = {name: len(arm) for name, arm in candidates.arms.items()}
+    arm_counts = {name: len(arm) for name, arm in measured.candidates.arms.items()}
     _record(prepared, arm_counts)
+    details = SearchDetails(arm_counts, measured.candidates.text_count, stopwatch.ms)
     return SearchResult(
-        probable,
-        candidates.path,
-        warnings,
-        prepared.used,
-        SearchDetails(arm_counts, candidates.text_count, stopwatch.ms) if query.explain else None,
-        explanation.place(results.explanation, hits, probable) if results.explanation else None,
-        results.measured.context.entities.ids,
-        results.answer.probability if results.answer else None,
-        results.next_skip if len(ranked) < query.limit else None,
+        hits=probable,
+        vector_path=measured.candidates.path,
+        warnings=warnings,
+        techniques=prepared.used,
+        explained=details if query.explain else None,
+        why=explanation.place(results.explanation, hits, probable) if results.explanation else None,
+        entities=measured.context.entities.ids,
+        answer_probability=answer_probability,
+        next_skip=page.next_skip if len(ranked) < query.limit else None,
     )
 
 
@@ -414,13 +394,32 @@ def _each_once(ranked: Sequence[Ranked], by_id: LeanMemories) -> list[Ranked]:
     return kept
 
 
-def _hit(ranked: Ranked, place: int, results: ReadSearch, res: Resources) -> Hit:
-    key = _id(ranked)
-    cosine = results.cosines[key]
-    similarity = None if math.isnan(cosine) else res.embedder.query_similarity(cosine)
-    probability = results.answer.of_hit(key, place) if results.answer else None
-    said_later = results.later.get(key, ())
-    return Hit(results.memories[key], ranked.score, similarity, ranked.terms, ranked.factors, probability, said_later)
+def _shape_hits(
+    ranked: Sequence[Ranked], measured: Measured, memories: LeanMemories, res: Resources
+) -> tuple[tuple[Hit, ...], float | None]:
+    """The hits with what was said later about the same thing (nothing for a search in the past) and how likely each is
+    the answer; and how likely there is one."""
+    features, cosines = measured.features, signals.cosines(measured.features)
+    answer = answerability.of_memories(measured.context, features, measured.columns, cosines)
+    cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))
+    later: Mapping[UUID, tuple[LaterStatement, ...]] = {}
+    if measured.context.query.as_of is None:
+        turn_ids = frozenset(measured.candidates.arms.get("turns", ()))
+        least_cosine = currency.same_thing_cosine(res.embedder.similarity)
+        later = currency.later_statements(features, [_id(each) for each in ranked], turn_ids, least_cosine)
+    hits = tuple(
+        Hit(
+            memory=memories[(key := _id(each))],
+            score=each.score,
+            similarity=None if math.isnan(cosine_of[key]) else res.embedder.query_similarity(cosine_of[key]),
+            terms=each.terms,
+            factors=each.factors,
+            answer_probability=answer.of_hit(key, place) if answer else None,
+            later=later.get(key, ()),
+        )
+        for place, each in enumerate(ranked)
+    )
+    return hits, answer.probability if answer else None
 
 
 def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:

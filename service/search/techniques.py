@@ -114,7 +114,10 @@ class QueryVectors:
 
 
 async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
-    """Returns the query with the filters that its text asks for; a filter of the caller stays."""
+    """Returns the query with the filters that its text asks for, if it is to be read for them; a filter of the caller
+    stays."""
+    if not query.ranking.techniques.self_query:
+        return query, {}
     began, source, narrowed = time.perf_counter(), _RULES, None
     reference, zone = query.reference or res.clock(), query.timezone or res.settings.memories.timezone
     if res.llm is not None:

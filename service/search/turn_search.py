@@ -12,7 +12,6 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from service.domain import sizes
 from service.domain.conversation import TurnHit
 from service.domain.moments import Stopwatch
 from service.domain.query import Query
@@ -86,7 +85,6 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
         generation=res.generation,
         candidate_limit=max(MIN_CANDIDATES, 2 * query.limit),
         newest=query.limit,
-        exact_rows=max(sizes.EXACT_ROWS, 1),
     )
     context = signals.query_context(query, text.parsed, prepared.now, text.term_ids, candidates, EntityMatches())
     context = replace(context, time_span=signals.time_span(text.parsed, features))

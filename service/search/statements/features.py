@@ -107,9 +107,9 @@ class Features:
 
     BM25 >= 0, cosines -1..1, NaN where there is nothing to measure. `goal_linked`: to an active goal by hand, None
     without one; `goal_cosine`: to the nearest of them. `phrasing`: the texts that hold a question mark, with
-    SHORT_TEXTS the short ones, too. `original_cosine`: to the vector of the query as it was sent, where another one is
-    searched with. `ended`: when it stopped being true, by either of its ends; None for a statement about a time that
-    was already past. `dated`: whether it names a time. `vectors`: those of the texts, as Postgres sends them
+    SHORT_TEXTS the short ones, too. `original_cosine`: to the unexpanded query's vector, if the query was expanded.
+    `ended`: when it stopped being true, by either of its ends; None for a statement about a time that was already past.
+    `dated`: whether it names a time. `vectors`: those of the texts, as Postgres sends them
     (vectors.read_many).
     """
 

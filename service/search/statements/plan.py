@@ -36,12 +36,11 @@ class SearchPlan:
     - exact_rows: scopes up to this size are read row by row
     - prefiltered: scope and vectors are those of a few rows whose ids were looked up first (prefilter.py)
     - terms: ids of the query's terms
-    - vector: what is searched with, None without an embedder; original_vector: that of the query as it was sent, where
-      another one is searched with
+    - vector: what is searched with, None without an embedder; original_vector: the unexpanded query's vector, if the
+      query was expanded
     - asked_at: the middle of the time that the query asks for
     - tags: those a hit should have
-    - arm_limit: how many ids an arm gives at most; limit: how many different ids all arms give at least, if there are
-      so many
+    - arm_limit: maximum number of ids of an arm; limit: minimum number of distinct ids over all arms
     """
 
     scope: Condition

@@ -65,8 +65,10 @@ async def turn_windows(
     return {(turn.conversation_id, turn.index): turn for turn in near}
 
 
-async def hidden_turns(session: Session, places: Iterable[tuple[UUID, int]]) -> set[tuple[UUID, int]]:
+async def hidden_turns(session: Session, places: Sequence[tuple[UUID, int]]) -> set[tuple[UUID, int]]:
     """Returns the places of the turns that are hidden because their whole text is withdrawn."""
+    if not places:
+        return set()
     wanted = tuple_(TURN.c.conversation_id, TURN.c.turn_index).in_(sorted(places))
     query = select(TURN.c.conversation_id, TURN.c.turn_index).where(
         TURN.c.workspace_id == session.workspace_id, TURN.c.shown == "", wanted

@@ -16,12 +16,13 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import compress
-from typing import Any
+from typing import Any, NamedTuple
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
+from service.domain import sizes
 from service.domain.bm25 import IDF_SQL
 from service.episodes.statements.turns import TurnFilter
 from service.memories.statements.nearest import MAX_FROM_GRAPH, OVERFETCH
@@ -149,8 +150,8 @@ SELECT DISTINCT s.speaker FROM (
 
 @dataclass(frozen=True, slots=True)
 class TurnQuery:
-    """A query as the statements need it: term ids, its vector (None: no embedder), the middle of the time asked for,
-    and the vector of the query as it was sent, where another one is searched with."""
+    """A query as the statements need it: term ids, the vector to search with (None: no embedder), the middle of the
+    time asked for, and the unexpanded query's vector, if the query was expanded."""
 
     terms: Sequence[int]
     vector: NDArray[np.float32] | None
@@ -158,8 +159,12 @@ class TurnQuery:
     original: NDArray[np.float32] | None = None
 
 
-TurnContext = tuple[UUID, float, float | None]
-"""A memory and the context scores of a turn that it came from: BM25 and cosine."""
+class ContextScores(NamedTuple):
+    """The context scores of a turn that a memory came from: BM25 and cosine."""
+
+    memory_id: UUID
+    lexical: float
+    cosine: float | None
 
 
 NO_MEMORIES = Candidates(0, {}, {})
@@ -180,12 +185,12 @@ async def read(
     generation: int,
     candidate_limit: int,
     newest: int,
-    exact_rows: int,
-    beside: Candidates = NO_MEMORIES,
-) -> tuple[Candidates, Features, list[TurnContext]]:
+    memories: Candidates = NO_MEMORIES,
+) -> tuple[Candidates, Features, list[ContextScores]]:
     """Returns the best `candidate_limit` turns by each score and the `newest` ones, and the features of each. A turn's
-    context scores include the turns just before it. `beside`: the memories that are also candidates; turns that they
+    context scores include the turns just before it. `memories`: those that are also candidates; turns that they
     keep are left out, terms are counted in both, and the context scores of their turns are returned, too."""
+    exact_rows = max(sizes.EXACT_ROWS, 1)
     values = {
         **wanted.place("t").values,
         "terms": list(query.terms),
@@ -193,10 +198,10 @@ async def read(
         "original_vector": query.original,
         "asked_at": query.time,
         "candidate_limit": candidate_limit,
-        "memories": float(beside.text_count),
-        "known": list(beside.text_df),
-        "known_in": [*map(float, beside.text_df.values())],
-        "among": None if beside is NO_MEMORIES else list({each for arm in beside.arms.values() for each in arm}),
+        "memories": float(memories.text_count),
+        "known": list(memories.text_df),
+        "known_in": [*map(float, memories.text_df.values())],
+        "among": None if memories is NO_MEMORIES else list({each for arm in memories.arms.values() for each in arm}),
     }
     read_scored = partial(_score, session, wanted, generation=generation)
     columns = await read_scored(wanted.rows("t"), values | {"exact_rows": exact_rows, "newest": newest})
@@ -213,12 +218,15 @@ async def read(
             columns = {name: (*column, *more[name]) for name, column in columns.items()}
     is_turn = [each is not None for each in columns["ids"]]  # the counts come with an empty row where no turn is found
     columns = {name: tuple(compress(column, is_turn)) for name, column in columns.items()}
-    text_df = {**beside.text_df, **{int(term): float(each) for term, each in json.loads(counted or "{}").items()}}
-    new = {term: each - beside.text_df.get(term, 0.0) for term, each in text_df.items()}
-    context_df = {**beside.context_df, **{term: beside.context_df.get(term, 0.0) + each for term, each in new.items()}}
-    every = replace(beside, text_count=texts, text_df=text_df, context_df=context_df)
-    of_memories = [(UUID(memory), lexical, near) for memory, lexical, near in json.loads(contexts or "[]")]
-    return every, features.of_columns(columns), of_memories
+    text_df = {**memories.text_df, **{int(term): float(each) for term, each in json.loads(counted or "{}").items()}}
+    new = {term: each - memories.text_df.get(term, 0.0) for term, each in text_df.items()}
+    context_df = {
+        **memories.context_df,
+        **{term: memories.context_df.get(term, 0.0) + each for term, each in new.items()},
+    }
+    both = replace(memories, text_count=texts, text_df=text_df, context_df=context_df)
+    scores = [ContextScores(UUID(memory), *scores) for memory, *scores in json.loads(contexts or "[]")]
+    return both, features.of_columns(columns), scores
 
 
 async def _score(
