@@ -115,15 +115,11 @@ async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -
 # -- sending them
 
 
-async def run(job: Job, res: Resources) -> None:
-    """Sends the waiting deliveries of one webhook. If the worker is killed between an answer and its record, the
-    delivery is sent again; receivers recognise it by its id."""
-    await deliver(job.workspace_id, UUID(str(job.payload["webhook_id"])), res)
-
-
-async def deliver(workspace_id: UUID, webhook_id: UUID, res: Resources) -> None:
+async def deliver(job: Job, res: Resources) -> None:
     """Sends the waiting deliveries of a webhook, one after the other. After a second, or a failure, the rest is left to
-    another job, so that other webhooks get their turn."""
+    another job, so that other webhooks get their turn. If the worker is killed between an answer and its record, the
+    delivery is sent again; receivers recognise it by its id."""
+    workspace_id, webhook_id = job.workspace_id, UUID(str(job.payload["webhook_id"]))
     until = time.monotonic() + TURN_S
     while await _deliver_next(workspace_id, webhook_id, res):
         if time.monotonic() >= until:
@@ -147,13 +143,18 @@ async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) ->
             return False
         entry = await feed.entry_at(session, delivery.at)
         if entry is None:
-            erased = {"state": "dropped", "error": "What it was to tell has been erased.", "finished_at": res.clock()}
-            await webhooks.note(session, delivery.id, erased)
+            error = "The change was erased before delivery."
+            erased = {"state": "dropped", "error": error, "finished_at": res.clock()}
+            await webhooks.record_attempt(session, delivery.id, erased)
             return True
         busy_until = res.clock() + timedelta(seconds=TIMEOUT_S + MARGIN_S)
         await webhooks.change(session, webhook_id, {"retry_at": busy_until})
     answer = await _send(webhook, str(delivery.id), entry.kind, entry.changed_at, payload_of(entry), res)
-    return await _note(workspace_id, webhook, delivery, answer, res)
+    now = res.clock()
+    disabled = reason_to_disable(webhook, answer, now)
+    await _record(workspace_id, webhook, delivery, answer, disabled, now, res)
+    _log_change(webhook, answer, disabled)
+    return answer.is_accepted
 
 
 def _left_s(webhook: Webhook, res: Resources) -> float:
@@ -182,42 +183,48 @@ async def _send(
     return await webhook_sender.post(webhook.url, body, headers, networks=networks, timeout_s=TIMEOUT_S)
 
 
-async def _note(
-    workspace_id: UUID, webhook: Webhook, delivery: WebhookDelivery, answer: WebhookAnswer, res: Resources
-) -> bool:
-    """Records an answer; returns whether the delivery was accepted. Logs when a webhook starts to fail, recovers or is
-    disabled."""
-    now, error = res.clock(), answer.error
+async def _record(
+    workspace_id: UUID,
+    webhook: Webhook,
+    delivery: WebhookDelivery,
+    answer: WebhookAnswer,
+    disabled: str | None,
+    now: datetime,
+    res: Resources,
+) -> None:
+    """Records how an attempt ended, and plans the next one after a failure, unless the webhook is disabled."""
     wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(webhook.failures, 20))
     is_last = delivery.attempts + 1 >= ATTEMPTS
     state: DeliveryState = "delivered" if answer.is_accepted else "dead" if is_last else "waiting"
     values: dict[str, Any] = {"failures": 0, "failing_since": None, "retry_at": None, "delivered_at": now}
-    disabled = None
     if not answer.is_accepted:
         since, retry_at = webhook.failing_since or now, now + timedelta(seconds=wait_s)
         values = {"failures": webhook.failures + 1, "failing_since": since, "retry_at": retry_at}
-        if disabled := _find_fault(webhook, answer, now):
-            values |= {"enabled": False, "disabled_reason": disabled}
+    if disabled:
+        values |= {"enabled": False, "disabled_reason": disabled}
+    ended: dict[str, Any] = {"state": state, "status": answer.status, "error": answer.error, "attempted_at": now}
+    ended |= {"attempts": delivery.attempts + 1, "finished_at": None if state == "waiting" else now}
     async with res.db.begin(workspace_id) as session:
         await webhooks.change(session, webhook.id, values)
-        ended: dict[str, Any] = {"state": state, "status": answer.status, "error": error, "attempted_at": now}
-        ended |= {"attempts": delivery.attempts + 1, "finished_at": None if state == "waiting" else now}
-        await webhooks.note(session, delivery.id, ended)
+        await webhooks.record_attempt(session, delivery.id, ended)
         if not answer.is_accepted and not disabled:
             await webhooks.schedule(session, webhook.id, wait_s=wait_s)
+
+
+def reason_to_disable(webhook: Webhook, answer: WebhookAnswer, now: datetime) -> str | None:
+    """Why this answer disables the webhook; None: it does not."""
+    if answer.status == GONE:
+        return "The receiver answered 410 Gone."
+    if not answer.is_accepted and webhook.failing_since is not None and now - webhook.failing_since >= DISABLE_AFTER:
+        return f"Every delivery failed for {DISABLE_AFTER // timedelta(hours=1)} hours. {answer.error}"
+    return None
+
+
+def _log_change(webhook: Webhook, answer: WebhookAnswer, disabled: str | None) -> None:
+    """Logs when a webhook starts to fail, recovers or is disabled."""
     if disabled:
         log.warning("webhook %s is switched off: %s", webhook.id, disabled)
     elif not answer.is_accepted and webhook.failing_since is None:
-        log.warning("webhook %s has begun to fail, and is tried again: %s", webhook.id, error)
+        log.warning("webhook %s has begun to fail, and is tried again: %s", webhook.id, answer.error)
     elif answer.is_accepted and webhook.failing_since is not None:
         log.info("webhook %s works again after %d failures", webhook.id, webhook.failures)
-    return answer.is_accepted
-
-
-def _find_fault(webhook: Webhook, answer: WebhookAnswer, now: datetime) -> str | None:
-    """Why this answer disables the webhook; None: it is tried again."""
-    if answer.status == GONE:
-        return "The receiver answered 410 Gone."
-    if webhook.failing_since is not None and now - webhook.failing_since >= DISABLE_AFTER:
-        return f"Every delivery failed for {DISABLE_AFTER // timedelta(hours=1)} hours. {answer.error}"
-    return None

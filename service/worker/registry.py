@@ -83,6 +83,6 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "patterns": _in_each("patterns", patterns.patterns),
         "promote": _in_each("promote", promotion.promote),
         "reembed": Task(reembed.run, interval_s=24 * HOUR_S, timeout_s=24 * HOUR_S),
-        "deliver_webhook": Task(webhooks.run, timeout_s=120.0, at_most_half=True),
+        "deliver_webhook": Task(webhooks.deliver, timeout_s=120.0, at_most_half=True),
     }
 )

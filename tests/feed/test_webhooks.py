@@ -14,12 +14,13 @@ from contextlib import asynccontextmanager
 from dataclasses import replace
 from datetime import timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.domain.job import Job
 from service.domain.moments import system_clock
 from service.feed import webhook_sender, webhooks
 from service.feed.webhooks import deliver, dispatch
@@ -243,7 +244,8 @@ async def test_what_is_erased_before_it_was_sent_is_not_sent(
     (waiting,) = await deliveries(near, webhook, state="waiting")
     assert (await near.delete(f"/v1/memories/{one}?purge=true")).status_code == 200
     workspace = UUID((await near.get("/v1/whoami")).json()["workspace_id"])
-    await deliver(workspace, UUID(webhook), worker)
+    job = Job(workspace, uuid4(), "deliver_webhook", None, {"webhook_id": webhook}, 1, 3, "test")
+    await deliver(job, worker)
     assert [each["id"] for each in await deliveries(near, webhook, state="dropped")] == [waiting["id"]]
     async with sending(resources, worker_database, quick):
         await until(lambda: receiver.told == [("memory.erased", one)])
@@ -313,7 +315,8 @@ async def test_a_delivery_that_is_cut_off_is_sent_again(
     workspace = UUID((await near.get("/v1/whoami")).json()["workspace_id"])
     soon = resources.clock() + timedelta(seconds=0.2)
     await tables.fetch("UPDATE webhook SET retry_at = $1 WHERE id = $2", soon, UUID(webhook))
-    await deliver(workspace, UUID(webhook), worker)
+    job = Job(workspace, uuid4(), "deliver_webhook", None, {"webhook_id": webhook}, 1, 3, "test")
+    await deliver(job, worker)
     assert receiver.got == []
     (waiting,) = await tables.fetch(
         "SELECT run_after > now() AS later FROM job WHERE workspace_id = $1 AND kind = 'deliver_webhook'", workspace

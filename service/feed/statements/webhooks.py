@@ -161,7 +161,7 @@ async def deliveries(
     return await direct.page(session, query, None, _delivery)
 
 
-async def note(session: Session, delivery_id: UUID, values: Mapping[str, Any]) -> None:
+async def record_attempt(session: Session, delivery_id: UUID, values: Mapping[str, Any]) -> None:
     """Records how an attempt ended."""
     conditions = WEBHOOK_DELIVERY.c.workspace_id == session.workspace_id, WEBHOOK_DELIVERY.c.id == delivery_id
     await session.execute(update(WEBHOOK_DELIVERY).where(*conditions).values(**values))
