@@ -1,7 +1,7 @@
 -- Ids of up to `candidate_limit` memories of a scope, best BM25 first, read from the GIN indexes over terms: of the
 -- text, or of its context where `in_context`.
 --
--- Candidates have one of the terms `any_of_1`; if `any_of_2` is given, one of those as well, unless fewer than
+-- Candidates have one of the terms `any_of_terms`; if `and_terms` is given, one of those as well, unless fewer than
 -- `min_candidates` have both: for frequent terms, rows with several are the best, and an index finds them. `scan_limit`
 -- limits the rows read if even the rarest term is frequent; the first ones then stand for the rest. `query_bm25` has
 -- the weights of all terms of the query; <#> is the negative inner product, so the best comes first.
@@ -16,8 +16,8 @@ CREATE OR REPLACE FUNCTION lexical_ids(
     of_run text,
     of_channels text[],
     in_context boolean,
-    any_of_1 integer[],
-    any_of_2 integer[],
+    any_of_terms integer[],
+    and_terms integer[],
     query_bm25 sparsevec,
     scan_limit integer,
     candidate_limit integer,
@@ -34,8 +34,8 @@ AS $$
 #variable_conflict use_column
 DECLARE
     this_workspace uuid := current_setting('loxodon.workspace')::uuid;
-    keys integer[] := workspace_terms(this_workspace, any_of_1);
-    other_keys integer[] := coalesce(workspace_terms(this_workspace, any_of_2), keys);
+    keys integer[] := workspace_terms(this_workspace, any_of_terms);
+    other_keys integer[] := coalesce(workspace_terms(this_workspace, and_terms), keys);
     ids uuid[];
 BEGIN
     LOOP

@@ -121,17 +121,21 @@ TOP: Final = "ORDER BY m.created_at DESC, m.id LIMIT :limit"
 # ix_memory_timestamp, read in both directions.
 OTHER_ARMS: Final = """
 UNION ALL (SELECT 'text_lexical', m.id, l.place
-    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, false, CAST(:text_terms AS integer[]),
-                     CAST(:and_text_terms AS integer[]), :text_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer), :match_any, :with_shared)
-        WITH ORDINALITY AS l (id, place)
+    FROM lexical_ids(of_user => :of_user, of_agent => :of_agent, of_run => :of_run, of_channels => :of_channels,
+                     in_context => false, any_of_terms => CAST(:text_terms AS integer[]),
+                     and_terms => CAST(:and_text_terms AS integer[]), query_bm25 => :text_idf,
+                     scan_limit => :scan_limit, candidate_limit => :candidate_limit,
+                     min_candidates => CAST(:arm_limit AS integer), match_any => :match_any,
+                     with_shared => :with_shared) WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:text_terms AS integer[])) > 0 AND {scope} AND {rows} ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'context_lexical', m.id, l.place
-    FROM lexical_ids(:of_user, :of_agent, :of_run, :of_channels, true, CAST(:context_terms AS integer[]),
-                     CAST(:and_context_terms AS integer[]), :context_idf, :scan_limit, :candidate_limit,
-                     CAST(:arm_limit AS integer), :match_any, :with_shared)
-        WITH ORDINALITY AS l (id, place)
+    FROM lexical_ids(of_user => :of_user, of_agent => :of_agent, of_run => :of_run, of_channels => :of_channels,
+                     in_context => true, any_of_terms => CAST(:context_terms AS integer[]),
+                     and_terms => CAST(:and_context_terms AS integer[]), query_bm25 => :context_idf,
+                     scan_limit => :scan_limit, candidate_limit => :candidate_limit,
+                     min_candidates => CAST(:arm_limit AS integer), match_any => :match_any,
+                     with_shared => :with_shared) WITH ORDINALITY AS l (id, place)
     JOIN memory m ON m.workspace_id = :workspace AND m.id = l.id
     WHERE cardinality(CAST(:context_terms AS integer[])) > 0 AND {scope} AND {rows} ORDER BY l.place LIMIT :arm_limit)
 UNION ALL (SELECT 'tag', m.id, l.place
