@@ -33,7 +33,7 @@ from service.launch.postgres import EmbeddedPostgres
 from service.postgres import migrate
 from service.postgres.engine import Database
 from service.postgres.roles import APP, OWNER, WORKER
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.resources import Resources
 from service.runtime.statements import stats
 from service.runtime.statements.stats import Use

@@ -33,7 +33,7 @@ from service.postgres.engine import Access, Database
 from service.postgres.roles import APP, WORKER
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Embedder, LlmReply, LlmRequest, Vector
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing, maintenance
 from service.upkeep.statements import fading

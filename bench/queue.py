@@ -34,7 +34,8 @@ from service.postgres.engine import Database
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER, WORKER
 from service.queue.statements import queue
-from service.queue.statements.queue import FIRST_LANE, Wakeup
+from service.queue.statements.queue import FIRST_LANE
+from service.queue.wakeup import Wakeup
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.loop import Worker

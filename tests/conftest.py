@@ -27,7 +27,7 @@ from service.postgres import migrate
 from service.postgres.engine import Access, Database
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER, WORKER
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from service.runtime.statements import generations

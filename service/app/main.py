@@ -11,8 +11,8 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 
 from service import __version__
+from service.access.key_uses import KeyUses
 from service.access.token_signing import TokenSigner
-from service.access.write_behind import KeyUses, ReadLog, UseCounter, in_background
 from service.app import openapi
 from service.app.routes import health, reference, welcome
 from service.cognition.routes import goals, profiles, strategies, tools
@@ -39,6 +39,7 @@ from service.providers import endpoints
 from service.runtime.background import running
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
+from service.runtime.write_behind import ReadLog, UseCounter, in_background
 from service.search.routes import recall, search, timeline
 from service.tenants.routes import api_keys, audit, scopes, tokens, workspaces
 from service.understanding import model_calls

@@ -14,7 +14,6 @@ from uuid import UUID
 from fastapi import Depends, Query, Request, Response
 from pydantic_core import to_json
 
-from service.access.write_behind import ReadLog, UseCounter
 from service.domain.access import Caller
 from service.domain.errors import DeadlineExceeded
 from service.domain.memory import LeanMemory
@@ -26,6 +25,7 @@ from service.http.deps import ResourcesOf, session_of
 from service.http.model_budget import with_budget
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry, thresholds
+from service.runtime.write_behind import ReadLog, UseCounter
 
 ReadOn = Annotated[str | None, Query(max_length=100)]
 """The cursor of a list that is paged by offset."""

@@ -18,7 +18,7 @@ from service.postgres.replicas import open_replicas
 from service.postgres.rights import find_access
 from service.postgres.roles import APP, URL_VARIABLES, WORKER
 from service.providers.choose import open_llm
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.background import running
 from service.runtime.embedding import active_embedder, describe_embedder
 from service.runtime.resources import Resources

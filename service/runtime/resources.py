@@ -20,7 +20,7 @@ from service.postgres.scopes import ScopeLocks
 from service.providers.budget import Budget
 from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Llm, Vector
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.embedding import ActiveEmbedder
 from service.runtime.statements.caches import DeferredEntries, VectorTable
 

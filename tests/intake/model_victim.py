@@ -16,7 +16,7 @@ from service.postgres.roles import APP
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import open_llm
 from service.providers.protocols import LlmRequest
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.resources import Resources
 from service.understanding.model_calls import DayLimitedLlm
 from tests.fakes.embedder import AngleEmbedder

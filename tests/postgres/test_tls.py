@@ -17,7 +17,7 @@ from service.kit.settings import Settings, SettingsError
 from service.postgres.engine import Access, Database
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from tests.fakes.tls_postgres import Authority, TlsPostgres, tls_postgres
 
 AWAY = "postgresql://me:secret@db.example/memories"

@@ -13,7 +13,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import make_url
 
-from service.queue.statements.queue import CHANNEL, Wakeup
+from service.queue.wakeup import CHANNEL, Wakeup
 
 
 @pytest.fixture

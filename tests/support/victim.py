@@ -23,7 +23,7 @@ from service.postgres.rights import find_access
 from service.postgres.roles import WORKER
 from service.providers.caches import CachedEmbedder
 from service.providers.choose import open_llm
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.loop import Worker

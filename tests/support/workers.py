@@ -21,7 +21,7 @@ from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.providers.caches import CachedEmbedder
 from service.queue.statements import queue
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.loop import Worker

@@ -23,9 +23,9 @@ from service.episodes.statements import contexts
 from service.graph import entity
 from service.postgres.engine import Database, Session
 from service.providers.protocols import Vector
-from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.upkeep.jobs import embed
+from service.upkeep.statements import missing_vectors
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.workers import fetch, insert_memory, job_for, jobs_of
 
@@ -144,14 +144,14 @@ async def test_two_sweeps_at_once_queue_once(
     database: Database, worker_database: Database, res: Resources, workspace: UUID, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """As after a lost lease: both have looked before either has queued."""
-    both, look = asyncio.Barrier(2), queue.list_unembedded
+    both, look = asyncio.Barrier(2), missing_vectors.list_unembedded
 
     async def looked(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
         found = await look(session, quiet_s=quiet_s, limit=limit)
         await both.wait()
         return found
 
-    monkeypatch.setattr(queue, "list_unembedded", looked)
+    monkeypatch.setattr(missing_vectors, "list_unembedded", looked)
     ids = [await insert_memory(database, workspace, f"Boat {number}", status="queued") for number in range(5)]
     async with database.begin(workspace) as session:
         await session.execute(text("UPDATE memory SET updated_at = now() - interval '1 hour'"))

@@ -15,7 +15,7 @@ from service.postgres import migrate
 from service.postgres.engine import Access, Database
 from service.postgres.roles import JOBS_LOGIN, MIGRATE_LOGIN
 from service.providers.caches import CachedEmbedder
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.resources import Resources
 from service.worker.registry import Task
 from tests.fakes.embedder import AngleEmbedder

@@ -19,7 +19,7 @@ from service.domain.job import Job, JobName, NewJob
 from service.kit.settings import Settings
 from service.postgres.engine import Database, in_transaction
 from service.queue.statements import overview
-from service.queue.statements.queue import Wakeup
+from service.queue.wakeup import Wakeup
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.registry import TASKS, Task

@@ -7,7 +7,7 @@ from typing import Annotated, Any, Self
 from pydantic import Field, model_validator
 
 from service.domain.conversation import Conversation
-from service.episodes.routes.turn_models import TurnListItem, TurnResponse
+from service.episodes.turn_models import TurnListItem, TurnResponse
 from service.http.free_json import JsonObject
 from service.http.schemas import (
     Filled,

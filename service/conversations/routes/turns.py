@@ -10,7 +10,7 @@ from fastapi import APIRouter, Query, Response
 from service.conversations import reading
 from service.conversations.routes.conversation_models import TurnList, TurnSearchResponse
 from service.domain.query import is_answerable, is_probable
-from service.episodes.routes.turn_models import turn_item
+from service.episodes.turn_models import turn_item
 from service.http import cursors, errors
 from service.http.deps import ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.http.json_body import JsonRoute

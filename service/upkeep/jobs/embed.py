@@ -26,6 +26,7 @@ from service.queue.statements import queue
 from service.runtime.deferred_vectors import ENTITIES, GOALS, STRATEGIES, WORDS_OF, embed_missing
 from service.runtime.resources import Resources
 from service.runtime.statements.deferred_vectors import DeferredVectors
+from service.upkeep.statements import missing_vectors
 
 QUIET_S = 300.0  # a memory younger than that has its own job under way
 SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
@@ -84,7 +85,7 @@ async def _embed_contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resource
 async def sweep(res: Resources) -> Counts:
     """Queues memories that have neither a vector nor a job to make it; returns how many."""
     async with res.db.read(NIL_WORKSPACE) as session:
-        missing = sorted(await queue.list_unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
+        missing = sorted(await missing_vectors.list_unembedded(session, quiet_s=QUIET_S, limit=SWEEP_LIMIT))
     queued = 0
     for workspace_id, group in groupby(missing, key=itemgetter(0)):
         async with res.db.begin(workspace_id) as session:

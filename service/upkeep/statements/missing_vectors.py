@@ -19,6 +19,8 @@ from service.episodes.statements.contexts import ContextTexts
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 
+UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s), :limit)")
+
 COUNT = text("""
     SELECT (SELECT count(*) FROM memory WHERE workspace_id = :workspace)
            + (SELECT count(DISTINCT memory_id) FROM memory_vector WHERE workspace_id = :workspace AND kind = 'context')
@@ -114,6 +116,12 @@ class MissingText:
 MadeVectors = Mapping[MissingText, Vector]
 Find = Callable[[Session, int, UUID], Awaitable[list[MissingText]]]
 Store = Callable[[Session, int, MadeVectors], Awaitable[int]]
+
+
+async def list_unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
+    """Workspace and id of memories that lack a vector and a job to make it, untouched for `quiet_s`."""
+    rows = await session.execute(UNEMBEDDED, {"quiet_s": quiet_s, "limit": limit})
+    return [(row.workspace_id, row.memory_id) for row in rows]
 
 
 async def workspaces(session: Session) -> list[UUID]:

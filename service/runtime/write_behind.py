@@ -1,4 +1,4 @@
-"""Background writes: the audit of reads, uses of memories, and uses of keys.
+"""Background writes: the audit of reads, and uses of memories.
 
 Entries are buffered, written in batches, retried while the database is unavailable, and flushed at shutdown. A read
 never waits for its entry and never fails because of it: entries that do not fit the buffer are dropped and counted in
@@ -12,13 +12,12 @@ from abc import ABC, abstractmethod
 from collections import deque
 from collections.abc import AsyncIterator, Iterable
 from contextlib import asynccontextmanager
-from datetime import datetime, timedelta
+from datetime import datetime
 from typing import Any, ClassVar, TypeVar
 from uuid import UUID
 
 import structlog
 
-from service.access.statements import keys
 from service.domain.errors import ServiceError
 from service.postgres.engine import Database
 from service.runtime.background import running
@@ -33,7 +32,6 @@ BATCH = 500
 READS_CAPACITY, READS_PAUSE_S = 10_000, 0.5  # entries of about 1 kB; seconds between two writes
 USES_CAPACITY, USES_PAUSE_S = 50_000, 1.0  # buffered memories and entities; uses of more are not counted
 
-KEY_USE_EVERY = timedelta(minutes=1)
 Buffered = deque[AuditEntry] | dict[Any, Any]
 
 
@@ -167,39 +165,6 @@ class UseCounter(WriteBehind):
             except BaseException:
                 for key, use in taken.items():
                     self._count(key, use)
-                raise
-
-
-class KeyUses(WriteBehind):
-    """The last use of keys, written at most once a minute for each key."""
-
-    what = "key uses"
-
-    def __init__(self, database: Database) -> None:
-        super().__init__(database)
-        self._noted: dict[UUID, datetime] = {}
-        self._buffer: dict[tuple[UUID, UUID], datetime] = {}
-
-    def add(self, workspace_id: UUID, key_id: UUID, at: datetime) -> None:
-        """Notes a use; never waits."""
-        noted = self._noted.get(key_id)
-        if noted is not None and at - noted < KEY_USE_EVERY:
-            return
-        if len(self._noted) >= USES_CAPACITY:
-            self._noted.clear()
-        self._noted[key_id] = self._buffer[workspace_id, key_id] = at
-        self._pending.set()
-
-    async def write(self) -> None:
-        """Writes the buffered uses, one transaction per workspace."""
-        while self._buffer:
-            workspace_id = next(iter(self._buffer))[0]
-            taken = {key: self._buffer.pop(key) for key in list(self._buffer) if key[0] == workspace_id}
-            try:
-                async with self._database.begin(workspace_id) as session:
-                    await keys.note_uses(session, {key[1]: at for key, at in taken.items()})
-            except BaseException:
-                self._buffer = taken | self._buffer
                 raise
 
 

@@ -1,1 +1,0 @@
-"""Response models of turns."""
