@@ -10,6 +10,7 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from uuid_utils.compat import uuid7
 
+from service.access.statements import keys
 from service.compat import mem0_format
 from service.compat.adapter_routes import (
     EVERY_METHOD,
@@ -53,7 +54,6 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import refuse_repeated
 from service.search.routes.search import run_search
 from service.search.routes.search_models import SearchRequest
-from service.tenants import workspaces
 from service.tenants.routes.scopes import ScopeItem, list_scopes
 
 router = APIRouter(prefix=MEM0, route_class=AdapterRoute, include_in_schema=False)
@@ -336,7 +336,7 @@ async def _forgotten(
         return StoredAnswer(200, {"message": message, **event})
 
     body = body_of(NarrowingFields, dict(named))  # checks the names
-    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id)
+    scope = scope_of(caller, body.scope_ids)
     return answer(await forget_scope(Extent(scope, caller.own_channel), res, call.with_serializer(answer)))
 
 
@@ -403,11 +403,13 @@ async def delete_entity(type: str, name: str, request: Request, caller: Deleter,
 async def get_project(org: str, project: str, request: Request, caller: CallerOf, res: ResourcesOf) -> dict[str, Any]:
     """The workspace, which has no instructions or categories."""
     workspace = str(caller.workspace_id)
+    async with res.db.read(caller.workspace_id) as session:
+        name = (await keys.workspace(session)).name
     details = {
         "id": workspace,
         "org_id": workspace,
         "project_id": workspace,
-        "name": (await workspaces.read(caller.workspace_id, res)).name,
+        "name": name,
         "custom_instructions": None,
         "custom_categories": None,
     }

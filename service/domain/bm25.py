@@ -41,7 +41,7 @@ def length_norm(length: int, average_length: float) -> float:
 
 
 def term_weight(frequency: int, norm: float) -> float:
-    """The weight of a term that occurs so often in a text with this `length_norm`, 0..K1 + 1."""
+    """The weight of a term that occurs `frequency` times in a text with this `length_norm`, 0..K1 + 1."""
     return frequency * (K1 + 1) / (frequency + norm)
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Mapping
 from dataclasses import replace
 from datetime import datetime
 from typing import Annotated, Any, get_args, get_origin
@@ -66,15 +66,15 @@ async def _caller_of_secret(secret: str, request: Request, now: datetime) -> Cal
     return caller
 
 
-async def caller(request: Request) -> Caller:
+async def check_request(request: Request) -> Caller:
     """The caller, as authenticated by the middleware; openapi.py documents the key. All but the open routes depend on
     this, so it also raises InvalidInput for unknown query parameters and PiiRejected for a secret in X-Session-Id."""
     refuse_unknown_parameters(request)
     session_of(request)
-    return identify(request)
+    return known_caller(request)
 
 
-def identify(request: Request) -> Caller:
+def known_caller(request: Request) -> Caller:
     """The caller, as authenticated by the middleware."""
     known: Caller = request.state.caller
     return known
@@ -107,7 +107,7 @@ def _takes_several(annotation: Any) -> bool:
     return get_origin(annotation) is list or any(_takes_several(each) for each in get_args(annotation))
 
 
-CallerOf = Annotated[Caller, Depends(caller)]
+CallerOf = Annotated[Caller, Depends(check_request)]
 
 
 RIGHTS: dict[Callable[..., Any], tuple[Right, ...]] = {}
@@ -115,11 +115,11 @@ RIGHTS: dict[Callable[..., Any], tuple[Right, ...]] = {}
 
 
 def needs(*rights: Right, source: Source | None = None) -> Callable[..., Coroutine[Any, Any, Caller]]:
-    """A dependency that returns the caller if it has all of `rights`, and raises Forbidden otherwise. `source`: of the
-    reads of a route that writes nothing."""
+    """A dependency that returns the caller if it has all of `rights`, and raises Forbidden otherwise. `source`: which
+    server the reads of a read-only route may use."""
 
     async def check(request: Request) -> Caller:
-        known = await caller(request)
+        known = await check_request(request)
         position = replica_reads.position_of(request.scope)
         if position is not None and source is not None:
             position.source = source
@@ -157,7 +157,7 @@ async def resources(request: Request) -> Resources:
     """The resources within the wall of the caller, with the settings of its workspace."""
     res: Resources | None = getattr(request.state, "resources", None)
     if res is None:
-        caller, base = identify(request), request.app.state.resources.latest()
+        caller, base = known_caller(request), request.app.state.resources.latest()
         position = replica_reads.position_of(request.scope)
         context = Context(caller.wall, deadline=request.state.deadline, position=position)
         res = request.state.resources = base.of_workspace(dict(caller.settings)).within(context)
@@ -174,41 +174,35 @@ ChannelName = Annotated[
 ]
 
 
-def scope_of(caller: Caller, **ids: str | None) -> Scope:
-    """The scope of a request: its ids, else the key's defaults, and always those of its wall. Raises ScopeMissing, or
-    Forbidden for an id outside the wall."""
-    return optional_scope(caller, **ids).require_owner()
-
-
-def optional_scope(
+def scope_of(
     caller: Caller,
-    *,
-    user_id: str | None = None,
-    agent_id: str | None = None,
-    run_id: str | None = None,
+    ids: Mapping[str, str | None],
     channel: str | None = None,
+    *,
+    shared: bool = False,
+    needs_id: bool = True,
 ) -> Scope:
-    """The scope of a request that needs no id."""
-    return Scope(caller.workspace_id, *caller.ids(user_id, agent_id, run_id), channel=caller.channel(channel))
-
-
-def shared_scope(caller: Caller, *, channel: str | None = None, **ids: str | None) -> Scope:
-    """The shared scope of the workspace; raises InvalidInput if an id is given, too."""
-    for name, value in ids.items():
-        if value is not None:
-            raise InvalidInput(f"{name}: cannot be combined with shared.", field=name)
-    return Scope(caller.workspace_id, channel=caller.channel(channel))
+    """The scope of a request: its ids, else the key's defaults, and always those of its wall; or the shared scope of
+    the workspace. Raises ScopeMissing without an id that it needs, Forbidden for one outside the wall, InvalidInput for
+    one of a shared scope."""
+    if shared:
+        for name, value in ids.items():
+            if value is not None:
+                raise InvalidInput(f"{name}: cannot be combined with shared.", field=name)
+        return Scope(caller.workspace_id, channel=caller.channel(channel))
+    own = caller.ids(ids.get("user_id"), ids.get("agent_id"), ids.get("run_id"))
+    scope = Scope(caller.workspace_id, *own, channel=caller.channel(channel))
+    return scope.require_owner() if needs_id else scope
 
 
 def read_scope(caller: Caller, res: Resources, given: ReadScopeFields, channel: str | None) -> Scope:
-    """The scope of a read: its ids or the key's, only shared memories, or both. Raises ScopeMissing, or InvalidInput
+    """The scope of a read: its ids or the key's, only shared memories, or both. Raises as `scope_of`, and InvalidInput
     for contradicting options."""
-    ids = {"user_id": given.user_id, "agent_id": given.agent_id, "run_id": given.run_id}
+    if given.shared and given.include_shared is False:
+        raise InvalidInput("include_shared: cannot be combined with shared.", field="include_shared")
+    scope = scope_of(caller, given.scope_ids, channel, shared=given.shared)
     if given.shared:
-        if given.include_shared is False:
-            raise InvalidInput("include_shared: cannot be combined with shared.", field="include_shared")
-        return replace(shared_scope(caller, **ids, channel=channel), include_shared=True)
-    scope = scope_of(caller, **ids, channel=channel)
+        return replace(scope, include_shared=True)
     include_shared = res.settings.search.include_shared if given.include_shared is None else given.include_shared
     return replace(scope, match=given.scope_match, include_shared=include_shared)
 
@@ -220,7 +214,7 @@ async def _scope(
     run_id: RunId = None,
     channel: ChannelName = None,
 ) -> Scope:
-    return scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    return scope_of(caller, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, channel)
 
 
 ScopeOf = Annotated[Scope, Depends(_scope)]

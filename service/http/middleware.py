@@ -125,7 +125,7 @@ class RequestMiddleware:
         caller = await deps.authenticate(request)
         replica_reads.begin(request)
         workspace = caller.workspace_id
-        structlog.contextvars.bind_contextvars(**_who(request.scope))  # until _log_request ends
+        structlog.contextvars.bind_contextvars(**_who(request.scope))
         admission: Admission = request.app.state.admission
         announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
         self._limits.check(announced)

@@ -33,11 +33,6 @@ class ModelBudgetItem(ResponseModel):
     hard_tokens: int | None = Field(description="Limit for requests and jobs; null: none")
 
 
-async def read(caller: Caller, res: Resources) -> ModelBudgetItem | None:
-    async with res.db.read(caller.workspace_id) as session:
-        return await budget_item(session, caller, res)
-
-
 async def budget_item(session: Session, caller: Caller, res: Resources) -> ModelBudgetItem | None:
     """The model budget for a response; None without a model, and for a key with a wall, as it covers the whole
     workspace."""

@@ -1,8 +1,8 @@
 """Reads from standbys: the position that a request brings and gets, and its repetition on the primary.
 
 `X-Loxodon-Position` in the answer of a write is a place in the WAL, as 16 hexadecimal digits. A client sends the
-greatest one it got, which is also the greatest as text; its reads then see all that it wrote. Without standbys nobody
-gets one and none is read.
+greatest position that it received, which is also the greatest as text; its reads then see all that it wrote. Without
+standbys no answer has a position, and none is read.
 """
 
 from __future__ import annotations
@@ -23,13 +23,13 @@ DIGITS = re.compile(rb"[0-9A-F]{16}")
 
 
 def begin(request: Request) -> None:
-    """Gives the request its position, if there are standbys. One that is none of ours is read on the primary."""
+    """Gives the request its position, if there are standbys. An unknown position is served by the primary."""
     res: Resources = request.app.state.resources
     if res.replicas is None:
         return
     given = next((value for name, value in request.scope["headers"] if name == NAME), b"0" * 16)
-    is_ours = DIGITS.fullmatch(given) is not None
-    request.state.position = RequestPosition(res.replicas, int(given, 16) if is_ours else 0, stays=not is_ours)
+    is_known = DIGITS.fullmatch(given) is not None
+    request.state.position = RequestPosition(res.replicas, int(given, 16) if is_known else 0, stays=not is_known)
 
 
 def position_of(scope: Scope) -> RequestPosition | None:

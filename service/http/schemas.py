@@ -279,6 +279,10 @@ class ScopeFields(RequestModel):
     run_id: Name | None = Field(None, description="One run with its own facts; a hard filter")
     channel: Channel | None = Field(None, description="Soft scope such as a project; default _global")
 
+    @property
+    def scope_ids(self) -> dict[str, str | None]:
+        return {"user_id": self.user_id, "agent_id": self.agent_id, "run_id": self.run_id}
+
 
 SHARED_ONLY = "Only memories of the whole workspace, instead of a user's, agent's or run's"
 INCLUDE_SHARED = "Include shared memories, in one ranking; default: the workspace's setting, initially false"

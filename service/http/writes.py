@@ -22,7 +22,7 @@ from pydantic import AfterValidator, BaseModel
 from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput
 from service.domain.request import Call, IdempotencyKey, Replay, StoredAnswer
-from service.http.deps import header_text, identify, resources, session_of
+from service.http.deps import header_text, known_caller, resources, session_of
 from service.http.replica_reads import position_of
 from service.http.schemas import DeletedCountResponse, Secretless
 from service.runtime.transactions import refuse_repeated
@@ -43,7 +43,7 @@ KeyHeader = Annotated[
 
 
 async def _read_call(request: Request) -> Call:
-    caller = identify(request)
+    caller = known_caller(request)
     may_share = caller.may(Right.SHARE)
     return Call(request.state.request_id, caller.key_id, session_id=session_of(request), may_share=may_share)
 
@@ -53,7 +53,7 @@ UnkeyedCallOf = Annotated[Call, Depends(_read_call)]
 
 
 async def _add_key(request: Request, call: UnkeyedCallOf, given: KeyHeader = None) -> Call:
-    return call if given is None else replace(call, idempotency=_key(request, given, identify(request)))
+    return call if given is None else replace(call, idempotency=_key(request, given, known_caller(request)))
 
 
 BatchCallOf = Annotated[Call, Depends(_add_key)]
@@ -61,7 +61,7 @@ BatchCallOf = Annotated[Call, Depends(_add_key)]
 
 
 async def _refuse_repeated(request: Request, call: BatchCallOf) -> Call:
-    caller, res = identify(request), await resources(request)
+    caller, res = known_caller(request), await resources(request)
     await refuse_repeated(call, caller.workspace_id, res)
     return call
 

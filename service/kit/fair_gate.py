@@ -27,9 +27,12 @@ REMEMBERED = 100
 
 
 class FairGate:
-    """`at_once` are inside, at most `share` of one tenant, and half while other tenants come. The rest wait in a queue
-    of their tenant, and tenants are taken in turn. `waiting`: how many may wait in all; beyond that, the last of the
-    longest queue is refused; None is no limit. Not for several threads."""
+    """Not for several threads.
+
+    - `at_once` are inside, of one tenant at most `share`, and at most half while other tenants come
+    - the rest wait in a queue for each tenant, and tenants are taken in turn
+    - at most `waiting` wait in all (None: no limit); beyond that, the last of the longest queue is refused
+    """
 
     def __init__(self, at_once: int, *, share: int | None = None, waiting: int | None = None) -> None:
         self._at_once = at_once
@@ -44,9 +47,9 @@ class FairGate:
         self._waiting = 0
 
     async def enter(self, tenant: Hashable, *, patience_s: float | None = None, again: bool = False) -> None:
-        """Returns once the tenant has a place, which `leave` gives back. Raises TooManyRequests where its own requests
-        are too many, Unavailable where those of all are, then or while it waits. `again`: it comes back after `leave`,
-        before new ones, and is not refused."""
+        """Returns once the tenant has a place, which `leave` gives back. Raises TooManyRequests if the tenant has
+        too many requests, Unavailable if all tenants together have. `again`: it comes back after `leave`, before new
+        ones, and is not refused."""
         self._came[tenant] = time.monotonic()
         self._came.move_to_end(tenant)
         if len(self._came) > REMEMBERED:

@@ -175,7 +175,7 @@ async def search_in_snapshot(session: Session, prepared: PreparedSearch, res: Re
     return await rerank_and_shape(prepared, await read_results(session, prepared, res), res)
 
 
-@tracing.trace("read_results")
+@tracing.trace("read")
 async def read_results(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
     """Measures and ranks the candidates, and reads the rows of the best; more than wanted when a reranker is to see
     them. While the page is short, more of the candidates are read, then more candidates are looked for."""
@@ -342,7 +342,7 @@ def _rank(measured: Measured, limit: int) -> list[Ranked]:
 # -- after the snapshot -----------------------------------------------------------------------------------------------
 
 
-@tracing.trace("rerank_and_shape")
+@tracing.trace("finish")
 async def rerank_and_shape(prepared: PreparedSearch, results: ReadSearch, res: Resources) -> SearchResult:
     """The final hits, after the reranker has seen them; holds no connection."""
     query, stopwatch, measured, page = prepared.query, prepared.stopwatch, results.measured, results.page

@@ -15,7 +15,6 @@ from sqlalchemy import Row
 from service.access.statements import keys
 from service.access.token_signing import TokenSigner
 from service.access.values import Issued, NewKey, defaults_of, wall_of
-from service.access.write_behind import ReadLog
 from service.domain.access import WHOLE_WORKSPACE, Caller, Right, Wall
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from service.domain.request import Call, Operation
@@ -24,6 +23,7 @@ from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry
 from service.runtime.transactions import Write, plain_transaction
+from service.runtime.write_behind import ReadLog
 
 NOT_FOR_TOKENS = WHOLE_WORKSPACE | {Right.TOKENS}
 WALL = ("user_id", "agent_id", "run_id", "channels")
@@ -39,11 +39,6 @@ async def create(new: NewKey, caller: Caller, res: Resources, call: Call) -> Iss
         info = await _get(write.session, issued.key_id)
         await _audit(write, "create_api_key", info)
         return issued
-
-
-async def list_all(caller: Caller, res: Resources) -> Sequence[Row[Any]]:
-    async with res.db.read(caller.workspace_id) as session:
-        return await keys.listing(session)
 
 
 async def read(key_id: UUID, caller: Caller, res: Resources) -> Row[Any]:

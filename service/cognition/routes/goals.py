@@ -45,7 +45,7 @@ CHANGE = errors.keyed(400, 404, 409, 412, 413, 422)
 )
 async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, call: CallOf) -> Response:
     """A goal starts active. While it is active, memories tied or similar to it rank higher in searches of its scope."""
-    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, body.scope_ids, body.channel)
     new = NewGoal(
         scope,
         body.description,

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query, Response
 
 from service.cognition import procedures, strategy_ranking
 from service.cognition.procedures import NewStrategy
-from service.cognition.routes.procedure_models import (
+from service.cognition.routes.strategy_models import (
     LearnStrategyRequest,
     LearnStrategyResponse,
     ReinforceStrategyRequest,
@@ -50,7 +50,7 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
 async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """A strategy is known if the scope and channel has one with the same tools and type of task and a text that is
     equal or similar enough to be a duplicate."""
-    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, body.scope_ids, body.channel)
     new = NewStrategy(
         scope,
         body.description,

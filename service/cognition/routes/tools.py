@@ -6,24 +6,34 @@ from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
+from pydantic import Field, JsonValue
 
 from service.cognition import procedures
-from service.cognition.routes.procedure_models import (
-    RecordedToolInvocationResponse,
-    RecordToolInvocationRequest,
-    ToolInvocationPage,
-    ToolInvocationResponse,
-    ToolStatsItem,
-    ToolStatsResponse,
-)
+from service.cognition.routes.strategy_models import Label
 from service.cognition.values import Invocation, InvocationFilter
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.http import cursors, errors
-from service.http.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, optional_scope
+from service.http.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, scope_of
+from service.http.free_json import Payload
 from service.http.json_body import JsonRoute
-from service.http.schemas import Channel, Id, RedactionCount, Time
+from service.http.schemas import (
+    Channel,
+    Filled,
+    Id,
+    NextCursor,
+    OfAgent,
+    OfChannel,
+    OfRun,
+    OfUser,
+    RedactionCount,
+    ResponseModel,
+    ScopeFields,
+    Time,
+    Unit,
+    example,
+)
 from service.http.writes import CallOf, answer, send
 
 router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
@@ -31,6 +41,97 @@ router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
 READ = errors.keyed(400)
 Name = Annotated[str | None, Query(min_length=1, max_length=100)]
 OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; default: all")]
+
+
+class RecordToolInvocationRequest(ScopeFields):
+    """One use of a tool. At least one of user_id, agent_id, run_id and conversation_id is required; omitted ids are
+    those of the conversation."""
+
+    model_config = example(
+        user_id="alice",
+        tool_name="search_flights",
+        task_type="travel",
+        tool_input={"from": "OSL", "to": "BGO"},
+        tool_output={"found": 12},
+        success=True,
+        latency_ms=340,
+    )
+
+    conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in")
+    turn_id: Id | None = Field(None, description="UUID of a turn of the conversation; needs conversation_id")
+    tool_name: Label = Field(description="Name of the tool")
+    task_type: Label | None = Field(
+        None, description="Your name for the kind of task; statistics can be filtered by it"
+    )
+    tool_input: Payload = Field(description="What it was called with; redacted")
+    tool_output: Payload = Field(None, description="What it returned; redacted")
+    success: bool = Field(description="Whether it worked")
+    latency_ms: Annotated[float | None, Field(ge=0, le=1e9)] = Field(
+        None, description="How long it took, in milliseconds"
+    )
+    error_message: Annotated[Filled | None, Field(min_length=1, max_length=10_000)] = Field(
+        None, description="Its error message when it failed"
+    )
+    timestamp: Time | None = Field(None, description="When it was used; default now")
+
+
+class _Use(ResponseModel):
+    """Common fields of responses about an invocation."""
+
+    id: int = Field(description="Its number")
+    tool_name: str = Field(description="Name of the tool")
+    task_type: str | None = Field(description="Your name for the kind of task; null: none")
+    success: bool = Field(description="Whether it worked")
+    latency_ms: float | None = Field(description="How long it took, in milliseconds; null: unknown")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: OfRun
+    channel: OfChannel
+    conversation_id: Id | None = Field(description="UUID of the conversation it was used in; null: none")
+    turn_id: Id | None = Field(description="UUID of the turn it was used in; null: none")
+    turn_index: int | None = Field(description="Index of that turn in the conversation, from 0; null: no turn")
+    timestamp: Time = Field(description="When it was used")
+
+
+class RecordedToolInvocationResponse(_Use):
+    """The invocation as recorded, without input and output."""
+
+    redactions: list[RedactionCount] = Field(description="What was redacted in input and output, by kind; may be empty")
+
+
+class ToolInvocationResponse(_Use):
+    """One use of a tool, with its input and output."""
+
+    tool_input: JsonValue = Field(description="What it was called with, redacted")
+    tool_output: JsonValue = Field(description="What it returned, redacted; null: not given")
+    error_message: str | None = Field(description="Its error message, redacted; null: none")
+    recorded_at: Time = Field(description="When it was recorded")
+
+
+class ToolInvocationPage(ResponseModel):
+    """Uses of tools by time of recording, newest first; pass `next_cursor` as `cursor` for the next page."""
+
+    results: list[ToolInvocationResponse] = Field(description="At most `limit` uses")
+    next_cursor: NextCursor = None
+
+
+class ToolStatsItem(ResponseModel):
+    """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
+
+    name: str = Field(description="As recorded")
+    usage_count: int = Field(description="How often it was used")
+    success_count: int = Field(description="How often it worked")
+    success_rate: Unit = Field(description="success_count / usage_count")
+    avg_latency_ms: float | None = Field(description="Mean of the known latencies, in milliseconds; null: none known")
+    p50_latency_ms: float | None = Field(description="Median latency in milliseconds; null: none known")
+    p95_latency_ms: float | None = Field(description="95th percentile of latency in milliseconds; null: none known")
+    last_used_at: Time = Field(description="When it was last used")
+
+
+class ToolStatsResponse(ResponseModel):
+    """Most used first."""
+
+    results: list[ToolStatsItem] = Field(description="One entry per tool")
 
 
 @router.post(
@@ -46,9 +147,7 @@ async def record_tool_invocation(
     """Input and output are redacted and may have 262,144 characters of JSON each."""
     if body.turn_id is not None and body.conversation_id is None:
         raise InvalidInput("turn_id: needs conversation_id.", field="turn_id")
-    scope = optional_scope(
-        caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel
-    )
+    scope = scope_of(caller, body.scope_ids, body.channel, needs_id=False)
     if body.conversation_id is not None:
         scope = await procedures.scope_of_conversation(caller.workspace_id, body.conversation_id, scope, res)
     new = Invocation(
@@ -90,17 +189,15 @@ async def list_tool_invocations(
     )
 
 
-async def _optional_scope(
-    caller: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None
-) -> Scope:
+async def _scope_of(caller: CallerOf, user_id: UserId = None, agent_id: AgentId = None, run_id: RunId = None) -> Scope:
     """The scope; without ids the whole workspace."""
-    return optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    return scope_of(caller, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, needs_id=False)
 
 
 @router.get("/tools/stats", summary="Get usage, success rate and latency of each tool", responses=READ)
 async def get_tool_stats(
     caller: Reader,
-    scope: Annotated[Scope, Depends(_optional_scope)],
+    scope: Annotated[Scope, Depends(_scope_of)],
     res: ResourcesOf,
     task_type: Name = None,
     channel: OnlyChannel = None,

@@ -27,7 +27,7 @@ from service.conversations.routes.conversation_models import (
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
-from service.episodes.routes.turn_models import TurnResponse, turn_fields, turn_item
+from service.episodes.turn_models import TurnResponse, turn_fields, turn_item
 from service.episodes.turns import IncomingTurn, TurnOutcome, store
 from service.http import cursors, errors
 from service.http.deps import (
@@ -80,7 +80,7 @@ async def create_conversation(
 ) -> Response:
     """A conversation belongs to one user and agent, so two users may use the same name. Opening it again changes
     nothing."""
-    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, body.scope_ids, body.channel)
     name = body.external_id or body.run_id or scope.run_id
     opened = await open_conversation(
         replace(scope, run_id=name),

@@ -24,7 +24,6 @@ from service.http.deps import (
     RunId,
     UserId,
     scope_of,
-    shared_scope,
 )
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
@@ -71,7 +70,7 @@ async def _extent(
     shared: Annotated[bool, Query(description="Memories of the whole workspace instead (right memory:share)")] = False,
 ) -> Extent:
     ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}
-    scope = (shared_scope if shared else scope_of)(caller, **ids, channel=channel)
+    scope = scope_of(caller, ids, channel, shared=shared)
     return Extent(scope, channel or caller.own_channel)
 
 

@@ -17,7 +17,7 @@ from service.erasure.forget_matched import Forgotten
 from service.erasure.routes.deletion import PurgeReceiptResponse, receipt_response
 from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
 from service.http import errors
-from service.http.deps import Forgetter, ResourcesOf, scope_of, shared_scope
+from service.http.deps import Forgetter, ResourcesOf, scope_of
 from service.http.json_body import JsonRoute
 from service.http.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields, example
 from service.http.writes import CallOf, answer, send
@@ -128,8 +128,7 @@ def _check_right(body: ForgetRequest, caller: Caller) -> None:
 
 
 def _scope_of(body: ForgetRequest, caller: Caller) -> ForgetScope:
-    ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
-    scope = (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
+    scope = scope_of(caller, body.scope_ids, body.channel, shared=body.shared)
     return ForgetScope(scope, body.channel or caller.own_channel, body.session_id)
 
 

@@ -35,7 +35,9 @@ SETTLED = "(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
 # pk_erased_memory.
 ERASED = f"""
     UNION ALL
-    (SELECT e.position, e.seq, e.memory_id, NULL, NULL::jsonb, e.erased_at, NULL, NULL, NULL FROM erased_memory e
+    (SELECT e.position, e.seq, e.memory_id, NULL AS event, NULL::jsonb AS before, e.erased_at AS at, NULL AS user_id,
+            NULL AS agent_id, NULL AS run_id
+     FROM erased_memory e
      WHERE e.workspace_id = :workspace AND (e.position, e.seq) > (:position, :seq) AND e.position < {SETTLED}
      ORDER BY e.position, e.seq LIMIT :limit)
 """  # noqa: S608 - our own constants

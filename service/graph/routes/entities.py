@@ -35,7 +35,6 @@ from service.http.deps import (
     ScopeOf,
     UserId,
     list_scope,
-    optional_scope,
     scope_of,
 )
 from service.http.json_body import JsonRoute
@@ -58,7 +57,7 @@ async def _visibility(
     """The scope of a request by id: an entity is found in any channel; only the given ids restrict it."""
     if not any((user_id, agent_id, run_id)):
         return EntityScope(caller.workspace_id, None)
-    scope = scope_of(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    scope = scope_of(caller, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, channel)
     return EntityScope(caller.workspace_id, replace(scope, every_channel=channel is None))
 
 
@@ -73,7 +72,7 @@ async def _scope_visibility(
     run_id: RunId = None,
     channel: ChannelName = None,
 ) -> EntityScope:
-    scope = optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel)
+    scope = scope_of(caller, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, channel, needs_id=False)
     return EntityScope(caller.workspace_id, scope if any((scope.user_id, scope.agent_id, scope.run_id)) else None)
 
 
@@ -85,7 +84,7 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
     """Entities are listed by name. agent_id and run_id select entities that memories of that agent or run mention,
     conversation_id those that memories extracted from its turns mention."""
-    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, body.scope_ids, body.channel)
     scope = list_scope(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
     kind = type_name(body.type) if body.type else None
@@ -110,7 +109,7 @@ async def upsert_entity(
     body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
     """An entity is identified by user, channel and name, ignoring case; an alias matches too."""
-    scope = scope_of(caller, user_id=body.user_id, agent_id=body.agent_id, run_id=body.run_id, channel=body.channel)
+    scope = scope_of(caller, body.scope_ids, body.channel)
     owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
     new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)

@@ -20,7 +20,7 @@ from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.domain.text import is_blank
 from service.http import narrowing
-from service.http.deps import scope_of, shared_scope
+from service.http.deps import scope_of
 from service.http.schemas import embedding_vector, expiry
 from service.http.writes import answer
 from service.intake.routes.store_models import (
@@ -146,8 +146,7 @@ async def conversation_draft(body: StoreRequest, caller: Caller, res: Resources)
 def _choose_scope(body: StoreRequest, caller: Caller) -> Scope:
     if body.shared and not caller.may(Right.SHARE):
         raise Forbidden(f"This key lacks the right {Right.SHARE}.", field="shared")
-    ids = {"user_id": body.user_id, "agent_id": body.agent_id, "run_id": body.run_id}
-    return (shared_scope if body.shared else scope_of)(caller, **ids, channel=body.channel)
+    return scope_of(caller, body.scope_ids, body.channel, shared=body.shared)
 
 
 def _read_messages(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[str]]:

@@ -17,7 +17,7 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 from service.domain.errors import Forbidden, InvalidInput
 from service.domain.sizes import MAX_BODY_BYTES
 from service.http import errors, paths, replica_reads
-from service.http.deps import CallerOf, header_text, identify
+from service.http.deps import CallerOf, header_text, known_caller
 from service.http.request_body import replay
 from service.http.schemas import Channel, Name
 from service.kit.lazy_imports import load
@@ -86,7 +86,7 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
     position = replica_reads.position_of(request.scope)
     if position is not None:
         known: dict[UUID, int] = request.app.state.mcp_positions
-        workspace = identify(request).workspace_id
+        workspace = known_caller(request).workspace_id
         state["position"] = own = position.again(known.get(workspace, 0))
     state["has_body"] = wanted.body is not None
     if wanted.body is not None:

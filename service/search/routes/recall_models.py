@@ -9,11 +9,11 @@ from pydantic import ConfigDict, Field, model_validator
 
 from service.cognition.routes import profiles
 from service.cognition.routes.goal_models import GoalResponse, goal_response
-from service.cognition.routes.procedure_models import StrategySearchHit, strategy_search_hit
 from service.cognition.routes.profiles import ProfileResponse
+from service.cognition.routes.strategy_models import StrategySearchHit, strategy_search_hit
 from service.domain.query import Detail, VectorPath, is_answerable
 from service.domain.ranking import RecallWeights, Techniques
-from service.episodes.routes.turn_models import TurnListItem, turn_item
+from service.episodes.turn_models import TurnListItem, turn_item
 from service.http.reads import DETAIL
 from service.http.schemas import (
     Channel,
@@ -233,7 +233,9 @@ def recall_answer(bundle: Bundle, request: RecallRequest, *, ms: float, now: dat
             }
             for fact_item in bundle.facts
         ],
-        "entities": [_entity(entity_item) for entity_item in bundle.entities],
+        "entities": [
+            RecallEntityItem.of(item.entity, aliases=list(item.entity.aliases), score=1.0) for item in bundle.entities
+        ],
         "graph": _graph(bundle.entities),
         "strategies": [strategy_search_hit(match) for match in bundle.strategies],
         "goals": [goal_response(goal, now) for goal in bundle.goals],
@@ -241,41 +243,19 @@ def recall_answer(bundle: Bundle, request: RecallRequest, *, ms: float, now: dat
         "answerable": is_answerable(bundle.answer_probability),
         "answer_probability": bundle.answer_probability,
         "markdown": bundle.text if request.format == "markdown" else None,
-        "metrics": RecallMetrics(
-            parts={
-                name: RecallPartMetrics(found=part.found, kept=part.kept, tokens=part.tokens, ms=part.ms)
-                for name, part in bundle.metrics.items()
-            },
-            tokens=bundle.tokens,
-            max_tokens=request.max_tokens,
-            vector_path=bundle.vector_path,
-            techniques={
-                name: TechniqueMetrics(ms=used.ms, count=used.count, note=used.note)
-                for name, used in bundle.techniques.items()
-            },
-            ms=ms,
-        ),
+        "metrics": {
+            "parts": bundle.metrics,
+            "tokens": bundle.tokens,
+            "max_tokens": request.max_tokens,
+            "vector_path": bundle.vector_path,
+            "techniques": bundle.techniques,
+            "ms": ms,
+        },
         "warnings": bundle.warnings,
     }
-
-
-def _entity(item: EntityItem) -> RecallEntityItem:
-    known = item.entity
-    return RecallEntityItem(
-        id=known.id,
-        name=known.name,
-        type=known.type,
-        aliases=list(known.aliases),
-        description=known.description,
-        salience=known.salience,
-        score=1.0,
-    )
 
 
 def _graph(entities: tuple[EntityItem, ...]) -> list[RecallRelationItem]:
     """Each relation once, even if both of its entities are in the bundle."""
     edges = dict.fromkeys(relation for item in entities for relation in item.relations)
-    return [
-        RecallRelationItem(source=edge.source, relation=edge.label, target=edge.target, strength=edge.strength)
-        for edge in edges
-    ]
+    return [RecallRelationItem.of(edge, relation=edge.label) for edge in edges]

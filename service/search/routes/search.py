@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Mapping
 from dataclasses import replace
 from typing import Annotated, Any
 
@@ -11,7 +10,7 @@ from fastapi import APIRouter, Request, Response
 
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
-from service.domain.memory import Hit, ScoreTerm
+from service.domain.memory import Hit
 from service.domain.moments import elapsed_ms
 from service.domain.query import Explanation, Query, SearchResult, Window, is_answerable
 from service.domain.scope import Scope
@@ -52,7 +51,9 @@ async def search_memories(
 ) -> Response:
     """Returns memories that match a query, and turns whose content is in no memory. At least one of user_id, agent_id
     and run_id is required."""
-    return await _search(request, body, caller, res)
+    began = time.perf_counter()
+    query, result = await run_search(request, body, caller, res)
+    return _response(body, query, result, began)
 
 
 @router.get(
@@ -68,13 +69,7 @@ async def search_memories_simple(
     body: Annotated[SearchRequest, fields_of(SearchRequest)],
 ) -> Response:
     """Takes the fields of the POST body as query parameters; `filters` and `tuning` are JSON."""
-    return await _search(request, body, caller, res)
-
-
-async def _search(request: Request, body: SearchRequest, caller: Caller, res: Resources) -> Response:
-    began = time.perf_counter()
-    query, result = await run_search(request, body, caller, res)
-    return _response(body, query, result, began)
+    return await search_memories(request, body, caller, res)
 
 
 async def run_search(
@@ -152,7 +147,7 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, window: Window, r
 
 def _response(body: SearchRequest, query: Query, result: SearchResult, began: float) -> Response:
     """A SearchResponse. `began`: time.perf_counter() at the start of the request."""
-    window, details = query.window, result.explained
+    window, details, why = query.window, result.explained, result.why
     content = {
         "results": [_hit(hit, body, result) for hit in result.hits],
         "next_cursor": None if result.next_skip is None else cursors.after_counts(result.next_skip),
@@ -161,7 +156,7 @@ def _response(body: SearchRequest, query: Query, result: SearchResult, began: fl
         "vector_path": result.vector_path,
         "warnings": result.warnings,
         "window": None if window.is_open else TimeInterval(start=window.start, end=window.end),
-        "why": _why(result.why) if result.why else None,
+        "why": MemoryExplanation.of(why, explain=_explain(why) if why.terms else None) if why else None,
         "candidates": dict(details.candidates) if details else None,
         "metrics": {"techniques": result.techniques},
         "timings_ms": {"total": elapsed_ms(began), **(details.timings_ms if details else {})},
@@ -170,7 +165,7 @@ def _response(body: SearchRequest, query: Query, result: SearchResult, began: fl
 
 
 def _hit(hit: Hit, body: SearchRequest, result: SearchResult) -> dict[str, Any]:
-    """A MemorySearchHit."""
+    """The fields of a MemorySearchHit; `explain` and `connected` only if the request asks for them."""
     item = {
         **memory_item(hit.memory, body.detail),
         "source": hit.memory.source,
@@ -182,23 +177,12 @@ def _hit(hit: Hit, body: SearchRequest, result: SearchResult) -> dict[str, Any]:
     if hit.memory.source == "turn":
         item["turn_index"] = hit.memory.turn_index
     if body.explain:
-        item["explain"] = _score_explanation(hit.terms, hit.factors)
+        item["explain"] = _explain(hit)
     if body.connected:
         item["connected"] = result.connected.get(hit.memory.id, [])
     return item
 
 
-def _why(why: Explanation) -> MemoryExplanation:
-    terms = _score_explanation(why.terms, why.factors) if why.terms else None
-    return MemoryExplanation(
-        id=why.id, found=why.found, place=why.place, reasons=list(why.reasons), score=why.score, explain=terms
-    )
-
-
-def _score_explanation(terms: Mapping[str, ScoreTerm], factors: Mapping[str, float]) -> ScoreExplanation:
-    counting = {
-        name: SignalTerm(raw=term.raw, value=term.value, weight=term.weight)
-        for name, term in terms.items()
-        if term.weight > 0
-    }
-    return ScoreExplanation(terms=counting, factors=dict(factors))
+def _explain(scored: Hit | Explanation) -> ScoreExplanation:
+    terms = {name: SignalTerm.of(term) for name, term in scored.terms.items() if term.weight > 0}
+    return ScoreExplanation(terms=terms, factors=dict(scored.factors))

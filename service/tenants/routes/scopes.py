@@ -2,17 +2,18 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
+from service.access.statements import users
 from service.access.values import KINDS, OwnerKind
 from service.domain.scope import Extent
 from service.erasure.forget_scope import forget_scope
 from service.erasure.routes.deletion import ACCEPTED, answer_count
 from service.http import cursors, errors
-from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, optional_scope
+from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, scope_of
 from service.http.json_body import JsonRoute
 from service.http.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
 from service.http.writes import CallOf, send
@@ -90,8 +91,10 @@ async def delete_scope(
     channel: ChannelName = None,
 ) -> Response:
     """Equivalent to DELETE /v1/memories with this id alone."""
-    names: dict[str, Any] = {f"{type}_id": id}
-    extent = Extent(optional_scope(caller, **names), channel or (caller.own_channel if caller.wall.channels else None))
+    names: dict[str, str | None] = {f"{type}_id": id}
+    extent = Extent(
+        scope_of(caller, names, needs_id=False), channel or (caller.own_channel if caller.wall.channels else None)
+    )
     return send(answer_count(await forget_scope(extent, res, call.with_serializer(answer_count))))
 
 
@@ -106,9 +109,10 @@ async def list_channels(
     cursor: Annotated[str | None, Query(max_length=1_000)] = None,
 ) -> ChannelPage:
     """Channels of a user, agent or run, or of the whole workspace, with the number of live memories and turns."""
-    scope = optional_scope(caller, user_id=user_id, agent_id=agent_id, run_id=run_id)
+    scope = scope_of(caller, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, needs_id=False)
     after = None if cursor is None else cursors.unpack(cursor, _channel)
-    usages = await workspaces.list_channels(scope, res, after=after, limit=limit + 1)
+    async with res.db.read(scope.workspace_id) as session:
+        usages = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())
     page, last = cursors.cut(usages, limit)
     more = cursors.pack(f"channel|{last.channel}") if last else None
     return ChannelPage(results=list(map(ChannelItem.of, page)), next_cursor=more)

@@ -1,13 +1,12 @@
-"""Request and response models for tools and strategies."""
+"""Request and response models for strategies."""
 
 from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from pydantic import Field, JsonValue
+from pydantic import Field
 
 from service.cognition.values import Strategy, StrategyMatch
-from service.http.free_json import Payload
 from service.http.schemas import (
     Filled,
     Id,
@@ -16,7 +15,6 @@ from service.http.schemas import (
     OfChannel,
     OfRun,
     OfUser,
-    RedactionCount,
     RequestModel,
     ResponseModel,
     ScopeFields,
@@ -28,97 +26,6 @@ from service.http.schemas import (
 
 Label = Annotated[Filled, Field(min_length=1, max_length=100), Secretless]
 StrategyText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
-
-
-class RecordToolInvocationRequest(ScopeFields):
-    """One use of a tool. At least one of user_id, agent_id, run_id and conversation_id is required; omitted ids are
-    those of the conversation."""
-
-    model_config = example(
-        user_id="alice",
-        tool_name="search_flights",
-        task_type="travel",
-        tool_input={"from": "OSL", "to": "BGO"},
-        tool_output={"found": 12},
-        success=True,
-        latency_ms=340,
-    )
-
-    conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in")
-    turn_id: Id | None = Field(None, description="UUID of a turn of the conversation; needs conversation_id")
-    tool_name: Label = Field(description="Name of the tool")
-    task_type: Label | None = Field(
-        None, description="Your name for the kind of task; statistics can be filtered by it"
-    )
-    tool_input: Payload = Field(description="What it was called with; redacted")
-    tool_output: Payload = Field(None, description="What it returned; redacted")
-    success: bool = Field(description="Whether it worked")
-    latency_ms: Annotated[float | None, Field(ge=0, le=1e9)] = Field(
-        None, description="How long it took, in milliseconds"
-    )
-    error_message: Annotated[Filled | None, Field(min_length=1, max_length=10_000)] = Field(
-        None, description="Its error message when it failed"
-    )
-    timestamp: Time | None = Field(None, description="When it was used; default now")
-
-
-class _Use(ResponseModel):
-    """Common fields of responses about an invocation."""
-
-    id: int = Field(description="Its number")
-    tool_name: str = Field(description="Name of the tool")
-    task_type: str | None = Field(description="Your name for the kind of task; null: none")
-    success: bool = Field(description="Whether it worked")
-    latency_ms: float | None = Field(description="How long it took, in milliseconds; null: unknown")
-    user_id: OfUser
-    agent_id: OfAgent
-    run_id: OfRun
-    channel: OfChannel
-    conversation_id: Id | None = Field(description="UUID of the conversation it was used in; null: none")
-    turn_id: Id | None = Field(description="UUID of the turn it was used in; null: none")
-    turn_index: int | None = Field(description="Index of that turn in the conversation, from 0; null: no turn")
-    timestamp: Time = Field(description="When it was used")
-
-
-class RecordedToolInvocationResponse(_Use):
-    """The invocation as recorded, without input and output."""
-
-    redactions: list[RedactionCount] = Field(description="What was redacted in input and output, by kind; may be empty")
-
-
-class ToolInvocationResponse(_Use):
-    """One use of a tool, with its input and output."""
-
-    tool_input: JsonValue = Field(description="What it was called with, redacted")
-    tool_output: JsonValue = Field(description="What it returned, redacted; null: not given")
-    error_message: str | None = Field(description="Its error message, redacted; null: none")
-    recorded_at: Time = Field(description="When it was recorded")
-
-
-class ToolInvocationPage(ResponseModel):
-    """Uses of tools by time of recording, newest first; pass `next_cursor` as `cursor` for the next page."""
-
-    results: list[ToolInvocationResponse] = Field(description="At most `limit` uses")
-    next_cursor: NextCursor = None
-
-
-class ToolStatsItem(ResponseModel):
-    """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
-
-    name: str = Field(description="As recorded")
-    usage_count: int = Field(description="How often it was used")
-    success_count: int = Field(description="How often it worked")
-    success_rate: Unit = Field(description="success_count / usage_count")
-    avg_latency_ms: float | None = Field(description="Mean of the known latencies, in milliseconds; null: none known")
-    p50_latency_ms: float | None = Field(description="Median latency in milliseconds; null: none known")
-    p95_latency_ms: float | None = Field(description="95th percentile of latency in milliseconds; null: none known")
-    last_used_at: Time = Field(description="When it was last used")
-
-
-class ToolStatsResponse(ResponseModel):
-    """Most used first."""
-
-    results: list[ToolStatsItem] = Field(description="One entry per tool")
 
 
 class LearnStrategyRequest(ScopeFields):
