@@ -239,11 +239,14 @@ def refuse_future(as_of: datetime | None, now: datetime) -> None:
 
 
 async def window(body: NarrowingFields, res: Resources) -> tuple[Window, tuple[str, ...]]:
-    """The time window of the request, and a warning when `time_query` was not understood."""
+    """The time window of the request (UTC, half-open); an open one and a warning for a `time_query` that names no time,
+    such as "since my birthday"."""
     if body.time_query is None:
         return Window(body.start, body.end), ()
-    zone = body.timezone or res.settings.memories.timezone
-    return await _time_window(body.time_query, body.timestamp or res.clock(), zone, res)
+    words, reference = body.time_query, body.timestamp or res.clock()
+    zone = ZoneInfo(body.timezone or res.settings.memories.timezone)
+    understood = await res.rules.run_if_long(len(words), _parse_window, words, reference, zone)
+    return (EVER, (TIME_QUERY_NOT_UNDERSTOOD,)) if understood.is_open else (understood, ())
 
 
 def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:
@@ -253,15 +256,6 @@ def _tags(given: list[str] | str, field: str) -> tuple[str, ...]:
     if len(normalised) > MAX_WORDS:
         raise InvalidInput(f"{field}: at most {MAX_WORDS} tags.", field=field)
     return normalised
-
-
-async def _time_window(
-    words: str, reference: datetime, timezone: str, res: Resources
-) -> tuple[Window, tuple[str, ...]]:
-    """The half-open interval (UTC) of "last week" or "in May 2023", seen from `reference` in `timezone`; an open one
-    and a warning for words that name no time, such as "since my birthday"."""
-    window = await res.rules.run_if_long(len(words), _parse_window, words, reference, ZoneInfo(timezone))
-    return (EVER, (TIME_QUERY_NOT_UNDERSTOOD,)) if window.is_open else (window, ())
 
 
 def _parse_window(words: str, reference: datetime, zone: ZoneInfo) -> Window:
