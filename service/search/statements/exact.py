@@ -6,6 +6,7 @@ nearest by that exactly. Further arms: the time that the query asks for, tags, a
 
 The scope is read once by its btree; everything else is a filter, because no GIN index is used under row-level security
 (docs/decisions/003-definer-functions.md). features.py measures the candidates with the same weights.
+tests/search/statements/golden/exact.sql has the whole statement with values.
 """
 
 from __future__ import annotations
@@ -44,9 +45,11 @@ BRANCH: Final = """
            m."timestamp", m.created_at, {tagged} AS tagged
     FROM memory m WHERE {branch}"""
 
-# The scope is read once, into one row of lists (`scan`): a table of it would be written and read several times. Rows
-# that the conditions hide count as read, so that reading ends after :exact_rows. One sparse product tells whether a row
-# has any term of the query; only such rows are compared with each term.
+# The scope is read once, into one row of lists (`scan`): a table of it would be written and read several times. Each
+# arm has its ids and, in lists of the same order, what ranks them: text_ids with texts_bm25 and texts_without_context,
+# context_ids with contexts_bm25, timed_ids with timestamps, tagged_ids with tagged_created. Rows that the conditions
+# hide count as read, so that reading ends after :exact_rows. One sparse product tells whether a row has any term of the
+# query; only such rows are compared with each term.
 SCAN: Final = """
 WITH any_term AS MATERIALIZED (
     SELECT sparse_vector(string_agg(sparse_entry(term, 1), ',' ORDER BY term)) AS vector
@@ -67,7 +70,7 @@ WITH any_term AS MATERIALIZED (
                AS timestamps,
            array_agg(id) FILTER (WHERE tagged AND is_visible) AS tagged_ids,
            array_agg(created_at) FILTER (WHERE tagged AND is_visible) AS tagged_created
-    FROM (SELECT * FROM ({all_rows}) every LIMIT :exact_rows + 1) scoped
+    FROM (SELECT * FROM ({all_rows}) branches LIMIT :exact_rows + 1) scoped
 ), counted AS MATERIALIZED (
     SELECT rows_read, texts, has_contexts, rows_read <= :exact_rows AS is_small,
            greatest(:min_close, least(:max_close, rows_read / {close_share})) AS close_limit
@@ -93,10 +96,11 @@ BM25: Final = """, term AS NOT MATERIALIZED (
     UNION ALL
     SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
     FROM (
-        SELECT unnest(m.terms) AS term, true AS is_text, x.own AS is_context
-        FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x, LATERAL ({memory}) m
+        SELECT unnest(m.terms) AS term, true AS is_text, matching.without_context AS is_context
+        FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS without_context FROM scan) matching,
+            LATERAL ({memory}) m
         UNION ALL
-        SELECT unnest(m.context_terms), false, true FROM (SELECT unnest(context_ids) AS id FROM scan) x,
+        SELECT unnest(m.context_terms), false, true FROM (SELECT unnest(context_ids) AS id FROM scan) matching,
             LATERAL ({memory}) m
     ) occurrences
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > {max_compared_terms}
@@ -171,9 +175,9 @@ SELECT rows_read, texts,
     ) AS tag,
     -- the newest fill up what vectors cannot give: rows without one
     ARRAY(
-        SELECT x.id FROM ({rows_again}) x
-        WHERE x.is_visible AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
-        ORDER BY x.created_at DESC, x.id LIMIT :limit
+        SELECT again.id FROM ({rows_again}) again
+        WHERE again.is_visible AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+        ORDER BY again.created_at DESC, again.id LIMIT :limit
     ) AS newest
 FROM counted
 """
@@ -184,7 +188,7 @@ EXACT: Final = Template(
     SCAN + BM25 + VECTORS + ONE_ROW,
     close_share=CLOSE_SHARE,
     max_compared_terms=MAX_COMPARED_TERMS,
-    memory=by_key("memory", "x.id"),
+    memory=by_key("memory", "matching.id"),
     text_idf=IDF_SQL.format(texts="texts", frequency="text_df"),
     context_idf=IDF_SQL.format(texts="texts", frequency="context_df"),
     binary_distance=vectors.BINARY_DISTANCE,

@@ -60,7 +60,7 @@ WITH any_term AS MATERIALIZED (
     FROM memory m WHERE m.workspace_id = :workspace
         AND m.user_id = :user_id
         AND m.channel = :channel
-        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) every LIMIT :exact_rows + 1) scoped
+        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) branches LIMIT :exact_rows + 1) scoped
 ), counted AS MATERIALIZED (
     SELECT rows_read, texts, has_contexts, rows_read <= :exact_rows AS is_small,
            greatest(:min_close, least(:max_close, rows_read / 40)) AS close_limit
@@ -82,15 +82,16 @@ WITH any_term AS MATERIALIZED (
     UNION ALL
     SELECT term, (count(*) FILTER (WHERE is_text))::float8, (count(*) FILTER (WHERE is_context))::float8
     FROM (
-        SELECT unnest(m.terms) AS term, true AS is_text, x.own AS is_context
-        FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS own FROM scan) x, LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
-            AND memory.id >= x.id
-            AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
-        UNION ALL
-        SELECT unnest(m.context_terms), false, true FROM (SELECT unnest(context_ids) AS id FROM scan) x,
+        SELECT unnest(m.terms) AS term, true AS is_text, matching.without_context AS is_context
+        FROM (SELECT unnest(text_ids) AS id, unnest(texts_without_context) AS without_context FROM scan) matching,
             LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
-                AND memory.id >= x.id
-                AND memory.id <= x.id ORDER BY memory.id LIMIT 1) m
+                AND memory.id >= matching.id
+                AND memory.id <= matching.id ORDER BY memory.id LIMIT 1) m
+        UNION ALL
+        SELECT unnest(m.context_terms), false, true FROM (SELECT unnest(context_ids) AS id FROM scan) matching,
+            LATERAL (SELECT * FROM memory WHERE memory.workspace_id = :workspace
+                AND memory.id >= matching.id
+                AND memory.id <= matching.id ORDER BY memory.id LIMIT 1) m
     ) occurrences
     WHERE (SELECT is_small FROM counted) AND cardinality(CAST(:terms AS integer[])) > 48
       AND term = ANY (CAST(:terms AS integer[]))
@@ -161,7 +162,7 @@ SELECT rows_read, texts,
     ) AS tag,
     -- the newest fill up what vectors cannot give: rows without one
     ARRAY(
-        SELECT x.id FROM ((
+        SELECT again.id FROM ((
     SELECT m.id, (m.expires_at IS NULL OR m.expires_at > :now)
         AND m.review_status IS NULL
         AND NOT m.archived
@@ -186,8 +187,8 @@ SELECT rows_read, texts,
     FROM memory m WHERE m.workspace_id = :workspace
         AND m.user_id = :user_id
         AND m.channel = :channel
-        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) x
-        WHERE x.is_visible AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
-        ORDER BY x.created_at DESC, x.id LIMIT :limit
+        AND cardinality(m.terms) + cardinality(m.context_terms) > 120 ORDER BY m.id)) again
+        WHERE again.is_visible AND (SELECT is_small FROM counted) AND (SELECT count(*) FROM text_vector) < :limit
+        ORDER BY again.created_at DESC, again.id LIMIT :limit
     ) AS newest
 FROM counted;
