@@ -14,6 +14,7 @@ from service.domain.conversation import Turn, TurnPlace
 from service.domain.memory import Hit
 from service.domain.query import SearchResult, TechniqueUse
 from service.domain.ranking import HALF_LIFE_DAYS, RecallWeights
+from service.language.lexemes import stem_words
 from service.language.untrusted import one_line
 from service.search import prompt_block
 from service.search.messages import Message, plain
@@ -150,6 +151,7 @@ class _Lines:
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
         marks = dict.fromkeys(self.marks(message.hit) for message in kept)
+        marks |= dict.fromkeys(self.marks(message.hit, repeated=True) for message in self._repeated_in(turn))
         return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=self.several)
 
     def _is_above(self, turn: Turn, words: str) -> bool:
@@ -165,8 +167,15 @@ class _Lines:
         memory = hit.memory
         return prompt_block.fact(memory, score, self.day(memory.timestamp), self.marks(hit), topic)
 
-    def marks(self, hit: Hit) -> str:
-        """Whether a statement is no longer valid, and on which days the block has a later or an earlier one."""
+    def _repeated_in(self, turn: Turn) -> list[Message]:
+        """The statements that an answer of the assistant repeats: "9:45, got it." is outdated with what it answers."""
+        before = self.results.messages.get((turn.conversation_id, turn.index - 1), ())
+        words = stem_words(turn.text) if turn.role == "assistant" else frozenset()
+        return [message for message in before if words & stem_words(message.own)]
+
+    def marks(self, hit: Hit, *, repeated: bool = False) -> str:
+        """Whether a statement is no longer valid, and on which days the block has a later or an earlier one.
+        `repeated`: for a line that says it again, only what outdates it."""
         memory, marks = hit.memory, list[str]()
         if memory.t_invalid is not None and memory.t_invalid <= self.now:
             marks.append(f"no longer so, {self.day(memory.t_invalid)}")
@@ -174,6 +183,8 @@ class _Lines:
             if memory.id in (older.memory.id, newer.memory.id) and self._has(older) and self._has(newer):
                 then, now = self.day(older.memory.timestamp), self.day(newer.memory.timestamp)
                 is_change = newer.memory.id in (*older.memory.superseded_by, *older.memory.may_be_outdated_by)
+                if repeated and not (is_change and memory.id == older.memory.id):
+                    continue
                 if memory.id == older.memory.id:
                     seen = f"{now}" if then != now else "later that day"
                     marks.append(f"{'may have changed' if is_change else 'more on this'}: see {seen}")

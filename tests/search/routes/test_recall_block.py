@@ -7,7 +7,9 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
+from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
+from tests.support.application import Tables
 from tests.support.calls import body_of, store
 
 TALK: tuple[tuple[str, str, str], ...] = (
@@ -130,6 +132,28 @@ async def test_what_is_over_says_so(client: AsyncClient) -> None:
     await store(client, "Rents a flat in Porto", timestamp="2025-03-01T10:00:00Z", t_invalid="2025-06-30T10:00:00Z")
     lines = await block(client, "Rents a flat in Porto", valid_at="2025-04-01T00:00:00Z")
     assert lines == ["## Known facts", "- Rents a flat in Porto (2025-03-01) (no longer so, 2025-06-30)"]
+
+
+@pytest.mark.parametrize(("answer", "is_marked"), [("A standup at 9:45, got it.", True), ("Noted.", False)])
+async def test_an_answer_that_repeats_what_is_outdated_is_marked_as_well(
+    client: AsyncClient, tables: Tables, tenant: Tenant, answer: str, is_marked: bool
+) -> None:
+    await tell(
+        client,
+        ("2026-10-12T10:00:00Z", "user", "Our standup is at 9:45."),
+        ("2026-10-12T10:01:00Z", "assistant", answer),
+        ("2026-11-09T10:00:00Z", "user", "The standup moves to 10:30."),
+    )
+    await tables.fetch(
+        """INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id)
+        SELECT o.workspace_id, n.id, 'MAY_OUTDATE', o.id FROM memory o JOIN memory n USING (workspace_id)
+        WHERE o.workspace_id = $1 AND o.content ~ 'Our standup' AND n.content ~ '10:30' ON CONFLICT DO NOTHING""",
+        tenant.workspace_id,
+    )
+    lines = await block(client, "Our standup is at 9:45.")
+    mark = " (may have changed: see 2026-11-09)"
+    assert f"User: Our standup is at 9:45.{mark}" in lines
+    assert [line for line in lines if line.startswith("Assistant")] == [f"Assistant: {answer}{mark * is_marked}"]
 
 
 @pytest.mark.parametrize("fields", [{"min_probability": 0}, {"format": "json"}])
