@@ -11,17 +11,16 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
-from service.domain.errors import LockedOut
 from service.domain.job import Job
 from service.domain.relation import Relation, RelationType
 from service.domain.request import Call
 from service.domain.text import CleanText, content_hash
 from service.memories.associate import associate, dissociate
-from service.memories.jobs import enrich
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables
 from tests.support.calls import body_of, store
+from tests.support.workers import enrich_like_queue
 from tests.thorough import many
 
 
@@ -185,16 +184,6 @@ async def test_ties_and_deletes_at_once_end_whole(client: AsyncClient, tables: T
     assert edges <= 12
 
 
-async def run_as_queue_does(job: Job, resources: Resources) -> None:
-    """Repeats the job while rows are locked, because a job waits for them 250 ms only (engine.SHORT_LOCK_WAIT)."""
-    while True:
-        try:
-            return await enrich.run(job, resources)
-        except LockedOut as error:
-            if "takes too long" not in str(error):  # a deadlock
-                raise
-
-
 async def test_many_edges_over_the_same_memories_end(client: AsyncClient, resources: Resources, tenant: Tenant) -> None:
     """By caller and by enrichment, made and taken away in any order, from both ends: no deadlock."""
     texts = [f"Rope with number {number}" for number in range(6)]
@@ -215,7 +204,7 @@ async def test_many_edges_over_the_same_memories_end(client: AsyncClient, resour
             else:
                 near = {"neighbours": [[str(target), 0.9], [str(third), 0.95]], "hash": hashes[source]}
                 job = Job(tenant.workspace_id, uuid4(), "enrich", source, near, 1, 3, "test")
-                await run_as_queue_does(job, resources)
+                await enrich_like_queue([job], resources)
         return True
 
     assert all(await asyncio.gather(*(one() for _ in range(many(300, 1_000)))))

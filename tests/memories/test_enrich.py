@@ -20,7 +20,7 @@ from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
-from tests.support.workers import fetch, insert_memory, job_for
+from tests.support.workers import enrich_like_queue, fetch, insert_memory, job_for
 
 TEXT = "Priya Raman runs our PostgreSQL cluster in Lisbon. She likes it."
 
@@ -359,7 +359,7 @@ async def test_batches_that_meet_the_same_names_and_memories_never_wait_in_a_cir
         }
         jobs.append(replace(job_for(workspace, memory_id, "enrich"), payload=payload))
     batches = [jobs[:8], jobs[8:16][::-1], jobs[16:], jobs[4:20], jobs[::-3], jobs[::4]]
-    await asyncio.gather(*(enrich.run_together(batch, res) for batch in batches))
+    await asyncio.gather(*(enrich_like_queue(batch, res) for batch in batches))
     found = await fetch(database, workspace, "SELECT name_key, count(*) FROM entity GROUP BY 1")
     assert {row[1] for row in found} == {1}
     assert await fetch(database, workspace, "SELECT id FROM memory WHERE enriched_at IS NULL") == []

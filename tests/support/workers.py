@@ -6,7 +6,7 @@ import asyncio
 import subprocess
 import sys
 import time
-from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator, Mapping, Sequence
 from contextlib import asynccontextmanager
 from pathlib import Path
 from typing import Any, cast
@@ -15,9 +15,11 @@ from uuid import UUID, uuid4
 import pytest
 from sqlalchemy import text
 
+from service.domain.errors import LockedOut
 from service.domain.job import Job, JobName, NewJob
 from service.domain.text import content_hash
 from service.kit.settings import Settings
+from service.memories.jobs import enrich
 from service.postgres.engine import Database
 from service.providers.caches import CachedEmbedder
 from service.queue.statements import queue
@@ -49,6 +51,16 @@ async def res(
     wakeup = Wakeup(owner_url)
     yield Resources(worker_database, CachedEmbedder(embedder, entries=0), 1, None, settings, wakeup)
     await wakeup.close()
+
+
+async def enrich_like_queue(jobs: Sequence[Job], resources: Resources) -> None:
+    """Repeats jobs while rows are locked, because a job waits for them 250 ms only (engine.SHORT_LOCK_WAIT)."""
+    while True:
+        try:
+            return await enrich.run_together(jobs, resources)
+        except LockedOut as error:
+            if "takes too long" not in str(error):  # a deadlock
+                raise
 
 
 @asynccontextmanager
