@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection
 from dataclasses import dataclass
 from datetime import datetime
 from typing import NamedTuple
@@ -18,7 +18,7 @@ from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.memories.statements import nearest, visibility
-from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE, nearest_passing
+from service.memories.statements.nearest import nearest_passing
 from service.postgres import direct, filters, scopes
 from service.postgres.direct import DriverRow
 from service.postgres.engine import Session, use_custom_plans
@@ -53,17 +53,15 @@ async def find_neighbours(
     vectors = scopes.exact("v", draft.scope)
     in_scope = scopes.exact("m", draft.scope) & visibility.not_archived("m")
     parts = Parts(vectors.sql, in_scope.sql, rows.sql, visibility.not_expired_nor_in_review("m", now).sql, generation)
-    close, exact_rows = max(MAX_CLOSE, limit * MIN_CLOSE), sizes.EXACT_ROWS
     values = {**in_scope.values, **vectors.values, **rows.values, "hash": draft.hash, "query_vector": draft.vector}
-    values |= {"limit": limit, "max_close": close, "exact_rows": exact_rows}
-    compared = await direct.fetch(session, compare(COMPARE_ALL, parts), values | {"exact_rows": min(close, exact_rows)})
-    equals = [row for row in compared if row.arm == "equal"]
-    if equals:
-        return Neighbours(tuple(neighbour(row, 1.0) for row in equals), expired_duplicate_possible=False)
-    expired = any(row.arm == "expired" for row in compared)
-    if _is_too_large(compared) and close < exact_rows:
-        compared = await direct.fetch(session, compare(COMPARE_CLOSE, parts), values)
-    if not _is_too_large(compared):
+    values |= {"limit": limit, "exact_rows": sizes.EXACT_ROWS, **nearest.close_limits(limit)}
+    compared = await direct.fetch(session, compare(parts), values)
+    arms = {row.arm for row in compared}
+    if "equal" in arms:
+        equals = (neighbour(row, 1.0) for row in compared if row.arm == "equal")
+        return Neighbours(tuple(equals), expired_duplicate_possible=False)
+    expired = "expired" in arms
+    if "large" not in arms:
         near = (row for row in compared if row.arm == "near")
         found = (neighbour(row, similarity(1.0 - row.distance), row.vector.to_numpy()) for row in near)
         return Neighbours(tuple(found), expired)
@@ -75,11 +73,12 @@ async def find_neighbours(
     return Neighbours(tuple(seen), expired)
 
 
-# Most scopes are small: for them one statement does everything, and costs a third of the planning of nearest.NEAREST. A
-# scope of more than `exact_rows` rows answers with the row 'large', an expired one with the same text with 'expired'.
-# Uses uq_memory_dedup, ix_memory_vector_user, _agent or _run, and pk_memory, whatever the values: so its plan is kept
-# (generic_plans). Without statistics only ranges of one value in the order of a key leave no other index to choose.
-COMPARE_ALL = Template(
+# Most scopes are small enough for one statement, which costs a third of the planning of nearest.NEAREST: the nearest by
+# binary distance that meet the conditions are compared exactly. A scope of more than `exact_rows` rows is not read and
+# answers with the row 'large'; an expired row with the same text is 'expired'. Uses uq_memory_dedup,
+# ix_memory_vector_user, _agent or _run, pk_memory and pk_memory_vector, whatever the values: so its plan is kept
+# (generic_plans). Without statistics only a range of one value in the order of the key leaves no other index to choose.
+COMPARE = Template(
     """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
@@ -88,43 +87,22 @@ WITH counted AS (
         m.timestamp, m.t_valid, m.t_invalid, CAST(0 AS float8) AS distance, CAST(NULL AS halfvec) AS vector
  FROM memory m WHERE m.hash >= :hash AND m.hash <= :hash AND m.dedup_key = :hash AND {in_scope} ORDER BY m.hash LIMIT 1)
 UNION ALL
-(SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, {distance}, v.embedding
- FROM memory_vector v CROSS JOIN LATERAL (
-     SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
-     WHERE m.workspace_id = :workspace AND m.id >= v.memory_id AND m.id <= v.memory_id AND {rows}
-     ORDER BY m.id LIMIT 1
- ) m
- WHERE (SELECT vectors FROM counted) <= :exact_rows AND {vectors}
- ORDER BY {distance} LIMIT :limit)
-UNION ALL
-SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
-ORDER BY distance
-""",
-    distance=exact_distance(),
-)
-
-# For a scope with more rows: only the nearest by binary distance that meet the conditions are compared exactly, by
-# pk_memory_vector. The count prevents a scope of more than `exact_rows` rows from being read.
-COMPARE_CLOSE = Template(
-    """
-WITH counted AS (
-    SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
-)
-(SELECT 'near' AS arm, m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, near.distance,
-        near.vector
+(SELECT 'near', m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid, near.distance, near.vector
  FROM (
     SELECT v.memory_id AS id, {distance} AS distance, v.embedding AS vector FROM memory_vector v
     WHERE v.workspace_id = :workspace AND {of_kind} AND v.memory_id = ANY ({close_ids})
     ORDER BY distance LIMIT :limit
-) near JOIN memory m ON m.workspace_id = :workspace AND m.id = near.id)
+ ) near CROSS JOIN LATERAL ({memory}) m)
 UNION ALL
 SELECT 'large', NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL, NULL FROM counted WHERE vectors > :exact_rows
 ORDER BY distance
 """,
+    memory=scopes.by_key("memory", "near.id"),
     distance=exact_distance(),
 )
 
-WITHIN_LIMIT = "(SELECT vectors FROM counted) <= :exact_rows AND "
+WITHIN_LIMIT = "(SELECT vectors FROM counted) <= :exact_rows"
+CLOSE = f"(SELECT {nearest.CLOSE_LIMIT.format(rows='vectors')} FROM counted)"  # noqa: S608 - our own part
 
 
 class Parts(NamedTuple):
@@ -138,23 +116,18 @@ class Parts(NamedTuple):
     generation: int
 
 
-def compare(template: Template, parts: Parts) -> TextClause:
-    """COMPARE_ALL or COMPARE_CLOSE with these conditions."""
+def compare(parts: Parts) -> TextClause:
+    """COMPARE with these conditions."""
     of_kind = f"v.generation = {parts.generation} AND v.kind = 'text'"
     vectors = f"{parts.scope} AND {of_kind}"
-    return template.fill(
+    close = nearest_passing(f"memory_vector v WHERE {WITHIN_LIMIT} AND {vectors}", parts.rows, most=CLOSE)
+    return COMPARE.fill(
         vectors=vectors,
         of_kind=of_kind,
         in_scope=parts.in_scope,
-        rows=parts.rows,
         alive=parts.alive,
-        close_ids=nearest_passing(f"memory_vector v WHERE {WITHIN_LIMIT}{vectors}", parts.rows),
+        close_ids=close,
     )
-
-
-def _is_too_large(rows: Sequence[DriverRow]) -> bool:
-    """Whether the scope has more rows than the statement compares."""
-    return any(row.arm == "large" for row in rows)
 
 
 def neighbour(row: DriverRow, similarity: float, vector: NDArray[np.float32] | None = None) -> Neighbour:

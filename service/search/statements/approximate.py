@@ -21,7 +21,7 @@ from sqlalchemy import TextClause
 
 from service.domain import bm25
 from service.domain.query import ApproximatePath, VectorPath
-from service.memories.statements.nearest import MAX_CLOSE, nearest_passing
+from service.memories.statements.nearest import MAX_CLOSE, graph_limit, nearest_passing
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.tables import TERM_DIMENSIONS
@@ -29,13 +29,6 @@ from service.postgres.template import Template
 from service.search.statements import prefilter, term_statistics
 from service.search.statements.plan import Candidates, SearchPlan
 from service.search.statements.term_statistics import TermStatistics
-
-GRAPH_OVERFETCH: Final = 4
-"""The graph returns this many times an arm's size, 200 for ten hits: of a million vectors these gave the same ten
-nearest as 400, in three quarters of the time (60 queries without a condition and 60 that half of the rows meet)."""
-
-MAX_FROM_GRAPH: Final = 400
-"""The graph returns at most this many unless more hits are wanted; hnsw.ef_search on the role is as large."""
 
 SCAN_LIMIT: Final = 20_000
 """Maximum number of rows that a function over terms or tags reads: the bound for queries of frequent terms only."""
@@ -201,7 +194,7 @@ def values(plan: SearchPlan, vector_path: ApproximatePath, statistics: TermStati
         "asked_at": plan.asked_at,
     }
     if plan.vector is not None:
-        wide = max(plan.limit, min(plan.arm_limit * GRAPH_OVERFETCH, MAX_FROM_GRAPH))
+        wide = max(plan.limit, graph_limit(plan.arm_limit))
         parameters |= {"query_vector": HalfVector(plan.vector), "wide": wide}
         parameters |= {"max_checked": MAX_CHECKED, "max_close": max(MAX_CLOSE, wide)}
         parameters["enough"] = max(plan.limit, int(plan.arm_limit * MIN_FOUND_SHARE[vector_path]))
@@ -241,4 +234,4 @@ def statement(plan: SearchPlan, vector_path: ApproximatePath) -> TextClause:
 
 def _nearest(vectors_of_scope: str, generation: int, kind: str, rows: str) -> str:
     of_kind = f"{vectors_of_scope} AND v.generation = {generation} AND v.kind = '{kind}'"
-    return nearest_passing(of_kind, rows, checked="LIMIT :max_checked")
+    return nearest_passing(of_kind, rows, most=":max_close", checked="LIMIT :max_checked")

@@ -17,15 +17,12 @@ from pgvector import HalfVector
 from sqlalchemy import TextClause
 
 from service.domain.bm25 import IDF_SQL
-from service.memories.statements.nearest import MAX_CLOSE, MIN_CLOSE
+from service.memories.statements import nearest
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key
 from service.postgres.template import Template
 from service.search.statements.plan import Candidates, SearchPlan
-
-CLOSE_SHARE: Final = 40
-"""In larger scopes one in this many rows is compared exactly."""
 
 MAX_COMPARED_TERMS: Final = 48
 """A query of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each
@@ -73,7 +70,7 @@ WITH any_term AS MATERIALIZED (
     FROM (SELECT * FROM ({all_rows}) branches LIMIT :exact_rows + 1) scoped
 ), counted AS MATERIALIZED (
     SELECT rows_read, texts, has_contexts, rows_read <= :exact_rows AS is_small,
-           greatest(:min_close, least(:max_close, rows_read / {close_share})) AS close_limit
+           {close_limit} AS close_limit
     FROM scan
 )"""
 
@@ -186,7 +183,7 @@ ARMS: Final = ("text_lexical", "context_lexical", "text_vector", "context_vector
 
 EXACT: Final = Template(
     SCAN + BM25 + VECTORS + ONE_ROW,
-    close_share=CLOSE_SHARE,
+    close_limit=nearest.CLOSE_LIMIT.format(rows="rows_read"),
     max_compared_terms=MAX_COMPARED_TERMS,
     memory=by_key("memory", "matching.id"),
     text_idf=IDF_SQL.format(texts="texts", frequency="text_df"),
@@ -243,8 +240,7 @@ def values(plan: SearchPlan) -> dict[str, Any]:
         "query_vector": HalfVector(plan.vector) if plan.vector is not None else None,
         "asked_at": plan.asked_at,
         "tags": list(plan.tags),
-        "min_close": plan.arm_limit * MIN_CLOSE,
-        "max_close": MAX_CLOSE,
+        **nearest.close_limits(plan.arm_limit),
         "arm_limit": plan.arm_limit,
         "limit": plan.limit,
     }

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from service.domain import sizes
 from service.domain.bm25 import IDF_SQL
 from service.episodes.statements.turns import TurnFilter
-from service.memories.statements.nearest import MAX_FROM_GRAPH, OVERFETCH
+from service.memories.statements.nearest import graph_limit
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
 from service.postgres.scopes import Condition, by_key
@@ -249,7 +249,7 @@ async def _older(
         **vectors.values,
         **rows.values,
         "query_vector": vector,
-        "scan_limit": min(candidate_limit * OVERFETCH, MAX_FROM_GRAPH),
+        "scan_limit": graph_limit(candidate_limit),
         "candidate_limit": candidate_limit,
     }
     statement = OLDER.fill(

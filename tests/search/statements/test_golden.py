@@ -84,7 +84,7 @@ def statements() -> dict[str, Statement]:
     near, near_values = nearest.statement(vectors, live, VECTOR, generation=1, limit=5)
     here = scopes.exact("m", scope) & visibility.not_archived("m")
     parts = Parts(vectors.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
-    compared = {**here.values, **near_values, "hash": "0123", "max_close": nearest.MAX_CLOSE}
+    compared = {**here.values, **near_values, "hash": "0123", **nearest.close_limits(5)}
     return {
         "scope_summary": (
             candidates.SUMMARY.fill(scope=plan.scope.sql, turns=scopes.readable("t", SCOPE).sql),
@@ -98,8 +98,7 @@ def statements() -> dict[str, Statement]:
         "without_vector": _without_vector(statistics),
         "features": features.statement(plan, [MEMORY], idf, frozenset(OPTIONAL)),
         "entities": (entity_arm.statement(plan), entity_arm.values(plan, ["zenobia"], NOW)),
-        "neighbours_compare_all": (deduplication.compare(deduplication.COMPARE_ALL, parts), compared),
-        "neighbours_compare_close": (deduplication.compare(deduplication.COMPARE_CLOSE, parts), compared),
+        "neighbours": (deduplication.compare(parts), compared),
         "nearest": (near, near_values),
     }
 
@@ -131,7 +130,7 @@ ABOUT = {
     "hnsw": "Large scope: the graph, here with a condition that has filter keys (approximate.py).",
     "features": "What is measured of the candidates, with all optional features (features.py).",
     "entities": "Memories that name the entities of a query (entity_arm.py).",
-    "neighbours_compare_all": "Deduplication in a small scope (deduplication.py).",
+    "neighbours": "Deduplication in a small scope (deduplication.py).",
     "nearest": "The nearest vectors in a scope of any size (nearest.py).",
 }
 

@@ -29,7 +29,7 @@ from service.memories.statements.deduplication import Parts
 from service.postgres import direct, scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition
-from service.postgres.template import Template, typed_text
+from service.postgres.template import typed_text
 from service.search import column_ranges, filter_keys
 from service.search.filter_keys import NO_FILTER_KEYS
 from service.search.statements import approximate, candidates, exact, features, prefilter, term_statistics
@@ -650,13 +650,13 @@ async def test_the_time_arm_looks_both_ways(database: Database, store: LargeScop
     assert places[-1] - places[0] <= 24
 
 
-async def _kept_plan(database: Database, store: LargeScope, template: Template) -> str:
+async def _kept_plan(database: Database, store: LargeScope) -> str:
     scope, now = Scope(store.workspace, user_id="small"), datetime.now(UTC)
     alive = visibility.not_expired_nor_in_review("m", now)
     live = visibility.not_archived("m") & alive
     here = scopes.exact("m", scope) & visibility.not_archived("m")
     parts = Parts(scopes.exact("v", scope).sql, here.sql, live.sql, alive.sql, 1)
-    statement = deduplication.compare(template, parts)
+    statement = deduplication.compare(parts)
     async with database.read(store.workspace, generic_plans=True) as session:
         wanted, parameters = direct.compile_statement(statement, session.dialect)
         raw = await driver(session)
@@ -672,11 +672,11 @@ async def _kept_plan(database: Database, store: LargeScope, template: Template) 
 
 async def test_the_kept_plan_of_the_look_at_neighbours_goes_by_keys(database: Database, store: LargeScope) -> None:
     """It does not depend on the values, so a big user's and a small one's are the same."""
-    _finds_equal_by_key(await _kept_plan(database, store, deduplication.COMPARE_ALL))
+    _finds_equal_by_key(await _kept_plan(database, store))
 
 
 def _finds_equal_by_key(plan: str) -> None:
-    assert plan.count("Index Scan using pk_memory on") == 1, plan
+    assert plan.count("Index Scan using pk_memory on") == 2, plan
     assert re.search(r"Index Scan using (?:ix_memory_hash|uq_memory_dedup) on memory m ", plan) is not None, plan
 
 
@@ -691,16 +691,16 @@ async def test_among_many_tenants_an_equal_text_is_still_found_by_its_key(
             await (await driver(session)).execute(OTHERS, tenant.workspace_id, [uuid4() for _ in range(30)])
     await _as_owner(owner_url, "ANALYZE memory")
     try:
-        _finds_equal_by_key(await _kept_plan(database, store, deduplication.COMPARE_ALL))
+        _finds_equal_by_key(await _kept_plan(database, store))
     finally:
         await _as_owner(owner_url, "DELETE FROM memory WHERE user_id LIKE 'tenant-%'", "ANALYZE memory")
 
 
-async def test_where_there_are_more_it_reads_binary_vectors_alone_and_few_vectors(
+async def test_the_look_at_neighbours_reads_binary_vectors_alone_and_few_vectors(
     database: Database, store: LargeScope, owner_url: str
 ) -> None:
     await _as_owner(owner_url, "VACUUM memory_vector")  # an index alone tells what is visible after that
-    plan = await _kept_plan(database, store, deduplication.COMPARE_CLOSE)
+    plan = await _kept_plan(database, store)
     assert len(re.findall(r"Index Only Scan using memory_vector_p\d+_workspace_id_user_id_kind", plan)) == 2, plan
     assert len(re.findall(r"Index Scan using memory_vector_p\d+_pkey", plan)) == 1, plan
     assert plan.count("Index Scan using pk_memory on") == 2, plan

@@ -188,9 +188,9 @@ async def test_a_shared_text_is_compared_with_shared_ones_by_their_index(databas
     """By generic plans, which are made once for all scopes of this kind."""
     shared = Scope(store.workspace)
     vectors, here, rows = scopes.exact("v", shared), scopes.exact("m", shared), Condition("NOT m.archived")
-    statement = deduplication.compare(deduplication.COMPARE_ALL, Parts(vectors.sql, here.sql, rows.sql, "true", 1))
+    statement = deduplication.compare(Parts(vectors.sql, here.sql, rows.sql, "true", 1))
     _, near = nearest.statement(vectors, rows, store.vector, generation=1, limit=5)
-    values = {**here.values, **near, "hash": "0", "max_close": 800}
+    values = {**here.values, **near, "hash": "0", **nearest.close_limits(5)}
     async with database.begin(store.workspace, generic_plans=True) as session:
         shown = await explained(session, statement, values)
     assert len(re.findall(r"memory_vector_p\d+_workspace_id_kind", shown)) == 2, shown
