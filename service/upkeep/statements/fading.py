@@ -17,6 +17,7 @@ from sqlalchemy import TextClause, text
 
 from service.domain.ageing import INFERRED_AT_MOST, Ageing
 from service.postgres.engine import Session
+from service.postgres.template import Template
 
 BATCH = 5_000
 MOVED = 0.002
@@ -31,45 +32,34 @@ SINCE = "greatest(s.last_accessed, s.confirmed_at)"
 """When a memory starts to age: at its last use, or when it was last said again."""
 
 
-def _statement(
-    assignment: str,
-    fresh: str,
-    rows: str,
-    *,
-    old: str,
-    where: str = "true",
-    table: str = "memory_stat",
-    key: str = "memory_id",
-) -> TextClause:
-    """Assigns the `fresh` number in a batch of `rows`, which has the table as `s`, where it changed enough.
-
-    Rows are found again by ctid: looking each up by its key twice more took a fifth of the time, and a minute in a
-    freshly filled table without statistics. A row that was just changed is no longer found, as if it were locked.
+# The numbers of a batch of rows: `old` is what a row has, `fresh` what it ought to have. Rows are found again by ctid:
+# looking each up by its key twice more took a fifth of the time, and a minute in a freshly filled table without
+# statistics. A row that was just changed is no longer found, as if it were locked.
+WRITE = Template(
     """
-    return text(f"""
-        WITH part AS MATERIALIZED (
-            SELECT s.{key} AS id, s.ctid AS at, {old} AS old, {fresh} AS fresh FROM {rows}
-            WHERE s.workspace_id = :workspace AND s.{key} > :after AND {where}
-            ORDER BY s.{key} LIMIT :batch
-        ), unlocked AS MATERIALIZED (
-            SELECT part.at, part.fresh FROM part JOIN {table} s ON s.workspace_id = :workspace AND s.ctid = part.at
-            WHERE abs(part.fresh - part.old) > {MOVED} FOR NO KEY UPDATE OF s SKIP LOCKED
-        ), moved AS (
-            UPDATE {table} s SET {assignment} FROM unlocked
-            WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.{key}
-        )
-        SELECT count(*) AS seen, (SELECT id FROM part ORDER BY id DESC LIMIT 1) AS last,
-               (SELECT count(*) FROM moved) AS changed FROM part
-    """)  # noqa: S608 - our own parts
-
+    WITH part AS MATERIALIZED ({part}), unlocked AS MATERIALIZED (
+        SELECT part.at, part.fresh FROM part JOIN {table} s ON s.workspace_id = :workspace AND s.ctid = part.at
+        WHERE abs(part.fresh - part.old) > {moved} FOR NO KEY UPDATE OF s SKIP LOCKED
+    ), written AS (
+        UPDATE {table} s SET {assignment} FROM unlocked
+        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.ctid
+    )
+    SELECT count(*) AS seen, (SELECT id FROM part ORDER BY id DESC LIMIT 1) AS last,
+           (SELECT count(*) FROM written) AS changed FROM part
+""",
+    moved=MOVED,
+)
 
 # base * exp(-loss * age), the age in days
-RELEVANCE = _statement(
-    "relevance = unlocked.fresh",
-    f"s.base_relevance * exp(-least({MOST}, {LOSS} * days))",
-    f"""memory_stat s CROSS JOIN LATERAL (SELECT greatest(0,
-        (date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {SINCE})) / 86400) AS days) passed""",
-    old="s.relevance",
+RELEVANCE = WRITE.fill(
+    table="memory_stat",
+    assignment="relevance = fresh",
+    part=f"""
+        SELECT s.memory_id AS id, s.ctid AS at, s.relevance AS old,
+               s.base_relevance * exp(-least({MOST}, {LOSS} * days)) AS fresh
+        FROM memory_stat s CROSS JOIN LATERAL (SELECT greatest(0,
+            (date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {SINCE})) / 86400) AS days) passed
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after ORDER BY s.memory_id LIMIT :batch""",  # noqa: S608 - our own parts
 )
 
 # In whole days in UTC, so that all runs of a day give the same result; without a use there is no boost.
@@ -83,42 +73,51 @@ DAYS = """
                 - (greatest({since}, '0001-01-01Z') AT TIME ZONE 'UTC')::date)::float8
 """
 
-MEMORY_SALIENCE = _statement(
-    "salience = unlocked.fresh",
-    SALIENCE,
-    f"memory_stat s CROSS JOIN LATERAL (SELECT {DAYS.format(since=SINCE)} AS days) passed",
-    old="s.salience",
+MEMORY_SALIENCE = WRITE.fill(
+    table="memory_stat",
+    assignment="salience = fresh",
+    part=f"""
+        SELECT s.memory_id AS id, s.ctid AS at, s.salience AS old, {SALIENCE} AS fresh
+        FROM memory_stat s CROSS JOIN LATERAL (SELECT {DAYS.format(since=SINCE)} AS days) passed
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after ORDER BY s.memory_id LIMIT :batch""",  # noqa: S608 - our own parts
+)
+
+ENTITY_SALIENCE = WRITE.fill(
+    table="entity",
+    assignment="salience = fresh",
+    part=f"""
+        SELECT s.id, s.ctid AS at, s.salience AS old, {SALIENCE} AS fresh
+        FROM entity s CROSS JOIN LATERAL (
+            SELECT {DAYS.format(since="coalesce(s.last_accessed, s.first_seen)")} AS days) passed
+        WHERE s.workspace_id = :workspace AND s.id > :after ORDER BY s.id LIMIT :batch""",  # noqa: S608 - our own parts
 )
 
 # In whole weeks since it was stored or last said again, because use makes nothing truer. Only
 # inferred facts; a confidence set by a caller has no base.
-CONFIDENCE = _statement(
-    "confidence = unlocked.fresh",
-    f"s.base_confidence * exp(-least({MOST}, {LOSS} * weeks))",
-    """memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
-    CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch', CAST(:now AS timestamptz))
-        - date_part('epoch', greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed""",
-    old="coalesce(s.confidence, s.base_confidence)",
-    where="s.base_confidence <= :inferred_at_most",
-)
-
-ENTITY_SALIENCE = _statement(
-    "salience = unlocked.fresh",
-    SALIENCE,
-    f"""entity s CROSS JOIN LATERAL
-        (SELECT {DAYS.format(since="coalesce(s.last_accessed, s.first_seen)")} AS days) passed""",
-    old="s.salience",
-    table="entity",
-    key="id",
+CONFIDENCE = WRITE.fill(
+    table="memory_stat",
+    assignment="confidence = fresh",
+    part=f"""
+        SELECT s.memory_id AS id, s.ctid AS at, coalesce(s.confidence, s.base_confidence) AS old,
+               s.base_confidence * exp(-least({MOST}, {LOSS} * weeks)) AS fresh
+        FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+        CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch', CAST(:now AS timestamptz))
+            - date_part('epoch', greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND s.base_confidence <= :inferred_at_most
+        ORDER BY s.memory_id LIMIT :batch""",  # noqa: S608 - our own parts
 )
 
 # A fact with an end is stale after it, any other after long without use. A use makes it fresh again.
-STALE = _statement(
-    "stale_at = CASE WHEN unlocked.fresh = 1 THEN CAST(:now AS timestamptz) END",
-    f"""CAST(CASE WHEN m.valid_until IS NOT NULL THEN m.valid_until <= :now
-         ELSE {SINCE} < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :stale_days) END AS integer)""",
-    "memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id",
-    old="CAST(s.stale_at IS NOT NULL AS integer)",
+STALE = WRITE.fill(
+    table="memory_stat",
+    assignment="stale_at = CASE WHEN fresh = 1 THEN CAST(:now AS timestamptz) END",
+    part=f"""
+        SELECT s.memory_id AS id, s.ctid AS at, CAST(s.stale_at IS NOT NULL AS integer) AS old,
+               CAST(CASE WHEN m.valid_until IS NOT NULL THEN m.valid_until <= :now
+                    ELSE {SINCE} < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :stale_days)
+                    END AS integer) AS fresh
+        FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+        WHERE s.workspace_id = :workspace AND s.memory_id > :after ORDER BY s.memory_id LIMIT :batch""",  # noqa: S608 - our own parts
 )
 
 FADED = text("""
