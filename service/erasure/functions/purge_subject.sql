@@ -21,14 +21,14 @@ CREATE OR REPLACE FUNCTION purge_subject(
 RETURNS TABLE (name text, affected bigint)
 LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
-AS $$
+AS $function$
 #variable_conflict use_column
 DECLARE
     this_workspace uuid := current_setting('loxodon.workspace')::uuid;
     whole_user boolean := of_memories IS NULL AND of_agent IS NULL AND of_run IS NULL AND of_channel IS NULL;
     memory_ids uuid[];
     memory_id_texts text[];
-    id_texts text[];
+    id_texts text[];  -- all that a stored answer may name
     conversation_ids uuid[];
     turn_ids uuid[];
     touched_conversations uuid[];
@@ -36,7 +36,7 @@ DECLARE
     operation_names text[];  -- of their stored answers: service/intake/jobs/conversations.py
     entity_ids uuid[];
     changed_ids uuid[] := '{}';
-    which_rows text;
+    condition text;
 BEGIN
     IF of_memories IS NULL AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL THEN
         RAISE EXCEPTION 'a subject is a user, an agent, a run, or memories and turns';
@@ -75,20 +75,18 @@ BEGIN
               AND NOT is_outside('memory', e.source_id));
     END IF;
     memory_ids := memory_ids || copies_outside(memory_ids);
-    memory_id_texts := memory_ids::text[];
     memory_ids := memory_ids || ARRAY(  -- copies that were deleted before
         SELECT DISTINCT h.memory_id FROM memory_history h
         CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'edges', '[]')) edge
         WHERE h.workspace_id = this_workspace AND h.event = 'DELETE' AND edge ->> 'rel_type' = 'PROMOTED_FROM'
           AND edge -> 'properties' @> '{"copied": true}' AND edge ->> 'source_id' = h.memory_id::text
-          AND edge ->> 'target_id' = ANY (memory_id_texts) AND NOT is_outside('memory', h.memory_id));
-    memory_id_texts := memory_ids::text[];
+          AND (edge ->> 'target_id')::uuid = ANY (memory_ids) AND NOT is_outside('memory', h.memory_id));
     memory_ids := memory_ids || ARRAY(  -- what all of these said before
         SELECT v.id FROM memory v WHERE v.workspace_id = this_workspace AND v.version_of = ANY (memory_ids)
         UNION
         SELECT h.memory_id FROM memory_history h
         WHERE h.workspace_id = this_workspace AND h.event = 'DELETE'
-          AND h.before ->> 'version_of' = ANY (memory_id_texts));
+          AND (h.before ->> 'version_of')::uuid = ANY (memory_ids));
     memory_id_texts := memory_ids::text[];
 
     -- locks, by ascending keys
@@ -98,6 +96,9 @@ BEGIN
     ORDER BY source_id, rel_type, target_id FOR UPDATE;
 
     -- turns and conversations; a turn that memories of others also came from stays
+    SELECT coalesce(array_agg(c.id), '{}') INTO conversation_ids FROM conversation c
+    WHERE of_memories IS NULL AND c.workspace_id = this_workspace
+      AND is_of_subject(c.user_id, c.agent_id, c.external_id, c.channel, of_user, of_agent, of_run, of_channel);
     SELECT coalesce(array_agg(id), '{}') INTO turn_ids FROM (
         SELECT s.turn_id AS id FROM memory_source s
         WHERE s.workspace_id = this_workspace AND s.memory_id = ANY (memory_ids)
@@ -112,62 +113,14 @@ BEGIN
           AND NOT EXISTS (SELECT FROM memory_source s WHERE s.workspace_id = this_workspace AND s.turn_id = t.id
                           AND NOT s.memory_id = ANY (memory_ids))
         UNION
+        SELECT t.id FROM turn t
+        WHERE t.workspace_id = this_workspace AND t.conversation_id = ANY (conversation_ids)
+        UNION
         SELECT unnest(of_turns)
     ) sources WHERE NOT id = ANY (keep_turns) AND NOT is_outside('turn', id);
     SELECT coalesce(array_agg(DISTINCT t.conversation_id), '{}') INTO touched_conversations
     FROM turn t WHERE t.workspace_id = this_workspace AND t.id = ANY (turn_ids);
-    SELECT coalesce(array_agg(c.id), '{}') INTO conversation_ids FROM conversation c
-    WHERE of_memories IS NULL AND c.workspace_id = this_workspace
-      AND is_of_subject(c.user_id, c.agent_id, c.external_id, c.channel, of_user, of_agent, of_run, of_channel);
-    name := 'conversation_log';  -- a deleted turn can be found only by its words
-    DELETE FROM conversation_log l
-    WHERE l.workspace_id = this_workspace
-      AND (l.turn_id = ANY (turn_ids) OR l.conversation_id = ANY (conversation_ids)
-           OR (of_memories IS NOT NULL
-               AND EXISTS (SELECT FROM memory_history h
-                           WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
-                             AND h.user_id IS NOT DISTINCT FROM l.user_id AND h.agent_id IS NOT DISTINCT FROM l.agent_id
-                             AND l.content_hash IN (encode(sha256(convert_to(h.old_memory, 'UTF8')), 'hex'),
-                                                    encode(sha256(convert_to(h.new_memory, 'UTF8')), 'hex'))))
-           OR (of_memories IS NULL
-               AND is_of_subject(l.user_id, l.agent_id, l.run_id, l.channel, of_user, of_agent, of_run, of_channel)));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    name := 'turn_vector';
-    DELETE FROM turn_vector v
-    WHERE v.workspace_id = this_workspace AND v.turn_id IN (
-        SELECT t.id FROM turn t WHERE t.workspace_id = this_workspace
-          AND (t.conversation_id = ANY (conversation_ids) OR t.id = ANY (turn_ids)));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    name := 'user_profile';
-    DELETE FROM user_profile p WHERE whole_user AND p.workspace_id = this_workspace AND p.user_id = of_user;
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    name := 'turn';
-    DELETE FROM turn t
-    WHERE t.workspace_id = this_workspace AND (t.conversation_id = ANY (conversation_ids) OR t.id = ANY (turn_ids));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    name := 'conversation';
-    DELETE FROM conversation c
-    WHERE c.workspace_id = this_workspace
-      AND (c.id = ANY (conversation_ids)
-           OR (c.id = ANY (touched_conversations)
-               AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = this_workspace AND t.conversation_id = c.id)));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
 
-    -- a turn's terms are also in the context of its neighbours
-    UPDATE memory m SET context_terms = '{}', context_bm25 = NULL
-    WHERE m.workspace_id = this_workspace AND NOT m.id = ANY (memory_ids) AND m.context_terms <> '{}'
-      AND m.conversation_id = ANY (touched_conversations);
-    DELETE FROM memory_vector v
-    WHERE v.workspace_id = this_workspace AND v.kind = 'context' AND v.memory_id IN (
-        SELECT m.id FROM memory m
-        WHERE m.workspace_id = this_workspace AND m.conversation_id = ANY (touched_conversations));
-
-    -- memories, and what belongs to them
     SELECT coalesce(array_agg(id), '{}') INTO entity_ids FROM (
         SELECT me.entity_id AS id FROM memory_entity me
         WHERE me.workspace_id = this_workspace AND me.memory_id = ANY (memory_ids)
@@ -176,32 +129,26 @@ BEGIN
         CROSS JOIN LATERAL jsonb_array_elements_text(coalesce(h.before -> 'entity_ids', '[]')) entity
         WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids)
     ) named;
+    SELECT coalesce(array_agg(o.id), '{}'), coalesce(array_agg(coalesce(o.wall || ':', '') || 'operation:' || o.id), '{}')
+    INTO operation_ids, operation_names FROM operation o
+    WHERE o.workspace_id = this_workspace AND of_memories IS NULL AND o.request ? 'scope'
+      AND is_of_subject(o.request -> 'scope' ->> 0, o.request -> 'scope' ->> 1, o.request -> 'scope' ->> 2,
+                        coalesce(o.request -> 'scope' ->> 3, o.request ->> 'channel'),
+                        of_user, of_agent, of_run, of_channel);
+
     -- the change feed keeps the ids, after all their earlier changes
     INSERT INTO erased_memory (workspace_id, memory_id, position)
     SELECT this_workspace, h.memory_id, greatest(pg_current_xact_id()::text::bigint, max(h.position))
     FROM memory_history h
     WHERE h.workspace_id = this_workspace AND h.memory_id = ANY (memory_ids) GROUP BY h.memory_id;
-    FOR name, which_rows IN VALUES
-        ('memory_vector', 'memory_id = ANY ($2)'),
-        ('memory_edge', 'source_id = ANY ($2) OR target_id = ANY ($2)'),
-        ('memory', 'id = ANY ($2)'),
-        ('review', 'memory_id = ANY ($2)'),
-        ('memory_history', 'memory_id = ANY ($2)')
-    LOOP
-        EXECUTE format('DELETE FROM %I WHERE workspace_id = $1 AND (%s)', name, which_rows)
-        USING this_workspace, memory_ids;
-        GET DIAGNOSTICS affected = ROW_COUNT;
-        RETURN NEXT;
-    END LOOP;
-    name := 'entity';
-    DELETE FROM entity e
-    WHERE e.workspace_id = this_workspace
-      AND ((whole_user AND e.user_id = of_user)
-           OR (e.id = ANY (entity_ids)
-               AND NOT EXISTS (SELECT FROM memory_entity me
-                               WHERE me.workspace_id = this_workspace AND me.entity_id = e.id)));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
+    -- a turn's terms are also in the context of its neighbours
+    UPDATE memory m SET context_terms = '{}', context_bm25 = NULL
+    WHERE m.workspace_id = this_workspace AND NOT m.id = ANY (memory_ids) AND m.context_terms <> '{}'
+      AND m.conversation_id = ANY (touched_conversations);
+    DELETE FROM memory_vector v
+    WHERE v.workspace_id = this_workspace AND v.kind = 'context' AND v.memory_id IN (
+        SELECT m.id FROM memory m
+        WHERE m.workspace_id = this_workspace AND m.conversation_id = ANY (touched_conversations));
 
     -- past versions of memories that stay, if no turn is left that said so: undo and as_of find nothing there
     IF turn_ids <> '{}' THEN
@@ -213,7 +160,8 @@ BEGIN
               AND EXISTS (SELECT FROM jsonb_array_elements(h.before -> 'sources') source
                           WHERE (source ->> 'turn_id')::uuid = ANY (turn_ids))
               AND NOT EXISTS (SELECT FROM jsonb_array_elements(h.before -> 'sources') source
-                              JOIN turn t ON t.workspace_id = this_workspace AND t.id = (source ->> 'turn_id')::uuid)
+                              JOIN turn t ON t.workspace_id = this_workspace AND t.id = (source ->> 'turn_id')::uuid
+                                  AND NOT t.id = ANY (turn_ids))
             GROUP BY h.memory_id
         ), blanked AS (
             UPDATE memory_history h SET
@@ -228,27 +176,85 @@ BEGIN
             RETURNING h.memory_id
         )
         SELECT coalesce(array_agg(DISTINCT memory_id), '{}') INTO changed_ids FROM blanked;
-        UPDATE decision d SET reply = NULL, verdict = d.verdict - 'reason'
-        WHERE d.workspace_id = this_workspace AND d.memory_id = ANY (changed_ids);
     END IF;
 
-    -- what mentions the memories: history, decisions, audit
+    -- The tables and which of their rows `t` belong to the subject `s`, in the order of their foreign keys.
+    memory_id_texts := memory_ids::text[];
+    id_texts := memory_id_texts || turn_ids::text[] || keep_turns::text[] || changed_ids::text[];
+    FOR name, condition IN VALUES
+        -- a deleted turn can be found only by its words
+        ('conversation_log', $$ t.turn_id = ANY (s.turn_ids) OR t.conversation_id = ANY (s.conversation_ids)
+            OR (s.is_scope AND is_of_subject(t.user_id, t.agent_id, t.run_id, t.channel,
+                                             s.of_user, s.of_agent, s.of_run, s.of_channel))
+            OR (NOT s.is_scope AND EXISTS (
+                SELECT FROM memory_history h WHERE h.workspace_id = t.workspace_id AND h.memory_id = ANY (s.memory_ids)
+                  AND h.user_id IS NOT DISTINCT FROM t.user_id AND h.agent_id IS NOT DISTINCT FROM t.agent_id
+                  AND t.content_hash IN (encode(sha256(convert_to(h.old_memory, 'UTF8')), 'hex'),
+                                         encode(sha256(convert_to(h.new_memory, 'UTF8')), 'hex')))) $$),
+        ('turn_vector', 't.turn_id = ANY (s.turn_ids)'),
+        ('user_profile', 's.is_user AND t.user_id = s.of_user'),
+        ('turn', 't.id = ANY (s.turn_ids)'),
+        ('conversation', $$ t.id = ANY (s.conversation_ids) OR (t.id = ANY (s.touched_conversations)
+            AND NOT EXISTS (SELECT FROM turn r WHERE r.workspace_id = t.workspace_id AND r.conversation_id = t.id)) $$),
+        ('memory_vector', 't.memory_id = ANY (s.memory_ids)'),
+        ('memory_edge', 't.source_id = ANY (s.memory_ids) OR t.target_id = ANY (s.memory_ids)'),
+        ('memory', 't.id = ANY (s.memory_ids)'),
+        ('review', 't.memory_id = ANY (s.memory_ids)'),
+        ('memory_history', 't.memory_id = ANY (s.memory_ids)'),
+        ('entity', $$ (s.is_user AND t.user_id = s.of_user) OR (t.id = ANY (s.entity_ids)
+            AND NOT EXISTS (SELECT FROM memory_entity m
+                            WHERE m.workspace_id = t.workspace_id AND m.entity_id = t.id)) $$),
+        ('decision', $$ t.memory_id = ANY (s.memory_ids)
+            OR (s.is_scope AND is_of_subject(t.user_id, t.agent_id, t.run_id, NULL,
+                                             s.of_user, s.of_agent, s.of_run, s.of_channel)) $$),
+        ('job', $$ t.memory_id = ANY (s.memory_ids)
+            OR t.payload ->> 'operation_id' = ANY (s.operation_ids::text[])
+            OR t.payload ->> 'conversation_id' = ANY (s.conversation_ids::text[])
+            OR (s.is_scope AND is_of_subject(t.wall ->> 'user_id', t.wall ->> 'agent_id', t.wall ->> 'run_id', NULL,
+                                             s.of_user, s.of_agent, s.of_run, s.of_channel)) $$),
+        ('operation', 't.id = ANY (s.operation_ids)'),
+        -- answers about turns contain their words, so delete them even if only a part of a turn is erased
+        ('idempotency', $$ t.status IS NOT NULL AND (
+            (s.is_scope AND coalesce(t.user_id, t.agent_id, t.run_id) IS NOT NULL
+             AND is_of_subject(t.user_id, t.agent_id, t.run_id, NULL, s.of_user, s.of_agent, s.of_run, NULL))
+            OR t.body ->> 'operation_id' = ANY (s.operation_ids::text[])
+            OR EXISTS (SELECT FROM unnest('{strict $.**.id,strict $.**.source_id,strict $.**.target_id}'::jsonpath[])
+                           AS place, jsonb_path_query(t.body, place) value
+                       WHERE value #>> '{}' = ANY (s.id_texts))) $$),
+        ('llm_cache', 'true'),
+        ('embedding_cache', 'true')
+    LOOP
+        EXECUTE format($$
+            DELETE FROM %I t USING (
+                SELECT $2 AS memory_ids, $3 AS turn_ids, $4 AS conversation_ids, $5 AS touched_conversations,
+                       $6 AS entity_ids, $7 AS operation_ids, $8 AS id_texts, $9 AS is_scope, $10 AS is_user,
+                       $11 AS of_user, $12 AS of_agent, $13 AS of_run, $14 AS of_channel
+            ) s WHERE t.workspace_id = $1 AND (%s)
+        $$, name, condition)
+        USING this_workspace, memory_ids, turn_ids, conversation_ids, touched_conversations,
+              entity_ids, operation_ids, id_texts, of_memories IS NULL, whole_user,
+              of_user, of_agent, of_run, of_channel;
+        GET DIAGNOSTICS affected = ROW_COUNT;
+        RETURN NEXT;
+    END LOOP;
+
+    -- what stays and mentions the subject
     UPDATE memory_history h SET before = jsonb_set(h.before, '{edges}', (
         SELECT coalesce(jsonb_agg(edge), '[]') FROM jsonb_array_elements(h.before -> 'edges') edge
         WHERE NOT edge ->> 'source_id' = ANY (memory_id_texts) AND NOT edge ->> 'target_id' = ANY (memory_id_texts)))
     WHERE h.workspace_id = this_workspace AND EXISTS (
         SELECT FROM jsonb_array_elements(coalesce(h.before -> 'edges', '[]')) edge
         WHERE edge ->> 'source_id' = ANY (memory_id_texts) OR edge ->> 'target_id' = ANY (memory_id_texts));
-    name := 'decision';
-    DELETE FROM decision d
-    WHERE d.workspace_id = this_workspace
-      AND (d.memory_id = ANY (memory_ids)
-           OR (of_memories IS NULL
-               AND is_of_subject(d.user_id, d.agent_id, d.run_id, NULL, of_user, of_agent, of_run, of_channel)));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
     UPDATE decision d SET reply = NULL, verdict = d.verdict - 'reason'
-    WHERE d.workspace_id = this_workspace AND d.candidates ?| memory_id_texts;
+    WHERE d.workspace_id = this_workspace AND (d.memory_id = ANY (changed_ids) OR d.candidates ?| memory_id_texts);
+    -- the only unanswered row visible here is this request's own
+    UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL
+    WHERE workspace_id = this_workspace AND status IS NULL;
+    INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
+    SELECT this_workspace, cancelled.name, cancelled.id::text, 410,
+           '{"results": [], "warnings": ["purged"]}', now() + interval '1 day'
+    FROM unnest(operation_ids, operation_names) cancelled (id, name)
+    ON CONFLICT DO NOTHING;
     name := 'audit_log';
     UPDATE audit_log a SET query_text = NULL, metadata = '{}', config_snapshot = '{}', error_message = NULL,
         user_id = NULL, session_id = NULL, conversation_id = NULL, request_id = NULL, source_channel = NULL,
@@ -259,62 +265,7 @@ BEGIN
          AND (of_run IS NULL OR of_run IN (a.metadata #>> '{scope,run_id}', a.metadata #>> '{covers,run_id}')) END));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
-
-    -- jobs, answers and caches
-    SELECT coalesce(array_agg(o.id), '{}'), coalesce(array_agg(coalesce(o.wall || ':', '') || 'operation:' || o.id), '{}')
-    INTO operation_ids, operation_names FROM operation o
-    WHERE o.workspace_id = this_workspace AND of_memories IS NULL AND o.request ? 'scope'
-      AND is_of_subject(o.request -> 'scope' ->> 0, o.request -> 'scope' ->> 1, o.request -> 'scope' ->> 2,
-                        coalesce(o.request -> 'scope' ->> 3, o.request ->> 'channel'),
-                        of_user, of_agent, of_run, of_channel);
-    name := 'job';
-    DELETE FROM job j
-    WHERE j.workspace_id = this_workspace
-      AND (j.memory_id = ANY (memory_ids)
-           OR j.payload ->> 'operation_id' = ANY (operation_ids::text[])
-           OR j.payload ->> 'conversation_id' = ANY (conversation_ids::text[])
-           OR (of_memories IS NULL
-               AND is_of_subject(j.wall ->> 'user_id', j.wall ->> 'agent_id', j.wall ->> 'run_id', NULL,
-                                of_user, of_agent, of_run, of_channel)));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    name := 'operation';
-    DELETE FROM operation WHERE workspace_id = this_workspace AND id = ANY (operation_ids);
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    -- answers about turns contain their words, so delete them even if only a part of a turn is erased
-    id_texts := memory_id_texts || turn_ids::text[] || keep_turns::text[] || changed_ids::text[];
-    name := 'idempotency';
-    DELETE FROM idempotency i
-    WHERE i.workspace_id = this_workspace AND i.status IS NOT NULL
-      AND ((of_memories IS NULL AND coalesce(i.user_id, i.agent_id, i.run_id) IS NOT NULL
-            AND is_of_subject(i.user_id, i.agent_id, i.run_id, NULL, of_user, of_agent, of_run, NULL))
-           OR i.body ->> 'operation_id' = ANY (operation_ids::text[])
-           OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.id') value
-                      WHERE value #>> '{}' = ANY (id_texts))
-           OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.source_id') value
-                      WHERE value #>> '{}' = ANY (id_texts))
-           OR EXISTS (SELECT FROM jsonb_path_query(i.body, 'strict $.**.target_id') value
-                      WHERE value #>> '{}' = ANY (id_texts)));
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    -- the only unanswered row visible here is this request's own
-    UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL
-    WHERE workspace_id = this_workspace AND status IS NULL;
-    INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
-    SELECT this_workspace, cancelled.name, cancelled.id::text, 410,
-           '{"results": [], "warnings": ["purged"]}', now() + interval '1 day'
-    FROM unnest(operation_ids, operation_names) cancelled (id, name)
-    ON CONFLICT DO NOTHING;
-    name := 'llm_cache';
-    DELETE FROM llm_cache WHERE workspace_id = this_workspace;
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-    name := 'embedding_cache';
-    DELETE FROM embedding_cache WHERE workspace_id = this_workspace;
-    GET DIAGNOSTICS affected = ROW_COUNT;
-    RETURN NEXT;
-END $$;
+END $function$;
 
 REVOKE EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid[], uuid[], uuid[]) FROM PUBLIC;
 GRANT EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid[], uuid[], uuid[]) TO loxodon_app;
