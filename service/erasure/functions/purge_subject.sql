@@ -87,7 +87,6 @@ BEGIN
         SELECT h.memory_id FROM memory_history h
         WHERE h.workspace_id = this_workspace AND h.event = 'DELETE'
           AND (h.before ->> 'version_of')::uuid = ANY (memory_ids));
-    memory_id_texts := memory_ids::text[];
 
     -- locks, by ascending keys
     PERFORM FROM memory WHERE workspace_id = this_workspace AND id = ANY (memory_ids) ORDER BY id FOR UPDATE;

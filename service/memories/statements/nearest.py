@@ -1,8 +1,7 @@
 """The vectors nearest to a given one inside a scope, where no other arm of a search is needed.
 
-One statement with three arms, chosen by one-time filters: a scope of up to `exact_rows` rows is read by its btree and
-compared exactly; for a larger one the generation's HNSW graph is searched with over-fetch; if that yields fewer than
-`limit`, all are compared exactly.
+One statement with two arms, chosen by one-time filters: in a scope of more than `exact_rows` rows the generation's HNSW
+graph is searched with over-fetch; in a smaller one, or if that yields fewer than `limit`, all are compared exactly.
 """
 
 from __future__ import annotations
@@ -46,31 +45,24 @@ def graph_limit(wanted: int) -> int:
     return min(wanted * OVERFETCH, MAX_FROM_GRAPH)
 
 
-# Uses ix_memory_vector_user, _agent or _run for the scope, and ix_memory_vector_hnsw_<generation> for the middle arm.
+# Uses ix_memory_vector_user, _agent or _run for the scope, and ix_memory_vector_hnsw_<generation> for the first arm.
 NEAREST = Template(
     """
 WITH counted AS (
     SELECT count(*) AS vectors FROM (SELECT 1 FROM memory_vector v WHERE {vectors} LIMIT :exact_rows + 1) AS few
-), exact AS (
-    SELECT v.memory_id, {exact_distance} AS distance
-    FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
-    WHERE (SELECT vectors FROM counted) <= :exact_rows AND {vectors} AND {rows}
-    ORDER BY {exact_distance} LIMIT :limit
 ), approximate AS MATERIALIZED (
     SELECT v.memory_id, {graph_distance} AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
     WHERE (SELECT vectors FROM counted) > :exact_rows AND {vectors} AND {rows}
     ORDER BY {graph_distance} LIMIT :wide
-), fallback AS (
+), exact AS (
     SELECT v.memory_id, {exact_distance} AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
-    WHERE (SELECT vectors FROM counted) > :exact_rows AND (SELECT count(*) FROM approximate) < :limit
-      AND {vectors} AND {rows}
+    WHERE (SELECT count(*) FROM approximate) < :limit AND {vectors} AND {rows}
     ORDER BY {exact_distance} LIMIT :limit
 )
-SELECT memory_id, distance FROM exact
-UNION ALL SELECT memory_id, distance FROM approximate WHERE (SELECT count(*) FROM approximate) >= :limit
-UNION ALL SELECT memory_id, distance FROM fallback
+SELECT memory_id, distance FROM approximate WHERE (SELECT count(*) FROM approximate) >= :limit
+UNION ALL SELECT memory_id, distance FROM exact
 ORDER BY distance LIMIT :limit
 """,
     exact_distance=exact_distance(),

@@ -19,21 +19,6 @@ WITH counted AS (
         AND v.channel = :channel
         AND v.generation = 1
         AND v.kind = 'text' LIMIT :exact_rows + 1) AS few
-), exact AS (
-    SELECT v.memory_id, (v.embedding <=> :query_vector) + 0 AS distance
-    FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
-    WHERE (SELECT vectors FROM counted) <= :exact_rows
-        AND v.workspace_id = :workspace
-        AND v.user_id = :user_id
-        AND v.agent_id IS NULL
-        AND v.run_id IS NULL
-        AND v.channel = :channel
-        AND v.generation = 1
-        AND v.kind = 'text'
-        AND NOT m.archived
-        AND (m.expires_at IS NULL OR m.expires_at > :now)
-        AND m.review_status IS NULL
-    ORDER BY (v.embedding <=> :query_vector) + 0 LIMIT :limit
 ), approximate AS MATERIALIZED (
     SELECT v.memory_id, v.embedding::halfvec(384) <=> CAST(:query_vector AS halfvec(384)) AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
@@ -49,24 +34,22 @@ WITH counted AS (
         AND (m.expires_at IS NULL OR m.expires_at > :now)
         AND m.review_status IS NULL
     ORDER BY v.embedding::halfvec(384) <=> CAST(:query_vector AS halfvec(384)) LIMIT :wide
-), fallback AS (
+), exact AS (
     SELECT v.memory_id, (v.embedding <=> :query_vector) + 0 AS distance
     FROM memory_vector v JOIN memory m ON m.workspace_id = v.workspace_id AND m.id = v.memory_id
-    WHERE (SELECT vectors FROM counted) > :exact_rows AND (SELECT count(*) FROM approximate) < :limit
-     
-          AND v.workspace_id = :workspace
-          AND v.user_id = :user_id
-          AND v.agent_id IS NULL
-          AND v.run_id IS NULL
-          AND v.channel = :channel
-          AND v.generation = 1
-          AND v.kind = 'text'
-          AND NOT m.archived
-          AND (m.expires_at IS NULL OR m.expires_at > :now)
-          AND m.review_status IS NULL
+    WHERE (SELECT count(*) FROM approximate) < :limit
+        AND v.workspace_id = :workspace
+        AND v.user_id = :user_id
+        AND v.agent_id IS NULL
+        AND v.run_id IS NULL
+        AND v.channel = :channel
+        AND v.generation = 1
+        AND v.kind = 'text'
+        AND NOT m.archived
+        AND (m.expires_at IS NULL OR m.expires_at > :now)
+        AND m.review_status IS NULL
     ORDER BY (v.embedding <=> :query_vector) + 0 LIMIT :limit
 )
-SELECT memory_id, distance FROM exact
-UNION ALL SELECT memory_id, distance FROM approximate WHERE (SELECT count(*) FROM approximate) >= :limit
-UNION ALL SELECT memory_id, distance FROM fallback
+SELECT memory_id, distance FROM approximate WHERE (SELECT count(*) FROM approximate) >= :limit
+UNION ALL SELECT memory_id, distance FROM exact
 ORDER BY distance LIMIT :limit;
