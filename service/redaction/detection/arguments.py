@@ -54,6 +54,8 @@ _ARGUMENTS: tuple[tuple[str, re.Pattern[str]], ...] = tuple(
         ("curl", rf"{_CURL}([\"']?[^\s:\"'$<{{]{{8,200}}:[\"']?)(?!\S)"),
         ("|", r"(?<![\w|.])(\d{1,12}\|(?=\d*[A-Za-z])[A-Za-z0-9]{16,200})(?![\w|])"),  # with the id of its row
         # calls
+        ("ind", rf"(?i)\b(?:simple_)?bind(?:_s)?\(\s?[\"'][^\"'\n]{{1,80}}\w=\w[^\"'\n]{{1,80}}[\"'],\s?{_QUOTED}"),
+        ("login ", rf"\blogin[ ]{_GENERATED}(\w{{20,200}})(?!\S)"),
         ("(", rf"(?i)(?:auth|log[io]n|authenticate|sign_?in|credentials?|wifi\.begin"
             rf"|unlock|decrypt|(?:vault|keepass|keystore|keyring|wallet)(?:::|\.)(?:open|load))(?:\]::new)?\s?=?\s?\(\s?{_STRING},\s?@?{_QUOTED}"),
         ("lient(|New(|Api(|API(", rf"(?:lient|New|Api|API)\(\s?[\"']{_GENERATED}(\w[\w-]{{13,200}})[\"']\s?\)"),
@@ -84,7 +86,8 @@ _HEADER = re.compile(
     r"""(?xi)(?<![\w-])
     (?:(?:proxy-)?authorization | (?![\w-]*(?:idempotency|surrogate|cache|public|socket)-)
       (?:[a-z]\w{0,30}-){1,4}(?:key|token|secret|auth|password|signature))
-    (?:["'\]]{0,2}\s{0,3}[:=]|["'],(?=[ ]?["'][^"'\s]*\d))[ \t]{0,3}["']? (?:[a-z][\w-]{2,20}[ \t]{1,3}(?=[^\s"']{4}))?
+    (?:["'\]]{0,2}\s{0,3}[:=]|["'],(?=[ ]?["'](?:[a-z][\w-]{2,20}[ ])?[^"'\s]*\d))[ \t]{0,3}["']?
+    (?:[a-z][\w-]{2,20}[ \t]{1,3}(?=[^\s"']{4}))?
     (?P<value>[^\s"'`,;<>]{4,400})"""
 )
 

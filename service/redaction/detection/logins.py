@@ -22,7 +22,7 @@ _LOGIN = (
 )
 _LOGIN_PAIR = re.compile(
     rf"(?i)\b{_LOGIN}\b(?P<far>[^\n/|:]{{0,40}}?)(?:\s|[:=]\s{{0,3}})[\"'`]?(?P<user>[\w.+@-]{{2,64}})[\"'`]?"
-    r"(?P<by>\s?[/|:]\s?|,?\s(?:and|then|with|und|mit|et|y|con|avec)\s)[\"'`]?(?P<value>[^\s\"'`<>]{3,80})"
+    r"(?P<by>\s?[/|:]\s?|\s\+\s|,?\s(?:and|then|with|und|mit|et|y|con|avec)\s)[\"'`]?(?P<value>[^\s\"'`<>]{3,80})"
 )
 _KNOWN = frozenset({"admin", "administrator", "root", "guest", "demo", "test", "pi", "ubuntu", "postgres", "sa"})
 _LEADS = frozenset({"", "with", "as", "is", "are", "mit", "avec", "con"})
@@ -37,6 +37,7 @@ _ENTRY = re.compile(
     r"|\s[-\u2013\u2014]\s|\t+|,\s?| {1,4})[\"'`]?(?P<value>[^\s\"'`]{3,64})[\"'`]?\s*$"
 )
 _DELIMITER = re.compile(r"[|\t,;]")
+_KEY_CELL = re.compile(r"(?=.*[a-z])(?=.*[A-Z])(?=(?:\D*\d+\D){2})[\w-]{16,200}")
 _GAP = re.compile(r"(?<=\S) {2,}(?=\S)")
 _HEAD = re.compile(r"[\w *#/()&.+'-]{0,30}")
 _AROUND = " \"'`\r\n"
@@ -115,13 +116,16 @@ def _entries(heading: re.Match[str] | None, entries: list[tuple[int, re.Match[st
 
 
 def _columns(text: str) -> Iterator[Finding]:
-    """Cells of a table, or of comma-separated rows, in columns with a heading for secrets."""
-    start, delimiter, columns, width = 0, _DELIMITER, list[int](), 0
+    """Cells of a table, or of comma-separated rows, in columns with a heading for secrets. Under "Key", which may head
+    names, they have to look generated."""
+    start, delimiter, columns, width = 0, _DELIMITER, dict[int, bool](), 0
     for line in text.splitlines(keepends=True):
         cells = _cells(line, delimiter) if width else []
         if columns and len(cells) == width:
-            for begin, cell in (cells[column] for column in columns):
-                if len(cell) >= 3 and not stands_for_something(cell, quoted=True) and any(map(str.isalnum, cell)):
+            for column, sure in columns.items():
+                begin, cell = cells[column]
+                given = len(cell) >= 3 and (sure or _KEY_CELL.fullmatch(cell))
+                if given and not stands_for_something(cell, quoted=True) and any(map(str.isalnum, cell)):
                     yield Finding(start + begin, start + begin + len(cell), PASSWORD)
         elif "--" not in line and (len(cells) != width or "|" not in line or not cells):  # a row heads nothing
             delimiter, columns, width = _heading(line)
@@ -135,19 +139,16 @@ def _cells(line: str, delimiter: re.Pattern[str]) -> list[tuple[int, str]]:
     return [(low + len(cell) - len(cell.lstrip(_AROUND)), cell.strip(_AROUND)) for cell, low in spans]
 
 
-def _heading(line: str) -> tuple[re.Pattern[str], list[int], int]:
+def _heading(line: str) -> tuple[re.Pattern[str], dict[int, bool], int]:
     found = (_DELIMITER.search(line) or _GAP.search(line)) if len(line) <= 300 else None
     if found is None:
-        return _DELIMITER, [], 0
+        return _DELIMITER, {}, 0
     delimiter = re.compile(re.escape(found.group())) if found.group().strip(" ") else _GAP
     cells = [cell for _, cell in _cells(line, delimiter)]
     heads = sum(map(bool, cells)) > 1 and all(map(_HEAD.fullmatch, cells))
-    return delimiter, [index for index, cell in enumerate(cells) if heads and _heads_secrets(cell)], len(cells)
-
-
-def _heads_secrets(cell: str) -> bool:
-    strength = names.of_key(cell) if cell and len(cell.split()) <= 2 else None
-    return strength is not None and strength >= names.Strength.KEY
+    named = {index: names.of_key(cell) for index, cell in enumerate(cells) if heads and 0 < len(cell.split()) <= 2}
+    columns = {index: strength > names.Strength.WEAK for index, strength in named.items() if strength}
+    return delimiter, columns, len(cells)
 
 
 def _links(text: str) -> Iterator[Finding]:

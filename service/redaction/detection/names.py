@@ -44,8 +44,8 @@ _DECLINED = (
     "\u015fifre|lozin[ck]|gesl[oa]|slapta\u017eod|\u03ba\u03c9\u03b4\u03b9\u03ba\u03cc"
 )
 PASSWORD_WORD = fold(
-    r"(?:pass(?:word| ?phrase|code)s?|secret word|passwd|passw(?:ort|\u00f6rter)|kennwort|pwd|pre-?shared[ _-]?key"
-    rf"|(?:wi-?fi|wpa2?|wlan|network)(?:['\u2019]s)?[ _-]?(?:key|schl\u00fcssel)|{_FOREIGN}|{_CJK}"
+    r"(?:pass(?:word| ?phrase|code)s?|(?:secret|code) ?word|passwd|passw(?:ort|\u00f6rter)|kennwort|pwd"
+    rf"|pre-?shared[ _-]?key|(?:wi-?fi|wpa2?|wlan|network)(?:['\u2019]s)?[ _-]?(?:key|schl\u00fcssel)|{_FOREIGN}|{_CJK}"
     rf"|(?<![^\W_])(?:{_DECLINED})\w{{0,4}})"
 )[0]
 """A pattern, for text in lower case that was folded."""
@@ -61,9 +61,9 @@ _STEM = re.compile(
 _STEMS = tuple(
     fold(stem)[0]
     for stem in (
-        "pass", "pswd", "p/w", "pwd", "pw", "key", "token", "secret", "cred", "auth", "bearer", "kennwort", "contrase",
-        "senha", "login", "mot de", "mots de", "phrase", "frase", "clave", "psk", "mdp", "jeton",
-        "sleutel", "nyckel", "n\u00f8gle", "ave ", "\u5bc6\u94a5",
+        "pass", "pswd", "code word", "codeword", "p/w", "pwd", "pw", "key", "token", "secret", "cred", "auth", "bearer",
+        "kennwort", "contrase", "senha", "login", "mot de", "mots de", "phrase", "frase", "clave", "psk", "mdp",
+        "jeton", "sleutel", "nyckel", "n\u00f8gle", "ave ", "\u5bc6\u94a5",
         "schl\u00fcssel", "cl\u00e9 ", "licen", "appid", "app_id", "app-id",
         "unlock", "entsperr", "verrouille", "desbloquea", "sblocca",
          *_DECLINED.split("|")[:10],
@@ -94,7 +94,7 @@ _HARMLESS_BEFORE = frozenset(_HARMLESS_LIST.split())
 _PART_BEFORE = re.compile(r"(?:[A-Z]?[a-z0-9]{1,20}|[A-Z0-9]{1,20})(?=[ _.-]?$)")
 _TAIL = re.compile(r"[\w-]{0,40}")
 _HARMLESS_AFTER = re.compile(
-    r"(?i)[_-]?(?:ids?|names?|count|counter|len(?:gth)?|size|type|files?|path|dir|url|uri|endpoint|limit|usage|budget"
+    r"(?i)[_-]?(?:ids?|names?|count|counter|len(?:gth)?|size|type|files?|path|stdin|dir|url|uri|endpoint|limit|usage|budget"
     r"|policy|expir\w*|ttl|field|input|prompt|hint|reset|manager|min|max|format|class|provider|service|store|version"
     r"|column|label|at|age|strength|rules?|error|exception|index|map|spec|ref|arn|alias|algorithm|alg|method|header"
     r"|scheme|mode|hash\w*|(?:min|max)?_?length|rotation|management|required|encryption|context|s?_per_\w+|ized?|izer)\d*$"

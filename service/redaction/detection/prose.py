@@ -102,7 +102,7 @@ _BEFORE = re.compile(
     rf"\b{_TYPED} {_VALUE.format('typed')} (?:as|for|in|into|at|when asked for|als|comme|como|come|jako"
     rf"|som) {_OF_SECRET}(?! (?!(?:there|here|everywhere|on|for|and|when|to|at|now|then|in|of|field|prompt"
     rf"|instead|please)\b)[a-z])"
-    rf"|\b(?:asks? (?:you )?for|prompted for|asked for|at|to) {_OF_SECRET}(?: prompt)?,? (?:just "
+    rf"|\b(?:(?:ask|prompt)s? (?:(?:you|me|us) )?for|prompted for|asked for|at|to) {_OF_SECRET}(?: prompt)?,? (?:just "
     rf"|then )?(?:type|enter|use|give|is|it'?s) {_VALUE.format('asked')}"
     rf"|\bfrom {_VALUE.format('old')} to (?=\S)"
     rf"|(?:^|[.!?;:,]\s|\n)(?:it'?s |so |and |btw,? )?(?!as |to |in |if ){_VALUE.format('first')} (?:is|was"
@@ -111,9 +111,10 @@ _BEFORE = re.compile(
 )
 # "hunter2 is my password", "'open sesame', that's the vault passphrase": anchored at the verb, the value before it.
 _AFTER_VALUE = re.compile(
-    rf",? (?:is|was|as|=|for|\(?that's|\(?that is|\(?that was|which is) (?:now )?{_OF_SECRET}"
+    rf",? (?:is|was|as|=|for|\(?that's|\(?that is|\(?that was|which is) (?:now )?(?!the (?:first|most|worst)\b)"
+    rf"{_OF_SECRET}"
     rf"|,? (?:is|was|as|=|that's|that is|which is) (?:now )?(?:{_DETERMINER} )?(?:[\w-]{{1,20}} ){{0,2}}?"
-    r"(?:api key|access key|secret key|token)\b"
+    r"(?:\w{0,30}(?:api|access|secret)[_ ]key|token)\b"
 )
 _LAST_RUN = re.compile(r"[^\s\"'`(]{4,64}$")
 _LAST_QUOTED = re.compile(r"[\"\u201c\u00ab]([^\"\u201c\u201d\u00ab\u00bb\n]{4,64})[\"\u201d\u00bb]$")
@@ -154,7 +155,10 @@ def secret_end(
     """
     clause = _CLAUSE.match(text, start)
     words = clause.group().split() if clause else []
-    if clause is None or not words or is_going_on(words[0]):
+    if clause is None or not words:
+        return None
+    opened = phrase and sure and len(words) > 4 and words[0].lower() in _LINKS  # "the cat sleeps on the stove"
+    if is_going_on(words[0]) and not opened:
         return None
     ours = _POSSESSIVE.search(text, max(0, name_start - 40), name_start) is not None
     participles = _FOREIGN_PARTICIPLE if foreign else _PARTICIPLE

@@ -49,7 +49,8 @@ _SEPARATOR = re.compile(
     rf"""(?xi)
       (?:[ ]\d{{1,2}}(?=[ ]?:|[ ]is))? {_THERE} (?:["'`\])}}*_]{{0,4}}(?:
         (?P<sign>(?:\s{{0,3}}|[ \t]{{0,30}})(?:[?]?:\s?[\w.|<>]{{1,30}}(?:\s\|\s\w{{1,12}})?\s?(?==\s?["'`]))?
-          (?:\|\|:|<-|::?=|[=!]==?|=>|->|\?=|[:=\u2192])[*_]{{0,2}}[ \t]{{0,4}}
+          (?:\|\|:|<-|::?=|[=!]==?|=>|->|\?=|:(?!\?)|[=\u2192])[*_]{{0,2}}[ \t]{{0,4}}
+          (?:(?<==)\[(?=[^\s\[\]-]{{3,60}}\](?:[,\s)}}]|$)))?
           (?P<line>\r?\n\s{{0,8}})?)
       | (?P<markup>>(?![@:/])|["'](?:[ ]{{1,3}}(?:\w{{1,12}}=["'][\w-]{{0,30}}["'][ ]){{0,2}}value\s?=\s?
           |[ ](?:with|to)[ ](?=["'])))
@@ -60,7 +61,7 @@ _SEPARATOR = re.compile(
         (?:(?:which|that)[ ](?:is|was)|it(?:['\u2019]s|[ ]is)|c['\u2019]est|(?:das|es)[ ]ist|\u00e8|es)
         (?:[ ]{_ADVERB})?[ ])
     | {_THERE}[ \t]{{1,12}}(?:
-        (?P<copula>{_FOR_WHOM}?{_COPULA}(?:[ ]{_ADVERB}){{0,3}}:?[ \t]{{1,3}})
+        (?P<copula>{_FOR_WHOM}?{_COPULA}(?:[ ]{_ADVERB}){{0,3}}(?:[ ]\w{{1,12}}[ ]words(?=:))?:?[ \t]{{1,3}})
       | (?P<far>{_FOR_WHOM}[\w.-]{{1,30}}[ ]?[:=][ \t]{{1,3}})
       | (?P<blank>)))
     """
@@ -143,7 +144,7 @@ def _find_announced(text: str, name: Name) -> Iterator[Finding]:
     if name.word.startswith("cred") and kind not in {"comma", "markup"} and name.end - name.start == len(name.word):
         return  # a user name usually comes first
     value = _value(text, separator.end(), name, separator["sign"])
-    if value is None or len(value.body) < 3 or value.body[0] in " \t;,)":
+    if value is None or len(value.body) < 3 - ("phrase" in name.word) or value.body[0] in " \t;,)":
         return
     if separator["line"] and _ASSIGNMENT.match(value.body):
         return  # no value was set, and another name follows
@@ -233,7 +234,8 @@ def _password_end(text: str, name: Name, place: _Place, value: _Value) -> int | 
     if names_a_secret(body):
         return None
     if is_plain_word(body) and not (field and place.sign == "=" and text[value.start - 1] == "="):
-        sure, phrase = place.kind in {"sign", "cjk"}, "phrase" in name.word
+        phrase = "phrase" in name.word
+        sure = place.kind in {"sign", "cjk"} or (phrase and place.kind == "far")
         return prose.secret_end(text, name.start, value.start, sure=sure, foreign=place.foreign, phrase=phrase)
     if field and is_attribute(body) and text[value.start - 1] == " ":
         return None  # password = form.field
@@ -248,6 +250,7 @@ def _blank_end(text: str, name: Name, value: _Value) -> int | None:
     before = text[max(0, name.start - 60) : name.start]
     near = _LOGIN.search(before) is not None
     alone = before.endswith("(") or (before.endswith(", ") and (near or name.word == "passphrase"))
+    alone = alone or (before.endswith((", ", "; ")) and is_mixed(body) and prose.is_ended(text, value.end))
     if alone or _USED.search(before):
         return prose.secret_end(text, name.start, value.start, sure=False) if is_plain_word(body) else value.end
     odd = not is_plain_word(body) or "-" in body or (body[0].isupper() and text[name.start].islower())
@@ -268,7 +271,8 @@ def _is_after_short_word(text: str, name: Name, place: _Place, value: _Value) ->
     if name.end - name.start > len(name.word) or text[name.start - 1 : name.start] in {"_", ".", "-", "$"}:
         return True
     if name.word == "clave" and not is_mixed(value.body):
-        return re.match(r" es | ?:", text[name.end : name.end + 4]) is not None
+        of_what = text[name.end : value.start]  # "del wifi:" announces one, "del \u00e9xito:" does not
+        return re.match(r" es | ?:", of_what) is not None or (":" in of_what and bool(_LOGIN.search(of_what)))
     said = place.strict or value.quoted or is_mixed(value.body) or name.word == "pw"
     before = text[max(0, name.start - 40) : name.start]
     placed = before[-1:].isalpha() or re.search(r"(?:^|\n)[ \t]*[\"']?$", before)
