@@ -10,7 +10,6 @@ from uuid import UUID
 from fastapi import APIRouter, Request
 from uuid_utils.compat import uuid7
 
-from service.access.statements import keys
 from service.compat import mem0_format
 from service.compat.adapter_routes import (
     EVERY_METHOD,
@@ -54,6 +53,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import refuse_repeated
 from service.search.routes.search import run_search
 from service.search.routes.search_models import SearchRequest
+from service.tenants import workspaces
 from service.tenants.routes.scopes import ScopeItem, list_scopes
 
 router = APIRouter(prefix=MEM0, route_class=AdapterRoute, include_in_schema=False)
@@ -403,13 +403,11 @@ async def delete_entity(type: str, name: str, request: Request, caller: Deleter,
 async def get_project(org: str, project: str, request: Request, caller: CallerOf, res: ResourcesOf) -> dict[str, Any]:
     """The workspace, which has no instructions or categories."""
     workspace = str(caller.workspace_id)
-    async with res.db.read(caller.workspace_id) as session:
-        name = (await keys.workspace(session)).name
     details = {
         "id": workspace,
         "org_id": workspace,
         "project_id": workspace,
-        "name": name,
+        "name": (await workspaces.read(caller.workspace_id, res)).name,
         "custom_instructions": None,
         "custom_categories": None,
     }

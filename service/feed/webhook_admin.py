@@ -33,6 +33,11 @@ async def create(workspace_id: UUID, values: Mapping[str, Any], res: Resources, 
         return webhook
 
 
+async def list_all(workspace_id: UUID, res: Resources) -> list[Webhook]:
+    async with res.db.read(workspace_id) as session:
+        return await webhooks.listing(session)
+
+
 async def read(workspace_id: UUID, webhook_id: UUID, res: Resources) -> Webhook:
     """A webhook. Raises NotFound, as all functions here do that take an id."""
     async with res.db.read(workspace_id) as session:

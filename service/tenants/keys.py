@@ -41,6 +41,11 @@ async def create(new: NewKey, caller: Caller, res: Resources, call: Call) -> Iss
         return issued
 
 
+async def list_all(caller: Caller, res: Resources) -> Sequence[Row[Any]]:
+    async with res.db.read(caller.workspace_id) as session:
+        return await keys.listing(session)
+
+
 async def read(key_id: UUID, caller: Caller, res: Resources) -> Row[Any]:
     """A key. Raises NotFound, as all functions here do that take an id."""
     async with res.db.read(caller.workspace_id) as session:

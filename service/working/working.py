@@ -16,7 +16,7 @@ from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.working.statements import working
-from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
+from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
 
 MAX_ITEMS, MAX_TURNS, MAX_THOUGHTS = 256, 100, 100
 """The most entries of a session; beyond that the least recently used, or the oldest, is removed."""
@@ -97,6 +97,18 @@ async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources)
     if entry is None:
         raise entry_not_found(kind)
     return entry
+
+
+async def read_all(scope: WorkingScope, res: Resources) -> WorkingMemory:
+    """All entries of the session; this does not count as a use."""
+    async with res.db.read(scope.workspace_id) as session:
+        return await working.contents(session, scope, now=res.clock())
+
+
+async def latest(scope: WorkingScope, kind: WorkingKind, res: Resources, *, limit: int) -> list[WorkingEntry]:
+    """Entries of a kind, newest first."""
+    async with res.db.read(scope.workspace_id) as session:
+        return await working.latest(session, scope, kind, limit=limit, now=res.clock())
 
 
 async def clear(scope: WorkingScope, res: Resources) -> int:

@@ -11,11 +11,11 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
+from service.access.statements import keys
 from service.domain.errors import StoreUnavailable
 from service.http import answer_headers
 from service.kit.settings import Settings, SettingsError
 from service.runtime.resources import Resources
-from service.tenants.routes import api_keys
 from tests.conftest import Tenant
 from tests.support.application import client_of, serving
 
@@ -64,7 +64,7 @@ async def test_failures_too(
     async def fail(*_: Any, **__: Any) -> None:
         raise error
 
-    monkeypatch.setattr(api_keys, "listing", fail)
+    monkeypatch.setattr(keys, "listing", fail)
     answer = await client.get("/v1/api-keys")
     assert answer.status_code == status
     assert answer.headers["cache-control"] == "no-store"

@@ -8,6 +8,7 @@ from fastapi import APIRouter
 from pydantic import Field
 
 from service import __version__
+from service.app import statistics
 from service.domain import sizes
 from service.domain.access import Right
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
@@ -15,10 +16,9 @@ from service.domain.relation import RelationType
 from service.http import errors
 from service.http.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.model_budget import ModelBudgetItem, budget_item
+from service.http.model_budget import ModelBudgetItem
 from service.http.schemas import OnePage, ResponseModel
 from service.language import relation_labels
-from service.runtime.statements import stats
 
 router = APIRouter(prefix="/v1", tags=["reference"], route_class=JsonRoute)
 
@@ -207,9 +207,7 @@ async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
 @router.get("/stats", summary="Count what is stored", responses=errors.keyed())
 async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     """Exact counts over the whole workspace, all users included."""
-    async with res.db.read(caller.workspace_id) as session:
-        counts = await stats.of_workspace(session)
-        budget = await budget_item(session, caller, res)
+    counts, budget = await statistics.count_workspace(caller, res)
     return StatsResponse.of(
         counts,
         name="memories",
@@ -223,8 +221,7 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
 @router.get("/stats/categories", summary="List the categories of a scope by use", responses=errors.keyed(400))
 async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
     """The 100 most used categories of memories that are not archived."""
-    async with res.db.read(scope.workspace_id) as session:
-        counts = await stats.categories(session, scope, limit=100)
+    counts = await statistics.count_categories(scope, res)
     return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in counts])
 
 

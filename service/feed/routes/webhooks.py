@@ -10,7 +10,6 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from service.feed import webhook_admin
-from service.feed.statements import webhooks
 from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryState, Webhook, WebhookDelivery
 from service.http import cursors, errors
 from service.http.deps import Admin, ResourcesOf
@@ -163,9 +162,8 @@ async def create_webhook(
 @router.get("", summary="List the webhooks of the workspace", responses=errors.keyed())
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """The webhooks are returned without their secrets."""
-    async with res.db.read(caller.workspace_id) as session:
-        known = await webhooks.listing(session)
-    return WebhooksResponse(results=[WebhookItem.describing(webhook) for webhook in known])
+    webhooks = await webhook_admin.list_all(caller.workspace_id, res)
+    return WebhooksResponse(results=[WebhookItem.describing(webhook) for webhook in webhooks])
 
 
 @router.get("/{id}", summary="Get a webhook", responses=errors.keyed(404))

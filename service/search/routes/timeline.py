@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-from contextlib import suppress
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.domain.errors import EmbeddingError, InvalidInput
+from service.domain.errors import InvalidInput
 from service.domain.query import Window
 from service.http import cursors, errors
 from service.http.deps import Reader, ReadScopeOf, ResourcesOf
@@ -18,7 +17,7 @@ from service.http.reads import AuditReadOf
 from service.http.schemas import Id, NextCursor, OfChannel, ResponseModel, Time, example
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
-from service.search.statements import timeline
+from service.search import timeline
 from service.search.values import EventKind, TimelineEvent
 
 NEAREST = "Only the `limit` events nearest to this text; the latest, without `similarity`, if it has no vector"
@@ -92,22 +91,16 @@ async def get_timeline(
     if query is not None and cursor is not None:
         raise InvalidInput("cursor: results for a query have a single page; raise limit.", field="cursor")
     text = await clean_words(query, "query", res) if query else None
-    nearest = None
-    if text is not None:
-        with suppress(EmbeddingError):
-            nearest = (await res.embedder.embed_query(scope.workspace_id, text), res.generation)
-    async with res.db.read(scope.workspace_id) as session:
-        read = await timeline.page(
-            session,
-            scope,
-            types or list(EventKind),
-            Window(start, end),
-            include_archived=include_archived,
-            after=cursors.decode(cursor),
-            limit=limit + 1,
-            now=res.clock(),
-            nearest=nearest,
-        )
+    read = await timeline.read_page(
+        scope,
+        types or list(EventKind),
+        Window(start, end),
+        res,
+        text=text,
+        include_archived=include_archived,
+        after=cursors.decode(cursor),
+        limit=limit + 1,
+    )
     page, last = cursors.cut(read, limit)
     events = sorted(page, key=lambda event: (event.event_time, event.id), reverse=True)
     audit_read("timeline", scope, events, subject="timeline", query=text, limit=limit)
@@ -118,10 +111,16 @@ async def get_timeline(
 
 
 def _item(event: TimelineEvent, res: Resources) -> TimelineItem:
-    return TimelineItem.of(
-        event,
+    return TimelineItem(
+        id=event.id,
         memory_type=event.kind,
+        event_time=event.event_time,
+        summary=event.summary,
         importance_score=event.importance,
+        access_count=event.access_count,
+        last_accessed=event.last_accessed,
+        channel=event.channel,
+        archived=event.archived,
         metadata=dict(event.metadata),
         similarity=None if event.cosine is None else res.embedder.query_similarity(event.cosine),
     )

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from fastapi import APIRouter, Request
 
-from service.access.statements.keys import listing
 from service.access.values import NewKey
 from service.domain.access import Right
 from service.http import errors
@@ -52,9 +51,7 @@ async def create_api_key(
 @router.get("/api-keys", summary="List the API keys of the workspace", responses=errors.keyed())
 async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
     """Revoked keys included; without secrets."""
-    async with res.db.read(caller.workspace_id) as session:
-        infos = await listing(session)
-    return ApiKeysResponse(results=[ApiKeyItem.describing(info) for info in infos])
+    return ApiKeysResponse(results=[ApiKeyItem.describing(info) for info in await keys.list_all(caller, res)])
 
 
 @router.get("/api-keys/{id}", summary="Get an API key", responses=errors.keyed(404))

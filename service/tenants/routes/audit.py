@@ -7,12 +7,12 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.access.statements import audit
 from service.domain.request import Operation, Subject
 from service.http import cursors, errors
 from service.http.deps import Auditor, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, NextCursor, OfUser, ResponseModel, Time
+from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1/audit", tags=["audit"], route_class=JsonRoute)
 
@@ -109,8 +109,8 @@ async def list_audit(
         "api_key_id": api_key_id,
     }
     more: dict[str, Any] = {"memory_id": memory_id, "since": since, "until": until}
-    async with res.db.read(caller.workspace_id) as session:
-        entries = await audit.page(session, equal, after=cursors.decode(cursor), limit=limit + 1, **more)
+    after = cursors.decode(cursor)
+    entries = await workspaces.list_audit(caller.workspace_id, equal, res, after=after, limit=limit + 1, **more)
     page, last = cursors.cut(entries, limit)
     next_cursor = cursors.encode(last["recorded_at"], last["id"]) if last else None
     return AuditPage(results=[AuditItem(**entry) for entry in page], next_cursor=next_cursor)

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
 
-from service.access.statements import users
 from service.access.values import KINDS, OwnerKind
 from service.domain.scope import Extent
 from service.erasure.forget_scope import forget_scope
@@ -91,7 +90,7 @@ async def delete_scope(
     channel: ChannelName = None,
 ) -> Response:
     """Equivalent to DELETE /v1/memories with this id alone."""
-    names: dict[str, str | None] = {f"{type}_id": id}
+    names: dict[str, Any] = {f"{type}_id": id}
     extent = Extent(
         scope_of(caller, names, needs_id=False), channel or (caller.own_channel if caller.wall.channels else None)
     )
@@ -111,8 +110,7 @@ async def list_channels(
     """Channels of a user, agent or run, or of the whole workspace, with the number of live memories and turns."""
     scope = scope_of(caller, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, needs_id=False)
     after = None if cursor is None else cursors.unpack(cursor, _channel)
-    async with res.db.read(scope.workspace_id) as session:
-        usages = await users.channels(session, scope, after=after, limit=limit + 1, now=res.clock())
+    usages = await workspaces.list_channels(scope, res, after=after, limit=limit + 1)
     page, last = cursors.cut(usages, limit)
     more = cursors.pack(f"channel|{last.channel}") if last else None
     return ChannelPage(results=list(map(ChannelItem.of, page)), next_cursor=more)

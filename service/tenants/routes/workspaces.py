@@ -8,7 +8,6 @@ from typing import Any
 from fastapi import APIRouter, Request
 from pydantic import Field, ValidationError
 
-from service.access.statements import keys
 from service.domain.errors import InvalidInput
 from service.http import errors
 from service.http.deps import Admin, CallerOf, Operator, ResourcesOf
@@ -71,8 +70,7 @@ async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: 
 @router.get("/workspaces/current", summary="Get the key's workspace", responses=errors.keyed())
 async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
     """Returns the name and settings of the workspace, without the service's settings."""
-    async with res.db.read(caller.workspace_id) as session:
-        return WorkspaceResponse.of(await keys.workspace(session))
+    return WorkspaceResponse.of(await workspaces.read(caller.workspace_id, res))
 
 
 @router.patch("/workspaces/current", summary="Rename or configure the key's workspace", responses=errors.keyed(400))

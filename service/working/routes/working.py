@@ -35,7 +35,6 @@ from service.working.routes.working_models import (
     thought_response,
     working_turn_response,
 )
-from service.working.statements.working import contents, latest
 from service.working.values import WorkingKind, WorkingScope
 from service.working.working import ONLY
 
@@ -99,8 +98,7 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 @router.get("", summary="Get all entries of a session", responses=errors.keyed(400))
 async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Parts without entries are empty. Reading does not extend the lifetime of entries."""
-    async with res.db.read(scope.workspace_id) as session:
-        memory = await contents(session, scope, now=res.clock())
+    memory = await working.read_all(scope, res)
     return WorkingMemoryResponse(
         conversation_id=scope.conversation_id,
         user_id=scope.user_id,
@@ -174,8 +172,7 @@ async def list_working_turns(
     scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
     """Newest first. Does not count as a use."""
-    async with res.db.read(scope.workspace_id) as session:
-        entries = await latest(session, scope, WorkingKind.TURN, limit=limit, now=res.clock())
+    entries = await working.latest(scope, WorkingKind.TURN, res, limit=limit)
     return WorkingTurnList(results=[working_turn_response(entry) for entry in entries])
 
 
@@ -198,8 +195,7 @@ async def list_thoughts(
     scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> ThoughtList:
     """Newest first. Does not count as a use."""
-    async with res.db.read(scope.workspace_id) as session:
-        entries = await latest(session, scope, WorkingKind.THOUGHT, limit=limit, now=res.clock())
+    entries = await working.latest(scope, WorkingKind.THOUGHT, res, limit=limit)
     return ThoughtList(results=[thought_response(entry) for entry in entries])
 
 
