@@ -1,7 +1,7 @@
 """The call of a verb that writes: its ids for the audit, its Idempotency-Key and If-Match, and the answer stored for a
 retry.
 
-The audit log has only these words, so a filter with another one is misspelt.
+`Operation` and `Subject` are all the words that the audit log has; a filter with another one is refused.
 """
 
 from __future__ import annotations

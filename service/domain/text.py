@@ -1,7 +1,7 @@
 """Redacted texts, blank texts, and the hash of a text.
 
 Embedders, language models and the database take a `CleanText` and nothing else, so the type checker finds a raw text on
-its way to them. `pipeline/pii.py` makes it of what callers send. Elsewhere it is a cast, which the checker believes:
+its way to them. `runtime/pii.py` makes it of what callers send. Elsewhere it is a cast, which the checker believes:
 right for constants and texts that were redacted before (stored texts, parts of them, texts written by rules), wrong for
 anything from a request. `tests/test_clean_text.py` lists the casts.
 """

@@ -17,7 +17,7 @@ RETRY_AFTER_S = 1.0
 
 
 class Deadline:
-    """The moment by which a request, or an item of a batch, is done (`ends_at`); None never comes."""
+    """Cuts a request, or an item of a batch, off at a moment unless it is lifted; without a limit it never does."""
 
     def __init__(self, limit: asyncio.Timeout | None = None) -> None:
         self._limit = limit

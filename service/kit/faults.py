@@ -24,7 +24,7 @@ def is_unexpected(error: BaseException) -> bool:
 
 
 def frames(error: BaseException) -> list[str]:
-    """The service's own frames of where it was raised, outermost first: "queue/queue.py:131 claim"."""
+    """The service's own frames of where it was raised, outermost first: "queue/statements/queue.py:131 claim"."""
     own = []
     for frame in traceback.extract_tb(error.__traceback__, limit=-200):
         file = Path(frame.filename)

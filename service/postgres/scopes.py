@@ -4,9 +4,8 @@ A condition is a piece of a WHERE clause: its text and its values. Statements on
 pieces and kept per shape: building them from expressions each time cost more than running them. The names of the values
 are fixed, so equal pieces in one statement share them.
 
-A scope is read in two ways: `matching` filters by the ids that are given; `exactly` takes a missing id as NULL, which
-is what writes and deduplication compare with. The workspace is an explicit predicate in addition to the policy, so that
-a partition is chosen early.
+`readable` filters by the ids that are given; `exact` takes a missing id as NULL, which is what writes and deduplication
+compare with. The workspace is an explicit predicate in addition to the policy, so that a partition is chosen early.
 
 A scope that is a union (one of several ids, or shared memories as well) has parts, each with an index of its own. A
 statement that reads all of a scope reads `source`, the parts one after the other: with OR between them the planner

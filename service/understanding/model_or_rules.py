@@ -2,8 +2,8 @@
 open.
 
 Single texts, facts of conversations, retries and jobs all use it. The rules (`judge`) also check what a model answers,
-and decide wherever its answer cannot be used; a rejected answer is kept as evidence. One call per statement: a batched
-call would mix up which numbers belong to which.
+and decide wherever its answer cannot be used; a rejected answer is kept as evidence. One call per statement: in a
+call for several, a model mixes up whose neighbours it numbers.
 """
 
 from __future__ import annotations

@@ -1,5 +1,5 @@
 -- Whether a memory with these ids is in a scope: it has every given id, or with `match_any` one of them; with
--- `with_shared` also if it has none (service/postgres/scopes.py, matching). It has no SET clauses, so that the planner
+-- `with_shared` also if it has none (service/postgres/scopes.py, readable). It has no SET clauses, so that the planner
 -- can inline it and use the indexes of a scope. Only for functions of the owner.
 CREATE OR REPLACE FUNCTION is_in_scope(
     user_id text,

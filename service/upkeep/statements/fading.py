@@ -21,11 +21,11 @@ from service.postgres.template import Template
 
 BATCH = 5_000
 MOVED = 0.002
-LOSS = -math.log(0.95)  # a day without use takes 5 %, a week of an inferred fact's confidence: half in 13.5
+LOSS = -math.log(0.95)  # 5 % of relevance a day without use, half in 13.5 days; 5 % of inferred confidence a week
 USE_BOOST = 0.1  # salience grows by this share times ln(1 + uses)
 RECENCY_BOOST = 0.1  # added to the salience of what was used today; exp(-days) of it later
 FORGET_BELOW = 0.05  # relevance after 58 days without use
-ENTITY_MIN_SALIENCE, ENTITY_IDLE_DAYS = 0.1, 30.0  # an entity below, and unused for so long, is removed
+ENTITY_MIN_SALIENCE, ENTITY_IDLE_DAYS = 0.1, 30.0  # an entity below, unused for this many days, is removed
 MOST = 100.0  # exp(-100) is nothing; further out Postgres reports an underflow
 
 SINCE = "greatest(s.last_accessed, s.confirmed_at)"
