@@ -36,23 +36,27 @@ NEW = """
 """
 INSERT = text(NEW)
 
-TOUCHED = "patterns_extracted = false, archived = false, version = c.version + 1, updated_at = now()"
+TOUCHED = "patterns_extracted = false, archived = false, version = c.version + 1"
 
 # New turns make a consolidated conversation unconsolidated, unless their facts are stored with them; a conversation
 # with older unread turns stays unconsolidated in any case.
 EXTENDED = f"""
-    SET turn_count = c.turn_count + :turn_count, {TOUCHED},
+        turn_count = c.turn_count + :turn_count, {TOUCHED},
         consolidated_at = CASE WHEN c.turn_count = 0 OR c.consolidated_at IS NOT NULL
                                THEN CAST(:consolidated_at AS timestamptz) END,
         consolidated_turns = CASE WHEN (c.turn_count = 0 OR c.consolidated_at IS NOT NULL)
                                    AND CAST(:consolidated_at AS timestamptz) IS NOT NULL
                                   THEN c.turn_count + :turn_count ELSE c.consolidated_turns END
 """
-CREATE = text(f"{NEW} ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE {EXTENDED} RETURNING id, turn_count")
+# Citus refuses now() in a DO UPDATE.
+CREATE = text(f"""
+    {NEW} ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE
+    SET updated_at = excluded.updated_at, {EXTENDED} RETURNING id, turn_count
+""")  # noqa: S608 - our own part
 
 # The conversation in the channel if there is one, else the first. Uses uq_conversation_identity.
 EXTEND = Template(f"""
-    UPDATE conversation AS c {EXTENDED}
+    UPDATE conversation AS c SET updated_at = now(), {EXTENDED}
     WHERE c.workspace_id = :workspace_id AND c.id = (
         SELECT id FROM conversation WHERE workspace_id = :workspace_id AND {{owner}} AND external_id = :external_id
         ORDER BY channel = :channel DESC, id LIMIT 1)
@@ -60,8 +64,8 @@ EXTEND = Template(f"""
 """)  # noqa: S608 - our own part
 
 ADD_ONE = text(f"""
-    UPDATE conversation AS c SET turn_count = greatest(c.turn_count, :index + 1), {TOUCHED}, consolidated_at = NULL,
-        consolidated_turns = least(c.consolidated_turns, :index)
+    UPDATE conversation AS c SET turn_count = greatest(c.turn_count, :index + 1), {TOUCHED}, updated_at = now(),
+        consolidated_at = NULL, consolidated_turns = least(c.consolidated_turns, :index)
     WHERE c.workspace_id = :workspace AND c.id = :id
 """)  # noqa: S608 - our own part
 

@@ -87,7 +87,8 @@ EVIDENCE = text("""
     ), outdated AS (
         DELETE FROM entity_edge_source x USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (id, reader)
         WHERE x.workspace_id = :workspace AND x.memory_id = ANY (CAST(:read AS uuid[])) AND x.memory_id = r.id
-          AND x.extracted_by = r.reader AND (r.id, x.edge_id) NOT IN (SELECT memory_id, edge_id FROM given)
+          AND x.extracted_by = r.reader AND NOT EXISTS (
+              SELECT FROM given WHERE given.memory_id = r.id AND given.edge_id = x.edge_id)
     ), added AS (
         INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
         SELECT DISTINCT ON (edge_id, memory_id) CAST(:workspace AS uuid), edge_id, memory_id, extracted_by
