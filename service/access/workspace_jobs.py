@@ -79,5 +79,5 @@ async def run_operation(
 
 
 def call_of(job: Job) -> Call:
-    """The writer, for the audit log."""
+    """The call that the job counts as in the audit log."""
     return Call(f"job:{job.id}", may_share=True)

@@ -57,7 +57,7 @@ async def _add_key(request: Request, call: UnkeyedCallOf, given: KeyHeader = Non
 
 
 BatchCallOf = Annotated[Call, Depends(_add_key)]
-"""For a batch: each of its items is a write with a key of its own, see `of_item`."""
+"""For a batch: every item is written under its own key (`of_item`)."""
 
 
 async def _refuse_repeated(request: Request, call: BatchCallOf) -> Call:

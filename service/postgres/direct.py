@@ -22,7 +22,6 @@ from sqlalchemy.sql.base import Executable
 
 from service.domain import sizes
 from service.postgres.engine import Session, driver, is_citus
-from service.postgres.pool import WORKSPACE
 
 T = TypeVar("T")
 
@@ -72,9 +71,8 @@ async def page(
     (sizes.PAGE_BYTES). The other rows stay on the server."""
     values_made: list[T] = []
     size = 0
-    if values is not None:
-        values = {WORKSPACE: session.workspace_id, **values}
-    rows = await session.stream(statement, values, execution_options={"yield_per": PIECE})
+    filled = session.fill(values) if values is not None else None
+    rows = await session.stream(statement, filled, execution_options={"yield_per": PIECE})
     async for piece in rows.partitions(PIECE):
         made = list(map(make, piece))
         values_made += made
@@ -210,7 +208,7 @@ def _prepare(session: Session, statement: TextClause, values: Mapping[str, Any])
 
 
 def _convert(session: Session, parameters: Sequence[Parameter], values: Mapping[str, Any]) -> list[Any]:
-    values = {WORKSPACE: session.workspace_id, **values}
+    values = session.fill(values)
     return [convert(values[name]) if convert else values[name] for name, convert in parameters]
 
 

@@ -8,7 +8,8 @@ from __future__ import annotations
 
 import asyncio
 import time
-from typing import TYPE_CHECKING, Any, Final
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
 
 import sqlalchemy.exc
 from sqlalchemy import Executable, TextClause, TextualSelect
@@ -16,12 +17,10 @@ from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine
 
 from service.domain.scope import NIL_WORKSPACE
 
-WORKSPACE: Final = "workspace"
-
 
 class PooledConnection(AsyncConnection):
     """A connection that goes back to its pool when it is closed. `workspace_id`: of the transaction that uses it, which
-    sees the rows of no other; it is the value of :workspace in a text statement that is given none."""
+    sees the rows of no other."""
 
     __slots__ = ("_pool", "used_at", "workspace_id")
 
@@ -35,8 +34,12 @@ class PooledConnection(AsyncConnection):
 
         async def execute(self, statement: Executable, parameters: Any = None, **options: Any) -> Any:
             if isinstance(statement, TextClause | TextualSelect) and not isinstance(parameters, list):
-                parameters = {WORKSPACE: self.workspace_id, **(parameters or {})}
+                parameters = self.fill(parameters or {})
             return await super().execute(statement, parameters, **options)
+
+    def fill(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        """The values of a text statement, with the workspace as :workspace where they have none."""
+        return {"workspace": self.workspace_id, **values}
 
     async def close(self) -> None:
         await self._pool.give_back(self)

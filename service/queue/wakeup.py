@@ -33,7 +33,7 @@ class Wakeup:
     """Wakes the workers of every process by LISTEN and NOTIFY. `arrived` is set by each notification and
     cleared by the code that waits for it.
 
-    NOTIFY is sent on a connection of its own after the commit: inside a write transaction it takes a global lock at
+    NOTIFY is sent after the commit, on a separate connection: in the transaction itself it takes a global lock at
     commit (16 writers went from 8,050 to 2,800 commits a second). Many calls make one NOTIFY every 250 ms; a lost one
     costs one poll. Behind a transaction pooler LISTEN succeeds and stays silent, so the listener sends a notification
     to itself over the second connection and warns when it does not arrive.

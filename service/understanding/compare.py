@@ -197,7 +197,7 @@ def relate(
     if max(len(newer), len(older)) > COMPARABLE_CHARS:
         return None
     new, old = read(newer), read(older)
-    if not new.statements or not old.statements or _of_two_people(new, old):
+    if not new.statements or not old.statements or _have_two_speakers(new, old):
         return None
     if (similarity >= NEAR and _says_the_same(new, old)) or _agrees_to(new, old):
         return _SAME
@@ -277,7 +277,7 @@ def _bare(text: str) -> str:
     return " ".join(word.strip(".,;:!?\"'()") for word in text.casefold().split())
 
 
-def _of_two_people(new: Spoken, old: Spoken) -> bool:
+def _have_two_speakers(new: Spoken, old: Spoken) -> bool:
     """Whether two speakers talk about themselves."""
     return new.speaker is not None and old.speaker is not None and new.speaker.casefold() != old.speaker.casefold()
 

@@ -34,9 +34,9 @@ _FOR_WHOM = (
 )
 _ADVERB = (
     r"(?:now|currently|still|always|just|simply|literally|actually|probably|again|apparently|basically|only"
-    r"|jetzt|nun|immer|noch|weiterhin|toujours|encore|maintenant|ahora|siempre|ancora|sempre|adesso|ainda|nog|steeds|siendo|sendo"
-    r"|essendo|fortfarande|stadig|fremdeles|nadal|wci\u0105\u017c|st\u00e1le|tot|h\u00e2l\u00e2|(?:re)?set[ ]to"
-    r"|changed[ ]to)"
+    r"|jetzt|nun|immer|noch|weiterhin|toujours|encore|maintenant|ahora|siempre|ancora|sempre|adesso|ainda|nog|steeds"
+    r"|siendo|sendo|essendo|fortfarande|stadig|fremdeles|nadal|wci\u0105\u017c|st\u00e1le|tot|h\u00e2l\u00e2"
+    r"|(?:re)?set[ ]to|changed[ ]to)"
 )
 # Words that may follow the credential word: "the password there is", "contrase\u00f1a nueva:".
 _THERE = r"(?:[ ](?:there|here|everywhere|protected|nuev[oa]|actual|wi-?fi|wlan|now))?"

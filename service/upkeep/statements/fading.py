@@ -92,8 +92,8 @@ ENTITY_SALIENCE = WRITE.fill(
         WHERE s.workspace_id = :workspace AND s.id > :after ORDER BY s.id LIMIT :batch""",  # noqa: S608 - our own parts
 )
 
-# In whole weeks since it was stored or last said again, because use makes nothing truer. Only
-# inferred facts; a confidence set by a caller has no base.
+# In whole weeks since it was stored or last said again, because use makes nothing truer. Only inferred facts; a
+# confidence set by a caller has no base.
 CONFIDENCE = WRITE.fill(
     table="memory_stat",
     assignment="confidence = fresh",
