@@ -5,7 +5,7 @@ SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', f
 \set arm '50'
 \set channel '''_global'''
 \set fan '5'
-\set links '1000'
+\set links '200'
 \set most '50'
 \set names '''{zenobia}'''
 \set now '''2026-03-02T09:30:00+00:00''::timestamptz'
