@@ -22,7 +22,7 @@ _NOT_VALUES_LIST = """
     pw credential credentials creds auth authorization username user login hidden redacted masked encrypted hashed
     plaintext plain cleartext file path url uri vault keychain keyring generated random disabled enabled invalid
     incorrect wrong expired weak strong valid ok okay failed failure error denied accepted changed rotated revoked
-    n/a na tbd todo fixme example sample placeholder dummy foo bar baz bearer basic digest oauth oauth2 jwt
+    n/a na tbd todo fixme example sample placeholder dummy foo bar baz bearer basic digest oauth oauth2 jwt await
 """
 NOT_VALUES = frozenset(_NOT_VALUES_LIST.split())
 
@@ -82,7 +82,7 @@ def stands_for_something(value: str, *, quoted: bool = False) -> bool:
 
 def names_a_secret(value: str) -> bool:
     """`userPassword`, `new_pw`, `apiToken`: the name of a variable, repeated."""
-    return re.search(r"(?i)passw|pwd|secret|token|_?pw$|key$|hash|input|value$|param", value) is not None
+    return re.search(r"(?i)passw|pwd|secret|token|credential|_?pw$|key$|hash|input|value$|param", value) is not None
 
 
 def is_attribute(value: str) -> bool:
