@@ -17,7 +17,7 @@ from service.domain.errors import TooLarge
 MAX_TEXT: Final = 1_000_000
 """Characters of one text."""
 
-MAX_TEXTS: Final = 50_000
+MAX_TEXTS: Final = 40_000
 """Bytes of several texts of a request, and of messages that are read for facts: each is embedded, up to 5 s of CPU."""
 
 PAGE_BYTES: Final = 4_000_000
@@ -31,6 +31,9 @@ MAX_BATCH_ITEMS: Final = 100
 
 MESSAGES_AT_ONCE: Final = 500
 """Messages that one request may store."""
+
+FACTS_AT_ONCE: Final = 1_000
+"""Facts that may come of the messages of one request: each line of a list is one."""
 
 MAX_NAME: Final = 255
 MAX_NAME_BYTES: Final = 512

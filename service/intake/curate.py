@@ -17,9 +17,10 @@ from uuid import UUID
 
 import numpy as np
 
+from service.domain import sizes
 from service.domain.decision import Action, Neighbour
 from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
-from service.domain.errors import AnswerCut, Conflict, LlmError, PiiRejected
+from service.domain.errors import AnswerCut, Conflict, LlmError, PiiRejected, TooLarge
 from service.domain.fact import Fact
 from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.memory import Outcome, StoreResult
@@ -159,7 +160,13 @@ async def _prepare(
     res: Resources,
     timings_ms: Mapping[str, float],
 ) -> tuple[list[Draft], tuple[str, ...]]:
-    """The facts with vector and annotation. One that cannot be embedded is kept, and compared by its text alone."""
+    """The facts with vector and annotation. One that cannot be embedded is kept, and compared by its text alone. Raises
+    TooLarge for more than one request may store."""
+    if len(extracted.facts) > sizes.FACTS_AT_ONCE and conversation.stored is None:
+        detail = (
+            f"messages: they hold {len(extracted.facts):,} facts, the maximum of a request is {sizes.FACTS_AT_ONCE:,}."
+        )
+        raise TooLarge(detail, field="messages")
     drafts: list[Draft] = []
     warnings: list[str] = []
     for fact in extracted.facts:

@@ -233,7 +233,7 @@ async def test_the_texts_of_a_request_count_together(client: AsyncClient) -> Non
     ):
         answer = await client.post(path, json=body)
         assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", field)
-        assert "50,000 bytes" in answer.json()["detail"]
+        assert "40,000 bytes" in answer.json()["detail"]
 
 
 @pytest.mark.parametrize(
@@ -246,7 +246,15 @@ async def test_the_texts_of_other_clients_count_together(
     memories = [{"memory_id": str(UUID(int=1)), text: "a " * 13_000}] * 2
     answer = await client.request(method, path, json={"memories": memories})
     assert (answer.status_code, answer.json()["field"]) == (400, "memories"), answer.text
-    assert "50,000 bytes" in answer.text
+    assert "40,000 bytes" in answer.text
+
+
+async def test_a_list_of_too_many_facts_is_refused_and_nothing_of_it_stored(client: AsyncClient) -> None:
+    lines = "\n".join(f"- box {each} holds {each + 7} nails" for each in range(1_001))
+    answer = await client.post("/v1/memories", json={"messages": lines, "user_id": "alice"})
+    assert (answer.status_code, answer.json()["code"], answer.json()["field"]) == (400, "too_large", "messages")
+    assert "1,001 facts, the maximum of a request is 1,000" in answer.json()["detail"]
+    assert (await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"] == []
 
 
 async def test_a_message_that_is_read_for_facts_is_shorter_than_a_text(client: AsyncClient) -> None:
