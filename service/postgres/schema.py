@@ -21,8 +21,10 @@ FUNCTIONS = tuple(
 )
 RULES = tuple(SQL / f"{name}.sql" for name in ("triggers", "policies", "grants", "walls", "partitions", "statistics"))
 
-# functions are made before the tables they read
-HEADER = "SET LOCAL check_function_bodies = off;\n"
+# functions are made before the tables they read, and only those who are granted them may call them
+HEADER = """SET LOCAL check_function_bodies = off;
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+"""
 
 
 def script() -> str:

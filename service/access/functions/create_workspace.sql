@@ -17,5 +17,4 @@ AS $$
     VALUES (new_workspace, new_key, key_name, hash, hint, key_rights);
 $$;
 
-REVOKE EXECUTE ON FUNCTION create_workspace(uuid, text, uuid, text, text, text, text[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION create_workspace(uuid, text, uuid, text, text, text, text[]) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION create_workspace TO loxodon_app;

@@ -30,5 +30,4 @@ AS $$
     WHERE k.revoked_at IS NULL
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_api_key(text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_api_key(text) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION find_api_key TO loxodon_app;

@@ -8,5 +8,4 @@ AS $$
     SELECT secret FROM token_secret
 $$;
 
-REVOKE EXECUTE ON FUNCTION token_secret(text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION token_secret(text) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION token_secret TO loxodon_app;

@@ -17,5 +17,4 @@ BEGIN
     WHERE l.workspace_id = this_workspace AND l.turn_id = of_turn;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION rewrite_turn(uuid, text, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION rewrite_turn(uuid, text, text) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION rewrite_turn TO loxodon_app;

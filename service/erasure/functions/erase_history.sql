@@ -35,5 +35,4 @@ BEGIN
     RETURN removed;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION erase_history(timestamptz, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION erase_history(timestamptz, integer) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION erase_history TO loxodon_app;

@@ -16,5 +16,3 @@ RETURN (of_user IS NULL OR user_id = of_user)
     AND (of_agent IS NULL OR agent_id = of_agent)
     AND (of_run IS NULL OR run_id = of_run)
     AND (of_channel IS NULL OR channel = of_channel);
-
-REVOKE EXECUTE ON FUNCTION is_of_subject(text, text, text, text, text, text, text, text) FROM PUBLIC;

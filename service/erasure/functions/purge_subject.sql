@@ -266,5 +266,4 @@ BEGIN
     RETURN NEXT;
 END $function$;
 
-REVOKE EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid[], uuid[], uuid[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION purge_subject(text, text, text, text, uuid[], uuid[], uuid[]) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION purge_subject TO loxodon_app;

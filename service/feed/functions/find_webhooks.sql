@@ -15,5 +15,4 @@ AS $$
     LIMIT most
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_webhooks(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_webhooks(integer) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION find_webhooks TO loxodon_worker;

@@ -15,5 +15,3 @@ BEGIN
                       AND s.edge_id = OLD.edge_id);
     RETURN NULL;
 END $$;
-
-REVOKE EXECUTE ON FUNCTION drop_unsupported_edge() FROM PUBLIC;

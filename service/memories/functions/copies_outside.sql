@@ -20,5 +20,3 @@ AS $$
         ORDER BY c.id FOR UPDATE OF c
     ) locked
 $$;
-
-REVOKE EXECUTE ON FUNCTION copies_outside(uuid[]) FROM PUBLIC;

@@ -10,5 +10,4 @@ AS $$
     WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND id = ANY ((SELECT copies_outside(of_memories))::uuid[])
 $$;
 
-REVOKE EXECUTE ON FUNCTION expire_copies(uuid[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION expire_copies(uuid[]) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION expire_copies TO loxodon_app;

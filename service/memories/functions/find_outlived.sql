@@ -23,5 +23,4 @@ AS $$
     LIMIT max_rows
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_outlived(timestamptz, integer, integer) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION find_outlived TO loxodon_worker;

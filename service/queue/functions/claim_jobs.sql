@@ -93,5 +93,4 @@ BEGIN
     FROM taken t ORDER BY t.number, t.priority, t.run_after;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, uuid, text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION claim_jobs(text, text[], integer, double precision, uuid, text) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION claim_jobs TO loxodon_worker;

@@ -23,5 +23,3 @@ AS $$
         error = freed.last_error
     FROM freed WHERE r.workspace_id = freed.workspace_id AND r.id = freed.id
 $$;
-
-REVOKE EXECUTE ON FUNCTION expire_leases() FROM PUBLIC;

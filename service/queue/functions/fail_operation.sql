@@ -12,5 +12,3 @@ BEGIN
     WHERE o.workspace_id = NEW.workspace_id AND o.id = (NEW.payload ->> 'operation_id')::uuid AND o.finished_at IS NULL;
     RETURN NULL;
 END $$;
-
-REVOKE EXECUTE ON FUNCTION fail_operation() FROM PUBLIC;

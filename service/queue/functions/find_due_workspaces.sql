@@ -21,5 +21,4 @@ AS $$
     ORDER BY w.workspace_id
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_due_workspaces(text, double precision) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_due_workspaces(text, double precision) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION find_due_workspaces TO loxodon_worker;

@@ -14,5 +14,4 @@ AS $$
     FROM job j WHERE j.state = 'running' OR j.state = 'dead' GROUP BY j.kind, j.state
 $$;
 
-REVOKE EXECUTE ON FUNCTION measure_queue() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION measure_queue() TO loxodon_app;
+GRANT EXECUTE ON FUNCTION measure_queue TO loxodon_app;

@@ -15,5 +15,4 @@ BEGIN
     RETURN true;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION activate_generation(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION activate_generation(integer) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION activate_generation TO loxodon_worker;

@@ -11,5 +11,3 @@ BEGIN
     END IF;
     RETURN NULL;
 END $$;
-
-REVOKE EXECUTE ON FUNCTION refuse_unanswered() FROM PUBLIC;

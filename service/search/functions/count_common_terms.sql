@@ -18,5 +18,4 @@ BEGIN
     RETURN made;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION count_common_terms(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION count_common_terms(integer) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION count_common_terms TO loxodon_worker;

@@ -25,5 +25,3 @@ BEGIN
         LIMIT max_rows + 1
     ) counted);
 END $$;
-
-REVOKE EXECUTE ON FUNCTION count_scope_rows(text, text, text, text[], integer, boolean, boolean) FROM PUBLIC;

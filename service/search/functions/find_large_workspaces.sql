@@ -10,5 +10,4 @@ AS $$
     ORDER BY w.workspace_id
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_large_workspaces(integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_large_workspaces(integer) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION find_large_workspaces TO loxodon_worker;

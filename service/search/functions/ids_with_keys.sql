@@ -58,8 +58,3 @@ BEGIN
     FROM candidates c;
     RETURN CASE WHEN rows_scanned <= scan_limit AND cardinality(ids) <= max_ids THEN ids END;
 END $$;
-
-REVOKE EXECUTE ON FUNCTION
-    ids_with_keys(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer, integer,
-                  boolean, boolean, boolean)
-    FROM PUBLIC;

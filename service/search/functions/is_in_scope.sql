@@ -20,5 +20,3 @@ RETURN (NOT match_any
         AND NOT (with_shared AND of_user IS NULL AND of_agent IS NULL AND of_run IS NULL))
     OR (match_any AND (user_id = of_user OR agent_id = of_agent OR run_id = of_run))
     OR (with_shared AND user_id IS NULL AND agent_id IS NULL AND run_id IS NULL);
-
-REVOKE EXECUTE ON FUNCTION is_in_scope(text, text, text, text, text, text, boolean, boolean) FROM PUBLIC;

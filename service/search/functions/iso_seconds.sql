@@ -13,5 +13,4 @@ BEGIN
     RETURN NULL;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION iso_seconds(text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION iso_seconds(text) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION iso_seconds TO loxodon_app;

@@ -60,11 +60,4 @@ BEGIN
     RETURN QUERY SELECT found.id FROM unnest(ids) WITH ORDINALITY AS found (id, place) ORDER BY found.place;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION
-    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
-                boolean)
-    FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION
-    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
-                boolean)
-    TO loxodon_app;
+GRANT EXECUTE ON FUNCTION lexical_ids TO loxodon_app;

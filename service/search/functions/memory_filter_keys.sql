@@ -88,5 +88,4 @@ BEGIN
     RETURN keys;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION memory_filter_keys TO loxodon_app;

@@ -88,11 +88,4 @@ BEGIN
     RETURN ids;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION
-    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
-               boolean, boolean)
-    FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION
-    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
-               boolean, boolean)
-    TO loxodon_app;
+GRANT EXECUTE ON FUNCTION narrow_ids TO loxodon_app;

@@ -4,5 +4,4 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (term + 1)::text || ':' || weight::text;
 
-REVOKE EXECUTE ON FUNCTION sparse_entry(integer, double precision) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sparse_entry(integer, double precision) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION sparse_entry TO loxodon_app;

@@ -5,5 +5,4 @@ RETURNS sparsevec
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('{' || coalesce(entries, '') || '}/1000000000')::sparsevec;
 
-REVOKE EXECUTE ON FUNCTION sparse_vector(text) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sparse_vector(text) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION sparse_vector TO loxodon_app;

@@ -40,5 +40,4 @@ BEGIN
     ORDER BY c.created_at DESC, c.id LIMIT candidate_limit;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION tag_ids TO loxodon_app;

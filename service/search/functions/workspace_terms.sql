@@ -8,5 +8,4 @@ AS $$
     SELECT array_agg(term # uuid_hash(of_workspace)) FROM unnest(of_terms) term
 $$;
 
-REVOKE EXECUTE ON FUNCTION workspace_terms(uuid, integer[]) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION workspace_terms(uuid, integer[]) TO loxodon_app;
+GRANT EXECUTE ON FUNCTION workspace_terms TO loxodon_app;

@@ -35,5 +35,4 @@ BEGIN
     END LOOP;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION clean_up(timestamptz, integer, integer, integer, integer) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION clean_up TO loxodon_worker;

@@ -17,5 +17,4 @@ AS $$
     LIMIT max_rows
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_unembedded(interval, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_unembedded(interval, integer) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION find_unembedded TO loxodon_worker;

@@ -7,5 +7,4 @@ AS $$
     SELECT w.workspace_id FROM workspace w ORDER BY w.workspace_id
 $$;
 
-REVOKE EXECUTE ON FUNCTION find_workspaces() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION find_workspaces() TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION find_workspaces TO loxodon_worker;

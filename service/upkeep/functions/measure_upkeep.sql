@@ -20,5 +20,4 @@ AS $$
       AND j.payload ? 'conversation_id'
 $$;
 
-REVOKE EXECUTE ON FUNCTION measure_upkeep() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION measure_upkeep() TO loxodon_app;
+GRANT EXECUTE ON FUNCTION measure_upkeep TO loxodon_app;

@@ -15,5 +15,4 @@ BEGIN
     RETURN removed;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION sweep_working(timestamptz, integer) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION sweep_working(timestamptz, integer) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION sweep_working TO loxodon_worker;

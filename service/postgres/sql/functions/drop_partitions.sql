@@ -29,5 +29,4 @@ BEGIN
     RETURN dropped;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION drop_partitions(text, timestamptz) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION drop_partitions(text, timestamptz) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION drop_partitions TO loxodon_worker;

@@ -29,5 +29,4 @@ BEGIN
     RETURN made;
 END $$;
 
-REVOKE EXECUTE ON FUNCTION ensure_partitions(timestamptz) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION ensure_partitions(timestamptz) TO loxodon_worker;
+GRANT EXECUTE ON FUNCTION ensure_partitions TO loxodon_worker;

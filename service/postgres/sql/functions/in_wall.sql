@@ -22,5 +22,3 @@ AS $$
                  nullif(current_setting('loxodon.wall_run_id', true), '') AS run_id,
                  nullif(current_setting('loxodon.wall_channels', true), '')::text[] AS channels) wall
 $$;
-
-REVOKE EXECUTE ON FUNCTION in_wall(text, text, text, text, boolean) FROM PUBLIC;

@@ -45,5 +45,4 @@ BEGIN
     RETURN NOT coalesce(inside, true);
 END $$;
 
-REVOKE EXECUTE ON FUNCTION is_outside(text, uuid) FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION is_outside(text, uuid) TO loxodon_app, loxodon_walled;
+GRANT EXECUTE ON FUNCTION is_outside TO loxodon_app, loxodon_walled;

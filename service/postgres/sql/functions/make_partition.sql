@@ -29,5 +29,3 @@ BEGIN
     EXECUTE format('ALTER TABLE %I ALTER COLUMN workspace_id SET (n_distinct = 10)', child);
     RETURN true;
 END $$;
-
-REVOKE EXECUTE ON FUNCTION make_partition(text, timestamptz, timestamptz, text) FROM PUBLIC;

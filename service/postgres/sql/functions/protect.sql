@@ -16,5 +16,3 @@ BEGIN
         EXECUTE format('GRANT MAINTAIN ON %s TO loxodon_worker', target);
     END IF;
 END $$;
-
-REVOKE EXECUTE ON FUNCTION protect(regclass) FROM PUBLIC;

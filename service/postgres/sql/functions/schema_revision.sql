@@ -11,5 +11,4 @@ AS $$
     SELECT version_num::integer, 1 FROM alembic_version
 $$;
 
-REVOKE EXECUTE ON FUNCTION schema_revision() FROM PUBLIC;
-GRANT EXECUTE ON FUNCTION schema_revision() TO loxodon_app;
+GRANT EXECUTE ON FUNCTION schema_revision TO loxodon_app;
