@@ -234,6 +234,11 @@ def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
         ("The problem is Christmas.", "The problem is Christmas."),
         ("I'll be off at Christmas.", "I'll be off at Christmas (25 December 2026)."),
         ("Last year's harvest was 112 kg.", "Last year's (2025) harvest was 112 kg."),
+        ("I hurt it two years back.", "I hurt it two years back (2024)."),
+        (
+            "I start at 7:30 and wonder if I should then swim longer next Saturday.",
+            "I start at 7:30 and wonder if I should then swim longer next Saturday (14 March 2026).",
+        ),
     ],
 )
 def test_a_date_is_added_where_the_words_say_which_and_it_says_something_new(said: str, dated: str) -> None:

@@ -28,7 +28,9 @@ VAGUE = re.compile(
 )
 """Expressions that name no date ("a few years ago", "in winter"), or only a part of a time."""
 
-RELATIVE_UNIT = re.compile(r"(?=in |.*\bago$).*?\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE)
+RELATIVE_UNIT = re.compile(
+    r"(?=in |.*\b(?:ago|back|from now)$).*?\b(?P<unit>day|week|weekend|month|year|decade)s?\b", re.IGNORECASE
+)
 ADDED = re.compile(
     r" \((?:around )?(?:\d{1,2}(?:\u2013\d{1,2})? )?(?:[A-Z][a-z]+ )?\d{4}"
     r"(?: to (?:\d{1,2} )?(?:[A-Z][a-z]+ )?\d{4})?\)"

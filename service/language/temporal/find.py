@@ -89,16 +89,21 @@ def _expressions(scene: TimeContext) -> list[TimePiece]:
     done: list[TimePiece] = []
     joined = joining.join(scene, islice(pieces(scene), MAX_PIECES))
     named = [piece for piece in joined if piece.kind == "date" and not piece.weak]
-    day = named[0].begins if named else None  # that of a time of day alone: the one named before it, else the first
+    day = None
     for piece in joined:
         day = piece.begins if piece in named else day
         try:
-            read = modifiers.apply(scene, piece, day)
+            read = modifiers.apply(scene, piece, day or _day_just_after(piece, named))
         except (ValueError, OverflowError):
             continue
         if read:
             done.append(replace(read, start=max(read.start, done[-1].end if done else 0)))
     return done
+
+
+def _day_just_after(time: TimePiece, named: list[TimePiece]) -> datetime | None:
+    """The day of a time of day that stands before it: "at 7:30, see you on Saturday"."""
+    return next((day.begins for day in named if 0 <= day.start - time.end < joining.MAX_GAP_CHARS), None)
 
 
 def pieces(scene: TimeContext) -> Iterator[TimePiece]:
