@@ -24,6 +24,9 @@ from service.search.values import PARTS, Bundle, EntityItem, FactItem, PartMetri
 LONG_CHARS = 1_000
 """A longer message is shown by its passages that are memories, if there are any."""
 
+BEST, FEW = 3, 6
+"""In a block with more than FEW turns the BEST are set in bold."""
+
 PASSES = 3
 """The number of times a block is packed: its lines make others shorter or unnecessary, which leaves room for more."""
 
@@ -141,8 +144,9 @@ class _Lines:
 
     def of_turn(self, turn: Turn) -> PromptLine:
         """A message in its own words, after the quotation of what it refers to, unless that is above it in the
-        block."""
-        kept = sorted(self.results.messages.get((turn.conversation_id, turn.index), ()), key=lambda each: each.start)
+        block; the best of a long block in bold."""
+        place = (turn.conversation_id, turn.index)
+        kept = sorted(self.results.messages.get(place, ()), key=lambda each: each.start)
         text = format_turn(turn)
         if len(kept) == 1 and plain(kept[0].own) == plain(turn.text):
             text = format_turn(turn, kept[0].own)
@@ -150,6 +154,8 @@ class _Lines:
                 text = f"{one_line(kept[0].context)} {text}"
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
+        if len(self.known.get("turns", {})) > FEW and place in [each for each, _ in self.results.matches[:BEST]]:
+            text = f"**{text}**"
         marks = dict.fromkeys(self.marks(message.hit) for message in kept)
         marks |= dict.fromkeys(self.marks(message.hit, repeated=True) for message in self._repeated_in(turn))
         return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=self.several)

@@ -74,6 +74,18 @@ async def test_an_answer_comes_with_its_question_where_that_is_not_above_it(
     assert together[-2:] == ["Assistant: Shall we say Friday for the handover?", "User: ok"]
 
 
+async def test_the_best_of_many_messages_are_bold(client: AsyncClient) -> None:
+    plants = ("oak", "fern", "rose", "mint", "pine")
+    await tell(
+        client, *TALK[3:], *[(f"2026-10-1{day}T09:00:00Z", "user", f"A {name}.") for day, name in enumerate(plants)]
+    )
+    assert not [line for line in await block(client, "When does the flight to Oslo land?") if "**" in line]
+    await tell(client, ("2026-10-16T09:00:00Z", "user", "Seat 14C on the way to Oslo."))
+    bold = [line for line in await block(client, "When does the flight to Oslo land?") if "**" in line]
+    assert len(bold) == 3
+    assert "**User: My flight to Oslo lands at 14:20.**" in bold
+
+
 async def test_an_entity_of_which_nothing_is_known_has_no_line(client: AsyncClient) -> None:
     await client.put("/v1/entities", json={"name": "Oslo", "type": "location", "user_id": "alice"})
     await tell(client, TALK[3])
