@@ -53,6 +53,7 @@ CURRENT_WORKSPACE = text("""
     CREATE OR REPLACE FUNCTION current_workspace() RETURNS uuid LANGUAGE sql IMMUTABLE PARALLEL SAFE
     RETURN nullif(current_setting('loxodon.workspace', true), '')::uuid
 """)
+GRANT = text(f"GRANT EXECUTE ON FUNCTION current_workspace TO {APP}, {WALLED}")
 POLICIES = text("""
     SELECT p.polname AS name, p.polcmd::text AS command, p.polpermissive AS grants,
            ARRAY(SELECT r::regrole::text FROM unnest(p.polroles) r) AS roles,
@@ -96,6 +97,7 @@ def distribute(connection: Connection) -> None:
     """Distributes by workspace what is not distributed yet, as the owner of the schema. All tables are co-located, so
     everything of a workspace is on one node."""
     connection.execute(CURRENT_WORKSPACE)
+    connection.execute(GRANT)
     for function in connection.scalars(FIXED_PLANS).all():
         connection.execute(text(f"ALTER FUNCTION {function} RESET plan_cache_mode"))
     connection.execute(text(FEED))
