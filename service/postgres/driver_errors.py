@@ -71,8 +71,9 @@ def translated_errors(session: AsyncConnection | None = None, *, walled: bool = 
 
 
 def violated_constraint(error: asyncpg.PostgresError) -> str:
-    """The name of the constraint, to which Citus adds the number of the shard."""
-    return re.sub(r"_\d{6,}$", "", error.constraint_name or "")
+    """The name of the constraint. Citus adds the number of the shard, and may name it in the message alone."""
+    name = error.constraint_name or next(iter(re.findall(r'"(\w+)"', str(error))), "")
+    return re.sub(r"_\d{6,}$", "", name)
 
 
 def translate(error: Exception, session: AsyncConnection | None = None, *, walled: bool = False) -> ServiceError | None:

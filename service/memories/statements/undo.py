@@ -22,7 +22,7 @@ from service.language import lexemes
 from service.memories.statements import updates
 from service.postgres import scopes
 from service.postgres.engine import Session
-from service.postgres.tables import MEMORY, TERM_DIMENSIONS
+from service.postgres.tables import MEMORY, TABLES, TERM_DIMENSIONS
 from service.postgres.template import typed_text
 
 DERIVED = frozenset({"terms", "bm25", "context_terms", "context_bm25"})
@@ -44,7 +44,18 @@ def _restore(columns: frozenset[str], more: str = "") -> TextClause:
         FROM (SELECT r.* FROM memory x JOIN memory_history h ON h.workspace_id = x.workspace_id AND h.memory_id = x.id
               CROSS JOIN LATERAL jsonb_populate_record(x, h.before) r
               WHERE x.workspace_id = :workspace AND x.id = :id AND h.id = :entry) was
-        WHERE m.workspace_id = was.workspace_id AND m.id = was.id
+        WHERE m.workspace_id = :workspace AND m.id = was.id
+    """)  # noqa: S608 - names of our columns
+
+
+def _bring_back(table: str, records: str, rest: str = "") -> TextClause:
+    """Inserts the rows of a table that the entry keeps. Citus must see that their workspace is the entry's own."""
+    names = [column.name for column in TABLES[table].c if column.name not in {"workspace_id", *DERIVED}]
+    return text(f"""
+        INSERT INTO {table} (workspace_id, {", ".join(f'"{name}"' for name in names)})
+        SELECT h.workspace_id, {", ".join(f'r."{name}"' for name in names)}
+        FROM memory_history h CROSS JOIN LATERAL {records} r
+        WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry {rest}
     """)  # noqa: S608 - names of our columns
 
 
@@ -64,13 +75,7 @@ HISTORY = text("""
 RESTORE_ROW = _restore(STORED - UNCHANGED, "terms = CAST(:terms AS integer[]), bm25 = :bm25,")
 RESTORE_ROW_OF_SAME_TEXT = _restore(STORED - UNCHANGED - ENRICHMENT)
 
-COLUMNS = ", ".join(f'"{name}"' for name in sorted(STORED))
-RECREATE_ROW = text(f"""
-    INSERT INTO memory ({COLUMNS})
-    SELECT {COLUMNS} FROM (
-        SELECT r.* FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory, h.before) r
-        WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry) was
-""")  # noqa: S608 - names of our columns
+RECREATE_ROW = _bring_back("memory", "jsonb_populate_record(NULL::memory, h.before)")
 
 # The DELETE that is the last entry of a memory, and those of its past versions, which were deleted in one transaction
 # with it. Uses ix_memory_history_memory and ix_memory_history_position.
@@ -93,11 +98,7 @@ DELETED = typed_text(
     id=Uuid(),
 )
 
-RECREATE_STAT = text("""
-    INSERT INTO memory_stat SELECT r.*
-    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory_stat, h.before -> 'stat') r
-    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
-""")
+RECREATE_STAT = _bring_back("memory_stat", "jsonb_populate_record(NULL::memory_stat, h.before -> 'stat')")
 
 # The start and the state of decay; uses continue to be counted.
 RESTORE_STAT = text("""
@@ -131,7 +132,7 @@ REQUEUE = text("""
 REMOVE_ENTITIES = text("""
     DELETE FROM memory_entity e USING memory_history h
     WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
-      AND e.workspace_id = :workspace AND e.memory_id = :id AND NOT h.before -> 'entity_ids' @> to_jsonb(e.entity_id)
+      AND e.workspace_id = :workspace AND e.memory_id = :id AND NOT h.before -> 'entity_ids' ? e.entity_id::text
 """)
 
 RESTORE_ENTITIES = text("""
@@ -144,17 +145,13 @@ RESTORE_ENTITIES = text("""
 """)
 
 # Relations between entities that the memory was evidence of: missing ones are restored if both entities exist.
-RESTORE_RELATIONS = text("""
-    INSERT INTO entity_edge SELECT r.*
-    FROM memory_history h
-    CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'relations', '[]')) t
-    CROSS JOIN LATERAL jsonb_populate_record(NULL::entity_edge, t -> 'edge') r
-    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
-      AND 2 = (SELECT count(*) FROM entity o
-               WHERE o.workspace_id = h.workspace_id AND o.id IN (r.source_id, r.target_id))
-    ORDER BY r.source_id, r.target_id, r.rel_type
-    ON CONFLICT DO NOTHING
-""")
+RESTORE_RELATIONS = _bring_back(
+    "entity_edge",
+    "jsonb_populate_recordset(NULL::entity_edge, jsonb_path_query_array(h.before, '$.relations[*].edge'))",
+    """AND 2 = (SELECT count(*) FROM entity o
+                WHERE o.workspace_id = h.workspace_id AND o.id IN (r.source_id, r.target_id))
+    ORDER BY r.source_id, r.target_id, r.rel_type ON CONFLICT DO NOTHING""",
+)
 
 REMOVE_EVIDENCE = text("""
     DELETE FROM entity_edge_source s USING memory_history h
@@ -184,23 +181,20 @@ REMOVE_SOURCES = text("""
           SELECT FROM jsonb_array_elements(h.before -> 'sources') was WHERE (was ->> 'turn_id')::uuid = s.turn_id)
 """)
 
-RESTORE_SOURCES = text("""
-    INSERT INTO memory_source SELECT r.*
-    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memory_source, h.before -> 'sources') r
-    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
-      AND EXISTS (SELECT FROM turn t WHERE t.workspace_id = h.workspace_id AND t.id = r.turn_id)
-    ON CONFLICT DO NOTHING
-""")
+RESTORE_SOURCES = _bring_back(
+    "memory_source",
+    "jsonb_populate_recordset(NULL::memory_source, h.before -> 'sources')",
+    "AND EXISTS (SELECT FROM turn t WHERE t.workspace_id = h.workspace_id AND t.id = r.turn_id) ON CONFLICT DO NOTHING",
+)
 
 # Edges that others added since then stay; missing ones of that time are restored if the other memory exists.
-RESTORE_EDGES = text("""
-    INSERT INTO memory_edge SELECT r.*
-    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_recordset(NULL::memory_edge, h.before -> 'edges') r
-    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
-      AND 2 = (SELECT count(*) FROM memory o
-               WHERE o.workspace_id = h.workspace_id AND o.id IN (r.source_id, r.target_id))
-    ON CONFLICT DO NOTHING
-""")
+RESTORE_EDGES = _bring_back(
+    "memory_edge",
+    "jsonb_populate_recordset(NULL::memory_edge, h.before -> 'edges')",
+    """AND 2 = (SELECT count(*) FROM memory o
+                WHERE o.workspace_id = h.workspace_id AND o.id IN (r.source_id, r.target_id))
+    ON CONFLICT DO NOTHING""",
+)
 
 MARK_UNDONE = text("""
     UPDATE decision SET state = 'undone', undone_at = :now, undo_history_id = :entry

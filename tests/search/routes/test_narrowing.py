@@ -93,8 +93,8 @@ async def test_the_confidence_that_counts_is_the_one_that_is_shown(
     )
     await tables.fetch("UPDATE memory SET fact_confidence = 0.7 WHERE workspace_id = $1", tenant.workspace_id)
     await tables.fetch(
-        "UPDATE memory_stat s SET confidence = 0.3 FROM memory m WHERE s.workspace_id = $1 AND m.id = s.memory_id "
-        "AND m.type = 'Habit'",
+        "UPDATE memory_stat s SET confidence = 0.3 FROM memory m "
+        "WHERE s.workspace_id = $1 AND m.workspace_id = $1 AND m.id = s.memory_id AND m.type = 'Habit'",
         tenant.workspace_id,
     )
     assert await seen(client, min_confidence=0.6) == "insight"
