@@ -9,17 +9,18 @@ from __future__ import annotations
 
 import asyncio
 from abc import ABC, abstractmethod
-from collections import deque
-from collections.abc import AsyncIterator, Iterable
+from collections import OrderedDict
+from collections.abc import AsyncIterator, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from typing import Any, ClassVar, TypeVar
+from itertools import count, islice
+from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
 import structlog
 
 from service.domain.errors import ServiceError
-from service.postgres.engine import Database
+from service.postgres.engine import Database, Session
 from service.runtime.background import running
 from service.runtime.statements import audit, stats
 from service.runtime.statements.audit import AuditEntry
@@ -32,38 +33,67 @@ BATCH = 500
 READS_CAPACITY, READS_PAUSE_S = 10_000, 0.5  # entries of about 1 kB; seconds between two writes
 USES_CAPACITY, USES_PAUSE_S = 50_000, 1.0  # buffered memories and entities; uses of more are not counted
 
-Buffered = deque[AuditEntry] | dict[Any, Any]
+Key = TypeVar("Key", bound=Hashable)
+Value = TypeVar("Value")
 
 
-class WriteBehind(ABC):
-    """A buffer that is written in the background. Adding sets `_pending`; `pause_s` is the pause between two writes."""
-
-    _buffer: Buffered
+class WriteBehind(ABC, Generic[Key, Value]):
+    """A buffer that is written in the background, a transaction per workspace and batch. `pause_s` is the pause between
+    two writes."""
 
     what: ClassVar[str]
     """The name of the buffer in the log."""
 
-    def __init__(self, database: Database, *, pause_s: float = USES_PAUSE_S) -> None:
+    def __init__(self, database: Database, *, capacity: int = USES_CAPACITY, pause_s: float = USES_PAUSE_S) -> None:
         self._database = database
+        self._capacity = capacity
         self._pause_s = pause_s
+        self._buffer: OrderedDict[tuple[UUID, Key], Value] = OrderedDict()
         self._pending = asyncio.Event()
         self._writing = asyncio.Lock()  # a flush before an erasure also waits for a write under way
         self.dropped = 0
 
     @abstractmethod
-    async def write(self) -> None:
-        """Writes the buffer. Raises ServiceError and keeps the rest if the database is unavailable."""
+    async def write(self, session: Session, values: Mapping[Key, Value]) -> None:
+        """Writes values of one workspace."""
 
-    def clear(self) -> int:
-        """Drops the buffer; returns its size."""
-        lost = len(self._buffer)
-        self._buffer.clear()
-        return lost
+    def combine(self, older: Value, newer: Value) -> Value:
+        """One value instead of two with the same key."""
+        return newer
+
+    def put(self, workspace_id: UUID, key: Key, value: Value) -> None:
+        """Adds a value; never waits. If there are too many, a value with a new key is dropped."""
+        older = self._buffer.get((workspace_id, key))
+        if older is None and len(self._buffer) >= self._capacity:
+            self.dropped += 1
+        else:
+            self._buffer[workspace_id, key] = value if older is None else self.combine(older, value)
+            self._pending.set()
 
     async def flush(self) -> None:
-        """Calls `write`, one at a time."""
+        """Writes the buffer, one call at a time. Raises ServiceError and keeps the rest if the database is
+        unavailable."""
         async with self._writing:
-            await self.write()
+            while self._buffer:
+                workspace_id = next(iter(self._buffer))[0]
+                keys = list(islice((key for key in self._buffer if key[0] == workspace_id), BATCH))
+                taken = {key: self._buffer.pop(key) for key in keys}
+                try:
+                    async with self._database.begin(workspace_id, background=True) as session:
+                        await self.write(session, {key: value for (_, key), value in taken.items()})
+                except BaseException:
+                    self._put_back(taken)
+                    raise
+
+    def _put_back(self, taken: dict[tuple[UUID, Key], Value]) -> None:
+        """Puts values before those that came since; of too many the oldest are dropped."""
+        for key, older in reversed(taken.items()):
+            newer = self._buffer.get(key)
+            if newer is None and len(self._buffer) >= self._capacity:
+                self.dropped += 1
+            else:
+                self._buffer[key] = older if newer is None else self.combine(older, newer)
+                self._buffer.move_to_end(key, last=False)
 
     async def run(self) -> None:
         """Writes until it is cancelled."""
@@ -77,51 +107,36 @@ class WriteBehind(ABC):
                 self._pending.set()
                 log.warning("write_behind_waits", what=self.what, code=exc.code, dropped=self.dropped)
             except Exception as exc:  # a bug here must neither end the writing nor fail for ever on the same entries
-                log.error("write_behind_failed", what=self.what, kind=type(exc).__name__, lost=self.clear())
+                lost = len(self._buffer)
+                self._buffer.clear()
+                log.error("write_behind_failed", what=self.what, kind=type(exc).__name__, lost=lost)
 
 
-class ReadLog(WriteBehind):
-    """Audit entries of reads."""
+class ReadLog(WriteBehind[int, AuditEntry]):
+    """Audit entries of reads, by their number."""
 
     what = "read log"
 
     def __init__(self, database: Database, *, capacity: int = READS_CAPACITY, pause_s: float = READS_PAUSE_S) -> None:
-        super().__init__(database, pause_s=pause_s)
-        self._buffer: deque[AuditEntry] = deque(maxlen=capacity)
+        super().__init__(database, capacity=capacity, pause_s=pause_s)
+        self._numbers = count()
 
     def add(self, entry: AuditEntry) -> None:
         """Adds an entry; never waits. If there are too many, the oldest is dropped."""
-        if len(self._buffer) == self._buffer.maxlen:
+        if len(self._buffer) >= self._capacity:
+            self._buffer.popitem(last=False)
             self.dropped += 1
-        self._buffer.append(entry)
-        self._pending.set()
+        self.put(entry.scope.workspace_id, next(self._numbers), entry)
 
-    async def write(self) -> None:
-        """A transaction per workspace and batch."""
-        while self._buffer:
-            batch = [self._buffer.popleft() for _ in range(min(BATCH, len(self._buffer)))]
-            while batch:
-                workspace_id = batch[0].scope.workspace_id
-                own = [entry for entry in batch if entry.scope.workspace_id == workspace_id]
-                try:
-                    async with self._database.begin(workspace_id) as session:
-                        await audit.append(session, own)
-                except BaseException:
-                    self._put_back(batch)
-                    raise
-                batch = [entry for entry in batch if entry.scope.workspace_id != workspace_id]
-
-    def _put_back(self, batch: list[AuditEntry]) -> None:
-        room = (self._buffer.maxlen or 0) - len(self._buffer)
-        self.dropped += max(0, len(batch) - room)
-        self._buffer.extendleft(reversed(batch[len(batch) - min(room, len(batch)) :]))
+    async def write(self, session: Session, values: Mapping[int, AuditEntry]) -> None:
+        await audit.append(session, list(values.values()))
 
 
-UseKey = tuple[UUID, str, UUID]
-"""Workspace, "memory" or "entity", and its id."""
+UseKey = tuple[str, UUID]
+""""memory" or "entity", and its id."""
 
 
-class UseCounter(WriteBehind):
+class UseCounter(WriteBehind[UseKey, Use]):
     """Uses of memories and entities by reads; those of one memory are summed into one update.
 
     They affect its ranking (docs/decisions/059-ageing.md).
@@ -129,46 +144,24 @@ class UseCounter(WriteBehind):
 
     what = "uses"
 
-    def __init__(self, database: Database, *, capacity: int = USES_CAPACITY, pause_s: float = USES_PAUSE_S) -> None:
-        super().__init__(database, pause_s=pause_s)
-        self._capacity = capacity
-        self._buffer: dict[UseKey, Use] = {}
-
     def add(self, workspace_id: UUID, memories: Iterable[UUID], at: datetime, *, entities: Iterable[UUID] = ()) -> None:
         """Counts one use of each; never waits."""
         for kind, ids in (("memory", memories), ("entity", entities)):
             for key in ids:
-                self._count((workspace_id, kind, key), Use(1, at))
-        if self._buffer:
-            self._pending.set()
+                self.put(workspace_id, (kind, key), Use(1, at))
 
-    def _count(self, key: UseKey, use: Use) -> None:
-        known = self._buffer.get(key)
-        if known is None and len(self._buffer) >= self._capacity:
-            self.dropped += use.times
-            return
-        self._buffer[key] = use if known is None else Use(known.times + use.times, max(known.at, use.at))
+    def combine(self, older: Use, newer: Use) -> Use:
+        return Use(older.times + newer.times, max(older.at, newer.at))
 
-    async def write(self) -> None:
-        """A transaction per workspace and batch."""
-        while self._buffer:
-            workspace_id = next(iter(self._buffer))[0]
-            batch = [key for key in self._buffer if key[0] == workspace_id][:BATCH]
-            taken = {key: self._buffer.pop(key) for key in batch}
-            try:
-                async with self._database.begin(workspace_id, background=True) as session:
-                    await stats.count_uses(
-                        session,
-                        {key[2]: use for key, use in taken.items() if key[1] == "memory"},
-                        {key[2]: use for key, use in taken.items() if key[1] == "entity"},
-                    )
-            except BaseException:
-                for key, use in taken.items():
-                    self._count(key, use)
-                raise
+    async def write(self, session: Session, values: Mapping[UseKey, Use]) -> None:
+        await stats.count_uses(
+            session,
+            {key: use for (kind, key), use in values.items() if kind == "memory"},
+            {key: use for (kind, key), use in values.items() if kind == "entity"},
+        )
 
 
-Buffer = TypeVar("Buffer", bound=WriteBehind)
+Buffer = TypeVar("Buffer", bound=WriteBehind[Any, Any])
 
 
 @asynccontextmanager
