@@ -26,7 +26,7 @@ def export(
     import asyncio
 
     from service.command import export
-    from service.launch.database_url import login_url
+    from service.launch.postgres import login_url
     from service.postgres.roles import WORKER
 
     with exit_with_message(), login_url(settings(), WORKER) as url, progress("export") as advance:
@@ -59,7 +59,7 @@ def import_(
     import asyncio
 
     from service.command import importing
-    from service.launch.database_url import login_url
+    from service.launch.postgres import login_url
     from service.postgres.roles import WORKER
 
     def announce(made: UUID, key: str) -> None:

@@ -18,7 +18,7 @@ def list_workspaces(as_json: AsJson = False) -> None:
     import asyncio
 
     from service.command.workspace_access import listing
-    from service.launch.database_url import login_url
+    from service.launch.postgres import login_url
     from service.postgres.roles import WORKER
 
     with exit_with_message(), login_url(settings(), WORKER) as url:

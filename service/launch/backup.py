@@ -14,8 +14,7 @@ import re
 import shutil
 import subprocess
 import tarfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from service.kit.settings import Settings
@@ -23,7 +22,7 @@ from service.launch import accounts, data_dir
 from service.launch.binaries import environment, find_binaries, tail
 from service.launch.data_dir import KEY_FILE, FolderLock, removed_on_failure
 from service.launch.logins import BACKUP_LOGIN
-from service.launch.postgres import EmbeddedPostgres, Server, running_server
+from service.launch.postgres import EmbeddedPostgres, running_or_started
 from service.launch.problems import AlreadyRunning, LaunchError
 
 BASE, LOG, MANIFEST = "base.tar.gz", "pg_wal.tar.gz", "backup_manifest"
@@ -50,7 +49,7 @@ def backup(settings: Settings, folder: Path, advance: Advance = lambda *_: None)
         raise LaunchError(f"{folder} is there already. Name a folder that is not.")
     fresh = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(fresh, ignore_errors=True)
-    with removed_on_failure(fresh), _server(settings.server.data_dir) as server:
+    with removed_on_failure(fresh), running_or_started(settings.server.data_dir) as server:
         fresh.mkdir(mode=0o700, parents=True)
         where = ["-h", str(server.socket_dir), "-p", str(server.port), "-U", BACKUP_LOGIN, "--no-password"]
         how = ["-D", str(fresh), "-Ft", "-z", "-X", "stream", "-c", "fast"]
@@ -113,16 +112,6 @@ def _unpack(folder: Path, fresh: Path, advance: Advance) -> None:
     except (OSError, EOFError, tarfile.TarError) as exc:
         raise LaunchError(f"The backup in {folder} is damaged: {exc}.") from exc
     fresh.chmod(0o700)
-
-
-@contextmanager
-def _server(folder: Path) -> Iterator[Server]:
-    """The running server of a data folder, or one that is started for the block."""
-    if (server := running_server(folder)) is None:
-        with EmbeddedPostgres(folder) as started:
-            yield started
-    else:
-        yield server
 
 
 def _run(command: Sequence[str], failed: str, env: Mapping[str, str], advance: Advance) -> None:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from service.kit.settings import Settings
-from service.launch.database_url import login_url
+from service.launch.postgres import login_url
 from service.postgres import doctor
 from service.postgres.doctor import CheckResult
 from service.postgres.roles import OWNER

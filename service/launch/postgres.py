@@ -19,19 +19,21 @@ import signal
 import subprocess
 import threading
 import time
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from types import MappingProxyType, TracebackType
 from typing import BinaryIO
 from urllib.parse import quote
 
+from service.kit.settings import Settings
 from service.launch import accounts, cluster, data_dir, logins, sockets
 from service.launch.accounts import Account
 from service.launch.binaries import environment, find_binaries, tail
 from service.launch.data_dir import FolderLock
 from service.launch.parent_death import end_with_parent
 from service.launch.problems import AlreadyRunning, LaunchError
+from service.postgres.roles import LOGINS, OWNER, WORKER
 
 __all__ = ["EmbeddedPostgres", "Server", "find_binaries"]
 
@@ -232,3 +234,31 @@ class EmbeddedPostgres:
 def _wait(process: subprocess.Popen[bytes], timeout_s: float) -> None:
     with contextlib.suppress(subprocess.TimeoutExpired):
         process.wait(timeout_s)
+
+
+@contextlib.contextmanager
+def running_or_started(data_dir: Path) -> Iterator[Server]:
+    """The running server of a data folder, or one that is started for the block."""
+    if (server := running_server(data_dir)) is not None:
+        yield server
+    else:
+        with EmbeddedPostgres(data_dir) as started:
+            yield started
+
+
+@contextlib.contextmanager
+def login_url(settings: Settings, role: str) -> Iterator[str]:
+    """The URL for OWNER, or for WORKER, which row-level security keeps in one workspace: from its variable, else
+    DATABASE_URL, else the embedded server, which is started for the block if it does not run. Raises LaunchError."""
+    own = {OWNER: settings.database.owner_url, WORKER: settings.database.worker_url}[role]
+    named, data_dir = own or settings.database.url, settings.server.data_dir
+    if named is not None:
+        yield named.get_secret_value()
+        return
+    if not (data_dir / "postgres" / "PG_VERSION").exists():
+        raise LaunchError(
+            f"There is no database in {data_dir}: LOXODON_DATA_DIR names the folder of an embedded one, DATABASE_URL "
+            "a Postgres of your own. `loxodon run` or `loxodon migrate` makes one."
+        )
+    with running_or_started(data_dir) as server:
+        yield server.url(LOGINS[role])

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 
 from service.kit.settings import Settings
-from service.launch.database_url import login_url
+from service.launch.postgres import login_url
 from service.postgres.roles import OWNER
 from service.providers.choose import embedder_dimension, embedder_model
 from service.upkeep.statements import reembedding
