@@ -1,22 +1,19 @@
-"""Caches of vectors and of language model answers, each per owner (the workspace) and wall.
+"""The cache of vectors, per owner (the workspace) and wall.
 
 Equal texts of two tenants are two entries, or the speed of an answer and its `usage` would tell one of them what the
 other has stored. So they are for a key with a wall: what others in the workspace have stored is not for it to know.
-Keys hold a hash, never the text. Vectors have a bounded level in the process and the `embedding_cache` table below it.
-Answers are kept in the `llm_cache` table only: they repeat what memories say, and an erasure has to find every copy.
-See docs/decisions/002-row-level-security.md.
+Keys hold a hash, never the text. There is a bounded level in the process and the `embedding_cache` table below it. See
+docs/decisions/002-row-level-security.md.
 """
 
 from __future__ import annotations
 
 import copy
 import hashlib
-import json
 import time
 from collections import OrderedDict
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
 from typing import Protocol
 from uuid import UUID
 
@@ -24,8 +21,7 @@ from service.domain.text import CleanText
 from service.language.talk.dates import as_said
 from service.observability import metrics, tracing
 from service.providers.budget import Budget
-from service.providers.json_reply import parse_reply
-from service.providers.protocols import Embedder, Llm, LlmReply, LlmRequest, Vector
+from service.providers.protocols import Embedder, Vector
 
 PASSAGE, QUERY = b"p", b"q"
 """A query and a passage of the same words have different vectors with many models."""
@@ -146,66 +142,3 @@ class CachedEmbedder:
             self._vectors[owner, digest] = vector
         while len(self._vectors) > self._entries:
             self._vectors.popitem(last=False)
-
-
-class AnswerStore(Protocol):
-    """The `llm_cache` table; the store sets the expiry."""
-
-    async def get(self, owner: UUID, task: str, model: str, prompt_sha256: bytes) -> str | None: ...
-
-    async def put(self, owner: UUID, task: str, model: str, prompt_sha256: bytes, answer: str) -> None: ...
-
-
-@dataclass(frozen=True, slots=True)
-class CachedLlm:
-    """An Llm with a cache for one owner; implements `protocols.Llm`. Made per request.
-
-    `usable` says whether the caller can use an answer; None: any, or any JSON where a schema was given. An unusable
-    answer is never stored, or a retry would get it again until it expires. `budget`: where hits are counted.
-    """
-
-    llm: Llm
-    store: AnswerStore
-    owner: UUID
-    usable: Callable[[LlmReply], bool] | None = None
-    budget: Budget = field(default_factory=Budget)
-
-    @property
-    def model(self) -> str:
-        return self.llm.model
-
-    async def complete(self, request: LlmRequest) -> LlmReply:
-        """The cached answer, with no token usage, or the model's. Raises LlmError."""
-        if request.tools:
-            return await self.llm.complete(request)
-        key = (self.owner, request.task, self.model, fingerprint(request))
-        cached = await self.store.get(*key)
-        metrics.count_look_up("model_answer", hits=int(cached is not None), misses=int(cached is None))
-        if cached is not None:
-            self.budget.note(cached=1)
-            return LlmReply(cached, model=self.model)
-        reply = await self.llm.complete(request)
-        if self._is_usable(request, reply):
-            await self.store.put(*key, reply.text)
-        return reply
-
-    async def close(self) -> None:
-        """Does nothing: the model belongs to the process, this wrapper to a request."""
-
-    def _is_usable(self, request: LlmRequest, reply: LlmReply) -> bool:
-        if reply.truncated:
-            return False
-        if self.usable is not None:
-            return self.usable(reply)
-        return request.schema is None or parse_reply(reply.text) is not None
-
-
-def fingerprint(request: LlmRequest) -> bytes:
-    """SHA-256 of everything that shapes the answer. The length before each part keeps two different requests apart."""
-    options = json.dumps([request.schema, request.temperature, request.max_tokens], sort_keys=True, default=dict)
-    digest = hashlib.sha256()
-    for part in (request.system, request.user, options):
-        encoded = part.encode("utf-8", "surrogatepass")
-        digest.update(b"%d:" % len(encoded))
-        digest.update(encoded)
-    return digest.digest()

@@ -7,6 +7,8 @@ still counted.
 
 from __future__ import annotations
 
+import hashlib
+import json
 import logging
 from collections.abc import Callable
 from dataclasses import dataclass, replace
@@ -26,7 +28,6 @@ from service.domain.model_budget import day_end
 from service.kit.settings import Settings
 from service.observability import metrics
 from service.providers.budget import estimate_prompt
-from service.providers.caches import CachedLlm
 from service.providers.json_reply import validate
 from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
 from service.runtime.resources import Resources
@@ -49,11 +50,31 @@ log = logging.getLogger(__name__)
 async def complete(
     res: Resources, workspace_id: UUID, prompt: LlmRequest, usable: Callable[[LlmReply], bool] | None = None
 ) -> LlmReply:
-    """The model's answer; raises LlmError. The caller has checked that there is a model. A `usable` answer is
-    stored for the next equal prompt."""
-    store = AnswerTable(res.db, res.clock, res.context.deferred)
-    llm = CachedLlm(DayLimitedLlm(res, workspace_id), store, workspace_id, usable, res.context.budget)
-    return await llm.complete(tune(prompt, res.settings))
+    """The stored answer to an equal prompt, with no token usage, or the model's; raises LlmError. The caller has
+    checked that there is a model. Only a `usable` answer is stored, or a retry would get it again until it expires."""
+    prompt, llm = tune(prompt, res.settings), DayLimitedLlm(res, workspace_id)
+    answers = AnswerTable(res.db, res.clock, res.context.deferred)
+    key = (workspace_id, prompt.task, llm.model, fingerprint(prompt))
+    stored = await answers.get(*key)
+    metrics.count_look_up("model_answer", hits=int(stored is not None), misses=int(stored is None))
+    if stored is not None:
+        res.context.budget.note(cached=1)
+        return LlmReply(stored, model=llm.model)
+    reply = await llm.complete(prompt)
+    if not reply.truncated and (usable is None or usable(reply)):
+        await answers.put(*key, reply.text)
+    return reply
+
+
+def fingerprint(request: LlmRequest) -> bytes:
+    """SHA-256 of everything that shapes the answer. The length before each part keeps two different requests apart."""
+    options = json.dumps([request.schema, request.temperature, request.max_tokens], sort_keys=True, default=dict)
+    digest = hashlib.sha256()
+    for part in (request.system, request.user, options):
+        encoded = part.encode("utf-8", "surrogatepass")
+        digest.update(b"%d:" % len(encoded))
+        digest.update(encoded)
+    return digest.digest()
 
 
 def name_model(res: Resources, task: str) -> str:
@@ -114,7 +135,7 @@ async def probe(res: Resources) -> None:
 
 @dataclass(frozen=True, slots=True)
 class DayLimitedLlm:
-    """The model on the account of a workspace; implements `protocols.Llm`. Made per call."""
+    """The model on the account of a workspace. Made per call."""
 
     res: Resources
     workspace_id: UUID
@@ -149,9 +170,6 @@ class DayLimitedLlm:
         self.res.model_status.result = ANSWERS
         await self._settle(call, estimate if reply.usage == NOTHING else reply.usage, request.task)
         return reply
-
-    async def close(self) -> None:
-        """Does nothing: the model belongs to the process."""
 
     async def _reserve(self, call: ModelCall, estimate: TokenUsage, deadline_s: float) -> bool:
         """Reserves the estimate of a call; False if no limit applies. Raises ModelBudgetSpent."""

@@ -68,7 +68,8 @@ class DeferredEntries:
 
 @dataclass(frozen=True, slots=True)
 class AnswerTable:
-    """Implements providers.caches.AnswerStore on `llm_cache`."""
+    """Answers of the language model in `llm_cache`, by the hash of prompt and wall. Never in the process: they repeat
+    what memories say, and an erasure has to find every copy."""
 
     db: Database
     clock: Clock = system_clock
