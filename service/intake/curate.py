@@ -282,8 +282,7 @@ async def _write(
         batch.add(*turn_rows)
         outcomes, links = await _carry_out(batch, facts, read.related, places)
         # what was written here cannot be erased before the commit; a memory that was only confirmed can
-        changed = {one.memory_id for one in outcomes if one.event is not Action.NONE}
-        sure = [link for link in links if turn_rows and link.memory_id in changed]
+        sure = [link for link in links if turn_rows and link.memory_id in batch.changed]
         unsure = [link for link in links if link not in sure]
         batch.add(sources.new_rows(scope, sure), writing.audit_rows(write, scope, outcomes))
         if (caches := res.context.deferred) and not unsure:
@@ -313,25 +312,20 @@ async def _carry_out(
     outcomes: list[Outcome] = []
     links: list[SourceLink] = []
     linked: set[tuple[UUID, UUID]] = set()
-    changed: set[UUID | None] = set()
     touched = {target for draft in facts if draft.decision for target in draft.decision.targets}
     if len(touched) > 1:
         await history.lock(batch.session, touched)
     for index, draft in enumerate(facts):
         assert draft.decision is not None
-        if changed & draft.decision.targets or index in related:  # an earlier fact of the turns affects it
+        if batch.changed & draft.decision.targets or index in related:  # an earlier fact of the turns affects it
             await batch.flush()
             draft = await decide.confirm(batch.session, draft, batch.write.res, last=True)
             await sources.link(batch.session, draft.scope, links)  # a change withdraws the sources of its memory
             linked |= {(link.memory_id, link.turn_id) for link in links}
             links.clear()
-        nothing_written_yet = not outcomes
-        if not nothing_written_yet:  # an earlier fact may have written the same text
-            draft = replace(draft, expired_duplicate_possible=True)
-        done = await edits.carry_out(batch, draft, turn=places[0], nothing_written_yet=nothing_written_yet)
+        done = await edits.carry_out(batch, draft, turn=places[0])
         outcomes.extend(done)
         changes = [outcome for outcome in done if outcome.event is not Action.NONE]
-        changed |= {outcome.memory_id for outcome in changes}
         links.extend(  # to the memories that the turn changed, if there are any
             SourceLink(outcome.kept_as or outcome.memory_id, places[message].id, start, end)
             for outcome in changes or done

@@ -18,6 +18,7 @@ from uuid_utils.compat import uuid7
 from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Outcome
+from service.domain.text import content_hash
 from service.episodes.statements.turns import StoredTurn
 from service.kit.settings import Settings
 from service.memories import backdated, writing
@@ -43,9 +44,9 @@ FLAGGED = "contradiction_policy: flagged, it counts once POST /v1/reviews/{id}/a
 class EditContext(ChangeContext):
     """What the edits of one decision share. `turn`: where a fact was said; None for a single text.
 
-    `is_sole_edit`: nothing was written since the neighbours were read under the lock, and the decision has one edit, so
-    no other equal text can exist. `may_join_batch`: the decision only adds, and its rows wait in the batch. `new_id`:
-    the id of the memory that is added.
+    `is_sole_edit`: the text was not written since the neighbours were read under the lock, and the decision has one
+    edit, so no other equal text can exist. `may_join_batch`: the decision only adds, and its rows wait in the batch.
+    `new_id`: the id of the memory that is added.
     """
 
     batch: MemoryBatch
@@ -60,20 +61,21 @@ async def carry_out(
     draft: Draft,
     *,
     turn: StoredTurn | None = None,
-    nothing_written_yet: bool = False,
     new_id: UUID | None = None,
 ) -> list[Outcome]:
     """Carries out the draft's decision; at least one outcome for a single text. Raises Gone.
 
-    The evidence is kept with every memory that the edits change; edits of one decision are undone together.
-    `nothing_written_yet`: not since the neighbours were read under the lock. A row that is merely added joins the
-    `batch`; any other edit reads, so the batch is written first.
+    The evidence is kept with every memory that the edits change; edits of one decision are undone together. A row that
+    is merely added joins the `batch`; any other edit reads, so the batch is written first.
     """
     decision = draft.decision
     assert decision is not None, "nothing was decided about it"
+    is_repeated = draft.hash in batch.written
+    if is_repeated:
+        draft = replace(draft, expired_duplicate_possible=True)
     policy = policy_of(draft, decision.edits, batch.write.res.settings) if turn else "in_place"
     several = len(decision.edits) > 1 or policy == "supersede"
-    is_sole_edit = nothing_written_yet and not several
+    is_sole_edit = not is_repeated and not several
     may_join_batch = is_sole_edit and all(edit.action is Action.ADD for edit in decision.edits)
     if not may_join_batch:
         await batch.flush()
@@ -98,6 +100,9 @@ async def carry_out(
             await batch.flush()
         for struck in decision.strikes:
             await writing.remove_sentence(replace(context, ruling_id=None), struck, at=draft.start)
+    batch.changed |= {one.memory_id for one in outcomes if one.event is not Action.NONE and one.memory_id}
+    batch.written |= {draft.hash, *(edit.merged.hash for edit in decision.edits if edit.merged)}
+    batch.written |= {content_hash(struck.text) for struck in decision.strikes}
     return outcomes if turn else outcomes[:1]
 
 

@@ -8,11 +8,9 @@ decision is made again, and the fourth time the rules decide inside the lock, so
 
 from __future__ import annotations
 
-import asyncio
 import time
-from collections.abc import Awaitable, Callable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence, Set
 from dataclasses import dataclass, field, replace
-from itertools import chain
 from typing import TypeVar
 from uuid import UUID
 
@@ -38,9 +36,6 @@ R = TypeVar("R")
 
 ATTEMPTS = 3
 """Decisions that are made outside the scope lock; after these the rules decide inside it."""
-
-JUDGED_AT_ONCE = 25
-"""Texts that one call of a rule thread decides about."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,38 +77,51 @@ async def store_under_lock(texts: Sequence[NewText], res: Resources) -> list[Out
     annotated = await run_all(ANNOTATED, [text.draft for text in texts], res)
     texts = [replace(text, draft=draft) for text, draft in zip(texts, annotated, strict=True)]
     scope, outcomes = texts[0].draft.scope, dict[UUID, Outcome]()
-    audited = replace(texts[0].call, idempotency=None)
-    async with write_transaction(scope, res, audited) as write:
-        session = write.session
+    async with write_transaction(scope, res, replace(texts[0].call, idempotency=None)) as write:
         batch = writing.MemoryBatch(write)
-        new, others = _split(await _decide_together(session, texts, res))
-        touched = {memory_id for text in (*new, *others) for memory_id in _touched(text.draft)}
-        if others and len(texts) > 1:
-            await history.lock(session, touched)
-        for new_text in new:
-            outcomes[new_text.id] = await _carry_out(batch, new_text, nothing_written_yet=True)
-        for new_text in others:
-            draft: Draft | None = new_text.draft
-            if outcomes or new_text.draft.decision is None:
+        if len(texts) > 1:
+            texts = await _decide_together(write.session, texts, res)
+            await _lock_touched(write.session, texts)
+        for at, text in enumerate(texts):
+            draft: Draft | None = text.draft
+            if _is_outdated(text.draft, texts[:at], batch.changed):
                 await batch.flush()
-                draft = await _decide_under_lock(session, new_text.draft, res)
+                draft = await _decide_under_lock(write.session, text.draft, res)
             if draft is not None:
-                text = replace(new_text, draft=draft)
-                outcomes[new_text.id] = await _carry_out(batch, text, nothing_written_yet=not outcomes)
-        batch.add(writing.audit_rows(write, scope, list(outcomes.values())))
-        await batch.flush()
-        for new_text in texts:
-            if new_text.id in outcomes:
-                await replace(write, call=new_text.call).answer(StoreResult((outcomes[new_text.id],)))
+                outcomes[text.id] = await _carry_out(batch, replace(text, draft=draft))
+        await _finish(batch, [(text.call, outcomes[text.id]) for text in texts if text.id in outcomes])
     return [outcomes.get(text.id) for text in texts]
 
 
+def _is_outdated(draft: Draft, earlier: Sequence[NewText], changed: Set[UUID]) -> bool:
+    """Whether nothing was decided about the draft yet, or an `earlier` text changed what it was compared with: a memory
+    is not as it was, or the text was not added as one."""
+    if draft.decision is None or (draft.decision.targets & changed and not draft.decision.only_adds):
+        return True
+    unsaved = changed ^ {text.id for text in earlier}
+    return any(neighbour.id in unsaved for neighbour in draft.seen)
+
+
+async def _lock_touched(session: Session, texts: Sequence[NewText]) -> None:
+    """Locks the memories that the texts may change, unless all are merely added."""
+    changing = [text.draft for text in texts if text.draft.decision and not text.draft.decision.only_adds]
+    if changing:
+        marked = {target for text in texts if text.draft.decision for target in text.draft.decision.targets}
+        await history.lock(session, marked | {neighbour.id for draft in changing for neighbour in draft.seen})
+
+
+async def _finish(batch: writing.MemoryBatch, stored: Sequence[tuple[Call, Outcome]]) -> None:
+    """Writes what is left, and the answer to each request under its idempotency key."""
+    outcomes = [outcome for _, outcome in stored]
+    if outcomes:
+        batch.add(writing.audit_rows(batch.write, outcomes[0].draft.scope, outcomes))
+    await batch.flush()
+    for call, outcome in stored:
+        await replace(batch.write, call=call).answer(StoreResult((outcome,)))
+
+
 async def _decide_together(session: Session, texts: Sequence[NewText], res: Resources) -> list[NewText]:
-    """Decides about the texts by the rules, under the lock. A text stays undecided if its decision may depend on
-    another text that is not stored as a new memory, or takes too long."""
-    if len(texts) == 1:
-        draft = await _decide_under_lock(session, replace(texts[0].draft, decision=None), res)
-        return [replace(texts[0], draft=draft)] if draft else []
+    """Decides about the texts by the rules, each next to its neighbours among the memories and the texts before it."""
     compared = [text for text in texts if text.draft.options.dedup]
     near: list[Neighbours] | None = []
     if compared:
@@ -129,9 +137,8 @@ async def _decide_together(session: Session, texts: Sequence[NewText], res: Reso
     drafts = _with_all_neighbours(
         texts, {text.id: neighbours for text, neighbours in zip(compared, near, strict=True)}, res
     )
-    parts = [drafts[at : at + JUDGED_AT_ONCE] for at in range(0, len(drafts), JUDGED_AT_ONCE)]
-    decided = await asyncio.gather(*(res.rules.run(decide.each_by_rules, part, res.settings) for part in parts))
-    return [replace(text, draft=draft) for text, draft in zip(texts, chain(*decided), strict=True)]
+    decided = await res.rules.run(decide.each_by_rules, drafts, res.settings)
+    return [replace(text, draft=draft) for text, draft in zip(texts, decided, strict=True)]
 
 
 def _with_all_neighbours(texts: Sequence[NewText], near: Mapping[UUID, Neighbours], res: Resources) -> list[Draft]:
@@ -158,29 +165,6 @@ def _as_neighbour(text: NewText, similarity: float) -> Neighbour:
     return Neighbour(text.id, draft.clean, draft.hash, 1, similarity, *times, draft.vector)
 
 
-def _split(texts: Sequence[NewText]) -> tuple[list[NewText], list[NewText]]:
-    """Separates the texts that become memories and change no other from those that change one, or were compared with
-    such a text."""
-    hashes, others = set[str](), dict[UUID, NewText]()
-    new = list[NewText]()
-    for text in texts:
-        draft = text.draft
-        if any(seen.id in others for seen in draft.seen):
-            others[text.id] = replace(text, draft=replace(draft, decision=None))
-        elif not (draft.decision and draft.decision.only_adds) or (draft.options.dedup and draft.hash in hashes):
-            others[text.id] = text
-        else:
-            hashes.add(draft.hash)
-            new.append(text)
-    return new, list(others.values())
-
-
-def _touched(draft: Draft) -> frozenset[UUID]:
-    """The memories that writing the draft may change or mark: the targets of its decision, or all its neighbours if
-    undecided."""
-    return draft.decision.targets if draft.decision else frozenset(neighbour.id for neighbour in draft.seen)
-
-
 async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> Draft | None:
     """Decides about the draft again, under the lock; None if the rules would take too long."""
     began = time.perf_counter()
@@ -192,7 +176,7 @@ async def _decide_under_lock(session: Session, draft: Draft, res: Resources) -> 
     return add_time(draft, {"dedup": (compared - began) * 1000, "decide": (time.perf_counter() - compared) * 1000})
 
 
-async def _carry_out(batch: writing.MemoryBatch, text: NewText, *, nothing_written_yet: bool) -> Outcome:
+async def _carry_out(batch: writing.MemoryBatch, text: NewText) -> Outcome:
     """Writes what was decided about one text, in the caller's transaction. Raises Replay, Conflict or Gone."""
     key, draft = text.call.idempotency, text.draft
     if key:
@@ -200,7 +184,7 @@ async def _carry_out(batch: writing.MemoryBatch, text: NewText, *, nothing_writt
     if draft.is_duplicate:  # what is not stored has no importance, categories and type
         draft = replace(draft, importance=None, categories=(), kind=None)
     chosen = await _with_chosen_id(batch.session, draft)
-    [outcome] = await edits.carry_out(batch, chosen or draft, nothing_written_yet=nothing_written_yet, new_id=text.id)
+    [outcome] = await edits.carry_out(batch, chosen or draft, new_id=text.id)
     if chosen and outcome.event is Action.UPDATE:  # it was not compared with the memory of this id
         outcome = replace(outcome, dedup=Dedup(DedupAction.UPDATED_EXISTING, outcome.memory_id))
     return outcome
@@ -232,10 +216,8 @@ async def _store_with_decision(draft: Draft, res: Resources, call: Call) -> Outc
         async with write_transaction(draft.scope, res, replace(call, idempotency=None)) as write:
             batch = writing.MemoryBatch(write)
             text = NewText(await decide.confirm(write.session, draft, res, last=last), call)
-            outcome = await _carry_out(batch, text, nothing_written_yet=True)
-            batch.add(writing.audit_rows(write, draft.scope, [outcome]))
-            await batch.flush()
-            await replace(write, call=call).answer(StoreResult((outcome,)))
+            outcome = await _carry_out(batch, text)
+            await _finish(batch, [(call, outcome)])
         return outcome
 
     return await until_it_holds(attempt)

@@ -53,12 +53,15 @@ enriched."""
 
 class MemoryBatch(InsertBatch):
     """New memories of one transaction that are written together. `outdated`: pairs of a newer memory and an older one,
-    which is marked afterwards, unless it has been erased by then."""
+    which is marked afterwards, unless it has been erased by then. `changed`: the memories that were added or changed so
+    far; what was decided about them before must be decided again. `written`: the hashes of the texts so far."""
 
     def __init__(self, write: Write) -> None:
         super().__init__(write.session)
         self.write = write
         self.outdated: list[tuple[UUID, UUID]] = []
+        self.changed: set[UUID] = set()
+        self.written: set[str] = set()
 
     async def flush(self) -> None:
         await super().flush()
