@@ -20,7 +20,7 @@ from service.domain.scope import Scope
 from service.domain.version import Version
 from service.graph.statements import edges
 from service.http import cursors
-from service.memories.statements import decisions, deleted, history, memories, recorded, sources, versions, visibility
+from service.memories.statements import decisions, history, memories, recorded, sources, versions, visibility
 from service.memories.statements.memories import RowCount
 from service.memories.statements.recorded import RecordedScope
 from service.memories.statements.sources import SourceQuote
@@ -70,7 +70,7 @@ async def page(
         source = memories.SOURCE
         get = partial(memories.get_many if detail == "full" else memories.get_lean, session)
         if asked.state == "deleted":
-            source, get = deleted.source(asked.scope, asked.channels), partial(deleted.get_many, session)
+            source, get = recorded.deleted_source(asked.scope, asked.channels), partial(recorded.get_deleted, session)
         elif asked.as_of is not None:
             then = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
             source, rows = then.recorded, replace(rows, values=then.values, parts=())

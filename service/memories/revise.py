@@ -21,7 +21,6 @@ from service.language import kinds
 from service.memories import reading, writing
 from service.memories.stages.stages import UNCOMPARED, run
 from service.memories.statements import history, memories, updates
-from service.memories.statements.updates import VectorKind
 from service.memories.writing import ChangeContext
 from service.queue.statements import queue
 from service.runtime import pii
@@ -160,8 +159,9 @@ async def _write(write: Write, old: Memory, revision: Revision, draft: Draft, va
         salience = dict.fromkeys(("base_salience", "salience"), values["importance"])
         await updates.set_stat(session, old.id, salience)
     if "content" in values:
-        kind: VectorKind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
-        await updates.replace_vector(session, old.scope, old.id, draft.vector, kind=kind, generation=res.generation)
+        kind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
+        vectors = {} if draft.vector is None else {kind: draft.vector}
+        await updates.replace_vectors(session, old.scope, old.id, vectors, generation=res.generation)
         embed = draft.embedding_status is not EmbeddingStatus.STORED
         await queue.enqueue(session, writing.follow_up(old.id, embed=embed))
         await writing.rewrite_contexts(session, old)

@@ -166,7 +166,7 @@ async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetim
     if at is not None:
         await keep_past(context, target, change_id, at)
     await updates.set_columns(session, target, updates.text_columns(struck.text), now=res.clock())
-    await updates.replace_vector(session, scope, target, None, kind="text", generation=res.generation)
+    await updates.replace_vectors(session, scope, target, {}, generation=res.generation)
     await append_change(context, target, old.text, struck.text, was, entry=change_id)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, follow_up(target, embed=True))

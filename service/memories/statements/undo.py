@@ -98,16 +98,16 @@ DELETED = typed_text(
     id=Uuid(),
 )
 
-RECREATE_STAT = _bring_back("memory_stat", "jsonb_populate_record(NULL::memory_stat, h.before -> 'stat')")
-
-# The start and the state of decay; uses continue to be counted.
-RESTORE_STAT = text("""
-    UPDATE memory_stat s SET base_relevance = was.base_relevance, base_salience = was.base_salience,
-        base_confidence = was.base_confidence, confidence = was.confidence, confirmed_at = was.confirmed_at
-    FROM memory_history h CROSS JOIN LATERAL jsonb_populate_record(NULL::memory_stat, h.before -> 'stat') was
-    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry AND was.memory_id IS NOT NULL
-      AND s.workspace_id = h.workspace_id AND s.memory_id = h.memory_id
-""")
+# The start and the state of decay; uses continue to be counted. A deleted memory gets all of its figures back.
+RESTORE_STAT = _bring_back(
+    "memory_stat",
+    "jsonb_populate_record(NULL::memory_stat, h.before -> 'stat')",
+    """AND r.memory_id IS NOT NULL
+    ON CONFLICT (workspace_id, memory_id) DO UPDATE SET
+        base_relevance = excluded.base_relevance, base_salience = excluded.base_salience,
+        base_confidence = excluded.base_confidence, confidence = excluded.confidence,
+        confirmed_at = excluded.confirmed_at""",
+)
 
 REMOVE_VECTOR = text("""
     DELETE FROM memory_vector WHERE workspace_id = :workspace AND memory_id = :id AND kind <> 'context'
@@ -274,9 +274,7 @@ async def find_deleted(session: Session, memory_id: UUID) -> list[DeletedMemory]
 
 async def recreate(session: Session, memory_id: UUID, entry: UUID) -> None:
     """Inserts the row of a deleted memory as this DELETE of its history kept it; `restore` restores the rest."""
-    values = {"id": memory_id, "entry": entry}
-    await _restore_row(session, RECREATE_ROW, values)
-    await session.execute(RECREATE_STAT, values)
+    await _restore_row(session, RECREATE_ROW, {"id": memory_id, "entry": entry})
 
 
 async def lacks(session: Session, memory_id: UUID) -> tuple[bool, bool]:

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from datetime import datetime, timedelta
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
@@ -33,8 +33,6 @@ from service.postgres.direct import NewRows
 from service.postgres.driver_errors import violated_constraint
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY, MEMORY_STAT, MEMORY_VECTOR, TERM_DIMENSIONS
-
-VectorKind = Literal["text", "placeholder"]
 
 LIFETIME = frozenset({"archived", "t_invalid"})
 """Columns on which the validity of relations between entities depends that the memory is evidence of."""
@@ -116,28 +114,15 @@ async def replace_text(
         **NOT_ENRICHED,
     }
     await session.execute(update(MEMORY).where(_is(workspace_id, memory_id)).values(values))
-    await _replace_vectors(session, new.draft.scope, memory_id, memories.vectors_of(new), generation=generation)
+    await replace_vectors(session, new.draft.scope, memory_id, memories.vectors_of(new), generation=generation)
     return old
 
 
-async def replace_vector(
-    session: Session,
-    scope: Scope,
-    memory_id: UUID,
-    vector: NDArray[np.float32] | None,
-    *,
-    kind: VectorKind,
-    generation: int,
-) -> None:
-    """Deletes all vectors, by which the memory would be found by a text it no longer has, and stores the new one, if
-    any."""
-    vectors: dict[str, NDArray[np.float32]] = {} if vector is None else {kind: vector}
-    await _replace_vectors(session, scope, memory_id, vectors, generation=generation)
-
-
-async def _replace_vectors(
+async def replace_vectors(
     session: Session, scope: Scope, memory_id: UUID, vectors: Mapping[str, NDArray[np.float32]], *, generation: int
 ) -> None:
+    """Deletes all vectors, by which the memory would be found by a text it no longer has, and stores the new ones, by
+    kind."""
     old = and_(MEMORY_VECTOR.c.workspace_id == scope.workspace_id, MEMORY_VECTOR.c.memory_id == memory_id)
     await session.execute(delete(MEMORY_VECTOR).where(old))
     rows = [
