@@ -75,7 +75,7 @@ async def list_goals(
     now = res.clock()
     return GoalPage(
         results=[goal_response(goal, now) for goal in page],
-        next_cursor=cursors.encode(last.created_at, last.id) if last else None,
+        next_cursor=cursors.pack(last.created_at, last.id) if last else None,
     )
 
 

@@ -82,7 +82,7 @@ async def list_strategies(
     page, last = cursors.cut(strategies, limit)
     return StrategyPage(
         results=[StrategyResponse.of(strategy) for strategy in page],
-        next_cursor=cursors.encode(last.created_at, last.id) if last else None,
+        next_cursor=cursors.pack(last.created_at, last.id) if last else None,
     )
 
 

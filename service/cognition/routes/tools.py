@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from datetime import datetime
 from typing import Annotated
 
 from fastapi import APIRouter, Depends, Query, Response
@@ -180,12 +179,12 @@ async def list_tool_invocations(
 ) -> ToolInvocationPage:
     """Newest first by time of recording, as far back as invocations are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, conversation_id)
-    after = None if cursor is None else cursors.unpack(cursor, _time_and_number)
+    after = None if cursor is None else cursors.unpack(cursor, cursors.Moment, cursors.Number)
     invocations = await procedures.list_invocations(scope, wanted, res, after=after, limit=limit + 1)
     page, last = cursors.cut(invocations, limit)
     return ToolInvocationPage(
         results=[ToolInvocationResponse.of(invocation) for invocation in page],
-        next_cursor=cursors.pack(f"{last.recorded_at.isoformat()}|{last.id}") if last and last.recorded_at else None,
+        next_cursor=cursors.pack(last.recorded_at, last.id) if last and last.recorded_at else None,
     )
 
 
@@ -215,10 +214,3 @@ async def get_tool_stats(
 def _answer_recorded(use: Invocation) -> StoredAnswer:
     redactions = [RedactionCount.of(redaction) for redaction in use.redactions]
     return answer(201, RecordedToolInvocationResponse.of(use, redactions=redactions))
-
-
-def _time_and_number(text: str) -> tuple[datetime, int]:
-    moment, _, number = text.partition("|")
-    if not 0 <= int(number) < 2**63:
-        raise ValueError
-    return cursors.aware(moment), int(number)

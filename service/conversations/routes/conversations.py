@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from functools import partial
-from typing import Annotated
+from typing import Annotated, Literal
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -13,7 +13,6 @@ from service.conversations import reading
 from service.conversations.conversation_context import context
 from service.conversations.conversations import change, open_conversation
 from service.conversations.routes.conversation_models import (
-    MAX_INDEX,
     ConversationContextResponse,
     ConversationDetailsResponse,
     ConversationPage,
@@ -122,7 +121,7 @@ async def list_conversations(
         ConversationResponse.of(conversation, **conversation_fields(conversation, turn_counts.get(conversation.id, 0)))
         for conversation in page
     ]
-    return ConversationPage(results=results, next_cursor=cursors.encode(last.created_at, last.id) if last else None)
+    return ConversationPage(results=results, next_cursor=cursors.pack(last.created_at, last.id) if last else None)
 
 
 @router.get(
@@ -139,14 +138,14 @@ async def get_conversation(
 ) -> ConversationDetailsResponse:
     """The conversation is found by id or name; a name that several users have needs `user_id` or `agent_id`. The ETag
     is for If-Match."""
-    after = None if cursor is None else cursors.unpack(cursor, _index)
+    after = None if cursor is None else cursors.unpack(cursor, Literal["turn"], cursors.Count)[1]
     conversation, turn_count, shown, last = await reading.details(owner, id, res, after=after, limit=limit)
     response.headers["ETag"] = etag(conversation.version)
     return ConversationDetailsResponse.of(
         conversation,
         **conversation_fields(conversation, turn_count),
         turns=[TurnResponse.of(turn, **turn_fields(turn)) for turn in shown],
-        next_cursor=None if last is None else cursors.pack(f"turn|{last}"),
+        next_cursor=None if last is None else cursors.pack("turn", last),
     )
 
 
@@ -262,10 +261,3 @@ def _answer_stored(outcome: TurnOutcome) -> StoredAnswer:
         warnings=list(outcome.warnings),
     )
     return answer(201 if outcome.is_new else 200, body)
-
-
-def _index(text: str) -> int:
-    kind, _, index = text.partition("|")
-    if kind != "turn" or not 0 <= int(index) <= MAX_INDEX:
-        raise ValueError
-    return int(index)

@@ -106,7 +106,7 @@ async def search_turns(
     return send_json(
         {
             "results": results,
-            "next_cursor": None if ranked.next_skip is None else cursors.after_counts(ranked.next_skip),
+            "next_cursor": None if ranked.next_skip is None else cursors.pack(ranked.next_skip),
             "answerable": is_answerable(ranked.answer_probability),
             "answer_probability": ranked.answer_probability,
             "warnings": ranked.warnings,

@@ -117,29 +117,17 @@ async def list_changes(
 
 def parse_cursor(cursor: str | None) -> FeedCursor | None:
     """Raises InvalidInput for a cursor that is not one of ours."""
-
-    def parse(text: str) -> FeedCursor:
-        source, position, seq, moment = text.split("|")
-        at = FeedPosition(_number(position), _number(seq))
-        return FeedCursor(source, at, cursors.aware(moment))
-
     if cursor is None or cursor == NOW:
         return None
     try:
-        return cursors.unpack(cursor, parse)
+        source, position, seq, moment = cursors.unpack(cursor, str, cursors.Number, cursors.Number, cursors.Moment)
     except InvalidInput:
         raise InvalidInput("after: must be the next_cursor of a page, or now.", field="after") from None
-
-
-def _number(text: str) -> int:
-    number = int(text)
-    if not 0 <= number < 2**63:
-        raise ValueError
-    return number
+    return FeedCursor(source, FeedPosition(position, seq), moment)
 
 
 def format_cursor(cursor: FeedCursor) -> str:
-    return cursors.pack(f"{cursor.source}|{cursor.at.position}|{cursor.at.seq}|{cursor.moment.isoformat()}")
+    return cursors.pack(cursor.source, cursor.at.position, cursor.at.seq, cursor.moment)
 
 
 def page_of(feed_page: FeedPage) -> ChangesPage:

@@ -208,11 +208,11 @@ async def list_webhook_deliveries(
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> DeliveriesPage:
     """Newest first; kept for 7 days after they finish. Dead ones are retried when the webhook is enabled again."""
-    before = None if cursor is None else cursors.unpack(cursor, UUID)
+    before = None if cursor is None else cursors.unpack(cursor, UUID)[0]
     wanted = uuid_of(id, "webhook")
     deliveries = await webhook_admin.list_deliveries(
         caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1
     )
     shown, last = cursors.cut(deliveries, limit)
-    more = cursors.pack(str(last.id)) if last else None
+    more = cursors.pack(last.id) if last else None
     return DeliveriesPage(results=[DeliveryItem.describing(delivery) for delivery in shown], next_cursor=more)

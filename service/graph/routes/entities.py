@@ -86,13 +86,13 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     conversation_id those that memories extracted from its turns mention."""
     scope = scope_of(caller, body.scope_ids, body.channel)
     scope = list_scope(scope, caller, body.channel)
-    after = cursors.unpack(body.cursor, _key_and_id) if body.cursor else None
+    after = cursors.unpack(body.cursor, UUID, str)[::-1] if body.cursor else None
     kind = type_name(body.type) if body.type else None
     entities = await reading.list_entities(
         scope, res, kind=kind, conversation=body.conversation_id, after=after, limit=body.limit + 1
     )
     page, last = cursors.cut(entities, body.limit)
-    more = cursors.pack(f"{last[1].id}|{last[0]}") if last else None
+    more = cursors.pack(last[1].id, last[0]) if last else None
     return EntityPage(results=[EntityResponse.of(each) for _, each in page], next_cursor=more)
 
 
@@ -193,8 +193,3 @@ async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: Resou
 
 def _answer_found(known: Entity) -> StoredAnswer:
     return answer(200, EntityResponse.of(known))
-
-
-def _key_and_id(text: str) -> tuple[str, UUID]:
-    last, _, last_key = text.partition("|")
-    return last_key, UUID(last)

@@ -2,18 +2,18 @@
 
 from __future__ import annotations
 
-import math
 from functools import partial
 from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import FiniteFloat
 
 from service.domain.entity import EntityRelation
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.graph import entity, reading
-from service.graph.entity_scope import EdgeFilter, EdgePlace, EntityScope
+from service.graph.entity_scope import EdgeFilter, EntityScope
 from service.graph.reading import ShownRelation
 from service.graph.routes.entities import ScopeVisibleOf, VisibleOf
 from service.graph.routes.entity_models import (
@@ -76,14 +76,14 @@ async def list_entity_relations(
 ) -> EntityRelationPage:
     """Relations in both directions, strongest first. Without scope ids, those of every entity with this name in the
     workspace."""
-    after = cursors.unpack(cursor, _place) if cursor else None
+    after = cursors.unpack(cursor, FiniteFloat, UUID, UUID) if cursor else None
     named, relations = await reading.relations_of(seen, name, edges, res, after=after, limit=limit + 1, counts=counts)
     page, last = cursors.cut(relations, limit)
     more = None
     if last:
         edge, direction = last[0].relation, last[1]
         far = edge.target_id if direction == "out" else edge.source_id
-        more = cursors.pack(f"{edge.strength!r}|{far}|{edge.id}")
+        more = cursors.pack(edge.strength, far, edge.id)
     results = [relation_response(relation) for relation, _ in page]
     return EntityRelationPage(entities=[EntityResponse.of(each) for each in named], results=results, next_cursor=more)
 
@@ -193,10 +193,3 @@ def _ids(given: list[str]) -> list[UUID]:
         return list(dict.fromkeys(UUID(part) for part in parts))
     except ValueError:
         raise entity.entity_not_found("ids") from None
-
-
-def _place(text: str) -> EdgePlace:
-    strength, other_end, edge_id = text.split("|")
-    if not math.isfinite(float(strength)):
-        raise ValueError
-    return float(strength), UUID(other_end), UUID(edge_id)

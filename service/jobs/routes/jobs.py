@@ -150,10 +150,10 @@ async def list_jobs(
 ) -> JobsPage:
     """Needs the right `admin`; with `system`, `metrics`. Done and cancelled jobs are listed only if `state` includes
     them, and kept for 7 days."""
-    before = None if cursor is None else cursors.unpack(cursor, UUID)
+    before = None if cursor is None else cursors.unpack(cursor, UUID)[0]
     listed = await jobs.list_jobs(JobsOf(caller, system), state or OPEN, res, name=name, before=before, limit=limit + 1)
     shown, last = cursors.cut(listed, limit)
-    more = cursors.pack(str(last.id)) if last else None
+    more = cursors.pack(last.id) if last else None
     return JobsPage(results=[JobItem.describing(job) for job in shown], next_cursor=more)
 
 

@@ -46,7 +46,7 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
     asked = {each: known.get(each) for each in body.ids}
     unread = {*unique[skip:end], *(() if skip else (None,))} - memories.keys()
     missing = [written for written, each in asked.items() if each in unread]
-    more = cursors.after_counts(end) if end < len(unique) else None
+    more = cursors.pack(end) if end < len(unique) else None
     results = [memory_item(memories[each], body.detail) for each in unique[skip:end] if each in memories]
     return send_json({"results": results, "missing": missing, "next_cursor": more})
 

@@ -98,7 +98,7 @@ async def list_memories(
     return send_json(
         {
             "results": [memory_item(memory, detail) for memory in page],
-            "next_cursor": cursors.encode_key(ordered, last) if last else None,
+            "next_cursor": cursors.pack(sort, int(ordered.ascending), last.key, last.id) if last else None,
             "total": asdict(total) if total else None,
             "warnings": warnings,
         }
@@ -162,7 +162,7 @@ async def list_memories_by_tag(
     note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
     if counts:
         used(listed)
-    next_cursor = cursors.after_counts(skip + len(page)) if more or has_more else None
+    next_cursor = cursors.pack(skip + len(page)) if more or has_more else None
     return send_json({"results": page, "next_cursor": next_cursor})
 
 

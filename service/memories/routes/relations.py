@@ -128,7 +128,7 @@ async def get_related_memories(
         }
         for step in walk.steps[skip:][:count]
     ]
-    more = cursors.after_counts(skip + count) if skip + count < len(walk.steps) else None
+    more = cursors.pack(skip + count) if skip + count < len(walk.steps) else None
     return send_json({"results": results, "truncated": walk.truncated, "next_cursor": more})
 
 

@@ -150,7 +150,7 @@ def _response(body: SearchRequest, query: Query, result: SearchResult, began: fl
     window, details, why = query.window, result.explained, result.why
     content = {
         "results": [_hit(hit, body, result) for hit in result.hits],
-        "next_cursor": None if result.next_skip is None else cursors.after_counts(result.next_skip),
+        "next_cursor": None if result.next_skip is None else cursors.pack(result.next_skip),
         "answerable": is_answerable(result.answer_probability),
         "answer_probability": result.answer_probability,
         "vector_path": result.vector_path,

@@ -106,7 +106,7 @@ async def get_timeline(
     audit_read("timeline", scope, events, subject="timeline", query=text, limit=limit)
     return TimelinePage(
         results=[_item(event, res) for event in events],
-        next_cursor=cursors.encode(last.event_time, last.id) if last and query is None else None,
+        next_cursor=cursors.pack(last.event_time, last.id) if last and query is None else None,
     )
 
 

@@ -112,5 +112,5 @@ async def list_audit(
     after = cursors.decode(cursor)
     entries = await workspaces.list_audit(caller.workspace_id, equal, res, after=after, limit=limit + 1, **more)
     page, last = cursors.cut(entries, limit)
-    next_cursor = cursors.encode(last["recorded_at"], last["id"]) if last else None
+    next_cursor = cursors.pack(last["recorded_at"], last["id"]) if last else None
     return AuditPage(results=[AuditItem(**entry) for entry in page], next_cursor=next_cursor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any
+from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Path, Query, Response
 from pydantic import Field
@@ -66,12 +66,12 @@ async def list_scopes(
 ) -> ScopePage:
     """Users, then agents, then runs, each by name; expired memories do not count."""
     wanted: tuple[OwnerKind, ...] = (type,) if type else KINDS
-    since, after = cursors.unpack(cursor, _kind_and_id) if cursor else (wanted[0], None)
+    since, after = cursors.unpack(cursor, OwnerKind, str) if cursor else (wanted[0], None)
     kinds = wanted[wanted.index(since) :] if since in wanted else wanted
     after = after if since in wanted else None
     usages = await workspaces.list_owners(caller.workspace_id, kinds, res, after=after, limit=limit + 1)
     page, last = cursors.cut(usages, limit)
-    more = cursors.pack(f"{last.type}|{last.id}") if last else None
+    more = cursors.pack(last.type, last.id) if last else None
     return ScopePage(results=list(map(ScopeItem.of, page)), next_cursor=more)
 
 
@@ -109,20 +109,8 @@ async def list_channels(
 ) -> ChannelPage:
     """Channels of a user, agent or run, or of the whole workspace, with the number of live memories and turns."""
     scope = scope_of(caller, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, needs_id=False)
-    after = None if cursor is None else cursors.unpack(cursor, _channel)
+    after = None if cursor is None else cursors.unpack(cursor, Literal["channel"], str)[1]
     usages = await workspaces.list_channels(scope, res, after=after, limit=limit + 1)
     page, last = cursors.cut(usages, limit)
-    more = cursors.pack(f"channel|{last.channel}") if last else None
+    more = cursors.pack("channel", last.channel) if last else None
     return ChannelPage(results=list(map(ChannelItem.of, page)), next_cursor=more)
-
-
-def _kind_and_id(text: str) -> tuple[OwnerKind, str]:
-    kind, _, last = text.partition("|")
-    return KINDS[KINDS.index(kind)], last
-
-
-def _channel(text: str) -> str:
-    kind, _, name = text.partition("|")
-    if kind != "channel" or not name:
-        raise ValueError
-    return name

@@ -143,7 +143,7 @@ async def get_optimization_report(
     wanted = list(dict.fromkeys(section or SECTIONS))
     if cursor is not None and len(wanted) != 1:
         raise InvalidInput("cursor: requires exactly one section.", field="cursor")
-    after = START if cursor is None else cursors.unpack(cursor, _parse_cursor)
+    after = START if cursor is None else WalkCursor(*cursors.unpack(cursor, UUID, UUID))
     sections = [
         await optimization_report.report(caller.workspace_id, each, res, after=after, limit=limit) for each in wanted
     ]
@@ -186,13 +186,8 @@ def _answer_applied(decision_id: UUID | None, *, dry_run: bool, count: int) -> S
     return answer(200, ApplyOptimizationResponse(dry_run=dry_run, applied=applied, decision_id=decision_id))
 
 
-def _parse_cursor(text: str) -> WalkCursor:
-    first, _, second = text.partition("|")
-    return WalkCursor(UUID(first), UUID(second))
-
-
 def _section(section: SectionReport) -> OptimizationSection:
-    more = cursors.pack(f"{section.next.first}|{section.next.second}") if section.next else None
+    more = cursors.pack(section.next.first, section.next.second) if section.next else None
     findings = [_finding(finding) for finding in section.findings]
     return OptimizationSection.of(section, findings=findings, next_cursor=more)
 
