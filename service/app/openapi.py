@@ -25,6 +25,7 @@ from service.domain.access import Right
 from service.feed.values import ChangeKind, DeliveryState
 from service.http.deps import BEARER, HEADER, QUERY, RIGHTS
 from service.http.errors import Problem, document
+from service.http.middleware import is_open
 from service.http.narrowing import ScopeMode
 from service.queue.statements.operations import OperationState
 from service.upkeep.values import Remedy, Section
@@ -136,7 +137,7 @@ def install(app: FastAPI, *, key_in_query: bool) -> None:
 
 
 def _tell_rights(app: FastAPI) -> None:
-    """Adds the required rights to the description of each operation."""
+    """Adds the required rights to the description of each operation, and the error where they are missing."""
     needed: dict[str | None, list[str]] = {}
     for context in iter_route_contexts(app.routes):
         route = context.original_route
@@ -147,6 +148,7 @@ def _tell_rights(app: FastAPI) -> None:
         for operation in operations.values():
             if rights := needed.get(operation["operationId"]):
                 operation["description"] = f"{operation['description']}\n\nNeeds {' and '.join(rights)}."
+                operation["responses"]["403"] = document(403)[403]
 
 
 def _adapt(schema: dict[str, Any]) -> dict[str, Any]:
@@ -161,17 +163,17 @@ def _adapt(schema: dict[str, Any]) -> dict[str, Any]:
     schema["paths"] = {path: schema["paths"][path] for path in FIRST_PATHS} | schema["paths"]
     for name in ("HTTPValidationError", "ValidationError"):
         schemas.pop(name, None)
-    for operations in schema["paths"].values():
+    for path, operations in schema["paths"].items():
         for operation in operations.values():
             default = operation["responses"].get("422", {})
             if "HTTPValidationError" in str(default):
                 del operation["responses"]["422"]
-            _add_implied_errors(operation)
             for param in operation.get("parameters", []):
                 if param["in"] == "path" and param["name"] in PATH_IDS and "maxLength" not in param["schema"]:
                     param["schema"]["format"] = "uuid"
                 if param["name"] in COMMON:
                     param.setdefault("description", COMMON[param["name"]])
+            _add_implied_errors(operation, needs_key=not is_open(path))
     bodies = [
         operation.get("requestBody") for operations in schema["paths"].values() for operation in operations.values()
     ]
@@ -225,20 +227,22 @@ def _sharing_sets(document: dict[str, Any]) -> dict[str, Any]:
     return made
 
 
-def _add_implied_errors(operation: dict[str, Any]) -> None:
-    """Adds the errors that follow from the parts of the request: invalid, a body too large or too slow, a reused
-    Idempotency-Key, an outdated version, a limit reached."""
-    answers = operation["responses"]
-    sent = {each["name"].lower() for each in operation.get("parameters", [])}
+def _add_implied_errors(operation: dict[str, Any], *, needs_key: bool) -> None:
+    """Adds the errors that follow from the parts of the request: invalid, an unknown id, a body too large or too slow,
+    a reused Idempotency-Key, an outdated version, a limit reached."""
+    answers, parameters = operation["responses"], operation.get("parameters", [])
+    sent = {each["name"].lower() for each in parameters}
     implied = {
-        400: "401" in answers,  # an unknown parameter
+        400: needs_key,  # an unknown parameter
+        401: needs_key,
+        404: any(each["in"] == "path" and each["schema"].get("format") == "uuid" for each in parameters),
         408: "requestBody" in operation,
         409: "idempotency-key" in sent,
         412: "if-match" in sent,
         413: "requestBody" in operation,
-        422: "401" in answers,  # a secret in X-Session-Id, an id or another name
-        429: "401" in answers,
-        503: "401" in answers,  # the API key is looked up in the database
+        422: needs_key,  # a secret in X-Session-Id, an id or another name
+        429: needs_key,
+        503: needs_key,  # the API key is looked up in the database
     }
     for status, answer in document(*(status for status, comes in implied.items() if comes)).items():
         answers.setdefault(str(status), answer)

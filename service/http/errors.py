@@ -71,16 +71,12 @@ class Problem(ResponseModel):
 
 
 def document(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error responses of a route, for OpenAPI."""
+    """The error responses of a route for OpenAPI, where neither its key nor its parameters imply them
+    (app/openapi.py)."""
     return {
         status: {"description": HTTPStatus(status).phrase, "content": {MEDIA_TYPE: {"schema": PROBLEM}}}
         for status in statuses
     }
-
-
-def keyed(*statuses: int) -> dict[int | str, dict[str, Any]]:
-    """The error answers of a route that needs a key: these, and 401, 403 and 503."""
-    return document(*sorted({401, 403, 503, *statuses}))
 
 
 PROBLEM = {"$ref": "#/components/schemas/Problem"}

@@ -19,7 +19,6 @@ from pydantic import Field
 from service import __version__
 from service.domain.access import Caller, Right
 from service.domain.errors import SchemaMismatch, ServiceError
-from service.http import errors
 from service.http.deps import ResourcesOf, needs
 from service.http.json_body import JsonRoute
 from service.http.schemas import ResponseModel
@@ -143,7 +142,7 @@ async def health(request: Request) -> Response:
     operation_id="get_health_details",
     summary="Get the health of the service with versions, models and the queue",
     response_model=HealthDetailsResponse,
-    responses=errors.document(401, 403) | {503: {"model": HealthDetailsResponse}},
+    responses={503: {"model": HealthDetailsResponse}},
 )
 async def health_details(res: ResourcesOf, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """503 if the database does not answer within 2 s or has a schema that this version cannot serve."""
@@ -151,12 +150,7 @@ async def health_details(res: ResourcesOf, caller: Annotated[Caller, Depends(nee
     return JSONResponse(details.model_dump(), _http_status(details.status))
 
 
-@router.get(
-    "/metrics",
-    summary="Get Prometheus metrics",
-    response_class=PlainTextResponse,
-    responses=errors.document(401, 403),
-)
+@router.get("/metrics", summary="Get Prometheus metrics", response_class=PlainTextResponse)
 async def metrics(request: Request, caller: Annotated[Caller, Depends(needs(Right.METRICS))]) -> Response:
     """Metrics in the Prometheus text format, without workspaces or users as labels. Figures from the database are a few
     seconds old, and older while it is down."""

@@ -13,7 +13,6 @@ from service.domain import sizes
 from service.domain.access import Right
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
-from service.http import errors
 from service.http.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.model_budget import ModelBudgetItem
@@ -171,7 +170,7 @@ GUIDANCE = (
 )
 
 
-@router.get("/config", summary="Get the settings in force", responses=errors.document(401, 403))
+@router.get("/config", summary="Get the settings in force")
 async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
     """The service's settings with the workspace's overrides, secrets masked. Addresses, networks and folders are null
     unless the key has the right `operator`."""
@@ -204,7 +203,7 @@ async def get_config(caller: Admin, res: ResourcesOf) -> ConfigResponse:
     )
 
 
-@router.get("/stats", summary="Count what is stored", responses=errors.keyed())
+@router.get("/stats", summary="Count what is stored")
 async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     """Exact counts over the whole workspace, all users included."""
     counts, budget = await statistics.count_workspace(caller, res)
@@ -218,14 +217,14 @@ async def get_stats(caller: Reader, res: ResourcesOf) -> StatsResponse:
     )
 
 
-@router.get("/stats/categories", summary="List the categories of a scope by use", responses=errors.keyed(400))
+@router.get("/stats/categories", summary="List the categories of a scope by use")
 async def get_category_stats(caller: Reader, scope: ReadScopeOf, res: ResourcesOf) -> CategoryStatsResponse:
     """The 100 most used categories of memories that are not archived."""
     counts = await statistics.count_categories(scope, res)
     return CategoryStatsResponse(results=[CategoryItem(category=name, count=count) for name, count in counts])
 
 
-@router.get("/reference/types", summary="List the memory types", responses=errors.document(401))
+@router.get("/reference/types", summary="List the memory types")
 async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
     """What each type is for, and its typical importance."""
     return MemoryTypesResponse(
@@ -236,11 +235,7 @@ async def get_memory_types(caller: CallerOf) -> MemoryTypesResponse:
     )
 
 
-@router.get(
-    "/reference/relation-types",
-    summary="List the relation types of memories and entities",
-    responses=errors.document(401),
-)
+@router.get("/reference/relation-types", summary="List the relation types of memories and entities")
 async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
     """Memories accept only these types. Entities accept any label; those listed are normalised to one type."""
     return RelationTypesResponse(
@@ -249,13 +244,13 @@ async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
     )
 
 
-@router.get("/reference/tag-conventions", summary="List suggested tags", responses=errors.document(401))
+@router.get("/reference/tag-conventions", summary="List suggested tags")
 async def get_tag_conventions(caller: CallerOf) -> TagConventionsResponse:
     """Any tag is accepted; these are suggestions."""
     return TagConventionsResponse(results=[TagConventionItem(use=use, tags=tags) for use, tags in CONVENTIONS])
 
 
-@router.get("/reference/guidance", summary="Get advice on what to store", responses=errors.document(401))
+@router.get("/reference/guidance", summary="Get advice on what to store")
 async def get_guidance(caller: CallerOf) -> GuidanceResponse:
     """Kinds of content with their typical importance. Store corrections by the user (0.9), architecture decisions with
     reasons (0.9), bug fixes with their root cause (0.7 to 0.8), patterns (0.7 to 0.9). Never store trivial edits, what

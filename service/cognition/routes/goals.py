@@ -33,15 +33,10 @@ router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
 
 
 IN_SCOPE = [in_scope(goals.find, "goal")]
-CHANGE = errors.keyed(400, 404, 409, 412, 413, 422)
 
 
 @router.post(
-    "",
-    summary="Set a goal",
-    status_code=201,
-    response_model=GoalDetailsResponse,
-    responses=errors.keyed(400, 404, 409, 413, 422),
+    "", summary="Set a goal", status_code=201, response_model=GoalDetailsResponse, responses=errors.document(404)
 )
 async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, call: CallOf) -> Response:
     """A goal starts active. While it is active, memories tied or similar to it rank higher in searches of its scope."""
@@ -59,7 +54,7 @@ async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf,
     return send(serialize(await goals.add_goal(new, res, call.with_serializer(serialize))))
 
 
-@router.get("", summary="List the goals of a scope", responses=errors.keyed(400))
+@router.get("", summary="List the goals of a scope")
 async def list_goals(
     caller: Reader,
     scope: ListScopeOf,
@@ -83,7 +78,6 @@ async def list_goals(
     "/{id}",
     summary="Get a goal with its parent, subgoals and memories",
     response_model=GoalDetailsResponse,
-    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
@@ -91,9 +85,7 @@ async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
     return send(_details(await goals.read_goal(caller.workspace_id, uuid_of(id, "goal"), res), now=res.clock()))
 
 
-@router.patch(
-    "/{id}", summary="Change a goal", response_model=GoalDetailsResponse, responses=CHANGE, dependencies=IN_SCOPE
-)
+@router.patch("/{id}", summary="Change a goal", response_model=GoalDetailsResponse, dependencies=IN_SCOPE)
 async def update_goal(
     id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
@@ -114,13 +106,7 @@ async def update_goal(
     return send(serialize(goal))
 
 
-@router.delete(
-    "/{id}",
-    summary="Delete a goal",
-    response_model=DeletedCountResponse,
-    responses=errors.keyed(400, 404, 412),
-    dependencies=IN_SCOPE,
-)
+@router.delete("/{id}", summary="Delete a goal", response_model=DeletedCountResponse, dependencies=IN_SCOPE)
 async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
     """Also deletes its edges and its vector. Its subgoals and memories stay."""
     count = await goals.remove_goal(
@@ -130,11 +116,7 @@ async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, call: CallOf, 
 
 
 @router.post(
-    "/{id}/complete",
-    summary="Complete or abandon a goal",
-    response_model=GoalDetailsResponse,
-    responses=CHANGE,
-    dependencies=IN_SCOPE,
+    "/{id}/complete", summary="Complete or abandon a goal", response_model=GoalDetailsResponse, dependencies=IN_SCOPE
 )
 async def complete_goal(
     id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf

@@ -23,7 +23,6 @@ from service.http.writes import CallOf, answer, send
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
 
 UserId = Annotated[Name, Path()]
-WRITE = errors.keyed(400, 404, 409, 412, 413, 422)
 
 
 class PutUserProfileRequest(RequestModel):
@@ -56,7 +55,7 @@ class ProfileResponse(ResponseModel):
     updated_at: Time = Field(description="When it was last changed")
 
 
-@router.get("", summary="Get the profile of a user", response_model=ProfileResponse, responses=errors.keyed(400, 404))
+@router.get("", summary="Get the profile of a user", response_model=ProfileResponse, responses=errors.document(404))
 async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) -> Response:
     """404 if none is stored. The ETag is for If-Match."""
     return send(_answer_stored(ProfileOutcome(await profile.read(caller.workspace_id, user_id, res), is_new=False)))
@@ -66,7 +65,7 @@ async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) ->
     "",
     summary="Replace the profile of a user",
     response_model=ProfileResponse,
-    responses={201: {"model": ProfileResponse, "description": "Created"}, **WRITE},
+    responses={201: {"model": ProfileResponse, "description": "Created"}, **errors.document(404)},
 )
 async def put_user_profile(
     user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, call: CallOf, expected: ExpectedOf

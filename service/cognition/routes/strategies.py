@@ -44,7 +44,7 @@ Label = Annotated[str | None, Query(min_length=1, max_length=100)]
     response_model=LearnStrategyResponse,
     responses={
         200: {"model": LearnStrategyResponse, "description": "An equal strategy was known and was reinforced"},
-        **errors.keyed(400, 404, 409, 413, 422),
+        **errors.document(404),
     },
 )
 async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
@@ -63,7 +63,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
     return send(_answer_learn(await procedures.learn(new, res, call.with_serializer(_answer_learn))))
 
 
-@router.get("", summary="List the strategies of a scope", responses=errors.keyed(400))
+@router.get("", summary="List the strategies of a scope")
 async def list_strategies(
     caller: Reader,
     scope: ListScopeOf,
@@ -86,7 +86,7 @@ async def list_strategies(
     )
 
 
-@router.get("/search", summary="Find strategies for a task", responses=errors.keyed(400, 422, 429))
+@router.get("/search", summary="Find strategies for a task")
 async def find_strategies(
     caller: Reader,
     scope: ScopeOf,
@@ -111,7 +111,6 @@ async def find_strategies(
     "/{id}",
     summary="Get a strategy with the conversations it was used in",
     response_model=StrategyDetailsResponse,
-    responses=errors.keyed(400, 404),
     dependencies=IN_SCOPE,
 )
 async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
@@ -123,7 +122,6 @@ async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
     "/{id}/reinforce",
     summary="Record the outcome of a strategy",
     response_model=StrategyDetailsResponse,
-    responses=errors.keyed(400, 404, 409, 413),
     dependencies=IN_SCOPE,
 )
 async def reinforce_strategy(
@@ -141,13 +139,7 @@ async def reinforce_strategy(
     return send(_details(strategy))
 
 
-@router.delete(
-    "/{id}",
-    summary="Delete a strategy",
-    response_model=DeletedCountResponse,
-    responses=errors.keyed(400, 404, 412),
-    dependencies=IN_SCOPE,
-)
+@router.delete("/{id}", summary="Delete a strategy", response_model=DeletedCountResponse, dependencies=IN_SCOPE)
 async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
     """Also deletes its vector and its list of conversations; the conversations stay."""
     wanted, call = uuid_of(id, "strategy"), call.with_serializer(answer_count)

@@ -37,7 +37,6 @@ from service.http.writes import CallOf, answer, send
 
 router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
 
-READ = errors.keyed(400)
 Name = Annotated[str | None, Query(min_length=1, max_length=100)]
 OnlyChannel = Annotated[Channel | None, Query(description="Only this channel; default: all")]
 
@@ -138,7 +137,7 @@ class ToolStatsResponse(ResponseModel):
     summary="Record a use of a tool",
     status_code=201,
     response_model=RecordedToolInvocationResponse,
-    responses=errors.keyed(400, 404, 409, 413, 422),
+    responses=errors.document(404),
 )
 async def record_tool_invocation(
     body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, call: CallOf
@@ -165,7 +164,7 @@ async def record_tool_invocation(
     return send(_answer_recorded(await procedures.record_invocation(new, res, call.with_serializer(_answer_recorded))))
 
 
-@router.get("/tool-invocations", summary="List the tool invocations of a scope", responses=READ)
+@router.get("/tool-invocations", summary="List the tool invocations of a scope")
 async def list_tool_invocations(
     caller: Reader,
     scope: ScopeOf,
@@ -193,7 +192,7 @@ async def _scope_of(caller: CallerOf, user_id: UserId = None, agent_id: AgentId 
     return scope_of(caller, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, needs_id=False)
 
 
-@router.get("/tools/stats", summary="Get usage, success rate and latency of each tool", responses=READ)
+@router.get("/tools/stats", summary="Get usage, success rate and latency of each tool")
 async def get_tool_stats(
     caller: Reader,
     scope: Annotated[Scope, Depends(_scope_of)],

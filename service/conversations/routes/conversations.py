@@ -52,7 +52,6 @@ from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
-WRITE = errors.keyed(400, 404, 409, 412, 413, 422)
 
 ConversationId = Annotated[str, Path(min_length=1, max_length=255, description="Id or name of the conversation")]
 PageLimit = Annotated[int, Query(ge=1, le=1_000)]
@@ -72,7 +71,7 @@ OwnerOf = Annotated[Scope, Depends(_owner)]
     summary="Open a conversation",
     status_code=201,
     response_model=ConversationResponse,
-    responses={200: {"model": ConversationResponse, "description": "It already exists"}, **WRITE},
+    responses={200: {"model": ConversationResponse, "description": "It already exists"}, **errors.document(404, 412)},
 )
 async def create_conversation(
     body: CreateConversationRequest, caller: Changer, res: ResourcesOf, call: CallOf
@@ -92,7 +91,7 @@ async def create_conversation(
     return send(_answer_opened(opened))
 
 
-@router.get("/conversations", summary="List the conversations of a scope, newest first", responses=errors.keyed(400))
+@router.get("/conversations", summary="List the conversations of a scope, newest first")
 async def list_conversations(
     caller: Reader,
     scope: ListScopeOf,
@@ -125,7 +124,7 @@ async def list_conversations(
 
 
 @router.get(
-    "/conversations/{id}", summary="Get a conversation with its turns, in order", responses=errors.keyed(400, 404)
+    "/conversations/{id}", summary="Get a conversation with its turns, in order", responses=errors.document(404)
 )
 async def get_conversation(
     id: ConversationId,
@@ -150,7 +149,10 @@ async def get_conversation(
 
 
 @router.patch(
-    "/conversations/{id}", summary="Change a conversation", response_model=ConversationResponse, responses=WRITE
+    "/conversations/{id}",
+    summary="Change a conversation",
+    response_model=ConversationResponse,
+    responses=errors.document(404),
 )
 async def patch_conversation(
     id: ConversationId,
@@ -180,7 +182,10 @@ async def patch_conversation(
     summary="Store a turn",
     status_code=201,
     response_model=StoreTurnResponse,
-    responses={200: {"model": StoreTurnResponse, "description": "The turn was already stored"}, **WRITE},
+    responses={
+        200: {"model": StoreTurnResponse, "description": "The turn was already stored"},
+        **errors.document(404, 412),
+    },
 )
 async def store_turn(
     id: ConversationId, body: StoreTurnRequest, caller: Changer, res: ResourcesOf, owner: OwnerOf, call: CallOf
@@ -198,7 +203,7 @@ async def store_turn(
     "/conversations/{id}/context",
     summary="Get turns and memories for the next prompt",
     response_model=ConversationContextResponse,
-    responses=errors.keyed(400, 404, 422, 429),
+    responses=errors.document(404),
 )
 async def get_conversation_context(
     id: ConversationId,

@@ -33,7 +33,7 @@ Channels = Annotated[
 ]
 
 
-@router.get("/recent", summary="List the latest turns of a scope", response_model=TurnList, responses=errors.keyed(400))
+@router.get("/recent", summary="List the latest turns of a scope", response_model=TurnList)
 async def list_recent_turns(
     caller: Reader,
     res: ResourcesOf,
@@ -58,7 +58,7 @@ async def list_recent_turns(
     "/search",
     summary="Search turns by meaning and words",
     response_model=TurnSearchResponse,
-    responses=errors.keyed(400, 404, 422, 429),
+    responses=errors.document(404),
 )
 async def search_turns(
     caller: Reader,

@@ -40,7 +40,7 @@ class DeletedTalkResponse(ResponseModel):
     "/conversations/{id}",
     summary="Delete a conversation with its turns",
     response_model=DeletedTalkResponse | PurgeReceiptResponse,
-    responses=errors.keyed(400, 404, 412),
+    responses=errors.document(404),
 )
 async def delete_conversation(
     id: ConversationId,
@@ -70,12 +70,7 @@ async def delete_conversation(
     return send(_answer(deleted))
 
 
-@router.delete(
-    "/turns/{id}",
-    summary="Delete a turn",
-    response_model=DeletedTalkResponse | PurgeReceiptResponse,
-    responses=errors.keyed(400, 404),
-)
+@router.delete("/turns/{id}", summary="Delete a turn", response_model=DeletedTalkResponse | PurgeReceiptResponse)
 async def delete_turn(
     id: str,
     request: Request,

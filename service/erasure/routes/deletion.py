@@ -13,7 +13,6 @@ from service.domain.request import StoredAnswer
 from service.domain.scope import Extent
 from service.erasure.forget_scope import ForgottenScope, empty_workspace, forget_scope
 from service.erasure.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
-from service.http import errors
 from service.http.deps import (
     Admin,
     AgentId,
@@ -98,7 +97,7 @@ PurgeOf = Annotated[bool, Depends(_purge)]
     "/memories",
     summary="Delete every memory of a scope",
     response_model=ScopeDeletionResponse | PurgeReceiptResponse,
-    responses={**ACCEPTED, **errors.keyed(400)},
+    responses=ACCEPTED,
 )
 async def delete_memories(
     extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, call: CallOf
@@ -120,7 +119,6 @@ async def delete_memories(
     "/memories/{id}",
     summary="Delete a memory",
     response_model=DeletedMemoryResponse | PurgeReceiptResponse,
-    responses=errors.keyed(404, 412),
     dependencies=IN_SCOPE,
 )
 async def delete_memory(
@@ -147,10 +145,7 @@ async def delete_memory(
 
 
 @router.post(
-    "/reset",
-    summary="Delete everything in the workspace",
-    response_model=ScopeDeletionResponse,
-    responses={**ACCEPTED, **errors.keyed()},
+    "/reset", summary="Delete everything in the workspace", response_model=ScopeDeletionResponse, responses=ACCEPTED
 )
 async def reset_workspace(caller: Admin, res: ResourcesOf, call: CallOf) -> Response:
     """Deletes every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the

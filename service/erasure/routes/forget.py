@@ -16,7 +16,6 @@ from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_matched import Forgotten
 from service.erasure.routes.deletion import PurgeReceiptResponse, receipt_response
 from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
-from service.http import errors
 from service.http.deps import Forgetter, ResourcesOf, scope_of
 from service.http.json_body import JsonRoute
 from service.http.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields, example
@@ -100,12 +99,7 @@ class ForgetResponse(ResponseModel):
     warnings: list[str] = Field(description="What was skipped, each as `code: sentence`")
 
 
-@router.post(
-    "/forget",
-    summary="Forget what a query refers to",
-    response_model=ForgetResponse,
-    responses=errors.keyed(400, 413, 422),
-)
+@router.post("/forget", summary="Forget what a query refers to", response_model=ForgetResponse)
 async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, call: CallOf) -> Response:
     """Removes memories and sentences of turns that contain the identifier or name in any of its forms, or all words of
     the query; else the one memory that is clearly nearest in meaning; else nothing, and says why. `dry_run` shows

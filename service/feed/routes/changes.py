@@ -82,10 +82,7 @@ class ChangesPage(ResponseModel):
     "",
     summary="List changes, in order",
     response_model=ChangesPage,
-    responses={
-        200: {"content": {EVENTS: {"schema": {"type": "string"}}}},
-        **errors.keyed(400, 410, 429),
-    },
+    responses={200: {"content": {EVENTS: {"schema": {"type": "string"}}}}, **errors.document(410)},
 )
 async def list_changes(
     request: Request,

@@ -150,7 +150,7 @@ class DeliveriesPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.post("", summary="Create a webhook", status_code=201, responses=errors.keyed(400, 409))
+@router.post("", summary="Create a webhook", status_code=201, responses=errors.document(409))
 async def create_webhook(
     body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf
 ) -> CreateWebhookResponse:
@@ -159,21 +159,21 @@ async def create_webhook(
     return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
 
 
-@router.get("", summary="List the webhooks of the workspace", responses=errors.keyed())
+@router.get("", summary="List the webhooks of the workspace")
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """The webhooks are returned without their secrets."""
     webhooks = await webhook_admin.list_all(caller.workspace_id, res)
     return WebhooksResponse(results=[WebhookItem.describing(webhook) for webhook in webhooks])
 
 
-@router.get("/{id}", summary="Get a webhook", responses=errors.keyed(404))
+@router.get("/{id}", summary="Get a webhook")
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """The webhook is returned without its secret; `disabled_reason` says why the service disabled it."""
     wanted = uuid_of(id, "webhook")
     return WebhookItem.describing(await webhook_admin.read(caller.workspace_id, wanted, res))
 
 
-@router.patch("/{id}", summary="Change a webhook, or enable it again", responses=errors.keyed(400, 404))
+@router.patch("/{id}", summary="Change a webhook, or enable it again")
 async def update_webhook(
     id: str, body: UpdateWebhookRequest, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf
 ) -> WebhookItem:
@@ -184,13 +184,13 @@ async def update_webhook(
     return WebhookItem.describing(await webhook_admin.change(caller.workspace_id, wanted, given, res, call))
 
 
-@router.delete("/{id}", summary="Delete a webhook", status_code=204, responses=errors.keyed(404))
+@router.delete("/{id}", summary="Delete a webhook", status_code=204)
 async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf) -> None:
     """Also deletes its deliveries; waiting ones are not sent."""
     await webhook_admin.remove(caller.workspace_id, uuid_of(id, "webhook"), res, call)
 
 
-@router.post("/{id}/test", summary="Send a test to a webhook", responses=errors.keyed(404))
+@router.post("/{id}/test", summary="Send a test to a webhook")
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and returns the result. Disabled webhooks can be
     tested too."""
@@ -198,7 +198,7 @@ async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestR
     return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
 
 
-@router.get("/{id}/deliveries", summary="List the deliveries of a webhook", responses=errors.keyed(400, 404))
+@router.get("/{id}/deliveries", summary="List the deliveries of a webhook")
 async def list_webhook_deliveries(
     id: str,
     caller: Admin,

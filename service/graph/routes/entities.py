@@ -80,7 +80,7 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
 """The entities that a request by name may see: those of the scope, or of the whole workspace without one."""
 
 
-@router.post("", summary="List the entities of a scope", responses=errors.keyed(400, 404))
+@router.post("", summary="List the entities of a scope", responses=errors.document(404))
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
     """Entities are listed by name. agent_id and run_id select entities that memories of that agent or run mention,
     conversation_id those that memories extracted from its turns mention."""
@@ -100,10 +100,7 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     "",
     summary="Create an entity, or add to the one with this name",
     response_model=EntityResponse,
-    responses={
-        201: {"model": EntityResponse, "description": "Created"},
-        **errors.keyed(400, 409, 412, 413, 422),
-    },
+    responses={201: {"model": EntityResponse, "description": "Created"}},
 )
 async def upsert_entity(
     body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
@@ -120,7 +117,7 @@ def _answer(upserted: tuple[Entity, bool]) -> StoredAnswer:
     return answer(201 if upserted[1] else 200, EntityResponse.of(upserted[0]))
 
 
-@router.get("/search", summary="Search entities by name or meaning", responses=errors.keyed(400, 422, 429))
+@router.get("/search", summary="Search entities by name or meaning")
 async def search_entities(
     caller: Reader,
     scope: ScopeOf,
@@ -151,19 +148,14 @@ async def search_entities(
     return EntitySearchResponse(results=results, warnings=warnings)
 
 
-@router.get("/{id}", summary="Get an entity", response_model=EntityResponse, responses=errors.keyed(400, 404))
+@router.get("/{id}", summary="Get an entity", response_model=EntityResponse)
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Scope ids are optional; those given must match the entity's."""
     wanted = uuid_of(id, "entity")
     return send(_answer_found((await reading.read(seen, [wanted], res))[wanted]))
 
 
-@router.delete(
-    "/{id}",
-    summary="Delete an entity",
-    response_model=DeletedEntityResponse,
-    responses=errors.keyed(400, 404, 409, 412),
-)
+@router.delete("/{id}", summary="Delete an entity", response_model=DeletedEntityResponse)
 async def delete_entity(
     id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf, seen: VisibleOf
 ) -> Response:
@@ -179,10 +171,7 @@ def _answer_removal(removed: Entity) -> StoredAnswer:
 
 
 @router.post(
-    "/merge",
-    summary="Merge one entity into another",
-    response_model=EntityResponse,
-    responses=errors.keyed(400, 404, 409, 413),
+    "/merge", summary="Merge one entity into another", response_model=EntityResponse, responses=errors.document(404)
 )
 async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the

@@ -60,9 +60,7 @@ EdgeFilterOf = Annotated[EdgeFilter, Depends(_conditions)]
 
 
 @router.get(
-    "/{name:path}/relations",
-    summary="List the relations of an entity by its name",
-    responses=errors.keyed(400, 404),
+    "/{name:path}/relations", summary="List the relations of an entity by its name", responses=errors.document(404)
 )
 async def list_entity_relations(
     name: Annotated[str, Path(min_length=1, max_length=255, description="Name, alias or id; case-insensitive")],
@@ -95,7 +93,7 @@ async def list_entity_relations(
     response_model=EntityRelationResponse,
     responses={
         200: {"model": EntityRelationResponse, "description": "The relation existed and was updated"},
-        **errors.keyed(400, 404, 409, 413, 422),
+        **errors.document(404),
     },
 )
 async def create_entity_relation(
@@ -119,7 +117,7 @@ def _answer_relation(put: tuple[EntityRelation, bool], source: str, target: str)
     "/relations",
     summary="Delete relations between two entities",
     response_model=DeletedCountResponse,
-    responses=errors.keyed(400, 404),
+    responses=errors.document(404),
 )
 async def delete_entity_relation(
     caller: Writer,
@@ -138,7 +136,7 @@ async def delete_entity_relation(
     "/graph",
     summary="Get the neighbourhood of entities",
     response_model=EntityGraphResponse,
-    responses=errors.keyed(400, 404),
+    responses=errors.document(404),
 )
 async def get_entity_graph(
     caller: Reader,
@@ -164,7 +162,7 @@ async def get_entity_graph(
     return send(answer(200, body))  # validated once: a response has hundreds of rows
 
 
-@router.get("/path", summary="Find a shortest path between two entities", responses=errors.keyed(400, 404))
+@router.get("/path", summary="Find a shortest path between two entities", responses=errors.document(404))
 async def find_entity_path(
     caller: Reader,
     res: ResourcesOf,

@@ -11,7 +11,6 @@ from pydantic import Field
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
 from service.domain.request import Call, StoredAnswer
-from service.http import errors
 from service.http.deps import PrimaryReader, ResourcesOf, Writer
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
@@ -39,13 +38,7 @@ def answer_accepted(operation_id: UUID) -> StoredAnswer:
     return answer(202, AcceptedResponse(operation_id=operation_id, url=url_of(operation_id)))
 
 
-@router.post(
-    "",
-    summary="Store a conversation asynchronously",
-    status_code=202,
-    response_model=AcceptedResponse,
-    responses=errors.keyed(400, 409, 413, 422),
-)
+@router.post("", summary="Store a conversation asynchronously", status_code=202, response_model=AcceptedResponse)
 async def store_conversation_later(body: StoreRequest, caller: Writer, res: ResourcesOf, call: CallOf) -> Response:
     """Takes `messages` like POST /v1/memories, stores them durably, and returns before facts are extracted."""
     if body.messages is None:
@@ -87,7 +80,7 @@ class OperationResponse(ResponseModel):
     finished_at: Time | None = Field(description="When it finished or failed; null: not yet")
 
 
-@router.get("/{id}", summary="Get the progress of an operation", responses=errors.keyed(404))
+@router.get("/{id}", summary="Get the progress of an operation")
 async def get_operation(id: str, caller: PrimaryReader, res: ResourcesOf) -> OperationResponse:
     """The state of a request that returned 202. Finished operations are kept as long as finished jobs, 7 days by
     default."""

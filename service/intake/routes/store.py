@@ -43,10 +43,7 @@ second form of response here, every user of a generated client would have to tel
     summary="Store a text or a conversation",
     status_code=201,
     response_model=StoreResponse,
-    responses={
-        200: {"model": StoreResponse, "description": "Nothing new: a duplicate, an update, or a dry run"},
-        **errors.keyed(400, 409, 413, 422),
-    },
+    responses={200: {"model": StoreResponse, "description": "Nothing new: a duplicate, an update, or a dry run"}},
 )
 async def store_memory(
     body: StoreRequest, caller: Writer, res: ResourcesOf, call: CallOf, prefer: Prefer = None
@@ -70,7 +67,7 @@ async def store_memory(
     return response
 
 
-@router.post("/batch", summary="Store several texts", responses=errors.keyed(400, 413))
+@router.post("/batch", summary="Store several texts")
 async def store_memories(
     body: StoreBatchRequest, caller: Writer, res: ResourcesOf, call: BatchCallOf
 ) -> StoreBatchResponse:

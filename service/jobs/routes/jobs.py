@@ -23,7 +23,7 @@ from service.http.writes import UnkeyedCallOf
 from service.jobs import jobs
 from service.jobs.jobs import MAX_RETRIED, JobsOf
 
-router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1/jobs", tags=["jobs"], route_class=JsonRoute, responses=errors.document(403))
 
 LAST_RUNS = 20
 OPEN: tuple[JobState, ...] = ("queued", "running", "failed", "dead")
@@ -135,7 +135,7 @@ class JobDetails(ResponseModel):
     runs: list[JobRunItem] = Field(description=f"The last {LAST_RUNS} runs, newest first")
 
 
-@router.get("", summary="List background jobs", responses=errors.keyed(400))
+@router.get("", summary="List background jobs")
 async def list_jobs(
     caller: CallerOf,
     res: ResourcesOf,
@@ -157,7 +157,7 @@ async def list_jobs(
     return JobsPage(results=[JobItem.describing(job) for job in shown], next_cursor=more)
 
 
-@router.get("/{name}", summary="Get the state and last runs of jobs with one name", responses=errors.keyed(400))
+@router.get("/{name}", summary="Get the state and last runs of jobs with one name")
 async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
     """Needs the right `admin`; with `system`, `metrics`. Jobs that are triggered by writes have no runs."""
     described = await jobs.describe(of, name, res, last_runs=LAST_RUNS)
@@ -170,7 +170,7 @@ async def get_job(name: Named, of: Whose, res: ResourcesOf) -> JobDetails:
     )
 
 
-@router.post("/{name}/run", summary="Run a job now", status_code=202, responses=errors.keyed(400))
+@router.post("/{name}/run", summary="Run a job now", status_code=202)
 async def run_job(name: Named, of: Whose, res: ResourcesOf, call: UnkeyedCallOf) -> JobItem:
     """Runs ageing (`relevance`, `decay`, `flag_stale`, `forget`), `promote`, `patterns` or `consolidate` for the
     workspace; needs the right `admin`. With `system`, runs a scheduled job of the whole service; needs `operator`. If
@@ -178,7 +178,7 @@ async def run_job(name: Named, of: Whose, res: ResourcesOf, call: UnkeyedCallOf)
     return JobItem.describing(await jobs.run(of, name, res, call))
 
 
-@router.post("/retry", summary="Retry several jobs now", responses=errors.keyed(400))
+@router.post("/retry", summary="Retry several jobs now")
 async def retry_jobs(
     of: Whose,
     res: ResourcesOf,
@@ -194,14 +194,14 @@ async def retry_jobs(
     return RetriedJobs(retried=await jobs.retry_some(of, state or ["dead"], res, call, name=name))
 
 
-@router.post("/{id}/retry", summary="Retry a job now", responses=errors.keyed(400, 404, 409))
+@router.post("/{id}/retry", summary="Retry a job now", responses=errors.document(409))
 async def retry_job(id: str, of: Whose, res: ResourcesOf, call: UnkeyedCallOf) -> JobItem:
     """Retries a dead, cancelled or waiting job; it gets at least three more attempts. 409 if it is running or done, or
     its operation is finished: then repeat that request. Needs the right `admin`; with `system`, `operator`."""
     return JobItem.describing(await jobs.retry(of, uuid_of(id, "job"), res, call))
 
 
-@router.post("/{id}/cancel", summary="Cancel a job", responses=errors.keyed(400, 404, 409))
+@router.post("/{id}/cancel", summary="Cancel a job", responses=errors.document(409))
 async def cancel_job(id: str, of: Whose, res: ResourcesOf, call: UnkeyedCallOf) -> JobItem:
     """A waiting job does not start; a running one stops between two of its transactions, within a third of its lease
     (20 s). Its operation fails with the code `cancelled`. 409 if the job is done. Needs the right `admin`; with

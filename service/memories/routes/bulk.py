@@ -11,7 +11,7 @@ from fastapi import APIRouter, Response
 from service.domain.filters import uuid_or_none
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
-from service.http import cursors, errors
+from service.http import cursors
 from service.http.deps import Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf, send_json
@@ -30,12 +30,7 @@ from service.memories.routes.memory_models import memory_item
 router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=JsonRoute)
 
 
-@router.post(
-    "/get",
-    summary="Read memories by their ids",
-    response_model=MemoriesByIdResponse,
-    responses=errors.keyed(400, 413),
-)
+@router.post("/get", summary="Read memories by their ids", response_model=MemoriesByIdResponse)
 async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf) -> Response:
     """Archived memories included, expired ones not. Does not count as use."""
     (skip,), known = cursors.counts(body.cursor), _uuids(body.ids)
@@ -51,12 +46,7 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
     return send_json({"results": results, "missing": missing, "next_cursor": more})
 
 
-@router.post(
-    "/delete",
-    summary="Delete memories by their ids",
-    response_model=DeletedMemoriesResponse,
-    responses=errors.keyed(400, 413),
-)
+@router.post("/delete", summary="Delete memories by their ids", response_model=DeletedMemoriesResponse)
 async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: ResourcesOf, call: CallOf) -> Response:
     """Deletes all in one transaction. An unknown id gets status 404 and does not stop the others."""
     known = _uuids(body.ids)

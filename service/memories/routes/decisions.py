@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service.domain.decision import Action, StoredDecision
 from service.domain.request import StoredAnswer
-from service.http import cursors, errors
+from service.http import cursors
 from service.http.deps import Changer, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
@@ -90,12 +90,7 @@ class ExplainMemoryResponse(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get(
-    "/memories/{id}/decisions",
-    summary="List the decisions about a memory",
-    responses=errors.keyed(400, 404),
-    dependencies=IN_SCOPE,
-)
+@router.get("/memories/{id}/decisions", summary="List the decisions about a memory", dependencies=IN_SCOPE)
 async def get_memory_decisions(
     id: str,
     caller: Reader,
@@ -110,12 +105,7 @@ async def get_memory_decisions(
     return DecisionPage(results=[decision_response(each) for each in page], next_cursor=more)
 
 
-@router.get(
-    "/memories/{id}/why",
-    summary="Get the origin and history of a memory",
-    responses=errors.keyed(400, 404),
-    dependencies=IN_SCOPE,
-)
+@router.get("/memories/{id}/why", summary="Get the origin and history of a memory", dependencies=IN_SCOPE)
 async def explain_memory(
     id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100, cursor: ReadOn = None
 ) -> ExplainMemoryResponse:
@@ -135,12 +125,7 @@ async def explain_memory(
     )
 
 
-@router.post(
-    "/decisions/{id}/undo",
-    summary="Undo a decision",
-    response_model=UndoDecisionResponse,
-    responses=errors.keyed(404, 409),
-)
+@router.post("/decisions/{id}/undo", summary="Undo a decision", response_model=UndoDecisionResponse)
 async def undo_decision(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the
     decision; an erased memory is not restored. Repeating the request changes nothing."""

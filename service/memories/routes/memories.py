@@ -14,7 +14,7 @@ from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory, MemoryState, Moment, Revision
 from service.domain.query import Narrow, SortField, SortOrder, TagMatch, TagMode, Validity
 from service.domain.request import StoredAnswer
-from service.http import cursors, errors, narrowing
+from service.http import cursors, narrowing
 from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.narrowing import MAX_WORDS, Comma, NarrowingFields
@@ -53,12 +53,7 @@ from service.runtime import pii
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
 
 
-@router.get(
-    "",
-    summary="List the memories of a scope, newest first",
-    response_model=MemoryPage,
-    responses=errors.keyed(400),
-)
+@router.get("", summary="List the memories of a scope, newest first", response_model=MemoryPage)
 async def list_memories(
     caller: Reader,
     res: ResourcesOf,
@@ -111,12 +106,7 @@ def _refuse_moments(body: narrowing.NarrowingFields) -> None:
             raise InvalidInput(f"{name}: cannot be combined with state=deleted.", field=name)
 
 
-@router.get(
-    "/by-tag",
-    summary="List the memories of a scope with a tag",
-    response_model=TaggedMemoryPage,
-    responses=errors.keyed(400),
-)
+@router.get("/by-tag", summary="List the memories of a scope with a tag", response_model=TaggedMemoryPage)
 async def list_memories_by_tag(
     caller: Reader,
     scope: ReadScopeOf,
@@ -166,13 +156,7 @@ async def list_memories_by_tag(
     return send_json({"results": page, "next_cursor": next_cursor})
 
 
-@router.get(
-    "/{id}",
-    summary="Read one memory",
-    response_model=MemoryResponse,
-    responses=errors.keyed(404),
-    dependencies=IN_SCOPE,
-)
+@router.get("/{id}", summary="Read one memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
 async def get_memory(
     id: str,
     caller: Reader,
@@ -200,12 +184,7 @@ async def get_memory(
     return send_json(memory_json(memory), {"ETag": etag(memory.version)} if as_of is None else None)
 
 
-@router.get(
-    "/{id}/history",
-    summary="List the changes and versions of a memory",
-    responses=errors.keyed(400, 404),
-    dependencies=IN_SCOPE,
-)
+@router.get("/{id}/history", summary="List the changes and versions of a memory", dependencies=IN_SCOPE)
 async def get_memory_history(
     id: str,
     caller: Reader,
@@ -225,14 +204,11 @@ async def get_memory_history(
     )
 
 
-CHANGED = errors.keyed(400, 404, 409, 412, 413, 422)
 SYSTEM: tuple[Moment, ...] = ("timestamp", "updated_at", "last_accessed")
 MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
 
 
-@router.patch(
-    "/{id}", summary="Change parts of a memory", response_model=MemoryResponse, responses=CHANGED, dependencies=IN_SCOPE
-)
+@router.patch("/{id}", summary="Change parts of a memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
 async def patch_memory(
     id: str, body: PatchMemoryRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
@@ -244,13 +220,7 @@ async def patch_memory(
     return send(memory_answer(memory))
 
 
-@router.put(
-    "/{id}",
-    summary="Replace the text of a memory",
-    response_model=MemoryResponse,
-    responses=CHANGED,
-    dependencies=IN_SCOPE,
-)
+@router.put("/{id}", summary="Replace the text of a memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
 async def put_memory(
     id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
@@ -261,13 +231,7 @@ async def put_memory(
     return send(memory_answer(memory))
 
 
-@router.post(
-    "/{id}/archive",
-    summary="Archive a memory",
-    response_model=MemoryResponse,
-    responses=errors.keyed(404, 409, 412),
-    dependencies=IN_SCOPE,
-)
+@router.post("/{id}/archive", summary="Archive a memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
 async def archive_memory(id: str, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
     """Searches and lists leave it out until it is restored. A memory that is archived stays as it is."""
     memory = await archive(
@@ -280,7 +244,6 @@ async def archive_memory(id: str, caller: Changer, res: ResourcesOf, call: CallO
     "/{id}/restore",
     summary="Restore an archived or deleted memory",
     response_model=MemoryResponse,
-    responses=errors.keyed(404, 409, 412),
     dependencies=DELETED_TOO,
 )
 async def restore_memory(id: str, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
@@ -297,10 +260,7 @@ async def restore_memory(id: str, caller: Changer, res: ResourcesOf, call: CallO
     summary="Promote a memory to every channel",
     status_code=201,
     response_model=PromotedMemoryResponse,
-    responses={
-        200: {"model": PromotedMemoryResponse, "description": "It was already promoted"},
-        **errors.keyed(400, 404, 409, 422),
-    },
+    responses={200: {"model": PromotedMemoryResponse, "description": "It was already promoted"}},
     dependencies=IN_SCOPE,
 )
 async def promote_memory(

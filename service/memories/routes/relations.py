@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 from service.domain.errors import InvalidInput
 from service.domain.relation import Relation, RelationType, WalkOptions, WalkStep
 from service.domain.request import StoredAnswer
-from service.http import cursors, errors
+from service.http import cursors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
@@ -94,12 +94,7 @@ class RelatedMemoryPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get(
-    "/related",
-    summary="List the memories around a memory",
-    response_model=RelatedMemoryPage,
-    responses=errors.keyed(400, 404),
-)
+@router.get("/related", summary="List the memories around a memory", response_model=RelatedMemoryPage)
 async def get_related_memories(
     id: str,
     caller: Reader,
@@ -132,7 +127,7 @@ async def get_related_memories(
     return send_json({"results": results, "truncated": walk.truncated, "next_cursor": more})
 
 
-@router.get("/relations", summary="List the relations of a memory", responses=errors.keyed(400, 404))
+@router.get("/relations", summary="List the relations of a memory")
 async def list_relations(
     id: str,
     caller: Reader,
@@ -152,10 +147,7 @@ async def list_relations(
     summary="Create a relation between two memories",
     status_code=201,
     response_model=RelationResponse,
-    responses={
-        200: {"model": RelationResponse, "description": "The relation existed and was updated"},
-        **errors.keyed(400, 404, 409, 413, 422),
-    },
+    responses={200: {"model": RelationResponse, "description": "The relation existed and was updated"}},
 )
 async def create_relation(
     id: str, body: CreateRelationRequest, caller: Writer, res: ResourcesOf, call: CallOf
@@ -166,12 +158,7 @@ async def create_relation(
     return send(relation_answer(await associate(caller.workspace_id, asked, res, call)))
 
 
-@router.delete(
-    "/relations",
-    summary="Delete the relations between two memories",
-    response_model=DeletedCountResponse,
-    responses=errors.keyed(400, 404),
-)
+@router.delete("/relations", summary="Delete the relations between two memories", response_model=DeletedCountResponse)
 async def delete_relation(
     id: str,
     caller: Writer,

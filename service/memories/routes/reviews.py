@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service.domain.access import Caller
 from service.domain.request import Call, StoredAnswer
-from service.http import cursors, errors
+from service.http import cursors
 from service.http.deps import Changer, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
@@ -21,8 +21,6 @@ from service.memories.routes.memory_models import MemoryResponse, memory_respons
 from service.runtime.resources import Resources
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=JsonRoute)
-
-RESOLVED = errors.keyed(404, 409)
 
 
 class ReviewResponse(ResponseModel):
@@ -44,7 +42,7 @@ class ReviewPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("", summary="List the pending reviews", responses=errors.keyed(400))
+@router.get("", summary="List the pending reviews")
 async def list_reviews(
     caller: Reader,
     scope: ReadScopeOf,
@@ -61,13 +59,13 @@ async def list_reviews(
     return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
 
 
-@router.post("/{id}/accept", summary="Accept a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
+@router.post("/{id}/accept", summary="Accept a flagged memory", response_model=ReviewResponse)
 async def accept_review(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """It becomes valid, and the memories it contradicts are archived. The decision can be undone."""
     return await _resolve(id, "accepted", caller, res, call)
 
 
-@router.post("/{id}/reject", summary="Remove a flagged memory", response_model=ReviewResponse, responses=RESOLVED)
+@router.post("/{id}/reject", summary="Remove a flagged memory", response_model=ReviewResponse)
 async def reject_review(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
     """The memory it contradicts stays unchanged. The history of the flagged memory is kept."""
     return await _resolve(id, "rejected", caller, res, call)

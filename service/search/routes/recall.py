@@ -12,7 +12,7 @@ from service.domain.moments import elapsed_ms
 from service.domain.ranking import RecallWeights, over
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.http import errors, narrowing
+from service.http import narrowing
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf, CountUseOf, in_time, send_json
@@ -29,13 +29,7 @@ an answer 41 of 45 are above, of those that have none 18 of 45 are below."""
 router = APIRouter(prefix="/v1/recall", tags=["recall"], route_class=JsonRoute)
 
 
-@router.post(
-    "",
-    operation_id="recall",
-    summary="Recall what helps to answer",
-    response_model=RecallResponse,
-    responses=errors.keyed(400, 413, 422, 429),
-)
+@router.post("", operation_id="recall", summary="Recall what helps to answer", response_model=RecallResponse)
 async def recall_bundle(
     body: RecallRequest,
     caller: Reader,

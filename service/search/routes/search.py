@@ -39,10 +39,8 @@ router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRou
 
 NOTHING_ASKED = "nothing_asked: the request has nothing but a time_query that was not understood."
 
-RESPONSES = errors.keyed(400, 413, 422, 429)
 
-
-@router.post("/search", summary="Search", response_model=SearchResponse, responses=RESPONSES)
+@router.post("/search", summary="Search", response_model=SearchResponse)
 async def search_memories(
     request: Request,
     body: SearchRequest,
@@ -56,12 +54,7 @@ async def search_memories(
     return _response(body, query, result, began)
 
 
-@router.get(
-    "/search",
-    summary="Search, simple form",
-    response_model=SearchResponse,
-    responses=RESPONSES,
-)
+@router.get("/search", summary="Search, simple form", response_model=SearchResponse, responses=errors.document(413))
 async def search_memories_simple(
     request: Request,
     caller: Reader,

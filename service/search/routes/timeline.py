@@ -9,7 +9,7 @@ from pydantic import Field
 
 from service.domain.errors import InvalidInput
 from service.domain.query import Window
-from service.http import cursors, errors
+from service.http import cursors
 from service.http.deps import Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import REPEATABLE, SplitAtCommas
@@ -66,7 +66,7 @@ class TimelinePage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("", summary="Read the timeline of a scope", responses=errors.keyed(400, 422, 429))
+@router.get("", summary="Read the timeline of a scope")
 async def get_timeline(
     caller: Reader,
     scope: ReadScopeOf,

@@ -30,13 +30,13 @@ from service.tenants.routes.api_key_models import (
 router = APIRouter(prefix="/v1", tags=["API keys"], route_class=JsonRoute)
 
 
-@router.get("/whoami", summary="Get the key or token of this request", responses=errors.document(401, 503))
+@router.get("/whoami", summary="Get the key or token of this request")
 async def whoami(caller: CallerOf) -> WhoAmIResponse:
     """Returns the workspace, rights, restrictions and default scope of the key."""
     return WhoAmIResponse.describing(caller)
 
 
-@router.post("/api-keys", summary="Create an API key", status_code=201, responses=errors.keyed(400))
+@router.post("/api-keys", summary="Create an API key", status_code=201)
 async def create_api_key(
     body: CreateApiKeyRequest, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf
 ) -> CreateApiKeyResponse:
@@ -48,19 +48,19 @@ async def create_api_key(
     return CreateApiKeyResponse(id=issued.key_id, api_key=issued.secret)
 
 
-@router.get("/api-keys", summary="List the API keys of the workspace", responses=errors.keyed())
+@router.get("/api-keys", summary="List the API keys of the workspace")
 async def list_api_keys(caller: Admin, res: ResourcesOf) -> ApiKeysResponse:
     """Revoked keys included; without secrets."""
     return ApiKeysResponse(results=[ApiKeyItem.describing(info) for info in await keys.list_all(caller, res)])
 
 
-@router.get("/api-keys/{id}", summary="Get an API key", responses=errors.keyed(404))
+@router.get("/api-keys/{id}", summary="Get an API key")
 async def get_api_key(id: str, caller: Admin, res: ResourcesOf) -> ApiKeyItem:
     """The key is returned without its secret."""
     return ApiKeyItem.describing(await keys.read(uuid_of(id, "key"), caller, res))
 
 
-@router.patch("/api-keys/{id}", summary="Change an API key", responses=errors.keyed(400, 404, 409))
+@router.patch("/api-keys/{id}", summary="Change an API key", responses=errors.document(409))
 async def update_api_key(
     id: str, body: UpdateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, call: UnkeyedCallOf
 ) -> ApiKeyItem:
@@ -73,7 +73,7 @@ async def update_api_key(
     return ApiKeyItem.describing(after)
 
 
-@router.post("/api-keys/{id}/rotate", summary="Rotate the secret of an API key", responses=errors.keyed(400, 404, 409))
+@router.post("/api-keys/{id}/rotate", summary="Rotate the secret of an API key", responses=errors.document(409))
 async def rotate_api_key(
     id: str, body: RotateApiKeyRequest, caller: Admin, res: ResourcesOf, request: Request, call: UnkeyedCallOf
 ) -> RotateApiKeyResponse:
@@ -85,7 +85,7 @@ async def rotate_api_key(
     return RotateApiKeyResponse(id=wanted, api_key=secret, old_secret_until=until)
 
 
-@router.delete("/api-keys/{id}", summary="Revoke an API key", status_code=204, responses=errors.keyed(404))
+@router.delete("/api-keys/{id}", summary="Revoke an API key", status_code=204)
 async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Request, call: UnkeyedCallOf) -> None:
     """Also revokes its tokens. Takes effect at once in this process, within five seconds in others. Repeating it
     changes nothing."""

@@ -8,7 +8,7 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.domain.request import Operation, Subject
-from service.http import cursors, errors
+from service.http import cursors
 from service.http.deps import Auditor, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, NextCursor, OfUser, ResponseModel, Time
@@ -77,7 +77,7 @@ class AuditPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("", summary="List the audit log", responses=errors.keyed(400))
+@router.get("", summary="List the audit log")
 async def list_audit(
     caller: Auditor,
     res: ResourcesOf,

@@ -11,7 +11,7 @@ from service.access.values import KINDS, OwnerKind
 from service.domain.scope import Extent
 from service.erasure.forget_scope import forget_scope
 from service.erasure.routes.deletion import ACCEPTED, answer_count
-from service.http import cursors, errors
+from service.http import cursors
 from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, scope_of
 from service.http.json_body import JsonRoute
 from service.http.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
@@ -56,7 +56,7 @@ class ChannelPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-@router.get("/scopes", summary="List users, agents and runs that have memories", responses=errors.keyed(400))
+@router.get("/scopes", summary="List users, agents and runs that have memories")
 async def list_scopes(
     caller: Reader,
     res: ResourcesOf,
@@ -79,7 +79,7 @@ async def list_scopes(
     "/scopes/{type}/{id:path}",
     summary="Delete every memory of a user, an agent or a run",
     response_model=ScopeDeletionResponse,
-    responses={**ACCEPTED, **errors.keyed(400)},
+    responses=ACCEPTED,
 )
 async def delete_scope(
     type: Annotated[OwnerKind, Path(description="user, agent or run")],
@@ -97,7 +97,7 @@ async def delete_scope(
     return send(answer_count(await forget_scope(extent, res, call.with_serializer(answer_count))))
 
 
-@router.get("/channels", summary="List channels and their contents", responses=errors.keyed(400))
+@router.get("/channels", summary="List channels and their contents")
 async def list_channels(
     caller: Reader,
     res: ResourcesOf,

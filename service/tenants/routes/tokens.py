@@ -8,7 +8,6 @@ from fastapi import APIRouter, Depends, Request
 from pydantic import Field
 
 from service.domain.access import Caller, Right
-from service.http import errors
 from service.http.deps import ResourcesOf, needs
 from service.http.json_body import JsonRoute
 from service.http.schemas import ResponseModel, Time, example
@@ -43,7 +42,7 @@ class CreateTokenResponse(ResponseModel):
     expires_at: Time = Field(description="When it expires, at the latest together with its key")
 
 
-@router.post("/tokens", summary="Mint a token for one end user", status_code=201, responses=errors.keyed(400))
+@router.post("/tokens", summary="Mint a token for one end user", status_code=201)
 async def create_token(
     body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request, call: UnkeyedCallOf
 ) -> CreateTokenResponse:

@@ -57,7 +57,7 @@ class CreateWorkspaceResponse(ResponseModel):
     api_key_id: Id = Field(description="UUID of the key")
 
 
-@router.post("/workspaces", summary="Create a workspace", status_code=201, responses=errors.keyed(400))
+@router.post("/workspaces", summary="Create a workspace", status_code=201)
 async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: ResourcesOf) -> CreateWorkspaceResponse:
     """The first key has every right in the new workspace, except those over the whole service: `operator` and
     `metrics`."""
@@ -67,13 +67,13 @@ async def create_workspace(body: CreateWorkspaceRequest, caller: Operator, res: 
     )
 
 
-@router.get("/workspaces/current", summary="Get the key's workspace", responses=errors.keyed())
+@router.get("/workspaces/current", summary="Get the key's workspace", responses=errors.document(403))
 async def get_workspace(caller: CallerOf, res: ResourcesOf) -> WorkspaceResponse:
     """Returns the name and settings of the workspace, without the service's settings."""
     return WorkspaceResponse.of(await workspaces.read(caller.workspace_id, res))
 
 
-@router.patch("/workspaces/current", summary="Rename or configure the key's workspace", responses=errors.keyed(400))
+@router.patch("/workspaces/current", summary="Rename or configure the key's workspace")
 async def update_workspace(
     body: UpdateWorkspaceRequest, caller: Admin, res: ResourcesOf, request: Request
 ) -> WorkspaceResponse:

@@ -11,7 +11,7 @@ from pydantic import Field, model_validator
 
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
-from service.http import cursors, errors
+from service.http import cursors
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, example
@@ -126,7 +126,7 @@ class ApplyOptimizationResponse(ResponseModel):
     )
 
 
-@router.get("/report", summary="Get the optimisation report", responses=errors.keyed(400))
+@router.get("/report", summary="Get the optimisation report")
 async def get_optimization_report(
     caller: Admin,
     res: ResourcesOf,
@@ -153,12 +153,7 @@ async def get_optimization_report(
     )
 
 
-@router.post(
-    "/apply",
-    summary="Apply findings of an optimisation report",
-    response_model=ApplyOptimizationResponse,
-    responses=errors.keyed(400, 409, 413),
-)
+@router.post("/apply", summary="Apply findings of an optimisation report", response_model=ApplyOptimizationResponse)
 async def apply_optimization(body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, call: CallOf) -> Response:
     """Applies all changes or none: 409 names the first object that has changed since the
     report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""

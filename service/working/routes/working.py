@@ -50,10 +50,6 @@ async def refuse_key(
         )
 
 
-READ = errors.keyed(400, 404)
-WRITE = errors.keyed(400, 404, 412, 413, 422)
-
-
 async def _scope(
     conversation_id: Annotated[Name, Path(description="Id of a conversation, or any name for a session")],
     caller: CallerOf,
@@ -95,7 +91,7 @@ Key = Annotated[Name, Path(description="Up to 255 characters; may contain slashe
 Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
-@router.get("", summary="Get all entries of a session", responses=errors.keyed(400))
+@router.get("", summary="Get all entries of a session")
 async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Parts without entries are empty. Reading does not extend the lifetime of entries."""
     memory = await working.read_all(scope, res)
@@ -111,7 +107,7 @@ async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res:
     )
 
 
-@router.delete("", summary="Delete all entries of a session", responses=errors.keyed(400))
+@router.delete("", summary="Delete all entries of a session")
 async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
     """Returns 0 if there are none."""
     return DeletedCountResponse(deleted=await working.clear(scope, res))
@@ -122,7 +118,7 @@ async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: Reso
     summary="Set the value of a key",
     response_model=WorkingItemResponse,
     status_code=201,
-    responses={200: {"model": WorkingItemResponse, "description": "The value was replaced"}, **WRITE},
+    responses={200: {"model": WorkingItemResponse, "description": "The value was replaced"}, **errors.document(404)},
 )
 async def set_working_item(
     key: Key, body: SetWorkingItemRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
@@ -135,13 +131,18 @@ async def set_working_item(
     return send(answer(201 if is_new else 200, WorkingItemResponse.of(entry)))
 
 
-@router.get("/items/{key:path}", summary="Get the value of a key", response_model=WorkingItemResponse, responses=READ)
+@router.get(
+    "/items/{key:path}",
+    summary="Get the value of a key",
+    response_model=WorkingItemResponse,
+    responses=errors.document(404),
+)
 async def get_working_item(key: Key, scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """Counts as a use, but does not extend the lifetime of the value."""
     return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
 
 
-@router.delete("/items/{key:path}", summary="Delete the value of a key", responses=errors.keyed(400, 404, 412))
+@router.delete("/items/{key:path}", summary="Delete the value of a key", responses=errors.document(404))
 async def delete_working_item(
     key: Key, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> DeletedCountResponse:
@@ -150,13 +151,7 @@ async def delete_working_item(
     return DeletedCountResponse(deleted=1)
 
 
-@router.post(
-    "/turns",
-    summary="Add a turn",
-    status_code=201,
-    response_model=WorkingTurnResponse,
-    responses=errors.keyed(400, 413, 422),
-)
+@router.post("/turns", summary="Add a turn", status_code=201, response_model=WorkingTurnResponse)
 async def add_working_turn(
     body: AddWorkingTurnRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf
 ) -> Response:
@@ -167,7 +162,7 @@ async def add_working_turn(
     return send(answer(201, working_turn_response(entry)))
 
 
-@router.get("/turns", summary="List the newest turns", responses=errors.keyed(400))
+@router.get("/turns", summary="List the newest turns")
 async def list_working_turns(
     scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
@@ -176,13 +171,7 @@ async def list_working_turns(
     return WorkingTurnList(results=[working_turn_response(entry) for entry in entries])
 
 
-@router.post(
-    "/thoughts",
-    summary="Add a thought",
-    status_code=201,
-    response_model=ThoughtResponse,
-    responses=errors.keyed(400, 413, 422),
-)
+@router.post("/thoughts", summary="Add a thought", status_code=201, response_model=ThoughtResponse)
 async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> Response:
     """Above the session's limit the oldest thought is deleted."""
     key = str(uuid4())
@@ -190,7 +179,7 @@ async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: 
     return send(answer(201, thought_response(entry)))
 
 
-@router.get("/thoughts", summary="List the newest thoughts", responses=errors.keyed(400))
+@router.get("/thoughts", summary="List the newest thoughts")
 async def list_thoughts(
     scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> ThoughtList:
@@ -204,7 +193,7 @@ async def list_thoughts(
     summary="Set the goal of the session",
     response_model=ActiveGoalResponse,
     status_code=201,
-    responses={200: {"model": ActiveGoalResponse, "description": "The goal was replaced"}, **WRITE},
+    responses={200: {"model": ActiveGoalResponse, "description": "The goal was replaced"}, **errors.document(404)},
 )
 async def set_active_goal(
     body: SetActiveGoalRequest, scope: WorkingScopeOf, caller: Changer, res: ResourcesOf, expected: ExpectedOf
@@ -216,7 +205,9 @@ async def set_active_goal(
     return send(answer(201 if is_new else 200, active_goal_response(entry)))
 
 
-@router.get("/goal", summary="Get the goal of the session", response_model=ActiveGoalResponse, responses=READ)
+@router.get(
+    "/goal", summary="Get the goal of the session", response_model=ActiveGoalResponse, responses=errors.document(404)
+)
 async def get_active_goal(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """404 if none is set or it has expired."""
     return send(answer(200, active_goal_response(await working.read(scope, WorkingKind.GOAL, ONLY, res))))
