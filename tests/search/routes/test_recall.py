@@ -147,14 +147,6 @@ async def test_excluded_parts_are_absent(client: AsyncClient, embedder: AngleEmb
     assert (await recalled(client, include={"turns": False}))["facts"]
 
 
-async def test_a_turn_is_recalled_as_soon_as_it_is_answered(client: AsyncClient) -> None:
-    there = await opened(client, "chat")
-    for number in range(6):
-        kept = await said(client, there, f"The {number}. thing that I said", turn_index=10 * number)
-        found = await recalled(client, f"The {number}. thing that I said")
-        assert kept in [each["id"] for each in found["turns"]]
-
-
 async def test_turns_can_come_with_their_context_window(client: AsyncClient) -> None:
     there = await opened(client, "chat")
     ids = [await said(client, there, f"The {number}. thing that I said") for number in range(5)]

@@ -120,11 +120,6 @@ async def test_a_check_of_several_fields_names_one(
     assert problem["detail"].startswith(problem["field"] + ": ")
 
 
-async def test_the_same_by_parameters(client: AsyncClient) -> None:
-    answer = await client.get("/v1/memories/search", params={"query": "x", **BOTH, **ALICE})
-    assert (answer.status_code, answer.json()["field"]) == (400, "start")
-
-
 async def test_a_hit_shows_what_it_is_tied_to_most_strongly(
     client: AsyncClient, embedder: AngleEmbedder, clock: SetClock
 ) -> None:

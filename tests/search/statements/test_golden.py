@@ -126,7 +126,6 @@ def _broken(line: str) -> str:
 ABOUT = {
     "scope_summary": "How large a scope is and who speaks in it (candidates.py).",
     "exact": "Small scope: every row is read (exact.py).",
-    "prefilter_probe": "Does an index leave few rows? (prefilter.py)",
     "hnsw": "Large scope: the graph, here with a condition that has filter keys (approximate.py).",
     "features": "What is measured of the candidates, with all optional features (features.py).",
     "entities": "Memories that name the entities of a query (entity_arm.py).",

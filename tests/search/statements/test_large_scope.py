@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import AsyncIterator
 from dataclasses import replace
 from typing import Any
-from uuid import UUID, uuid4
 
 import pytest
 from httpx2 import AsyncClient
@@ -17,8 +16,9 @@ from service.search.statements import exact
 from service.search.statements.plan import Candidates, SearchPlan
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
+from tests.search.routes.test_ranking import name_it
 from tests.support.application import Tables, client_of, serving
-from tests.support.calls import body_of, tuned
+from tests.support.calls import body_of, store_at, tuned
 
 USER = {"user_id": "iris"}
 NEARER = 60
@@ -35,10 +35,7 @@ class SearchClient:
 
     async def store(self, content: str, **more: Any) -> str:
         """A memory as far away from every question as can be; its id."""
-        self.embedder.place(content, FAR, side=2)
-        answer = await self.client.post("/v1/memories", json={"content": content, "dedup": False, **USER, **more})
-        assert answer.status_code == 201, answer.text
-        return str(answer.json()["results"][0]["id"])
+        return await store_at(self.client, self.embedder, content, FAR, **more)
 
     async def search(self, question: str, **more: Any) -> list[str]:
         self.embedder.place(question, 1.0)
@@ -99,16 +96,7 @@ async def test_a_rare_word_far_away_in_vector_space(asked: SearchClient) -> None
 
 async def test_by_its_entity_alone(asked: SearchClient, tables: Tables, tenant: Tenant) -> None:
     about = await asked.store("She collects stamps.")
-    entity = uuid4()
-    await tables.fetch(
-        "INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, extracted_by)"
-        " VALUES ($1, $2, 'iris', 'Zenobia', 'zenobia', 'person', 'test')",
-        *(tenant.workspace_id, entity),
-    )
-    await tables.fetch(
-        "INSERT INTO memory_entity (workspace_id, memory_id, entity_id) VALUES ($1, $2, $3)",
-        *(tenant.workspace_id, UUID(about), entity),
-    )
+    await name_it(tables, tenant, about, "Zenobia")
     await asked.is_first(about, "Tell me about Zenobia", {"techniques": {"entity_centric": False}})
 
 
