@@ -22,21 +22,12 @@ from service.launch import http_protocol
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
+from tests.fakes.ticks import Ticks
 from tests.support.application import client_of, serving
 from tests.support.listening import asked, connection, head, listening
 
 MEMORIES = "/v1/memories"
 MEGABYTES = 4_000_000
-
-
-class Ticks:
-    """A monotonic clock that stands where a test puts it."""
-
-    def __init__(self) -> None:
-        self.now = 1_000.0
-
-    def __call__(self) -> float:
-        return self.now
 
 
 @pytest.fixture

@@ -10,6 +10,7 @@ import pytest
 
 from service.launch.problems import LaunchError
 from service.launch.supervisor import ChildProcess, GaveUp, Restarts, Stopped, Supervisor, how_it_ended
+from tests.fakes.ticks import Ticks
 
 ORDER = ("API", "worker", "postgres")
 
@@ -36,17 +37,9 @@ class FakeProgram:
         self.diary.append(f"stop {self.name}")
 
 
-class FakeClock:
-    def __init__(self) -> None:
-        self.now = 1000.0
-
-    def __call__(self) -> float:
-        return self.now
-
-
 @pytest.fixture
-def clock() -> FakeClock:
-    return FakeClock()
+def clock() -> Ticks:
+    return Ticks()
 
 
 @pytest.fixture
@@ -60,7 +53,7 @@ def said() -> list[str]:
 
 
 @pytest.fixture
-def supervisor(said: list[str], clock: FakeClock) -> Supervisor:
+def supervisor(said: list[str], clock: Ticks) -> Supervisor:
     return Supervisor(stop_order=ORDER, say=said.append, clock=clock)
 
 
@@ -78,7 +71,7 @@ def test_a_rare_death_costs_little() -> None:
 
 
 def test_a_dead_program_is_restarted_after_its_pause(
-    supervisor: Supervisor, clock: FakeClock, diary: list[str], said: list[str]
+    supervisor: Supervisor, clock: Ticks, diary: list[str], said: list[str]
 ) -> None:
     program = FakeProgram("worker", diary)
     supervisor.start(program)
@@ -91,7 +84,7 @@ def test_a_dead_program_is_restarted_after_its_pause(
     assert diary == ["start worker", "start worker"]
 
 
-def test_a_program_that_keeps_dying_is_given_up(supervisor: Supervisor, clock: FakeClock, diary: list[str]) -> None:
+def test_a_program_that_keeps_dying_is_given_up(supervisor: Supervisor, clock: Ticks, diary: list[str]) -> None:
     program = FakeProgram("worker", diary)
     supervisor.start(program)
 
@@ -107,7 +100,7 @@ def test_a_program_that_keeps_dying_is_given_up(supervisor: Supervisor, clock: F
 
 
 def test_a_slow_death_before_the_service_is_ready_proves_nothing(
-    supervisor: Supervisor, clock: FakeClock, diary: list[str]
+    supervisor: Supervisor, clock: Ticks, diary: list[str]
 ) -> None:
     program = FakeProgram("API", diary)
     supervisor.start(program)
@@ -124,7 +117,7 @@ def test_a_slow_death_before_the_service_is_ready_proves_nothing(
         die_slowly()
 
 
-def test_a_service_that_ran_well_is_never_given_up(supervisor: Supervisor, clock: FakeClock, diary: list[str]) -> None:
+def test_a_service_that_ran_well_is_never_given_up(supervisor: Supervisor, clock: Ticks, diary: list[str]) -> None:
     program = FakeProgram("worker", diary)
     supervisor.start(program)
     supervisor.mark_ready()
@@ -136,7 +129,7 @@ def test_a_service_that_ran_well_is_never_given_up(supervisor: Supervisor, clock
     assert 40 <= diary.count("start worker") - 1 <= 5 * 10, "ten minutes, at most five in each"
 
 
-def test_a_failed_restart_counts_as_a_death(supervisor: Supervisor, clock: FakeClock, diary: list[str]) -> None:
+def test_a_failed_restart_counts_as_a_death(supervisor: Supervisor, clock: Ticks, diary: list[str]) -> None:
     program = FakeProgram("postgres", diary)
     supervisor.start(program)
     program.code, program.trouble = 1, "disk full"

@@ -110,9 +110,3 @@ async def test_retention_is_the_workspaces_own(
     assert await events(other_client, theirs) == ["ADD"]
     refused = await client.patch("/v1/workspaces/current", json={"settings": {"memory_retention_days": 0}})
     assert refused.status_code == 400
-
-
-async def test_a_moment_in_the_past_is_400(client: AsyncClient) -> None:
-    body = {"content": "Drinks tea", "user_id": "alice", "expires_at": "2020-01-01T00:00:00Z"}
-    answer = await client.post("/v1/memories", json=body)
-    assert (answer.status_code, answer.json()["field"]) == (400, "expires_at")
