@@ -155,10 +155,7 @@ async def test_a_changed_text_takes_back_what_it_told(database: Database, res: R
         ("Priya Raman", "WORKS_FOR", "works_at", "Brightwave Labs"),
         ("Tom", "KNOWS", "knows", "Ana"),
     ]
-    async with database.begin(workspace) as session:
-        sql = "UPDATE memory SET content = :content, hash = :hash, version = 2 WHERE id = :id"
-        content = "Priya Raman lives in Lisbon."
-        await session.execute(text(sql), {"content": content, "hash": content_hash(content), "id": memory_id})
+    await rewrite(database, workspace, memory_id, "Priya Raman lives in Lisbon.")
     await run(res, workspace, memory_id)
     assert await told(database, workspace) == [("Priya Raman", "LIVES_IN", "lives_in", "Lisbon")]
 
