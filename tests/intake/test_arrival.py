@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import random
 from collections.abc import AsyncIterator, Awaitable, Callable
 from dataclasses import replace
@@ -12,13 +11,12 @@ from typing import Any, Final
 import pytest
 from httpx2 import AsyncClient
 
-from service.domain.job import Job
 from service.intake.jobs import conversations
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.support.application import Tables, with_llm
 from tests.support.scripted_model import ConversationScript, ModelSetup, with_scripted_model
-from tests.support.tasks import work
+from tests.support.tasks import to_consolidate, work
 
 CITIES: Final = ("Oslo", "Lisbon", "Porto", "Faro", "Madrid", "Paris", "Lyon", "Rome", "Milan", "Oslo")
 FIRST: Final = datetime(2019, 5, 1, tzinfo=UTC)
@@ -136,13 +134,9 @@ async def test_what_is_curated_after_an_outage_ends_in_the_same(
 
 
 async def _curate_waiting(scripted: ModelSetup, tables: Tables, tenant: Tenant) -> None:
-    rows = await tables.fetch(
-        "SELECT id, payload FROM job WHERE workspace_id = $1 AND kind = 'consolidate'", tenant.workspace_id
-    )
-    assert len(rows) == 6
-    for row in rows:
-        payload = json.loads(row["payload"])
-        job = Job(tenant.workspace_id, row["id"], "consolidate", None, payload, 1, 14, "test")
+    jobs = await to_consolidate(tables, tenant)
+    assert len(jobs) == 6
+    for job in jobs:
         await conversations.consolidate(job, replace(scripted.resources, llm=None))
 
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import asyncio
-import json
 import sys
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -17,7 +16,6 @@ from httpx2 import AsyncClient
 from service.access.statements.model_days import ACCOUNT
 from service.domain.access import NO_WALL
 from service.domain.errors import LlmError, ModelBudgetSpent
-from service.domain.job import Job
 from service.intake.jobs import conversations
 from service.postgres import direct
 from service.postgres.engine import Database
@@ -31,7 +29,7 @@ from tests.conftest import SetClock, Tenant
 from tests.intake.model_victim import PROMPT
 from tests.support.application import Tables, client_of, serving
 from tests.support.scripted_model import ONCE, ConversationScript, ModelSetup, with_scripted_model
-from tests.support.tasks import work
+from tests.support.tasks import to_consolidate, work
 
 ROOT = Path(__file__).parents[2]
 ESTIMATE = estimate_prompt(PROMPT) + 100
@@ -51,15 +49,7 @@ async def model(
         yield scripted, DayLimitedLlm(scripted.resources, tenant.workspace_id)
 
 
-WAITING = "SELECT id, payload, run_after FROM job WHERE workspace_id = $1 AND kind = 'consolidate' AND state = 'ready'"
-
-
-async def claimed(tables: Tables, tenant: Tenant) -> list[Job]:
-    """The conversations that are to be read later, as a worker has them."""
-    return [
-        Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 14, "test")
-        for row in await tables.fetch(WAITING, tenant.workspace_id)
-    ]
+WAITING = "SELECT run_after FROM job WHERE workspace_id = $1 AND kind = 'consolidate' AND state = 'ready'"
 
 
 async def shown(client: AsyncClient) -> dict[str, Any]:
@@ -235,7 +225,7 @@ async def test_over_the_hard_limit_jobs_wait_for_the_next_day(
     async with model(resources, tenant, TEA, hard_tokens=1) as (scripted, _):
         answer = (await scripted.client.post("/v1/memories", json=SAID)).json()
         assert answer["warnings"][0].startswith("model_budget: ")
-        [job] = await claimed(tables, tenant)
+        [job] = await to_consolidate(tables, tenant)
         with pytest.raises(ModelBudgetSpent) as refused:
             await conversations.consolidate(job, scripted.resources.within(Context(NO_WALL, background=True)))
         ending = ending_of_failure(replace(job, attempts=job.max_attempts), refused.value, alone=True, backoff_s=2)
@@ -272,7 +262,7 @@ async def test_jobs_know_the_budget_of_their_workspace(resources: Resources, ten
         own = {"settings": {"model_budget": {"hard_tokens": 1}}}
         assert (await scripted.client.patch("/v1/workspaces/current", json=own)).status_code == 200
         await scripted.client.post("/v1/memories", json=SAID)
-        [job] = await claimed(tables, tenant)
+        [job] = await to_consolidate(tables, tenant)
         with pytest.raises(ModelBudgetSpent):
             await conversations.consolidate(job, scripted.resources)
 

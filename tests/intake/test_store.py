@@ -1,35 +1,12 @@
 from __future__ import annotations
 
-import hashlib
 import json
 from uuid import uuid4
 
-import pytest
 from httpx2 import AsyncClient
 
 from tests.conftest import Tenant
-from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
-
-
-async def test_a_text_is_stored_and_found_again(client: AsyncClient, embedder: AngleEmbedder) -> None:
-    embedder.place("Prefers tea over coffee", 1.0)
-    embedder.place("what to drink", 0.8)
-    stored = await client.post("/v1/memories", json={"content": "Prefers tea over coffee", "user_id": "alice"})
-    assert stored.status_code == 201, stored.text
-    result = stored.json()["results"][0]
-    assert result["event"] == "ADD"
-    assert result["dedup"] == {"action": "stored_new", "existing_id": None, "similarity": None}
-    assert result["type"] == "Preference"
-
-    read = (await client.get(f"/v1/memories/{result['id']}")).json()
-    assert read["memory"] == "Prefers tea over coffee"
-    assert read["hash"] == hashlib.md5(b"Prefers tea over coffee").hexdigest()
-
-    found = (await client.get("/v1/memories/search", params={"query": "what to drink", "user_id": "alice"})).json()
-    assert [hit["id"] for hit in found["results"]] == [result["id"]]
-    assert found["results"][0]["similarity"] == pytest.approx(0.8, abs=5e-4)  # halves round
-    assert found["vector_path"] == "exact"
 
 
 async def test_a_duplicate_says_what_of_it_was_not_used(client: AsyncClient) -> None:
