@@ -37,7 +37,7 @@ WORDS = [
     ".",
     ",",
 ]
-ALIKE = [" ".join(random.Random(number).choices(WORDS, k=120)) for number in range(80)]
+ALIKE = [" ".join(random.Random(number).choices(WORDS, k=120)) for number in range(64)]
 LONGEST_S = 12.0
 """Many times what they take on an idle machine; quadratic, the newlines alone took 50 s of CPU."""
 
@@ -56,8 +56,8 @@ async def slowest_beside(client: AsyncClient, call: asyncio.Future[Response]) ->
 @pytest.mark.parametrize(
     "body",
     [
-        pytest.param({"messages": [{"role": "user", "content": NEWLINES}] * 6}, id="6 messages of newlines"),
-        pytest.param({"messages": [{"role": "user", "content": QUOTES[:16_000]}]}, id="alternating quotes"),
+        pytest.param({"messages": [{"role": "user", "content": NEWLINES}] * 4}, id="4 messages of newlines"),
+        pytest.param({"messages": [{"role": "user", "content": QUOTES[:13_000]}]}, id="alternating quotes"),
         pytest.param(
             {"messages": [{"role": "user", "content": each} for each in ALIKE]}, id="many messages about the same"
         ),
