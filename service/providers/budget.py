@@ -13,7 +13,7 @@ from collections.abc import Callable
 from dataclasses import dataclass, replace
 
 from service.domain.errors import LlmError
-from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
+from service.providers.protocols import Llm, LlmReply, LlmRequest
 
 CHARS_PER_TOKEN = 4
 """OpenAI's rule of thumb for English; only for the reservation, the provider's own count replaces it."""
@@ -74,28 +74,18 @@ class Budget:
         if self.remaining_s <= 0:
             raise _exceeded("llm_budget_deadline", f"{self._limits.deadline_s:g} s")
 
-    def reserve(self, request: LlmRequest) -> LlmRequest:
-        """The request with its deadline cut to what remains. Raises LlmError when it exceeds the budget."""
+    async def complete(self, llm: Llm, request: LlmRequest) -> LlmReply:
+        """The model's answer within what remains of the deadline. Its tokens are reserved during the call, and a failed
+        call counts as none. Raises LlmError, also when the request exceeds the budget."""
         self.check(request)
         self.used.llm_calls += 1
         self._reserved_tokens += estimate(request)
-        return replace(request, deadline_s=min(request.deadline_s, self.remaining_s))
-
-    def charge(self, request: LlmRequest, usage: TokenUsage) -> None:
-        """Replaces the reservation for `request` by what the call used; a failed call counts as nothing."""
-        self._reserved_tokens -= estimate(request)
-        self.used.prompt_tokens += usage.prompt_tokens
-        self.used.completion_tokens += usage.completion_tokens
-
-    async def complete(self, llm: Llm, request: LlmRequest) -> LlmReply:
-        """The model's answer, charged. Raises LlmError, also when the budget is used up."""
-        usage = TokenUsage()
-        bounded = self.reserve(request)
         try:
-            reply = await llm.complete(bounded)
-            usage = reply.usage
+            reply = await llm.complete(replace(request, deadline_s=min(request.deadline_s, self.remaining_s)))
         finally:
-            self.charge(request, usage)
+            self._reserved_tokens -= estimate(request)
+        self.used.prompt_tokens += reply.usage.prompt_tokens
+        self.used.completion_tokens += reply.usage.completion_tokens
         return reply
 
     def note(self, *, embedded_texts: int = 0, cached: int = 0) -> None:

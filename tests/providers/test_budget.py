@@ -72,7 +72,7 @@ def test_after_the_deadline_nothing_is_asked() -> None:
     now = 131.0
     assert budget.remaining_s == 0
     with pytest.raises(LlmError, match="llm_budget_deadline"):
-        budget.reserve(ASK)
+        budget.check(ASK)
 
 
 async def test_a_failed_call_gives_its_tokens_back() -> None:
