@@ -31,7 +31,7 @@ from service.domain.text import CleanText
 from service.kit.settings import Settings
 from service.language import lexemes
 from service.postgres.tables import TERM_DIMENSIONS
-from service.providers.choose import open_embedder
+from service.providers.choose import embedder_dimension, embedder_model, open_embedder_of
 
 Vectors = NDArray[np.float32]
 
@@ -91,7 +91,8 @@ def sources(folder: Path) -> Sources:
 
 
 async def _embedded(texts: Sequence[CleanText], questions: Sequence[str]) -> tuple[Vectors, Vectors]:
-    embedder = open_embedder(Settings.from_env({}))
+    settings = Settings.from_env({})
+    embedder = open_embedder_of(settings, embedder_model(settings), embedder_dimension(settings))
     vectors = [
         vector for at in range(0, len(texts), EMBEDDED) for vector in await embedder.embed(texts[at : at + EMBEDDED])
     ]

@@ -37,17 +37,12 @@ def embedder_dimension(settings: Settings) -> int:
     return settings.embedder.dim if embedder_endpoint(settings, or_key="none") else DIMENSION
 
 
-def open_embedder(settings: Settings, *, seldom_used: bool = False) -> Embedder:
-    """The configured embedder, ready; loading the local one takes about a second. `seldom_used`: the local one is
-    loaded when it is needed, in a process of its own."""
-    return _open_embedder(settings, embedder_endpoint(settings), settings.embedder.dim, seldom_used=seldom_used)
-
-
 def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_used: bool = False) -> Embedder:
     """The embedder that a generation records: the configured one, or another that these settings still reach. In its
-    place, where they do not, one that fails each call and says why."""
+    place, where they do not, one that fails each call and says why. Loading the local one takes about a second; if
+    `seldom_used` it is loaded when it is needed, in a process of its own."""
     if (model, dimension) == (embedder_model(settings), embedder_dimension(settings)):
-        return open_embedder(settings, seldom_used=seldom_used)
+        return _open_embedder(settings, embedder_endpoint(settings), dimension, seldom_used=seldom_used)
     provider, _, name = model.partition(":")
     is_same = provider == canonical(settings.embedder.provider)
     key = settings.embedder.old_api_key or (settings.embedder.api_key if is_same else None)

@@ -34,8 +34,7 @@ class EmbedderProcess(Embedder):
     calibration = CALIBRATION
 
     def __init__(self, model_dir: Path | None, *, threads: int) -> None:
-        folder = model_dir.absolute() if model_dir is not None else None
-        self._load = pickle.dumps(((folder,), {"threads": threads}))
+        self._arguments = [str(threads), *([str(model_dir.absolute())] if model_dir is not None else [])]
         self._process: Process | None = None
         self._turn = asyncio.Lock()
         self._used_at = 0.0
@@ -82,10 +81,8 @@ class EmbedderProcess(Embedder):
     async def _exchange(self, name: str, given: Any) -> Any:
         if self._process is None:
             self._process = await asyncio.create_subprocess_exec(
-                sys.executable, "-m", __name__, cwd=ROOT, stdin=PIPE, stdout=PIPE
+                sys.executable, "-m", __name__, *self._arguments, cwd=ROOT, stdin=PIPE, stdout=PIPE
             )
-            assert self._process.stdin is not None
-            self._process.stdin.write(_frame(self._load))
         to, back = self._process.stdin, self._process.stdout
         assert to is not None
         assert back is not None
@@ -110,15 +107,14 @@ def _receive(stream: BinaryIO) -> Any:
     return pickle.loads(stream.read(size)) if size else None  # noqa: S301  # from the process that lent this one
 
 
-async def serve(calls: BinaryIO, answers: BinaryIO) -> None:
+async def serve(calls: BinaryIO, answers: BinaryIO, *, model_dir: Path | None, threads: int) -> None:
     """Answers calls until the other side is gone."""
-    folder, options = _receive(calls)
     embedder: LocalEmbedder | None = None
     while (call := _receive(calls)) is not None:
         name, given = call
         result: Any
         try:
-            embedder = embedder or LocalEmbedder.load(*folder, **options)
+            embedder = embedder or LocalEmbedder.load(model_dir, threads=threads)
             result = await getattr(embedder, name)(given)
         except ServiceError as exc:
             result = exc
@@ -128,4 +124,6 @@ async def serve(calls: BinaryIO, answers: BinaryIO) -> None:
 
 if __name__ == "__main__":
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # the terminal sends it to all; the other side decides
-    asyncio.run(serve(sys.stdin.buffer, sys.stdout.buffer))
+    words, folder = sys.argv[1], sys.argv[2:]
+    model_dir = Path(folder[0]) if folder else None
+    asyncio.run(serve(sys.stdin.buffer, sys.stdout.buffer, model_dir=model_dir, threads=int(words)))

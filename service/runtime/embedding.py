@@ -38,10 +38,11 @@ next call, and its next attempt uses the new one."""
 
 @dataclass(frozen=True, slots=True)
 class OpenGeneration:
-    """A generation, and the embedder that made its vectors."""
+    """A generation, and the embedder that made its vectors; `opened`: the same without its caches."""
 
     generation: Generation
     embedder: CachedEmbedder
+    opened: Embedder
 
 
 class ActiveEmbedder:
@@ -53,8 +54,7 @@ class ActiveEmbedder:
         self._settings = settings
         self._seldom_used = seldom_used
         self._now: OpenGeneration | None = None
-        self._opened: list[Embedder] = []
-        self._old: list[tuple[float, OpenGeneration, Embedder]] = []
+        self._old: list[tuple[float, OpenGeneration]] = []
         self.note: str | None = None
 
     @property
@@ -69,11 +69,10 @@ class ActiveEmbedder:
         if self._now is None or self._now.generation.number != current.number:
             opened = await self.open(current)
             if self._now is not None:
-                self._old.append((time.monotonic() + CLOSED_AFTER_S, self._now, self._opened[-1]))
+                self._old.append((time.monotonic() + CLOSED_AFTER_S, self._now))
                 log.info("generation_changed", generation=current.number, embedder=str(current))
-            self._now = OpenGeneration(current, with_caches(opened, self._database))
-            self._opened.append(opened)
-        self._log_once(difference(self._settings, current, generations.in_state(known, "building"), self._opened[-1]))
+            self._now = OpenGeneration(current, with_caches(opened, self._database), opened)
+        self._log_once(difference(self._settings, current, generations.in_state(known, "building"), self._now.opened))
 
     async def open(self, generation: Generation) -> Embedder:
         """The embedder of a generation, which the caller closes; loading the local one takes about a second."""
@@ -82,9 +81,8 @@ class ActiveEmbedder:
 
     async def end_idle(self, idle_s: float) -> int:
         """Ends processes of embedders that were idle for this long; returns how many."""
-        return sum(
-            [await embedder.end_idle(idle_s) for embedder in self._opened if isinstance(embedder, EmbedderProcess)]
-        )
+        opened = [generation.opened for generation in self._all()]
+        return sum([await embedder.end_idle(idle_s) for embedder in opened if isinstance(embedder, EmbedderProcess)])
 
     async def keep_looking(self) -> None:
         """Looks every few seconds until it is cancelled."""
@@ -97,15 +95,15 @@ class ActiveEmbedder:
                 log.warning("generation_not_read", kind=type(exc).__name__)
 
     async def close(self) -> None:
-        for _, old, _ in self._old:
-            await old.embedder.close()
-        if self._now is not None:
-            await self._now.embedder.close()
+        for generation in self._all():
+            await generation.embedder.close()
+
+    def _all(self) -> list[OpenGeneration]:
+        return [*(old for _, old in self._old), *([] if self._now is None else [self._now])]
 
     async def _close_old(self) -> None:
         while self._old and self._old[0][0] <= time.monotonic():
-            _, old, opened = self._old.pop(0)
-            self._opened.remove(opened)
+            _, old = self._old.pop(0)
             await old.embedder.close()
 
     def _log_once(self, note: str | None) -> None:

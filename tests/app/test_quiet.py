@@ -51,10 +51,11 @@ reached = []
 sys.addaudithook(lambda name, args: reached.append((name, args)) if name in
                  ("socket.connect", "socket.getaddrinfo", "socket.sendto") else None)
 import asyncio, os
-from service.providers.choose import open_embedder
+from service.providers.choose import open_embedder_of
+from service.providers.local import DIMENSION, MODEL
 from service.kit.settings import Settings
 async def main():
-    embedder = open_embedder(Settings())
+    embedder = open_embedder_of(Settings(), MODEL, DIMENSION)
     await embedder.embed(["a text"])
     await embedder.close()
 asyncio.run(main())

@@ -6,7 +6,7 @@ import pytest
 
 from service.kit.settings import Settings
 from service.providers import choose
-from service.providers.choose import embedder_dimension, embedder_model, open_embedder, open_embedder_of
+from service.providers.choose import embedder_dimension, embedder_model, open_embedder_of
 from service.providers.endpoints import llm_endpoint
 from service.providers.presets import PRESETS, Endpoint, choose_embedder, choose_llm, prefixes
 
@@ -109,7 +109,7 @@ def test_migrations_name_the_embedder_without_its_key() -> None:
     settings = Settings.of({"embedder_provider": "openai", "embedding_dim": 768})
     assert (embedder_model(settings), embedder_dimension(settings)) == ("openai:text-embedding-3-small", 768)
     with pytest.raises(ValueError, match="OPENAI_API_KEY"):
-        open_embedder(settings)
+        open_embedder_of(settings, "openai:text-embedding-3-small", 768)
 
 
 def test_the_previous_embedder_has_a_key_of_its_own(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -135,5 +135,6 @@ def test_facts_are_extracted_by_a_model_of_their_own() -> None:
 def test_the_local_model_has_as_many_threads_as_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
     given: list[tuple[Path | None, int]] = []
     monkeypatch.setattr(choose, "EmbedderProcess", lambda folder, *, threads: given.append((folder, threads)))
-    open_embedder(Settings.of({"embedder_threads": 7, "embedder_model": "/models/own"}), seldom_used=True)
+    settings = Settings.of({"embedder_threads": 7, "embedder_model": "/models/own"})
+    open_embedder_of(settings, embedder_model(settings), embedder_dimension(settings), seldom_used=True)
     assert given == [(Path("/models/own"), 7)]

@@ -69,11 +69,6 @@ def active_of(generations: list[Generation]) -> Generation:
     return next(generation for generation in generations if generation.state == "active")
 
 
-async def active(database: Database) -> Generation:
-    """The generation that searches use; raises StoreUnavailable before the first migration."""
-    return active_of(await read_all(database))
-
-
 async def activate(session: Session, number: int) -> bool:
     """The cut-over: searches that begin after the commit use this generation, and the active one is retired. False if
     it is no longer being built. As loxodon_worker only."""
