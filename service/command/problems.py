@@ -5,7 +5,7 @@ from __future__ import annotations
 import os
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import closing, contextmanager
 from typing import TYPE_CHECKING
 
 import typer
@@ -62,9 +62,9 @@ def exit_with_message(cannot: int = CANNOT_START) -> Iterator[None]:
 @contextmanager
 def calling() -> Iterator[Api]:
     """The REST API for the block, within which errors end the program with a sentence."""
-    from service.command.rest import api  # its HTTP client is slow to import
+    from service.command.rest import open_api  # its HTTP client is slow to import
 
-    with exit_with_message(), api() as rest:
+    with exit_with_message(), closing(open_api()) as rest:
         yield rest
 
 

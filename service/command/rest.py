@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import time
 from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
 from typing import Any
 
 import httpx2
@@ -89,16 +88,11 @@ def _sentence(answer: httpx2.Response) -> str:
     return f"{said} ({code}; set {KEY} to another key)" if answer.status_code in (401, 403) else f"{said} ({code})"
 
 
-@contextmanager
-def api() -> Iterator[Api]:
-    """The configured server for the block. Raises CommandError where no key is known."""
+def open_api() -> Api:
+    """The configured server. Raises CommandError where no key is known."""
     configured = settings()
     url, key = service_url(configured), service_key(configured)
     if not key:
         far = f" to a key of {url}." if configured.client.url else f", and {URL} if it is far."
         raise CommandError(f"No API key: set {KEY}{far}")
-    found = Api(url, key)
-    try:
-        yield found
-    finally:
-        found.close()
+    return Api(url, key)

@@ -35,8 +35,6 @@ from service.launch.parent_death import end_with_parent
 from service.launch.problems import AlreadyRunning, LaunchError
 from service.postgres.roles import LOGINS, OWNER, WORKER
 
-__all__ = ["EmbeddedPostgres", "Server", "find_binaries"]
-
 DATABASE = "loxodon"
 SETTINGS = MappingProxyType(
     {
