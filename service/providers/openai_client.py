@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
-from urllib.parse import quote, urlencode
+from urllib.parse import quote
 
 from pydantic import BaseModel, ValidationError
 
@@ -187,10 +187,10 @@ class OpenAiClient:
 def _head(endpoint: Endpoint, path: str, model: str) -> tuple[str, dict[str, str]]:
     """URL and headers. Azure has a path for each model, and a header of its own for the key."""
     headers, key = {"Content-Type": "application/json"}, endpoint.api_key
-    if not endpoint.preset.model_in_path:
+    if not endpoint.preset.api_version:
         return f"{endpoint.base_url}{path}", headers | ({"Authorization": f"Bearer {key}"} if key else {})
-    url = f"{endpoint.base_url}/openai/deployments/{quote(model, safe='')}{path}?{urlencode(endpoint.preset.query)}"
-    return url, headers | ({"api-key": key} if key else {})
+    url = f"{endpoint.base_url}/openai/deployments/{quote(model, safe='')}{path}"
+    return f"{url}?api-version={endpoint.preset.api_version}", headers | ({"api-key": key} if key else {})
 
 
 @cache

@@ -45,13 +45,11 @@ class OpenAiEmbedder(Embedder):
         dimension: int,
         *,
         options: ClientOptions | None = None,
-        batch_size: int | None = None,
         deadline_s: float = 20.0,
     ) -> None:
         self._endpoint = endpoint
         self.model, self.dimension = endpoint.id, dimension
         self._client = OpenAiClient(endpoint, options or ClientOptions())
-        self._batch_size = min(batch_size or endpoint.preset.batch_texts, endpoint.preset.batch_texts)
         self._deadline_s = deadline_s
         self._prefixes = prefixes(endpoint.model)
 
@@ -71,7 +69,9 @@ class OpenAiEmbedder(Embedder):
     async def _embed(self, texts: Sequence[str], prefix: str) -> list[Vector]:
         pieces = [windows.split(text, self._endpoint.preset.window_chars) for text in texts]
         flat = [prefix + piece for group in pieces for piece in group]
-        vectors = [vector for batch in batches(flat, self._batch_size) for vector in await self._batch(batch)]
+        vectors = [
+            vector for batch in batches(flat, self._endpoint.preset.batch_texts) for vector in await self._batch(batch)
+        ]
         rest = iter(vectors)
         try:
             return [windows.mean([next(rest) for _ in group], [len(piece) for piece in group]) for group in pieces]

@@ -31,8 +31,8 @@ class Preset:
     `needs_key`: refuses to work without. `length_field`: how the request calls the longest answer. `sized_models`:
     prefixes of the embedding models that accept `dimensions`. `base64_vectors`: returns vectors packed in base64, a
     quarter of the bytes. `batch_texts`: texts per embedding call. `window_chars`: characters that surely fit the
-    embedding model. `model_in_path`: Azure's deployments, with the api-version in `query`. `chat_fields`: what requests
-    to the usual chat model have besides, or without (None).
+    embedding model. `api_version`: Azure's, whose paths name the model. `chat_fields`: what requests to the usual chat
+    model have besides, or without (None).
     """
 
     name: str
@@ -47,8 +47,7 @@ class Preset:
     base64_vectors: bool = False
     batch_texts: int = 100
     window_chars: int = 8_000
-    query: Mapping[str, str] = field(default_factory=dict)
-    model_in_path: bool = False
+    api_version: str = ""
     chat_fields: Mapping[str, object] = field(default_factory=dict)
 
 
@@ -71,8 +70,7 @@ AZURE_OPENAI = replace(
     name="azure_openai",
     base_url=None,
     key_variable="",
-    query=MappingProxyType({"api-version": "2024-10-21"}),  # the last dated stable version
-    model_in_path=True,
+    api_version="2024-10-21",  # the last dated stable version
 )
 
 ANTHROPIC = Preset(

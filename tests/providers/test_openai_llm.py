@@ -42,7 +42,7 @@ async def open_llm(server: OpenAiServer, quick: ClientOptions) -> AsyncIterator[
 
 
 def endpoint(server: OpenAiServer, provider: str, **changes: str) -> Endpoint:
-    url = server.azure_url if PRESETS[provider].model_in_path else server.base_url
+    url = server.azure_url if PRESETS[provider].api_version else server.base_url
     model = changes.pop("model", PRESETS[provider].chat_model or "some-model")
     found = choose_llm(provider=provider, base_url=url, api_key="sk-test", model=model, models=changes)
     assert found is not None
