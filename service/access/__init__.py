@@ -1,1 +1,1 @@
-"""Keys, tokens and the audit log."""
+"""Keys, tokens, users, and what a workspace spends on the language model."""

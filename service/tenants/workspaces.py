@@ -9,12 +9,13 @@ from uuid import UUID
 
 from sqlalchemy import Row
 
-from service.access.statements import audit, keys, users
+from service.access.statements import keys, users
 from service.access.values import Issued, OwnerKind
 from service.domain.access import Caller, Right
 from service.domain.scope import Scope
 from service.kit.settings import GRANTED, LIMITS
 from service.runtime.resources import Resources
+from service.runtime.statements import audit
 
 
 async def create(name: str, res: Resources) -> Issued:

@@ -1,1 +1,1 @@
-"""Statements on keys and the audit log."""
+"""Statements on keys, users and model budgets."""
