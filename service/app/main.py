@@ -41,7 +41,7 @@ from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
 from service.runtime.write_behind import ReadLog, UseCounter, in_background
 from service.search.routes import recall, search, timeline
-from service.tenants.routes import api_keys, audit, scopes, tokens, workspaces
+from service.tenants.routes import api_keys, audit, scopes, workspaces
 from service.understanding import model_calls
 from service.upkeep.routes import optimization
 from service.worker.scrape import Scrape
@@ -82,7 +82,6 @@ PARTS = (
     strategies,
     workspaces,
     api_keys,
-    tokens,
     mem0,
     automem_recall,
     automem,

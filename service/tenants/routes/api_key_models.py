@@ -189,3 +189,25 @@ class WhoAmIResponse(KeyScope):
             defaults=ScopeDefaultsResponse.of(caller.defaults),
             expires_at=caller.expires_at,
         )
+
+
+class CreateTokenRequest(WallFields):
+    """Restrictions, rights and lifetime of a token. At least one of `user_id`, `agent_id`, `run_id` and `channels` is
+    required, unless the key itself is restricted."""
+
+    model_config = example(user_id="alice", rights=["memory:read"])
+
+    rights: list[RightName] = Field(
+        min_length=1,
+        max_length=100,
+        examples=[["memory:read", "memory:write"]],
+        description="Rights of the token, a subset of the key's",
+    )
+    expires_in_s: int = Field(900, ge=60, le=3_600, description="Seconds until it expires")
+
+
+class CreateTokenResponse(ResponseModel):
+    """The token, which the service does not store."""
+
+    token: str = Field(description="Accepted wherever a key is: Authorization: Bearer <token>")
+    expires_at: Time = Field(description="When it expires, at the latest together with its key")

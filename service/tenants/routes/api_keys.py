@@ -1,4 +1,5 @@
-"""Routes for API keys: whoami, create, change, rotate, revoke.
+"""Routes for API keys (whoami, create, change, rotate, revoke) and for tokens, which a server with a key mints for a
+browser or an agent that calls directly.
 
 A change of a key and its audit entry are one transaction. Other processes notice a change within seconds
 (key_ring.REMEMBERED_S).
@@ -6,12 +7,14 @@ A change of a key and its audit entry are one transaction. Other processes notic
 
 from __future__ import annotations
 
-from fastapi import APIRouter, Request
+from typing import Annotated
+
+from fastapi import APIRouter, Depends, Request
 
 from service.access.values import NewKey
-from service.domain.access import Right
+from service.domain.access import Caller, Right
 from service.http import errors
-from service.http.deps import Admin, CallerOf, ResourcesOf
+from service.http.deps import Admin, CallerOf, ResourcesOf, needs
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.writes import UnkeyedCallOf
@@ -21,6 +24,8 @@ from service.tenants.routes.api_key_models import (
     ApiKeysResponse,
     CreateApiKeyRequest,
     CreateApiKeyResponse,
+    CreateTokenRequest,
+    CreateTokenResponse,
     RotateApiKeyRequest,
     RotateApiKeyResponse,
     UpdateApiKeyRequest,
@@ -28,6 +33,8 @@ from service.tenants.routes.api_key_models import (
 )
 
 router = APIRouter(prefix="/v1", tags=["API keys"], route_class=JsonRoute)
+
+Minter = Annotated[Caller, Depends(needs(Right.TOKENS))]
 
 
 @router.get("/whoami", summary="Get the key or token of this request")
@@ -91,3 +98,17 @@ async def revoke_api_key(id: str, caller: Admin, res: ResourcesOf, request: Requ
     changes nothing."""
     await keys.revoke(uuid_of(id, "key"), caller, res, call)
     request.app.state.keys.forget()
+
+
+@router.post("/tokens", summary="Mint a token for one end user", status_code=201)
+async def create_token(
+    body: CreateTokenRequest, caller: Minter, res: ResourcesOf, request: Request, call: UnkeyedCallOf
+) -> CreateTokenResponse:
+    """The restrictions of the key apply in addition to its own, and it expires with the key."""
+    rights = [Right(right) for right in dict.fromkeys(body.rights)]
+    token, expires_at = await keys.mint(
+        *(body.wall, rights, body.expires_in_s, caller, res, call),
+        signer=request.app.state.tokens,
+        log=request.app.state.reads,
+    )
+    return CreateTokenResponse(token=token, expires_at=expires_at)
