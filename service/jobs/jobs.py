@@ -9,8 +9,10 @@ from collections.abc import Awaitable, Callable, Sequence
 from contextlib import nullcontext
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
-from typing import get_args
+from typing import Any, get_args
 from uuid import UUID
+
+from sqlalchemy import Row
 
 from service.domain.access import Caller, Right
 from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
@@ -19,8 +21,6 @@ from service.domain.request import Call, Operation
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.postgres.engine import Session
 from service.queue.statements import overview, schedule
-from service.queue.statements.overview import StateCount
-from service.queue.statements.schedule import RunRecord
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
 
@@ -54,9 +54,9 @@ class NamedJobs:
 
     interval_s: float | None
     next_run: datetime | None
-    states: list[StateCount]
+    states: Sequence[Row[Any]]
     running: list[JobRecord]
-    runs: list[RunRecord]
+    runs: Sequence[Row[Any]]
 
 
 async def list_jobs(
@@ -126,7 +126,7 @@ async def cancel(of: JobsOf, job_id: UUID, res: Resources, call: Call) -> JobRec
     return job
 
 
-def _own_interval(name: JobName, runs: Sequence[RunRecord], res: Resources) -> tuple[float, datetime | None] | None:
+def _own_interval(name: JobName, runs: Sequence[Row[Any]], res: Resources) -> tuple[float, datetime | None] | None:
     """Seconds between the runs of a job in each workspace, and when the next is due; None for other jobs."""
     interval_s = 60 * res.settings.jobs.intervals_min.of(name)
     if not interval_s:

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 
 from service.domain.errors import InvalidInput
 from service.domain.job import Counts, Job, JobName
@@ -23,7 +24,7 @@ async def nothing(_job: Job, _res: Resources) -> None:
     return None
 
 
-async def runs(database: Database, name: JobName) -> list[schedule.RunRecord]:
+async def runs(database: Database, name: JobName) -> Sequence[Row[Any]]:
     async with database.read(NIL_WORKSPACE) as session:
         return await overview.runs(session, name, limit=1000)
 

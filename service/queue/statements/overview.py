@@ -6,16 +6,15 @@ A caller sees the jobs of the workspace of the transaction; those of the service
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
-from sqlalchemy import text
+from sqlalchemy import Row, text
 
 from service.domain.job import MAX_ATTEMPTS, JobName, JobRecord, JobState
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.queue.statements.schedule import RunRecord
 
 # States as shown to people: `queued` was not tried yet, `failed` waits for another attempt.
 STATE = """
@@ -106,15 +105,6 @@ CANCEL = text("""
 """)
 
 
-@dataclass(frozen=True, slots=True)
-class StateCount:
-    """The number of jobs in a state, and when the oldest was created."""
-
-    state: JobState
-    jobs: int
-    oldest: datetime
-
-
 async def page(
     session: Session, states: Sequence[JobState], *, name: JobName | None, before: UUID | None, limit: int
 ) -> list[JobRecord]:
@@ -129,16 +119,14 @@ async def get(session: Session, job_id: UUID) -> JobRecord | None:
     return JobRecord(*row) if row else None
 
 
-async def counts(session: Session, name: JobName) -> list[StateCount]:
-    """Counts of the unfinished and dead jobs of a name."""
-    rows = await session.execute(COUNTS, {"name": name})
-    return [StateCount(*row) for row in rows]
+async def counts(session: Session, name: JobName) -> Sequence[Row[Any]]:
+    """The number of unfinished and dead jobs of a name in each state, and when the oldest was created."""
+    return (await session.execute(COUNTS, {"name": name})).all()
 
 
-async def runs(session: Session, name: JobName, *, limit: int) -> list[RunRecord]:
+async def runs(session: Session, name: JobName, *, limit: int) -> Sequence[Row[Any]]:
     """The newest runs of a name, newest first. Uses ix_job_run_name."""
-    rows = await session.execute(RUNS, {"name": name, "limit": limit})
-    return [RunRecord(*row) for row in rows]
+    return (await session.execute(RUNS, {"name": name, "limit": limit})).all()
 
 
 async def interval(session: Session, name: JobName) -> tuple[float, datetime] | None:

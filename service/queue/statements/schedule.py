@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
@@ -73,22 +70,6 @@ REQUEST = text("""
 
 # SECURITY DEFINER, for loxodon_worker: no workspace is known here.
 FIND_DUE_WORKSPACES = text("SELECT workspace_id FROM find_due_workspaces(:name, :interval_min)")
-
-
-@dataclass(frozen=True, slots=True)
-class RunRecord:
-    """One run of a recurring or requested job; `counts` says what it did."""
-
-    id: UUID
-    name: str
-    reason: str
-    state: str
-    attempts: int
-    counts: Mapping[str, Any] | None
-    error: str | None
-    created_at: datetime
-    started_at: datetime | None
-    finished_at: datetime | None
 
 
 async def register(session: Session, intervals_s: Mapping[str, float]) -> None:
