@@ -100,12 +100,6 @@ async def page_of_ids(
     return by_id, len(ids)
 
 
-async def many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> None:
-    """Runs the statement once for each set of values, in one round trip."""
-    arguments = [_prepare(session, statement, value)[1] for value in values]
-    await (await driver(session)).executemany(compile_statement(statement, session.dialect)[0], arguments)
-
-
 async def fetch_many(session: Session, statement: TextClause, values: Sequence[Mapping[str, Any]]) -> list[Any]:
     """The rows that the statement returns for each set of values, in order, in one round trip."""
     arguments = [_prepare(session, statement, value)[1] for value in values]
@@ -162,7 +156,7 @@ async def insert(session: Session, *groups: NewRows) -> None:
             await (await driver(session)).fetch(sql, *arguments)
         else:
             for group in run:
-                await many(session, group.statement, group.rows)
+                await fetch_many(session, group.statement, group.rows)
 
 
 @lru_cache(maxsize=256)

@@ -36,7 +36,7 @@ async def test_a_types_conversion_is_applied(database: Database, workspace: UUID
 async def test_many_runs_once_for_each(database: Database, workspace: UUID) -> None:
     async with database.begin(workspace) as session:
         await (await driver(session)).execute("CREATE TEMP TABLE seen (n integer) ON COMMIT DROP")
-        await direct.many(session, text("INSERT INTO seen VALUES (:n)"), [{"n": 1}, {"n": 2}])
+        await direct.fetch_many(session, text("INSERT INTO seen VALUES (:n)"), [{"n": 1}, {"n": 2}])
         [row] = await direct.fetch(session, text("SELECT array_agg(n ORDER BY n) AS all_of_them FROM seen"), {})
     assert row.all_of_them == [1, 2]
 

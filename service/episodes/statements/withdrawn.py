@@ -188,7 +188,7 @@ async def refresh(session: Session, turn_ids: Iterable[UUID], *, rewritten: bool
             changed.append((row, visible))
     if not changed:
         return
-    await direct.many(
+    await direct.fetch_many(
         session, SHOW, [_update_shown(session.workspace_id, row.id, row.content, visible) for row, visible in changed]
     )
     touched = {"turns": [row.id for row, _ in changed]}
