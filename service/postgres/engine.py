@@ -29,7 +29,7 @@ from service.domain.errors import OutcomeUnknown, StoreUnavailable
 from service.domain.scope import NIL_WORKSPACE
 from service.kit.deadline import NEVER, Deadline
 from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
-from service.postgres import citus, plans, roles, times, vectors, walls
+from service.postgres import citus, codecs, plans, roles, walls
 from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translate, translated_errors, unavailable
 from service.postgres.plans import Plans
 from service.postgres.pool import ConnectionPool, PooledConnection
@@ -127,7 +127,7 @@ class Database:
             json_deserializer=from_json,  # a third of the standard library's time, and a search reads fifty
             connect_args=connect_arguments(access),
         )
-        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(_register_codecs))
+        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(codecs.register))
         pool = ConnectionPool(engine, size=pool_size, timeout_s=pool_timeout_s)
         planner = plans.ON_CITUS if access.citus else plans.ON_ONE_SERVER
         return cls(engine, pool, statement_timeout_s=statement_timeout_s, planner=planner)
@@ -296,11 +296,6 @@ class Database:
     async def close(self) -> None:
         await self.pool.close()
         await self.engine.dispose()
-
-
-async def _register_codecs(connection: asyncpg.Connection[Any]) -> None:
-    await times.register(connection)
-    await vectors.register(connection)
 
 
 async def driver(session: AsyncConnection) -> asyncpg.Connection[Any]:
