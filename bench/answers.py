@@ -75,7 +75,7 @@ async def _rows(
     found, context = await ranking.measured(asked["text"], texts, embedder)
     found = features.choose(found, signals.asking_share(found.ids, found.phrasing) < 1)
     columns = signals.columns(found, context)
-    answer = answerability.of_memories(context, found, columns, signals.cosines(found))
+    answer = answerability.assess(context, found, columns, signals.cosines(found))
     if answer is None:
         return None, []
     result = Row(group, answer.measures, answerability.scarcity(len(texts)), bool(asked["evidence"]))

@@ -63,21 +63,6 @@ HIT_INTERCEPT, HIT_LESS_FIT, HIT_PLACE = 1.21, -17.39, -2.08
 
 
 @dataclass(frozen=True, slots=True)
-class Statements:
-    """The candidates of a search, by columns: their keys, the cosine to the question (NaN without a vector), BM25
-    with context as a share of a full match, the shares that ask and that speak of the speaker (both 0..1), who said
-    them, and the texts (None: unknown)."""
-
-    keys: Sequence[Hashable]
-    cosine: Column
-    words: Column
-    asking: Column
-    first_person: Column
-    speakers: Sequence[str | None]
-    texts: Sequence[str | None] = ()
-
-
-@dataclass(frozen=True, slots=True)
 class Answerability:
     """How likely there is an answer. `probability` 0..1: that the memories and turns searched have it. `less_fit`: by
     how much each candidate fits less than the best one; one without a vector is left out. `measures`: the values that
@@ -95,35 +80,38 @@ class Answerability:
         return self.probability * _logistic(HIT_INTERCEPT + HIT_LESS_FIT * less_fit + HIT_PLACE * math.log1p(place))
 
 
-def assess(statements: Statements, parsed: ParsedQuery, unsaid: float, texts: int) -> Answerability | None:
+def assess(context: QueryContext, measured: Features, columns: Columns, cosines: Column) -> Answerability | None:
     """The probability of an answer among all candidates; None if unknown: for a request, which asks nothing, and if no
-    candidate has a vector. `unsaid`: 0..1, as `unsaid_share` gives it. `texts`: how many were searched."""
+    candidate has a vector. `cosines`: to the vector of the original query."""
+    parsed, texts = context.parsed, context.text_count
     if parsed.is_request:
         return None
-    if not statements.keys:
+    if not measured.ids:
         return Answerability(0.0, {})
-    if np.isnan(statements.cosine).all():
+    if np.isnan(cosines).all():
         return None
-    fits = statements.cosine + ASKS * statements.asking + WORDS * statements.words
-    theirs, others = _flag_speakers(statements.speakers, parsed)
+    words = columns.signals["context_lexical"] / (math.fsum(context.idf.of_contexts.values()) or 1.0)
+    first_person = columns.signals["first_person"]
+    fits = cosines + ASKS * (1.0 - columns.signals["declarative"]) + WORDS * words
+    theirs, others = _flag_speakers(measured.speaker or [None] * len(measured.ids), parsed)
     said_by_others = 0.0
     if theirs.any():
-        of_themselves = fits + ABOUT * statements.first_person
+        of_themselves = fits + ABOUT * first_person
         said_by_others = max(0.0, _best(of_themselves[others]) - _best(of_themselves[theirs]))
-        fits = fits + ABOUT * np.where(theirs, statements.first_person, 1.0 - statements.first_person)
+        fits = fits + ABOUT * np.where(theirs, first_person, 1.0 - first_person)
     best = int(np.argmax(np.fmax(fits, -math.inf)))
     less_fit = fits[best] - fits
-    nearest = -np.sort(-statements.cosine[~np.isnan(statements.cosine)])[: NEXT + 1]
+    nearest = -np.sort(-cosines[~np.isnan(cosines)])[: NEXT + 1]
     measures = (
-        float(statements.cosine[best]),
+        float(cosines[best]),
         said_by_others,
-        min(1.0, float(statements.words[best])),
-        unsaid,
-        _lacking(less_fit, statements.texts, parsed),
+        min(1.0, float(words[best])),
+        unsaid_share(context.idf.of_texts, texts),
+        _lacking(less_fit, measured.phrasing, parsed),
         float(nearest[0] - nearest[1:].mean()) if len(nearest) > 1 else 0.0,
     )
     log_odds = INTERCEPT + scarcity(texts) + sum(map(mul, COEFFICIENTS, measures))
-    known = zip(statements.keys, less_fit.tolist(), strict=True)
+    known = zip(measured.ids, less_fit.tolist(), strict=True)
     return Answerability(_logistic(log_odds), {key: less for key, less in known if not math.isnan(less)}, measures)
 
 
@@ -146,26 +134,6 @@ def _lacking(less_fit: Column, texts: Sequence[str | None], parsed: ParsedQuery)
         if text is None or questions.holds(kind, text, known):
             return float(less_fit[at])
     return MAX_LACKING
-
-
-def of_memories(
-    context: QueryContext,
-    measured: Features,
-    columns: Columns,
-    cosines: Column,
-) -> Answerability | None:
-    """The answerability from the candidates of a search of memories. `cosines`: to the vector of the original query."""
-    statements = Statements(
-        measured.ids,
-        cosines,
-        columns.signals["context_lexical"] / (math.fsum(context.idf.of_contexts.values()) or 1.0),
-        1.0 - columns.signals["declarative"],
-        columns.signals["first_person"],
-        measured.speaker or [None] * len(measured.ids),
-        measured.phrasing,
-    )
-    texts = context.text_count
-    return assess(statements, context.parsed, unsaid_share(context.idf.of_texts, texts), texts)
 
 
 def unsaid_share(idf: Mapping[int, float], texts: int) -> float:

@@ -400,7 +400,7 @@ def _shape_hits(
     """The hits with what was said later about the same thing (nothing for a search in the past) and how likely each is
     the answer; and how likely there is one."""
     features, cosines = measured.features, signals.cosines(measured.features)
-    answer = answerability.of_memories(measured.context, features, measured.columns, cosines)
+    answer = answerability.assess(measured.context, features, measured.columns, cosines)
     cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))
     later: Mapping[UUID, tuple[LaterStatement, ...]] = {}
     if measured.context.query.as_of is None:

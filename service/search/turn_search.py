@@ -90,7 +90,7 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
     context = replace(context, time_span=signals.time_span(text.parsed, features))
     columns, cosines = signals.columns(features, context), signals.cosines(features)
     cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))
-    answer = answerability.of_memories(context, features, columns, cosines)
+    answer = answerability.assess(context, features, columns, cosines)
     best = signals.fuse(columns, context, limit=query.limit, explain=False)[skip:]
     order = [(UUID(str(ranked.key)), ranked.score) for ranked in best]
     read = partial(turns.get_many, session)

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 from datetime import UTC, datetime
+from uuid import UUID
 from zoneinfo import ZoneInfo
 
 import numpy as np
 import pytest
 
 from service.domain import bm25
+from service.domain.query import Query
+from service.domain.scope import Scope
+from service.domain.text import CleanText
 from service.language.context import first_person, question_share
 from service.search import query_parsing
-from service.search.answerability import Answerability, Statements, assess, unsaid_share
+from service.search.answerability import Answerability, assess, unsaid_share
+from service.search.fusion import Columns
+from service.search.signals import QueryContext
+from service.search.statements.features import Features, TermIdf
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)
 QUESTION = "What did Ann plant in the garden?"
@@ -28,17 +35,27 @@ def answer(*said: Said, question: str = QUESTION, unsaid: float = 0.0, texts: in
 
 def judged(*said: Said, question: str = QUESTION, unsaid: float = 0.0, texts: int = 500) -> Answerability | None:
     speakers = [who for who, _, _ in said]
-    statements = Statements(
-        list(range(len(said))),
-        np.array([cosine for _, _, cosine in said]),
-        np.zeros(len(said)),
-        np.array([question_share(text) for _, text, _ in said]),
-        np.array([first_person(text) for _, text, _ in said]),
-        speakers,
-        [text for _, text, _ in said],
-    )
+    cosines, nothing = np.array([cosine for _, _, cosine in said]), np.zeros(len(said))
+    phrasing = [text for _, text, _ in said]
+    signals = {
+        "context_lexical": nothing,
+        "declarative": np.array([1.0 - question_share(text) for text in phrasing]),
+        "first_person": np.array([first_person(text) for text in phrasing]),
+    }
+    ids = [UUID(int=at) for at in range(len(said))]
     parsed = query_parsing.parse(question, NOW, ZoneInfo("UTC"), {who for who in speakers if who})
-    return assess(statements, parsed, unsaid, texts)
+    query = Query(Scope(UUID(int=1), user_id="u"), CleanText(question), 10)
+    context = QueryContext(query, parsed, NOW, {}, TermIdf(_idf(unsaid, texts), {}), {}, text_count=texts)
+    measured = Features(ids, nothing, nothing, cosines, nothing, phrasing=phrasing, speaker=speakers)
+    return assess(context, measured, Columns(ids, signals), cosines)
+
+
+def _idf(unsaid: float, texts: int) -> dict[int, float]:
+    """The IDF of one word that no text has, and of frequent ones that make up the rest."""
+    if not unsaid:
+        return {}
+    rare = bm25.idf(texts, 0)
+    return {0: rare} | dict.fromkeys(range(1, 101), rare * (1 - unsaid) / unsaid / 100)
 
 
 def test_the_nearer_the_likelier() -> None:
@@ -72,8 +89,8 @@ def test_a_question_is_no_answer() -> None:
     told, asked = (
         answer(("Ann", text, 0.6), ("Ben", "I saw it.", 0.5)) for text in ("I grew leeks.", "Did I grow leeks?")
     )
-    assert told.less_fit[0] == 0.0
-    assert told.less_fit[1] > asked.less_fit[1]
+    assert told.less_fit[UUID(int=0)] == 0.0
+    assert told.less_fit[UUID(int=1)] > asked.less_fit[UUID(int=1)]
 
 
 @pytest.mark.parametrize("question", ["What did Ann and Ben plant?", "What was planted?", "What did Carl plant?"])
@@ -118,17 +135,17 @@ def test_the_share_of_words_that_nobody_said() -> None:
 
 def test_a_hit_is_never_likelier_than_an_answer_and_falls_with_its_place() -> None:
     found = answer(("Ann", "I planted leeks.", 0.7), ("Ann", "I dug the garden.", 0.65), ("Ann", "I left.", 0.3))
-    hits = [found.of_hit(key, index) or 0.0 for index, key in enumerate((0, 1, 2))]
+    hits = [found.of_hit(UUID(int=at), at) or 0.0 for at in range(3)]
     assert found.probability > hits[0] > hits[1] > hits[2] > 0
-    assert (found.of_hit(1, 0) or 0.0) > hits[1]
+    assert (found.of_hit(UUID(int=1), 0) or 0.0) > hits[1]
 
 
 def test_where_it_cannot_be_told() -> None:
     assert judged(("Ann", "I like Rome.", 0.6), question="Book me a hotel in Rome") is None
     assert judged(("Ann", "I like Rome.", float("nan"))) is None
     half = answer(("Ann", "I like Rome.", float("nan")), ("Ann", "I planted leeks.", 0.7))
-    assert half.of_hit(0, 0) is None
-    assert half.of_hit(1, 0) is not None
+    assert half.of_hit(UUID(int=0), 0) is None
+    assert half.of_hit(UUID(int=1), 0) is not None
 
 
 def test_nothing_stored_answers_nothing() -> None:
