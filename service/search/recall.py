@@ -18,7 +18,7 @@ from service.domain.conversation import Turn, TurnHit, TurnPlace
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit
 from service.domain.moments import Stopwatch
-from service.domain.query import Narrow, Query, SearchResult, Window, is_probable
+from service.domain.query import SearchResult, is_probable
 from service.episodes.statements.turns import TurnFilter
 from service.memories.statements import sources
 from service.postgres.engine import Session, use_custom_plans
@@ -45,17 +45,20 @@ MIN_HITS = 50
 async def recall(query: RecallQuery, res: Resources) -> Bundle:
     """Returns the bundle, within `query.max_tokens`. Without an embedder only words, names and times count, and a
     warning says so."""
-    limit = max(MIN_HITS, query.top_k)
-    search_query, used = await techniques.with_self_query(_search_query(query, limit), res)
-    prepared = await preparation.prepare(search_query, res, used)
-    turn_filter = TurnFilter(query.scope, query.since, channels=query.channels, stored_by=query.as_of, now=res.clock())
+    limit = max(MIN_HITS, query.limit)
+    # the hits that are left out later may still tell what became of others
+    every_hit = replace(query, limit=limit, min_probability=0.0)
+    narrowed, used = await techniques.with_self_query(every_hit, res)
+    prepared = await preparation.prepare(narrowed, res, used)
+    since, channels = query.window.start, query.channels
+    turn_filter = TurnFilter(query.scope, since, channels=channels, stored_by=query.as_of, now=res.clock())
     prepared_turns = await turn_search.prepare(turn_filter, query.text, limit, res)
     task_vector = await _task_vector(query, prepared_turns, res)
     names = (*prepared.text.parsed.phrases, *prepared_turns.text.parsed.speakers)
     watch = Stopwatch()
     async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
         with watch.measure("facts"):
-            result = await search.search_in_snapshot(session, prepared, res)
+            result = await search.rerank_and_shape(prepared, await search.read_results(session, prepared, res), res)
         ranked = RankedTurns((), None)
         if "turns" in query.include:
             with watch.measure("turns"):
@@ -88,21 +91,6 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
         )
     warnings = tuple(dict.fromkeys((*result.warnings, *prepared_turns.text.vectors.warnings)))
     return await res.rules.run(bundle, query, results, result, warnings, watch.ms, res.clock())
-
-
-def _search_query(query: RecallQuery, limit: int) -> Query:
-    return Query(
-        query.scope,
-        query.text,
-        limit,
-        Window(query.since, None),
-        narrow=Narrow(min_confidence=query.min_confidence, valid_at=query.valid_at),
-        channels=query.channels,
-        ranking=replace(query.ranking, rerank=False),
-        as_of=query.as_of,
-        timezone=query.timezone,
-        detail=query.detail,
-    )
 
 
 async def _task_vector(query: RecallQuery, turns: turn_search.PreparedTurnSearch, res: Resources) -> Vector | None:
@@ -165,7 +153,7 @@ async def _turns(
         return [], {}
     known = probabilities(hits, memories)
     probable = (match for match in interleave(hits, memories) if is_probable(known[match[0]], query.min_probability))
-    matches = list(islice(probable, query.top_k))
+    matches = list(islice(probable, query.limit))
     with watch.measure("turns"):
         places = [place for place, _ in matches]
         return matches, await recall_context.turn_windows(session, places, query.context_window, now=res.clock())
@@ -182,7 +170,7 @@ def _facts(query: RecallQuery, result: SearchResult, rewritten: Collection[TurnP
         is_fact = memory.turn_index is None or (memory.conversation_id, memory.turn_index) in rewritten
         if is_fact and is_probable(hit.answer_probability, query.min_probability):
             by_hash.setdefault(hit.memory.hash, hit)
-    return list(by_hash.values())[: query.top_k]
+    return list(by_hash.values())[: query.limit]
 
 
 async def _entities(
@@ -195,7 +183,7 @@ async def _entities(
         entities = await recall_context.find_entities(session, query.scope, names)
         ids = [entity.id for entity in entities]
         relations = await recall_context.relations(session, ids, now=res.clock())
-    return [EntityItem(entity, tuple(relations.get(entity.id, ()))) for entity in entities[: query.top_k]]
+    return [EntityItem(entity, tuple(relations.get(entity.id, ()))) for entity in entities[: query.limit]]
 
 
 async def _strategies(
@@ -204,7 +192,7 @@ async def _strategies(
     """The strategies that worked in tasks like this one."""
     if "strategies" not in query.include:
         return []
-    limit = min(MAX_STRATEGIES, query.top_k)
+    limit = min(MAX_STRATEGIES, query.limit)
     with watch.measure("strategies"):
         matches = await strategy_ranking.find_in(
             session, query.scope, vector, res, limit=limit, channels=query.channels
@@ -216,7 +204,7 @@ async def _goals(session: Session, query: RecallQuery, watch: Stopwatch) -> list
     if "goals" not in query.include:
         return []
     with watch.measure("goals"):
-        return await goals.active(session, query.scope, limit=min(MAX_GOALS, query.top_k))
+        return await goals.active(session, query.scope, limit=min(MAX_GOALS, query.limit))
 
 
 async def _profile(session: Session, query: RecallQuery, watch: Stopwatch) -> Profile | None:

@@ -87,7 +87,7 @@ def bundle(
     """Returns the results that fit into `query.max_tokens`. `ms`: milliseconds by part."""
     scoring = _Scoring(query.shares, now)
     several = len({conversation_id for conversation_id, _ in results.turns}) > 1
-    lines = _Lines(results, ZoneInfo(query.timezone), now, several)
+    lines = _Lines(results, ZoneInfo(query.timezone or "UTC"), now, several)
     bare = {item.entity.id for item in results.entities if not (item.entity.description or item.relations)}
     others = [
         prompt_block.entity(item, scoring.share(query.shares.entities))
@@ -208,14 +208,14 @@ class _Lines:
 
 def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
     """Each turn that matches with its context window."""
-    passages = []
+    passages, since = [], query.window.start
     for place, relevance in results.matches:
         if place not in results.turns:
             continue
         conversation_id, index = place
         window = range(index - query.context_window, index + query.context_window + 1)
         turns = [turn for each in window if (turn := results.turns.get((conversation_id, each))) is not None]
-        recent = [turn for turn in turns if query.since is None or turn.timestamp >= query.since]
+        recent = [turn for turn in turns if since is None or turn.timestamp >= since]
         score = scoring.score(query.shares.turns, relevance, results.turns[place].timestamp)
         said = tuple(lines.of_turn(turn) for turn in recent)
         passages.append(PromptPiece("turns", score, said, group=conversation_id))

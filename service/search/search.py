@@ -169,12 +169,6 @@ async def _prepare_and_read(
 # -- inside the snapshot ----------------------------------------------------------------------------------------------
 
 
-async def search_in_snapshot(session: Session, prepared: PreparedSearch, res: Resources) -> SearchResult:
-    """The hits, read in the caller's snapshot. The query must refuse a reranker: waiting for one would hold the
-    connection."""
-    return await rerank_and_shape(prepared, await read_results(session, prepared, res), res)
-
-
 @tracing.trace("read")
 async def read_results(session: Session, prepared: PreparedSearch, res: Resources) -> ReadSearch:
     """Measures and ranks the candidates, and reads the rows of the best; more than wanted when a reranker is to see

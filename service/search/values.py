@@ -14,10 +14,8 @@ from service.cognition.values import Goal, Profile, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.memory import LeanMemory
-from service.domain.query import Detail, TechniqueUse, VectorPath
-from service.domain.ranking import Ranking, RecallWeights
-from service.domain.scope import Scope
-from service.domain.text import CleanText
+from service.domain.query import Query, TechniqueUse, VectorPath
+from service.domain.ranking import RecallWeights
 
 PartName = Literal["turns", "facts", "entities", "strategies", "goals", "user_context"]
 PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "strategies", "turns")
@@ -25,37 +23,23 @@ PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "st
 
 
 @dataclass(frozen=True, slots=True)
-class RecallQuery:
-    """A redacted query to everything that is stored for a scope.
+class RecallQuery(Query):
+    """A query to everything that is stored for a scope. The fields of Query apply to turns and facts.
 
-    `top_k`: maximum number in each part. `max_tokens`: maximum for the whole bundle, as text. `per_conversation`:
+    `limit`: maximum number in each part. `max_tokens`: maximum for the whole bundle, as text. `per_conversation`:
     maximum number of passages of one conversation, so that it does not crowd out the others; None for no maximum.
     `context_window`: turns returned before and after each match. Both are off by default: with 2,000 tokens they cost
-    evidence on LoCoMo's dev conversations (docs/recall.md). `since`: only turns and facts from then on.
-    `min_confidence`: 0..1, for facts that have a confidence. `min_probability`: 0..1, leaves out turns and facts with a
-    lower one. `min_answer`: 0..1, leaves out all turns, facts and entities if an answer is less probable. `valid_at`:
-    facts that were valid at this moment instead of now; `as_of`: what was recorded at this moment, for turns and facts
-    only. `timezone`: IANA, for the beginning of days.
+    evidence on LoCoMo's dev conversations (docs/recall.md). `min_answer`: 0..1, leaves out all turns, facts and
+    entities if an answer is less probable.
     """
 
-    scope: Scope
-    text: CleanText
-    channels: tuple[str, ...] = ()
+    limit: int = 100
     include: frozenset[PartName] = frozenset(PARTS)
-    top_k: int = 100
     max_tokens: int = 2_000
     per_conversation: int | None = None
     context_window: int = 0
-    since: datetime | None = None
-    min_confidence: float | None = None
-    min_probability: float = 0.0
     min_answer: float = 0.0
-    valid_at: datetime | None = None
-    as_of: datetime | None = None
-    timezone: str = "UTC"
-    detail: Detail = "lean"
     shares: RecallWeights = field(default_factory=RecallWeights)
-    ranking: Ranking = field(default_factory=Ranking)
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.conversation import Turn, TurnPlace
-from service.domain.query import SearchResult
+from service.domain.query import SearchResult, Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language.tokens import estimate, of_bytes
@@ -121,5 +121,5 @@ def test_overlapping_windows_show_each_turn_once_with_its_best_score() -> None:
 def test_recency_lifts_newer_turns_and_since_cuts_the_window() -> None:
     turns = [turn(LONG, 0, age_days=40), turn(LONG, 1), turn(SHORT, 0, age_days=5)]
     matches = [((SHORT, 0), 0.5), ((LONG, 1), 0.5)]
-    found = bundled(query(context_window=1, since=NOW - timedelta(days=30)), matches, turns)
+    found = bundled(query(context_window=1, window=Window(NOW - timedelta(days=30))), matches, turns)
     assert [(each.turn.conversation_id, each.turn.index) for each in found.turns] == [(LONG, 1), (SHORT, 0)]

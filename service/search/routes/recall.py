@@ -9,6 +9,7 @@ from datetime import timedelta
 from fastapi import APIRouter, Response
 
 from service.domain.moments import elapsed_ms
+from service.domain.query import Narrow, Window
 from service.domain.ranking import RecallWeights, over
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -68,14 +69,13 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
         text,
         channels=tuple(body.channels or ()),
         include=body.parts,
-        top_k=body.limit,
+        limit=body.limit,
         max_tokens=body.max_tokens,
         per_conversation=body.per_conversation,
         context_window=body.around,
-        since=None if hours is None else res.clock() - timedelta(hours=hours),
-        min_confidence=body.min_confidence,
+        window=Window(None if hours is None else res.clock() - timedelta(hours=hours)),
+        narrow=Narrow(min_confidence=body.min_confidence, valid_at=body.valid_at),
         min_probability=body.min_probability,
-        valid_at=body.valid_at,
         min_answer=INJECTED_FROM if body.is_injected else 0.0,
         as_of=body.as_of,
         timezone=body.timezone or res.settings.memories.timezone,
@@ -85,5 +85,6 @@ def _query(body: RecallRequest, scope: Scope, text: CleanText, res: Resources) -
             defaults,
             techniques=over(defaults.techniques, body.techniques),
             diversity=defaults.diversity if body.diversity is None else body.diversity,
+            rerank=False,  # the hits are read in the snapshot of the other parts
         ),
     )
