@@ -111,27 +111,20 @@ BM25: Final = """, term AS NOT MATERIALIZED (
     FROM counted, frequency
 )"""
 
-# The nearest by binary distance, read from the scope's btree alone. As many extra rows are fetched as are hidden, so
-# none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
-VECTORS: Final = """, text_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, {binary_distance} AS bits FROM {vectors}
-      AND (SELECT is_small FROM counted) AND v.generation = {generation} AND v.kind = 'text'
+# The nearest texts, or contexts, by binary distance, read from the scope's btree alone. As many extra rows are fetched
+# as are hidden, so none is lost and no join with the scope is needed. NOT IN looks the hidden ids up in a hash table.
+NEAREST: Final = """, {kind}_binary AS MATERIALIZED (
+    SELECT v.memory_id AS id, {{binary_distance}} AS bits FROM {{vectors}}
+      AND (SELECT is_small FROM counted) AND v.generation = {{generation}} AND v.kind = '{kind}'
     ORDER BY bits, v.memory_id LIMIT (SELECT close_limit + rows_read - texts FROM counted)
-), text_close AS (
-    SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
+), {kind}_close AS (
+    SELECT id FROM {kind}_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
     ORDER BY bits, id LIMIT (SELECT close_limit FROM counted)
-), context_binary AS MATERIALIZED (
-    SELECT v.memory_id AS id, {binary_distance} AS bits FROM {vectors}
-      AND (SELECT is_small FROM counted) AND v.generation = {generation} AND v.kind = 'context'
-    ORDER BY bits, v.memory_id LIMIT (SELECT close_limit + rows_read - texts FROM counted)
-), context_close AS (
-    SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
-    ORDER BY bits, id LIMIT (SELECT close_limit FROM counted)
-), text_vector AS MATERIALIZED (
+), {kind}_vector AS MATERIALIZED (
     SELECT v.memory_id AS id FROM memory_vector v
-    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
-      AND v.generation = {generation} AND v.kind = 'text'
-    ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit
+    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM {kind}_close))
+      AND v.generation = {{generation}} AND v.kind = '{kind}'
+    ORDER BY {{exact_distance}}, v.memory_id LIMIT :arm_limit
 )"""
 
 # One row: numbers of rows read, of texts, of texts and contexts with each term; the ids of each arm, best first.
@@ -154,12 +147,7 @@ SELECT rows_read, texts,
         ORDER BY c.bm25 <#> idf.of_contexts, c.id LIMIT :arm_limit
     ) AS context_lexical,
     ARRAY(SELECT id FROM text_vector) AS text_vector,
-    ARRAY(
-        SELECT v.memory_id FROM memory_vector v
-        WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
-          AND v.generation = {generation} AND v.kind = 'context'
-        ORDER BY {exact_distance}, v.memory_id LIMIT :arm_limit
-    ) AS context_vector,
+    ARRAY(SELECT id FROM context_vector) AS context_vector,
     ARRAY(
         SELECT t.id FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
         WHERE (SELECT is_small FROM counted)
@@ -182,7 +170,7 @@ FROM counted
 ARMS: Final = ("text_lexical", "context_lexical", "text_vector", "context_vector", "time", "tag", "newest")
 
 EXACT: Final = Template(
-    SCAN + BM25 + VECTORS + ONE_ROW,
+    SCAN + BM25 + NEAREST.format(kind="text") + NEAREST.format(kind="context") + ONE_ROW,
     close_limit=nearest.CLOSE_LIMIT.format(rows="rows_read"),
     max_compared_terms=MAX_COMPARED_TERMS,
     memory=by_key("memory", "matching.id"),

@@ -111,6 +111,11 @@ WITH any_term AS MATERIALIZED (
 ), text_close AS (
     SELECT id FROM text_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
     ORDER BY bits, id LIMIT (SELECT close_limit FROM counted)
+), text_vector AS MATERIALIZED (
+    SELECT v.memory_id AS id FROM memory_vector v
+    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
+      AND v.generation = 1 AND v.kind = 'text'
+    ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit
 ), context_binary AS MATERIALIZED (
     SELECT v.memory_id AS id, v.binary_embedding <~> (SELECT binary_quantize(CAST(:query_vector AS halfvec))) AS bits FROM memory_vector v WHERE v.workspace_id = :workspace
         AND v.user_id = :user_id
@@ -120,10 +125,10 @@ WITH any_term AS MATERIALIZED (
 ), context_close AS (
     SELECT id FROM context_binary WHERE id NOT IN (SELECT unnest(hidden_ids) FROM scan)
     ORDER BY bits, id LIMIT (SELECT close_limit FROM counted)
-), text_vector AS MATERIALIZED (
+), context_vector AS MATERIALIZED (
     SELECT v.memory_id AS id FROM memory_vector v
-    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM text_close))
-      AND v.generation = 1 AND v.kind = 'text'
+    WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
+      AND v.generation = 1 AND v.kind = 'context'
     ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit
 )
 SELECT rows_read, texts,
@@ -144,12 +149,7 @@ SELECT rows_read, texts,
         ORDER BY c.bm25 <#> idf.of_contexts, c.id LIMIT :arm_limit
     ) AS context_lexical,
     ARRAY(SELECT id FROM text_vector) AS text_vector,
-    ARRAY(
-        SELECT v.memory_id FROM memory_vector v
-        WHERE v.workspace_id = :workspace AND v.memory_id = ANY (ARRAY(SELECT id FROM context_close))
-          AND v.generation = 1 AND v.kind = 'context'
-        ORDER BY (v.embedding <=> :query_vector) + 0, v.memory_id LIMIT :arm_limit
-    ) AS context_vector,
+    ARRAY(SELECT id FROM context_vector) AS context_vector,
     ARRAY(
         SELECT t.id FROM (SELECT unnest(timed_ids) AS id, unnest(timestamps) AS "timestamp" FROM scan) t
         WHERE (SELECT is_small FROM counted)
