@@ -18,8 +18,6 @@ from service.http import cursors
 from service.language import withdrawal
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.search import turn_search
-from service.search.turn_search import RankedTurns
 
 
 async def page(
@@ -107,19 +105,3 @@ async def recent_turns(
     wanted = TurnFilter(scope, since, channels=tuple(channels), now=res.clock())
     async with res.db.read(scope.workspace_id) as session:
         return await turns.recent(session, wanted, skip=skip, limit=limit)
-
-
-async def search_turns(
-    scope: Scope,
-    text: CleanText,
-    res: Resources,
-    *,
-    since: datetime | None,
-    channels: Sequence[str],
-    conversation_id: UUID | None,
-    skip: int,
-    limit: int,
-) -> RankedTurns:
-    """The turns of a scope, or of a conversation, that answer a query, best first."""
-    wanted = TurnFilter(scope, since, conversation_id=conversation_id, channels=tuple(channels), now=res.clock())
-    return await turn_search.search(wanted, text, limit, res, skip=skip)

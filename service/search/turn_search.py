@@ -7,6 +7,7 @@ time.
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
@@ -16,6 +17,7 @@ from service.domain.conversation import TurnHit
 from service.domain.moments import Stopwatch
 from service.domain.query import Query
 from service.domain.ranking import Factors, Ranking
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.statements import turns
 from service.episodes.statements.turns import TurnFilter
@@ -56,11 +58,22 @@ class RankedTurns:
     next_skip: int | None = None
 
 
-async def search(wanted: TurnFilter, text: CleanText, limit: int, res: Resources, *, skip: int = 0) -> RankedTurns:
-    """Returns the best `limit` turns after the first `skip`, as many as fit a response. Without an embedder only words,
-    speakers and times count, and a warning says so."""
+async def search(
+    scope: Scope,
+    text: CleanText,
+    res: Resources,
+    *,
+    since: datetime | None,
+    channels: Sequence[str],
+    conversation_id: UUID | None,
+    skip: int,
+    limit: int,
+) -> RankedTurns:
+    """Returns the best `limit` turns of a scope, or of a conversation, after the first `skip`, as many as fit a
+    response. Without an embedder only words, speakers and times count, and a warning says so."""
+    wanted = TurnFilter(scope, since, conversation_id=conversation_id, channels=tuple(channels), now=res.clock())
     prepared = await prepare(wanted, text, limit, res)
-    async with res.db.snapshot(wanted.scope.workspace_id, steady_plans=True) as session:
+    async with res.db.snapshot(scope.workspace_id, steady_plans=True) as session:
         return await rank(session, prepared, res, skip=skip)
 
 

@@ -3,7 +3,7 @@ events of the timeline."""
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -14,8 +14,10 @@ from service.cognition.values import Goal, Profile, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.memory import LeanMemory
-from service.domain.query import Query, TechniqueUse, VectorPath
+from service.domain.query import Query, TechniqueUse, VectorPath, Window
 from service.domain.ranking import RecallWeights
+from service.domain.scope import Scope
+from service.domain.text import CleanText
 
 PartName = Literal["turns", "facts", "entities", "strategies", "goals", "user_context"]
 PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "strategies", "turns")
@@ -138,3 +140,17 @@ class TimelineEvent:
     archived: bool
     metadata: Mapping[str, Any] = field(default_factory=dict)
     cosine: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineQuery:
+    """The events of a scope to list, latest first: of these kinds, in the window, after the last one of the page
+    before. `text`: only those nearest to it, if it has a vector."""
+
+    scope: Scope
+    kinds: Collection[EventKind]
+    window: Window
+    include_archived: bool
+    after: tuple[datetime, UUID] | None
+    limit: int
+    text: CleanText | None = None

@@ -17,6 +17,7 @@ from service.http.json_body import JsonRoute
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, in_time, send_json
 from service.http.schemas import Channel, Filled
 from service.runtime.pii import clean_words
+from service.search import turn_search
 from service.search.routes.answers import MIN_PROBABILITY
 
 router = APIRouter(prefix="/v1/turns", tags=["conversations"], route_class=JsonRoute)
@@ -81,7 +82,7 @@ async def search_turns(
     text = await clean_words(query, "query", res)
     only = None if conversation_id is None else (await reading.get(scope, conversation_id, res)).id
     async with in_time(res) as timed:
-        ranked = await reading.search_turns(
+        ranked = await turn_search.search(
             scope,
             text,
             timed,

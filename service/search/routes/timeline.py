@@ -18,7 +18,7 @@ from service.http.schemas import Id, NextCursor, OfChannel, ResponseModel, Time,
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.search import timeline
-from service.search.values import EventKind, TimelineEvent
+from service.search.values import EventKind, TimelineEvent, TimelineQuery
 
 NEAREST = "Only the `limit` events nearest to this text; the latest, without `similarity`, if it has no vector"
 
@@ -91,16 +91,9 @@ async def get_timeline(
     if query is not None and cursor is not None:
         raise InvalidInput("cursor: results for a query have a single page; raise limit.", field="cursor")
     text = await clean_words(query, "query", res) if query else None
-    read = await timeline.read_page(
-        scope,
-        types or list(EventKind),
-        Window(start, end),
-        res,
-        text=text,
-        include_archived=include_archived,
-        after=cursors.decode(cursor),
-        limit=limit + 1,
-    )
+    window, after = Window(start, end), cursors.decode(cursor)
+    wanted = TimelineQuery(scope, types or list(EventKind), window, include_archived, after, limit + 1, text)
+    read = await timeline.read_page(wanted, res)
     page, last = cursors.cut(read, limit)
     events = sorted(page, key=lambda event: (event.event_time, event.id), reverse=True)
     audit_read("timeline", scope, events, subject="timeline", query=text, limit=limit)

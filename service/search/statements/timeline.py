@@ -6,16 +6,13 @@ elsewhere cannot stay on the timeline. A turn that is also a memory appears as a
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from datetime import datetime
 from typing import Any, Final
-from uuid import UUID
 
 from pgvector import HalfVector
 from sqlalchemy.dialects.postgresql import JSONB
 
-from service.domain.query import Window
-from service.domain.scope import Scope
 from service.language.summary import first_sentence
 from service.memories.statements import visibility
 from service.postgres import direct, scopes
@@ -23,7 +20,7 @@ from service.postgres.engine import Session
 from service.postgres.scopes import Condition
 from service.postgres.template import typed_text
 from service.providers.protocols import Vector
-from service.search.values import EventKind, TimelineEvent
+from service.search.values import EventKind, TimelineEvent, TimelineQuery
 
 MAX_CHARS: Final = 2_000
 """Characters of a text without a summary in which its first sentence is looked for."""
@@ -79,26 +76,16 @@ NEWEST, NEAREST = "ORDER BY event_time DESC, id DESC", "WHERE cosine IS NOT NULL
 
 
 async def page(
-    session: Session,
-    scope: Scope,
-    kinds: Collection[EventKind],
-    window: Window,
-    *,
-    include_archived: bool,
-    after: tuple[datetime, UUID] | None,
-    limit: int,
-    now: datetime,
-    nearest: tuple[Vector, int] | None = None,
+    session: Session, query: TimelineQuery, *, now: datetime, nearest: tuple[Vector, int] | None
 ) -> Sequence[TimelineEvent]:
-    """At most `limit` events of these kinds, latest first, after `after`; or those nearest to a vector of this
-    generation."""
-    parts, values = list[str](), dict[str, Any](limit=limit)
+    """The events, latest first; or those nearest to a vector of this generation."""
+    parts, values = list[str](), dict[str, Any](limit=query.limit)
     if nearest is not None:
         values |= {"query_vector": HalfVector(nearest[0]), "generation": nearest[1]}
     for kind in EventKind:
-        if kind in kinds:
+        if kind in query.kinds:
             moment, alias, select = EVENTS[kind]
-            rows = _rows(kind, alias, moment, scope, window, after, include_archived=include_archived, now=now)
+            rows = _rows(kind, alias, moment, query, now)
             first = f"ORDER BY {moment} DESC, {alias}.id DESC LIMIT :limit" if nearest is None else ""
             cosine = "CAST(NULL AS float8)" if nearest is None else VECTORS[kind]
             part = f"({select} WHERE {rows.sql} {first}) part {COLUMNS}"
@@ -114,25 +101,16 @@ def _event(row: Any) -> TimelineEvent:
     return TimelineEvent(EventKind(row.kind), row.id, row.event_time, first_sentence(row.summary), *row[4:])
 
 
-def _rows(
-    kind: EventKind,
-    alias: str,
-    moment: str,
-    scope: Scope,
-    window: Window,
-    after: tuple[datetime, UUID] | None,
-    *,
-    include_archived: bool,
-    now: datetime,
-) -> Condition:
+def _rows(kind: EventKind, alias: str, moment: str, query: TimelineQuery, now: datetime) -> Condition:
+    scope, window, after = query.scope, query.window, query.after
     rows = scopes.readable(alias, scope if kind is EventKind.SEMANTIC else scope.private)
     if kind is EventKind.SEMANTIC:
         rows &= visibility.not_expired_nor_in_review(alias, now) & visibility.not_superseded(alias)
         rows &= Condition(f"{alias}.turn_index IS NULL")
-        rows &= visibility.not_hidden(alias, include_archived=include_archived, valid_at=None)
+        rows &= visibility.not_hidden(alias, include_archived=query.include_archived, valid_at=None)
     if kind is EventKind.EPISODIC:
         rows &= Condition(f"{alias}.shown IS DISTINCT FROM ''") & scopes.without_expired_memories(alias, now)
-        if not include_archived:
+        if not query.include_archived:
             rows &= visibility.not_archived(alias)
     if window.start is not None:
         rows &= Condition(f"{moment} >= :window_start", {"window_start": window.start})
