@@ -164,32 +164,19 @@ def _is_named(path: Sequence[str]) -> bool:
 # -- ranges of values in metadata -------------------------------------------------------------------------------------
 
 
-@dataclass(slots=True)
-class _Range:
-    """All bounds of one path and kind that must be met together."""
-
-    low: float | None = None
-    high: float | None = None
-
-    def add(self, operator: str, value: float) -> None:
-        if operator in ("gt", "gte"):
-            self.low = value if self.low is None else max(self.low, value)
-        else:
-            self.high = value if self.high is None else min(self.high, value)
-
-
 def _ranges(checks: Sequence[Check]) -> list[KeyGroup]:
     """A group for each path with bounds, as far as keys exist. Of a list, one element may meet the lower bound and
     another one the upper, so a list of several values always passes."""
-    ranges: dict[tuple[tuple[str, ...], RangeKind], _Range] = {}
+    bounds: dict[tuple[tuple[str, ...], RangeKind], tuple[list[float], list[float]]] = {}
     for check in checks:
         place = _place(check.value)
         if check.field.path and _is_named(check.field.path) and place is not None:
-            ranges.setdefault((check.field.path, place[0]), _Range()).add(check.operator, place[1])
+            lows, highs = bounds.setdefault((check.field.path, place[0]), ([], []))
+            (lows if check.operator in ("gt", "gte") else highs).append(place[1])
     groups = []
-    for (path, kind), bounds in ranges.items():
-        words = covering(path[-1], kind, bounds.low, bounds.high)
-        if bounds.low is not None and bounds.high is not None:
+    for (path, kind), (lows, highs) in bounds.items():
+        words = covering(path[-1], kind, max(lows, default=None), min(highs, default=None))
+        if lows and highs:
             words.append(of_list(path[-1]))
         groups.append(tuple(FilterKey("word", word) for word in words))
     return groups
