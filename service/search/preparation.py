@@ -26,7 +26,7 @@ from service.search import column_ranges, filter_keys, query_parsing, techniques
 from service.search.query_parsing import ParsedQuery
 from service.search.statements import candidates
 from service.search.statements.plan import MIN_ARM_LIMIT, NOWHERE, SearchPlan
-from service.search.techniques import AddedTexts, QueryVectors
+from service.search.techniques import QueryVectors
 
 SUMMARY_KEPT_S: Final = 10.0
 """How long a scope's size and speakers are cached: until then a new speaker may be missing, or the first turn of a
@@ -61,12 +61,12 @@ class PreparedSearch:
 @tracing.trace("prepare")
 async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
     """The query parsed, widened and embedded, holding no connection."""
-    stopwatch, now, on = Stopwatch(), query.as_of or res.clock(), query.ranking.techniques
+    stopwatch, now = Stopwatch(), query.as_of or res.clock()
     scope = scopes.readable("m", query.scope, query.channels)
     summary = await _summary(query, scope, res)
-    widened = await techniques.widen(query, res) if on.query_expansion or on.hyde else AddedTexts()
-    text = await prepare_text(query, summary.speakers, now, stopwatch, res, added=widened.texts)
-    used = {**used, **widened.used, **text.vectors.used}
+    added, by_technique = await techniques.widen(query, res)
+    text = await prepare_text(query, summary.speakers, now, stopwatch, res, added=added)
+    used = {**used, **by_technique, **text.vectors.used}
     has_turns = summary.has_turns and query.may_find_turns
     plan = _plan(query, scope, text, res, now)
     return PreparedSearch(query, plan, summary.rows, has_turns, text, used, stopwatch, now)

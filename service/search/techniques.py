@@ -96,14 +96,6 @@ class _Filters(BaseModel):
 
 
 @dataclass(frozen=True, slots=True)
-class AddedTexts:
-    """Texts that are embedded as notes, in addition to the query, and what each technique did."""
-
-    texts: tuple[CleanText, ...] = ()
-    used: dict[str, TechniqueUse] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class QueryVectors:
     """The vector to search with, None without an embedder; `plain`: the query's own vector where that differs."""
 
@@ -141,14 +133,15 @@ async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str
     return narrowed, {"self_query": TechniqueUse(elapsed_ms(began), len(added), note)}
 
 
-async def widen(query: Query, res: Resources) -> AddedTexts:
-    """Returns the texts of query expansion and HyDE, which ask the language model at the same time."""
+async def widen(query: Query, res: Resources) -> tuple[Sequence[CleanText], dict[str, TechniqueUse]]:
+    """Returns the texts of query expansion and HyDE, which are embedded as notes in addition to the query, and what
+    each technique did. Both ask the language model at the same time."""
     on = query.ranking.techniques
     wanted = {"query_expansion": (on.query_expansion, _expand), "hyde": (on.hyde, _imagine)}
     running = {name: ask(query, res) for name, (switched, ask) in wanted.items() if switched}
     results = dict(zip(running, await asyncio.gather(*running.values()), strict=True))
     texts = tuple(dict.fromkeys(text for each, _ in results.values() for text in each))
-    return AddedTexts(texts, {name: used for name, (_, used) in results.items()})
+    return texts, {name: used for name, (_, used) in results.items()}
 
 
 async def mean_vector(
