@@ -55,8 +55,9 @@ async def change(
     call: Call,
     *,
     expected: Expected | None = None,
-) -> Conversation:
-    """The conversation after the change. Raises NotFound, PreconditionFailed or PiiRejected."""
+) -> tuple[Conversation, int]:
+    """The conversation after the change, and how many turns it has. Raises NotFound, PreconditionFailed or
+    PiiRejected."""
     title = None if changes.title is None else await pii.clean_words(changes.title, "title", res)
     metadata, _ = await pii.clean_object(changes.metadata or {}, "metadata", res)
     clean = replace(changes, title=title, metadata=metadata)
@@ -70,7 +71,8 @@ async def change(
         changed = await conversations.change(write.session, old.id, values, now=now) if values else old
         fields = sorted(values)
         await write.audit("update", scope, [old.id], subject="episodic", conversation_id=old.id, fields=fields)
-        return await write.answer(changed)
+        counts = await conversations.turn_counts(write.session, [old.id])
+        return await write.answer((changed, counts.get(old.id, 0)))
 
 
 def _columns(old: Conversation, changes: ConversationChanges, now: datetime) -> dict[str, Any]:

@@ -50,14 +50,6 @@ async def get(owner: Scope, name: str, res: Resources) -> Conversation:
         return await find(session, owner, name)
 
 
-async def get_counted(owner: Scope, name: str, res: Resources) -> tuple[Conversation, int]:
-    """The conversation, and how many turns it has; as `get`."""
-    async with res.db.snapshot(owner.workspace_id) as session:
-        conversation = await find(session, owner, name)
-        counts = await conversations.turn_counts(session, [conversation.id])
-    return conversation, counts.get(conversation.id, 0)
-
-
 async def details(
     owner: Scope, name: str, res: Resources, *, after: int | None, limit: int
 ) -> tuple[Conversation, int, Sequence[Turn], int | None]:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import partial
 from typing import Annotated, Literal
 from uuid import UUID
 
@@ -172,9 +171,9 @@ async def patch_conversation(
         consolidated=body.consolidated,
         metadata=body.metadata,
     )
-    conversation, turn_count = await reading.get_counted(owner, id, res)
-    serialize = partial(_conversation, turn_count=turn_count)
-    return send(serialize(await change(conversation, changes, res, call.with_serializer(serialize), expected=expected)))
+    conversation = await reading.get(owner, id, res)
+    once = call.with_serializer(_answer_counted)
+    return send(_answer_counted(await change(conversation, changes, res, once, expected=expected)))
 
 
 @router.post(
@@ -249,13 +248,14 @@ async def get_conversation_context(
     )
 
 
-def _conversation(conversation: Conversation, *, turn_count: int, status: int = 200) -> StoredAnswer:
+def _answer_counted(counted: tuple[Conversation, int], status: int = 200) -> StoredAnswer:
+    conversation, turn_count = counted
     return answer(status, ConversationResponse.of(conversation, **conversation_fields(conversation, turn_count)))
 
 
 def _answer_opened(opened: tuple[Conversation, bool]) -> StoredAnswer:
     conversation, is_new = opened
-    return _conversation(conversation, turn_count=conversation.next_index, status=201 if is_new else 200)
+    return _answer_counted((conversation, conversation.next_index), status=201 if is_new else 200)
 
 
 def _answer_stored(outcome: TurnOutcome) -> StoredAnswer:
