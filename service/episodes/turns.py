@@ -31,8 +31,7 @@ from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, write_transaction
 from service.working.statements import working
-from service.working.values import WorkingKind, WorkingScope, WorkingTurn
-from service.working.working import limits_of
+from service.working.values import WorkingScope, WorkingTurn
 
 
 @dataclass(frozen=True, slots=True)
@@ -102,7 +101,8 @@ async def _copy_to_working_memory(write: Write, conversation: Conversation, new:
     scope = conversation.scope
     working_scope = WorkingScope(scope.workspace_id, str(conversation.id), scope.user_id, scope.agent_id, scope.channel)
     copy = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, stored.id, stored.index)
-    await working.copy_turns(write.session, working_scope, [copy], limits_of(WorkingKind.TURN, write.res))
+    now, ttl_s = write.res.clock(), write.res.settings.memories.working_ttl_s
+    await working.put_turn(write.session, working_scope, copy, now=now, ttl_s=ttl_s)
 
 
 async def _find_repeated(

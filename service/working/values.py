@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
@@ -78,22 +77,3 @@ class WorkingTurn:
             "turn_id": str(self.turn_id) if self.turn_id else None,
             "turn_index": self.turn_index,
         }
-
-
-@dataclass(frozen=True, slots=True)
-class WorkingLimits:
-    """How long an entry lives (`ttl_s` seconds from `now`), and how many entries of its kind a session keeps."""
-
-    now: datetime
-    ttl_s: float
-    max_entries: int
-
-
-@dataclass(frozen=True, slots=True)
-class WorkingMemory:
-    """All entries of a session that have not expired; turns and thoughts newest first."""
-
-    turns: Sequence[WorkingEntry] = ()
-    thoughts: Sequence[WorkingEntry] = ()
-    items: Mapping[str, WorkingEntry] = field(default_factory=dict)
-    goal: WorkingEntry | None = None

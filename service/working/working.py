@@ -16,10 +16,7 @@ from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.working.statements import working
-from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
-
-MAX_ITEMS, MAX_TURNS, MAX_THOUGHTS = 256, 100, 100
-"""The most entries of a session; beyond that the least recently used, or the oldest, is removed."""
+from service.working.values import WorkingEntry, WorkingKind, WorkingScope, WorkingTurn
 
 MAX_VALUE_BYTES = 65_536
 """The largest value as JSON; larger ones belong in another store."""
@@ -46,7 +43,8 @@ async def put(
     async with _lock_session(scope, res) as session:
         before = await working.use(session, scope, kind, key, now=res.clock())
         check_version(before.version if before else None, expected, str(kind))
-        entry = await working.put(session, scope, kind, key, clean, limits_of(kind, res, ttl_s))
+        lifetime_s = ttl_s or res.settings.memories.working_ttl_s
+        entry = await working.put(session, scope, kind, key, clean, now=res.clock(), ttl_s=lifetime_s)
     return entry, before is None
 
 
@@ -65,7 +63,8 @@ async def add_turn(
     clean, _ = await pii.clean(content, "content", res)
     turn = WorkingTurn(role, clean, name, timestamp)
     async with res.db.begin(scope.workspace_id) as session:
-        return (await working.copy_turns(session, scope, [turn], limits_of(WorkingKind.TURN, res, ttl_s)))[0]
+        lifetime_s = ttl_s or res.settings.memories.working_ttl_s
+        return await working.put_turn(session, scope, turn, now=res.clock(), ttl_s=lifetime_s)
 
 
 async def put_goal(
@@ -99,8 +98,8 @@ async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources)
     return entry
 
 
-async def read_all(scope: WorkingScope, res: Resources) -> WorkingMemory:
-    """All entries of the session; this does not count as a use."""
+async def read_all(scope: WorkingScope, res: Resources) -> list[WorkingEntry]:
+    """All entries of the session, newest first; this does not count as a use."""
     async with res.db.read(scope.workspace_id) as session:
         return await working.contents(session, scope, now=res.clock())
 
@@ -127,16 +126,6 @@ async def remove(
             raise entry_not_found(kind)
         check_version(entry.version, expected, str(kind))
         await working.remove(session, scope, kind, key)
-
-
-def limits_of(kind: WorkingKind, res: Resources, ttl_s: int | None = None) -> WorkingLimits:
-    """The limits of a kind under these settings; `ttl_s` replaces the configured time to live."""
-    max_entries = {
-        WorkingKind.ITEM: MAX_ITEMS,
-        WorkingKind.TURN: MAX_TURNS,
-        WorkingKind.THOUGHT: MAX_THOUGHTS,
-    }.get(kind, 1)
-    return WorkingLimits(res.clock(), ttl_s if ttl_s is not None else res.settings.memories.working_ttl_s, max_entries)
 
 
 def entry_not_found(kind: WorkingKind) -> NotFound:

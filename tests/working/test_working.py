@@ -17,7 +17,7 @@ from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from service.upkeep.jobs import maintenance
 from service.working.statements import working
-from service.working.values import WorkingKind, WorkingLimits, WorkingScope, WorkingTurn
+from service.working.values import WorkingKind, WorkingScope, WorkingTurn
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of, serving
 
@@ -80,7 +80,7 @@ async def test_a_workspace_says_how_long_a_note_is_kept(client: AsyncClient, clo
 async def test_turns_newest_first_and_trimmed(
     resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.working.working.MAX_TURNS", 3)
+    monkeypatch.setitem(working.MAX_ENTRIES, WorkingKind.TURN, 3)
     async with serving(resources) as app, client_of(app, tenant.key) as client:
         for number in range(5):
             said = {"role": "user", "content": f"turn {number}", "name": "Ann"}
@@ -153,7 +153,7 @@ async def test_a_session_is_of_its_user_agent_channel_and_conversation(
 async def test_the_least_recently_used_value_goes(
     client: AsyncClient, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("service.working.working.MAX_ITEMS", 3)
+    monkeypatch.setitem(working.MAX_ENTRIES, WorkingKind.ITEM, 3)
     for key in ("a", "b", "c"):
         clock.forward(seconds=1)
         await put(client, key, 1)
@@ -264,16 +264,15 @@ async def test_a_turn_is_copied_in_its_own_transaction_and_goes_with_it(
     copy = WorkingTurn("user", CleanText("The quixotic plan"), None, clock(), turn_id, 0)
     for _ in range(2):
         async with database.begin(tenant.workspace_id) as session:
-            await working.copy_turns(session, desk, [copy], WorkingLimits(clock(), 3600, 10))
+            await working.put_turn(session, desk, copy, now=clock(), ttl_s=3600)
     home = f"/v1/working/{stored['conversation_id']}"
     [shown] = (await client.get(f"{home}/turns", params=ALICE)).json()["results"]
     assert (shown["turn_id"], shown["turn_index"], shown["content"]) == (str(turn_id), 0, "The quixotic plan")
 
     async def broken_off() -> None:
         async with database.begin(tenant.workspace_id) as session:
-            await working.copy_turns(
-                session, desk, [WorkingTurn("user", CleanText("no"))], WorkingLimits(clock(), 3600, 10)
-            )
+            turn = WorkingTurn("user", CleanText("no"))
+            await working.put_turn(session, desk, turn, now=clock(), ttl_s=3600)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -284,13 +283,17 @@ async def test_a_turn_is_copied_in_its_own_transaction_and_goes_with_it(
     assert await tables.holding("quixotic") == []
 
 
-async def test_the_caps_hold_under_parallel_writers(database: Database, tenant: Tenant, clock: SetClock) -> None:
-    desk, how = WorkingScope(tenant.workspace_id, str(uuid4()), "alice"), WorkingLimits(clock(), 60, 5)
+async def test_the_caps_hold_under_parallel_writers(
+    database: Database, tenant: Tenant, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setitem(working.MAX_ENTRIES, WorkingKind.TURN, 5)
+    desk = WorkingScope(tenant.workspace_id, str(uuid4()), "alice")
 
     async def write(number: int) -> None:
         async with database.begin(tenant.workspace_id) as session:
-            said = [WorkingTurn("user", CleanText(f"{number} {part}")) for part in range(3)]
-            await working.copy_turns(session, desk, said, how)
+            for part in range(3):
+                said = WorkingTurn("user", CleanText(f"{number} {part}"))
+                await working.put_turn(session, desk, said, now=clock(), ttl_s=60)
 
     await asyncio.gather(*(write(number) for number in range(8)))
     async with database.read(tenant.workspace_id) as session:

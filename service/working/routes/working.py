@@ -94,16 +94,18 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 @router.get("", summary="Get all entries of a session")
 async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Parts without entries are empty. Reading does not extend the lifetime of entries."""
-    memory = await working.read_all(scope, res)
+    entries = await working.read_all(scope, res)
+    by_kind = {kind: [entry for entry in entries if entry.kind is kind] for kind in WorkingKind}
+    items = sorted(by_kind[WorkingKind.ITEM], key=lambda entry: entry.key)
     return WorkingMemoryResponse(
         conversation_id=scope.conversation_id,
         user_id=scope.user_id,
         agent_id=scope.agent_id,
         channel=scope.channel,
-        turns=[working_turn_response(entry) for entry in memory.turns],
-        thoughts=[thought_response(entry) for entry in memory.thoughts],
-        items={key: WorkingItemResponse.of(entry) for key, entry in memory.items.items()},
-        goal=active_goal_response(memory.goal) if memory.goal else None,
+        turns=[working_turn_response(entry) for entry in by_kind[WorkingKind.TURN]],
+        thoughts=[thought_response(entry) for entry in by_kind[WorkingKind.THOUGHT]],
+        items={entry.key: WorkingItemResponse.of(entry) for entry in items},
+        goal=next(map(active_goal_response, by_kind[WorkingKind.GOAL]), None),
     )
 
 

@@ -8,7 +8,6 @@ transaction that takes other locks takes this one last.
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -19,7 +18,15 @@ from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.template import typed_text
-from service.working.values import WorkingEntry, WorkingKind, WorkingLimits, WorkingMemory, WorkingScope, WorkingTurn
+from service.working.values import WorkingEntry, WorkingKind, WorkingScope, WorkingTurn
+
+MAX_ENTRIES: dict[WorkingKind, int] = {
+    WorkingKind.ITEM: 256,
+    WorkingKind.TURN: 100,
+    WorkingKind.THOUGHT: 100,
+    WorkingKind.GOAL: 1,
+}
+"""The most entries of a session; beyond that the least recently used, or the oldest, is removed."""
 
 # Every statement on one session finds its few pages by the primary key, pk_working_item.
 
@@ -63,7 +70,7 @@ LATEST = typed_text("""
 ALL = typed_text("""
     SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND expires_at > :now
-    ORDER BY kind, seq DESC
+    ORDER BY seq DESC
 """)
 
 REMOVE = text("""
@@ -117,48 +124,42 @@ async def lock(session: Session, scope: WorkingScope) -> None:
 
 
 async def put(
-    session: Session, scope: WorkingScope, kind: WorkingKind, key: str, value: Any, limits: WorkingLimits
-) -> WorkingEntry:
-    """Stores an entry, replacing the one with its key; returns it. The caller holds `lock`."""
-    return (await _put(session, scope, kind, [key], [value], [None], limits))[0]
-
-
-async def copy_turns(
-    session: Session, scope: WorkingScope, turns: Sequence[WorkingTurn], limits: WorkingLimits
-) -> list[WorkingEntry]:
-    """Stores turns in their order, inside the caller's transaction, whose last lock this takes. A turn whose `turn_id`
-    is stored already replaces that entry and becomes the newest."""
-    if not turns:
-        return []
-    await lock(session, scope)
-    keys, ids = [turn.key for turn in turns], [turn.turn_id for turn in turns]
-    return await _put(session, scope, WorkingKind.TURN, keys, [turn.value for turn in turns], ids, limits)
-
-
-async def _put(
     session: Session,
     scope: WorkingScope,
     kind: WorkingKind,
-    keys: Sequence[str],
-    values: Sequence[Any],
-    turn_ids: Sequence[UUID | None],
-    limits: WorkingLimits,
-) -> list[WorkingEntry]:
-    common = {**_parameters(scope, limits.now), "kind": str(kind)}
-    owner = {
+    key: str,
+    value: Any,
+    *,
+    now: datetime,
+    ttl_s: float,
+    turn_id: UUID | None = None,
+) -> WorkingEntry:
+    """Stores an entry, replacing the one with its key, and removes those beyond MAX_ENTRIES. Under `lock`."""
+    common = {**_parameters(scope, now), "kind": str(kind)}
+    new = {
+        **common,
+        "key": key,
         "user_id": scope.user_id,
         "agent_id": scope.agent_id,
         "channel": scope.channel,
         "conversation_id": scope.conversation_id,
-        "expires_at": limits.now + timedelta(seconds=limits.ttl_s),
+        "turn_id": turn_id,
+        "value": json.dumps(value, ensure_ascii=False),
+        "expires_at": now + timedelta(seconds=ttl_s),
     }
-    new = [
-        {**common, **owner, "key": key, "turn_id": turn_id, "value": json.dumps(value, ensure_ascii=False)}
-        for key, turn_id, value in zip(keys, turn_ids, values, strict=True)
-    ]
-    stored = [_entry(row) for row in await direct.fetch_many(session, PUT, new)]
-    await session.execute(TRIM, {**common, "max_entries": limits.max_entries})
-    return stored
+    [stored] = await direct.fetch(session, PUT, new)
+    await session.execute(TRIM, {**common, "max_entries": MAX_ENTRIES[kind]})
+    return _entry(stored)
+
+
+async def put_turn(
+    session: Session, scope: WorkingScope, turn: WorkingTurn, *, now: datetime, ttl_s: float
+) -> WorkingEntry:
+    """Stores a turn, inside the caller's transaction, whose last lock this takes. A turn whose `turn_id` is stored
+    already replaces that entry and becomes the newest."""
+    await lock(session, scope)
+    key, kind = turn.key, WorkingKind.TURN
+    return await put(session, scope, kind, key, turn.value, now=now, ttl_s=ttl_s, turn_id=turn.turn_id)
 
 
 async def use(
@@ -177,16 +178,9 @@ async def latest(
     return await direct.page(session, LATEST, values, _entry)
 
 
-async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> WorkingMemory:
-    """All entries of the session; this does not count as a use."""
-    entries = [_entry(row) for row in await session.execute(ALL, _parameters(scope, now))]
-    by_kind = {kind: [entry for entry in entries if entry.kind is kind] for kind in WorkingKind}
-    return WorkingMemory(
-        by_kind[WorkingKind.TURN],
-        by_kind[WorkingKind.THOUGHT],
-        {entry.key: entry for entry in sorted(by_kind[WorkingKind.ITEM], key=lambda entry: entry.key)},
-        next(iter(by_kind[WorkingKind.GOAL]), None),
-    )
+async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> list[WorkingEntry]:
+    """All entries of the session, newest first; this does not count as a use."""
+    return [_entry(row) for row in await session.execute(ALL, _parameters(scope, now))]
 
 
 async def remove(session: Session, scope: WorkingScope, kind: WorkingKind, key: str) -> bool:
