@@ -23,7 +23,7 @@ from service.domain.request import Call, Expected, Operation, check_version
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.postgres.tables import GOAL, MEMORY
-from service.runtime import deferred_vectors, pii
+from service.runtime import pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
@@ -57,8 +57,6 @@ async def add_goal(new: NewGoal, res: Resources, call: Call) -> GoalDetails:
         await _check_links(session, scope, new.memory_ids, "memory_ids", res)
         columns = {"description": description, "priority": new.priority, "deadline": new.deadline}
         await goals.add(session, scope, goal_id, columns, vector, generation=res.generation)
-        if vector is None:
-            await deferred_vectors.embed_later(session, deferred_vectors.GOALS)
         await goals.set_edges(session, goal_id, SUBGOAL_OF, parents)
         await goals.set_edges(session, goal_id, BLOCKED_BY, new.blocked_by)
         await goals.set_memories(session, goal_id, new.memory_ids)
@@ -95,9 +93,7 @@ async def revise_goal(
         if "status" in changed and goal.status.is_over:
             raise Conflict(f"status: the goal is {goal.status}, which is final.", field="status")
         if "description" in changed:
-            await goals.replace_vector(session, goal, vector, generation=res.generation)
-            if vector is None:
-                await deferred_vectors.embed_later(session, deferred_vectors.GOALS)
+            await goals.LATE_VECTORS.replace(session, goal_id, vector, generation=res.generation)
         if "parent_id" in changed:
             parents = [changed["parent_id"]] if changed["parent_id"] else []
             await _set_edges(session, goal, SUBGOAL_OF, parents, "parent_id", res)

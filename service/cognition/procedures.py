@@ -23,7 +23,7 @@ from service.episodes.statements import conversations
 from service.memories.decide import CANDIDATES, is_same
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
-from service.runtime import deferred_vectors, pii
+from service.runtime import pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import plain_transaction
@@ -99,8 +99,6 @@ async def learn(new: NewStrategy, res: Resources, call: Call) -> tuple[Strategy,
                 return known, False
         if equal is None:
             await strategies.add(session, strategy, vector, generation=res.generation)
-            if vector is None:
-                await deferred_vectors.embed_later(session, deferred_vectors.STRATEGIES)
         elif new.success is not None:
             await strategies.reinforce(session, equal, success=new.success, at=res.clock())
         learned_id = equal or strategy.id

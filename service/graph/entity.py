@@ -17,7 +17,8 @@ from service.graph.statements import entities, entity_relations, merges
 from service.language.relation_labels import normalise
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
-from service.runtime import deferred_vectors, pii
+from service.runtime import pii
+from service.runtime.deferred_vectors import embed_now
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.runtime.transactions import plain_transaction
@@ -40,7 +41,7 @@ async def upsert(
     vector is made from name and description. Raises Conflict for an alias of another entity, PreconditionFailed for
     another version."""
     new = await _clean(new, res)
-    vector, embed_later = (vector, False) if vector is not None else await _vector(owner, new, res)
+    vector, is_changed = (vector, True) if vector is not None else await _vector(owner, new, res)
     async with plain_transaction(owner.workspace_id, res, call) as write:
         session = write.session
         entity_id, is_new = await _find_or_create(session, owner, new, res, expected)
@@ -54,12 +55,8 @@ async def upsert(
         check_merged("properties", {**stored.properties, **new.properties})
         await entities.add_aliases(session, owner, entity_id, aliases)
         await entities.change(session, owner, entity_id, new, now=res.clock(), is_new=is_new)
-        if vector is not None or embed_later:
-            await entities.drop_vector(session, entity_id)
-        if embed_later:
-            await deferred_vectors.embed_later(session, deferred_vectors.ENTITIES)
-        late = entities.LATE_VECTORS
-        await late.put(session, entity_id, vector, generation=res.generation)
+        if is_changed:
+            await entities.LATE_VECTORS.replace(session, entity_id, vector, generation=res.generation)
         entity = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert entity is not None, "it is locked"
         await write.audit("upsert_entity", _scope(entity, owner.workspace_id), [entity_id])
@@ -80,16 +77,14 @@ async def _clean(new: EntityUpsert, res: Resources) -> EntityUpsert:
 
 
 async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[Vector | None, bool]:
-    """The vector of name and description, and whether a job has to make it later because the embedder is unavailable.
-    None and False if neither changes. Until the job has run, the entity is found by its name."""
+    """The vector of name and description (None while the embedder is unavailable), and whether one of them changes."""
     async with res.db.read(owner.workspace_id) as session:
         known = await entities.find_id(session, owner, new.name)
         stored = await entities.get(session, EntityScope(owner.workspace_id, None), known) if known else None
     if stored is not None and new.description in (None, stored.description):
         return None, False
     name = stored.name if stored else new.name
-    vector = await deferred_vectors.embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res)
-    return vector, vector is None
+    return await embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res), True
 
 
 async def _find_or_create(

@@ -142,14 +142,6 @@ async def change(session: Session, goal: Goal, values: Mapping[str, Any], *, now
     await session.execute(update(GOAL).where(*conditions).values(**columns, **counted))
 
 
-async def replace_vector(session: Session, goal: Goal, vector: Vector | None, *, generation: int) -> None:
-    """Replaces the vector after a new description; None (no embedder) removes the outdated one."""
-    workspace_id = goal.scope.workspace_id
-    conditions = GOAL_VECTOR.c.workspace_id == workspace_id, GOAL_VECTOR.c.goal_id == goal.id
-    await session.execute(delete(GOAL_VECTOR).where(*conditions))
-    await LATE_VECTORS.put(session, goal.id, vector, generation=generation)
-
-
 async def lock_scopes(
     session: Session, table: TableClause, ids: Collection[UUID], *, now: datetime
 ) -> dict[UUID, Scope]:
@@ -200,4 +192,4 @@ async def remove(session: Session, goal_id: UUID) -> None:
     await records.remove(session, GOAL, goal_id)
 
 
-LATE_VECTORS = DeferredVectors(GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))
+LATE_VECTORS = DeferredVectors("goals", GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))

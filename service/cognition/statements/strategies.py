@@ -176,4 +176,6 @@ async def remove(session: Session, strategy_id: UUID) -> None:
     await records.remove(session, STRATEGY, strategy_id)
 
 
-LATE_VECTORS = DeferredVectors(STRATEGY, STRATEGY_VECTOR, "strategy_id", lambda row: _strategy(row).embedded_text)
+LATE_VECTORS = DeferredVectors(
+    "strategies", STRATEGY, STRATEGY_VECTOR, "strategy_id", lambda row: _strategy(row).embedded_text
+)

@@ -225,6 +225,7 @@ _turn = direct.reader(
 )
 
 LATE_VECTORS = DeferredVectors(
+    "turns",
     TURN,
     TURN_VECTOR,
     "turn_id",

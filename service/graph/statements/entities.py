@@ -86,8 +86,6 @@ TAKEN = text(f"""
     WHERE EXISTS (SELECT FROM ({NAMED.format(key="new.key", **OF_OWNER)}) named WHERE named.id <> :id)
 """)  # noqa: S608 - our own part
 
-DROP_VECTOR = text("DELETE FROM entity_vector WHERE workspace_id = :workspace AND entity_id = :id")
-
 REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
 # The entities that existed when the deletion of a user's scope began and that no memory names any more.
@@ -228,11 +226,6 @@ async def is_any_taken(session: Session, owner: EntityOwner, entity_id: UUID, ke
     return taken is not None
 
 
-async def drop_vector(session: Session, entity_id: UUID) -> None:
-    """Deletes the vectors after a change of the text, because they would mislead."""
-    await session.execute(DROP_VECTOR, {"id": entity_id})
-
-
 def embedded_text(name: str, description: str | None) -> CleanText:
     """The text that is embedded for an entity."""
     return CleanText(f"{name}: {description}" if description else name)
@@ -319,6 +312,7 @@ async def search(
 
 
 LATE_VECTORS = DeferredVectors(
+    "entities",
     ENTITY,
     ENTITY_VECTOR,
     "entity_id",

@@ -11,19 +11,26 @@ from typing import Any
 from uuid import UUID
 
 from pgvector.sqlalchemy import SPARSEVEC
-from sqlalchemy import ColumnElement, Row, TableClause, exists, select, true
+from sqlalchemy import ColumnElement, Row, TableClause, delete, exists, select, true
 from sqlalchemy.dialects import postgresql
 
+from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.text import CleanText
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
+from service.queue.statements import queue
+
+WORDS_OF = "words_of"
+"""The key, in the payload of an embed job, for the kind of texts."""
 
 
 @dataclass(frozen=True, slots=True)
 class DeferredVectors:
-    """A table whose vectors jobs make. `owner`: the column of `vectors` that refers to a row of `table`. `text_of`: the
-    text to embed for a row. `wanted`: which rows have a vector at all. `copied`: columns that both tables have."""
+    """A table whose vectors jobs make, which name it by `kind`. `owner`: the column of `vectors` that refers to a row
+    of `table`. `text_of`: the text to embed for a row. `wanted`: which rows have a vector at all. `copied`: columns
+    that both tables have."""
 
+    kind: str
     table: TableClause
     vectors: TableClause
     owner: str
@@ -37,15 +44,20 @@ class DeferredVectors:
         return [column for column in self.table.c if not isinstance(column.type, SPARSEVEC)]
 
     async def put(self, session: Session, record_id: UUID, vector: Vector | None, *, generation: int) -> None:
-        """Stores the vector of a record that has none of this generation; None stores nothing."""
-        if vector is not None:
-            row = {
-                "workspace_id": session.workspace_id,
-                self.owner: record_id,
-                "generation": generation,
-                "embedding": vector,
-            }
-            await session.execute(postgresql.insert(self.vectors).values(**row))
+        """Stores the vector of a record that has none of this generation; None queues the job that makes it."""
+        if vector is None:
+            job = NewJob("embed", payload={WORDS_OF: self.kind}, max_attempts=LONG_MAX_ATTEMPTS)
+            await queue.enqueue(session, [job])
+            return
+        key = {"workspace_id": session.workspace_id, self.owner: record_id, "generation": generation}
+        await session.execute(postgresql.insert(self.vectors).values(**key, embedding=vector))
+
+    async def replace(self, session: Session, record_id: UUID, vector: Vector | None, *, generation: int) -> None:
+        """Replaces the vectors of a record whose text has changed."""
+        columns = self.vectors.c
+        conditions = columns.workspace_id == session.workspace_id, columns[self.owner] == record_id
+        await session.execute(delete(self.vectors).where(*conditions))
+        await self.put(session, record_id, vector, generation=generation)
 
     async def unembedded(
         self, session: Session, where: ColumnElement[bool], *, generation: int, limit: int

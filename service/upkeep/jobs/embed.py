@@ -23,16 +23,16 @@ from service.memories.statements import enrichment
 from service.postgres.tables import TURN
 from service.providers.protocols import Vector
 from service.queue.statements import queue
-from service.runtime.deferred_vectors import ENTITIES, GOALS, STRATEGIES, WORDS_OF, embed_missing
+from service.runtime.deferred_vectors import embed_missing
 from service.runtime.resources import Resources
-from service.runtime.statements.deferred_vectors import DeferredVectors
+from service.runtime.statements.deferred_vectors import WORDS_OF, DeferredVectors
 from service.upkeep.statements import missing_vectors
 
 QUIET_S = 300.0  # a memory younger than that has its own job under way
 SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
 
 KINDS: Mapping[str, DeferredVectors] = MappingProxyType(
-    {GOALS: goals.LATE_VECTORS, STRATEGIES: strategies.LATE_VECTORS, ENTITIES: entities.LATE_VECTORS}
+    {each.kind: each for each in (goals.LATE_VECTORS, strategies.LATE_VECTORS, entities.LATE_VECTORS)}
 )
 
 
