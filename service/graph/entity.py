@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from dataclasses import replace
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -104,24 +105,32 @@ async def _find_or_create(
 
 
 async def remove(
-    workspace_id: UUID, entity_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
+    seen: EntityScope, entity_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
 ) -> Entity:
     """Removes an entity with its aliases, relations and mentions; memories stay. Raises NotFound or
     PreconditionFailed."""
-    seen = EntityScope(workspace_id, None)
-    call = await _with_owner(workspace_id, entity_id, res, call)
-    async with plain_transaction(workspace_id, res, call) as write:
+    async with plain_transaction(seen.workspace_id, res, call) as write:
         versions = await entities.lock(write.session, [entity_id])
         stored = await entities.get(write.session, seen, entity_id)
         if entity_id not in versions or stored is None:
             raise entity_not_found()
         check_version(versions[entity_id], expected, "entity")
         await entities.remove(write.session, [entity_id])
-        await write.audit("delete_entity", _scope(stored, workspace_id), [entity_id])
-        return await write.answer(stored)
+        await write.audit("delete_entity", _scope(stored, seen.workspace_id), [entity_id])
+        return await write.answer(stored, of_user=stored.user_id)
 
 
-async def relate(workspace_id: UUID, given: EntityRelation, res: Resources, call: Call) -> tuple[EntityRelation, bool]:
+@dataclass(frozen=True, slots=True)
+class ShownRelation:
+    """A relation with the names of its ends and some of the memories that state it."""
+
+    relation: EntityRelation
+    source: str
+    target: str
+    memory_ids: Sequence[UUID] = ()
+
+
+async def relate(workspace_id: UUID, given: EntityRelation, res: Resources, call: Call) -> tuple[ShownRelation, bool]:
     """Returns the relation, and whether it is new; an existing one of the same pair and type gets the new values.
     Raises NotFound naming the end that does not exist, InvalidInput for one entity, or entities of two users."""
     if given.source_id == given.target_id:
@@ -132,7 +141,6 @@ async def relate(workspace_id: UUID, given: EntityRelation, res: Resources, call
         raise InvalidInput("type: needs a letter.", field="type")
     properties, _ = await pii.clean_object(given.properties, "properties", res)
     clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
-    call = await _with_owner(workspace_id, given.source_id, res, call)
     async with plain_transaction(workspace_id, res, call) as write:
         ends = await entity_relations.lock_ends(write.session, [clean.source_id, clean.target_id])
         for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
@@ -141,11 +149,12 @@ async def relate(workspace_id: UUID, given: EntityRelation, res: Resources, call
         users = {end.user_id for end in ends.values() if end.user_id is not None}
         if len(users) > 1:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
-        put = await entity_relations.put(write.session, clean, now=res.clock())
+        stored, is_new = await entity_relations.put(write.session, clean, now=res.clock())
         scope = Scope(workspace_id, next(iter(users), None))
         ids = [clean.source_id, clean.target_id]
         await write.audit("relate_entities", scope, ids, strength=clean.strength)
-        return await write.answer(put)
+        shown = ShownRelation(stored, ends[clean.source_id].name, ends[clean.target_id].name)
+        return await write.answer((shown, is_new), of_user=scope.user_id)
 
 
 async def unrelate(
@@ -153,16 +162,15 @@ async def unrelate(
 ) -> int:
     """Removes relations from source to target; returns how many. Raises NotFound for an unknown source."""
     kind = normalise(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
-    call = await _with_owner(workspace_id, source_id, res, call)
     async with plain_transaction(workspace_id, res, call) as write:
         ends = await entity_relations.lock_ends(write.session, [source_id, target_id])
         if source_id not in ends:
             raise entity_not_found("source_id")
         removed = await entity_relations.remove(write.session, source_id, target_id, kind)
+        scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
         if removed:
-            scope = Scope(workspace_id, ends[source_id].user_id, channel=ends[source_id].channel)
             await write.audit("unrelate_entities", scope, [source_id, target_id])
-        return await write.answer(removed)
+        return await write.answer(removed, of_user=scope.user_id)
 
 
 async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, call: Call) -> Entity:
@@ -170,14 +178,12 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
     Raises NotFound naming the one that does not exist, InvalidInput for one entity, or entities of two users."""
     if absorbed == survivor:
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
-    call = await _with_owner(workspace_id, survivor, res, call)
     everything = EntityScope(workspace_id, None)
-    async with res.db.read(workspace_id) as session:
-        known = await entities.get_many(session, everything, [absorbed, survivor])
-    if survivor not in known:  # without its user there is no lock to wait for
-        raise entity_not_found("source_id" if absorbed not in known else "target_id")
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
+        known = await entities.get_many(session, everything, [absorbed, survivor])
+        if survivor not in known:  # without its user there is no lock to wait for
+            raise entity_not_found("source_id" if absorbed not in known else "target_id")
         await merges.lock_merges(session, known[survivor].user_id)
         await merges.lock_memories(session, absorbed)
         await entities.lock(session, [absorbed, survivor])
@@ -192,20 +198,8 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
         assert merged is not None, "it is locked"
         ids = [absorbed, survivor]
         await write.audit("merge_entities", _scope(merged, workspace_id), ids)
-        return await write.answer(merged)
+        return await write.answer(merged, of_user=merged.user_id)
 
 
 def _scope(of: Entity, workspace_id: UUID) -> Scope:
     return Scope(workspace_id, of.user_id, channel=of.channel)
-
-
-async def _with_owner(workspace_id: UUID, entity_id: UUID, res: Resources, call: Call) -> Call:
-    """Makes the entity's user the owner of the stored answer, so that erasing that user erases it too."""
-    given = call.idempotency
-    if given is None or any(given.owner):
-        return call
-    async with res.db.read(workspace_id) as session:
-        entity = await entities.get(session, EntityScope(workspace_id, None), entity_id)
-    if entity is None or entity.user_id is None:
-        return call
-    return replace(call, idempotency=replace(given, owner=(entity.user_id, None, None)))

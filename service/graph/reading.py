@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
@@ -13,7 +13,7 @@ from service.domain.filters import uuid_or_none
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.turns import find
-from service.graph.entity import entity_not_found
+from service.graph.entity import ShownRelation, entity_not_found
 from service.graph.entity_scope import EdgeFilter, EdgePlace, EntityScope
 from service.graph.statements import entities, entity_relations, entity_walks
 from service.postgres import direct
@@ -78,23 +78,13 @@ async def search(
     return hits[:limit], warnings
 
 
-async def read(seen: EntityScope, ids: Collection[UUID], res: Resources, *, field: str = "id") -> dict[UUID, Entity]:
-    """The entities; raises NotFound when one does not exist or is outside the scope."""
+async def read(seen: EntityScope, entity_id: UUID, res: Resources, *, field: str = "id") -> Entity:
+    """The entity; raises NotFound when it does not exist or is outside the scope."""
     async with res.db.read(seen.workspace_id) as session:
-        by_id = await entities.get_many(session, seen, ids)
-    if set(ids) - by_id.keys():
+        entity = await entities.get(session, seen, entity_id)
+    if entity is None:
         raise entity_not_found(field)
-    return by_id
-
-
-@dataclass(frozen=True, slots=True)
-class ShownRelation:
-    """A relation with the names of its ends and some of the memories that state it."""
-
-    relation: EntityRelation
-    source: str
-    target: str
-    memory_ids: list[UUID]
+    return entity
 
 
 async def relations_of(
@@ -147,8 +137,8 @@ async def path(
     seen: EntityScope, source_id: UUID, target_id: UUID, edges: EdgeFilter, res: Resources, *, max_edges: int
 ) -> tuple[EntityPath, list[Entity], list[ShownRelation]]:
     """A shortest path with its entities and relations in its order. Raises NotFound naming the end."""
-    await read(seen, [source_id], res, field="source_id")
-    await read(seen, [target_id], res, field="target_id")
+    await read(seen, source_id, res, field="source_id")
+    await read(seen, target_id, res, field="target_id")
     workspace_id = seen.workspace_id
     async with res.db.snapshot(workspace_id) as session:
         way = await entity_walks.shortest_path(

@@ -66,10 +66,12 @@ class Write:
         )
         await audit.append(self.session, [entry])
 
-    async def answer(self, result: R) -> R:
-        """Returns the result of the verb, and stores the answer made of it, so that a retry gets the same one."""
+    async def answer(self, result: R, *, of_user: str | None = None) -> R:
+        """Returns the result of the verb, and stores the answer made of it, so that a retry gets the same one.
+        `of_user`: whose data it is, if the request names nobody; erasing that user erases the answer too."""
         if self.call.idempotency and self.call.serialize:
-            await idempotency.store_answer(self.session, self.call.idempotency, self.call.serialize(result))
+            answer = self.call.serialize(result)
+            await idempotency.store_answer(self.session, self.call.idempotency, answer, of_user=of_user)
         return result
 
     async def check_share_of(self, ids: Sequence[UUID]) -> None:

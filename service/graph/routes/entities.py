@@ -151,8 +151,7 @@ async def search_entities(
 @router.get("/{id}", summary="Get an entity", response_model=EntityResponse)
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Scope ids are optional; those given must match the entity's."""
-    wanted = uuid_of(id, "entity")
-    return send(_answer_found((await reading.read(seen, [wanted], res))[wanted]))
+    return send(_answer_found(await reading.read(seen, uuid_of(id, "entity"), res)))
 
 
 @router.delete("/{id}", summary="Delete an entity", response_model=DeletedEntityResponse)
@@ -160,10 +159,8 @@ async def delete_entity(
     id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf, seen: VisibleOf
 ) -> Response:
     """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
-    wanted = uuid_of(id, "entity")
-    await reading.read(seen, [wanted], res)
     call = call.with_serializer(_answer_removal)
-    return send(_answer_removal(await entity.remove(caller.workspace_id, wanted, res, call, expected=expected)))
+    return send(_answer_removal(await entity.remove(seen, uuid_of(id, "entity"), res, call, expected=expected)))
 
 
 def _answer_removal(removed: Entity) -> StoredAnswer:

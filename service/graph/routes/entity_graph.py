@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 from uuid import UUID
 
@@ -13,8 +12,8 @@ from service.domain.entity import EntityRelation
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.graph import entity, reading
-from service.graph.entity_scope import EdgeFilter, EntityScope
-from service.graph.reading import ShownRelation
+from service.graph.entity import ShownRelation
+from service.graph.entity_scope import EdgeFilter
 from service.graph.routes.entities import ScopeVisibleOf, VisibleOf
 from service.graph.routes.entity_models import (
     CreateEntityRelationRequest,
@@ -101,16 +100,13 @@ async def create_entity_relation(
 ) -> Response:
     """Reads from source to target: Alice works_at Acme. There is one relation per pair and type; creating it again
     updates it."""
-    everything = EntityScope(caller.workspace_id, None)
-    both = await reading.read(everything, [body.source_id], res, field="source_id")
-    both |= await reading.read(everything, [body.target_id], res, field="target_id")
     new = EntityRelation(UUID(int=0), label=body.type, **dict(body))
-    shown = partial(_answer_relation, source=both[body.source_id].name, target=both[body.target_id].name)
-    return send(shown(await entity.relate(caller.workspace_id, new, res, call.with_serializer(shown))))
+    call = call.with_serializer(_answer_relation)
+    return send(_answer_relation(await entity.relate(caller.workspace_id, new, res, call)))
 
 
-def _answer_relation(put: tuple[EntityRelation, bool], source: str, target: str) -> StoredAnswer:
-    return answer(201 if put[1] else 200, relation_response(ShownRelation(put[0], source, target, [])))
+def _answer_relation(put: tuple[ShownRelation, bool]) -> StoredAnswer:
+    return answer(201 if put[1] else 200, relation_response(put[0]))
 
 
 @router.delete(

@@ -6,7 +6,7 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from service.graph.reading import ShownRelation
+from service.graph.entity import ShownRelation
 from service.http.free_json import JsonObject
 from service.http.schemas import (
     Filled,

@@ -17,7 +17,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
-from service.domain.entity import EntityOwner, EntityRelation
+from service.domain.entity import EntityRelation
 from service.graph.entity_scope import EdgeFilter, EdgePlace
 from service.postgres import direct
 from service.postgres.engine import Session
@@ -42,7 +42,7 @@ def statement(sql: str) -> TextClause:
 
 
 LOCK_ENDS = text("""
-    SELECT id, user_id, channel FROM entity
+    SELECT id, user_id, channel, name FROM entity
     WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR KEY SHARE
 """)
 
@@ -170,10 +170,10 @@ class ExtractedRelation:
     confidence: float
 
 
-async def lock_ends(session: Session, ids: Sequence[UUID]) -> dict[UUID, EntityOwner]:
-    """Locks the entities among `ids` that exist against deletion until the transaction ends; returns their owners."""
-    rows = await direct.fetch(session, LOCK_ENDS, {"ids": list(ids)})
-    return {row.id: EntityOwner(session.workspace_id, row.user_id, row.channel) for row in rows}
+async def lock_ends(session: Session, ids: Sequence[UUID]) -> dict[UUID, direct.DriverRow]:
+    """Locks the entities among `ids` that exist against deletion until the transaction ends; returns user_id, channel
+    and name of each."""
+    return {row.id: row for row in await direct.fetch(session, LOCK_ENDS, {"ids": list(ids)})}
 
 
 async def put(session: Session, relation: EntityRelation, *, now: datetime) -> tuple[EntityRelation, bool]:

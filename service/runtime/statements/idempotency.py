@@ -71,12 +71,15 @@ async def claim(session: Session, key: IdempotencyKey, scope: Scope | None = Non
         raise Replay(answer)
 
 
-async def store_answer(session: Session, key: IdempotencyKey, answer: StoredAnswer) -> None:
-    """Stores the answer, in the transaction of its data."""
+async def store_answer(
+    session: Session, key: IdempotencyKey, answer: StoredAnswer, *, of_user: str | None = None
+) -> None:
+    """Stores the answer, in the transaction of its data. `of_user`: its owner, if the request named none."""
+    owner = {"user_id": of_user} if of_user is not None and not any(key.owner) else {}
     await session.execute(
         update(IDEMPOTENCY)
         .where(IDEMPOTENCY.c.workspace_id == session.workspace_id, IDEMPOTENCY.c.key == key.key)
-        .values(status=answer.status, body=dict(answer.body))
+        .values(status=answer.status, body=dict(answer.body), **owner)
     )
 
 
