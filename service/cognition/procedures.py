@@ -14,7 +14,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.cognition.statements import invocations, strategies, tool_patterns
-from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStats
+from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStatsItem
 from service.domain.errors import NotFound
 from service.domain.request import Call, Expected, Operation, check_version
 from service.domain.scope import Scope
@@ -240,7 +240,7 @@ async def list_invocations(
         return await invocations.page(session, scope, wanted, after=after, limit=limit)
 
 
-async def tool_stats(scope: Scope, wanted: InvocationFilter, res: Resources) -> list[ToolStats]:
+async def tool_stats(scope: Scope, wanted: InvocationFilter, res: Resources) -> list[ToolStatsItem]:
     """The statistics of each tool, the most used first. A scope without ids means the whole workspace."""
     async with res.db.read(scope.workspace_id) as session:
         return await invocations.stats(session, scope, wanted)

@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass
 from typing import Any
 from uuid import UUID
 
 from service.cognition.statements import profiles
-from service.cognition.values import Profile, Traits
+from service.cognition.values import ProfileResponse
 from service.domain.errors import NotFound
 from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Scope
@@ -17,18 +16,12 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import write_transaction
 
 
-@dataclass(frozen=True, slots=True)
-class ProfileOutcome:
-    profile: Profile
-    is_new: bool
-
-
-async def read(workspace_id: UUID, user_id: str, res: Resources) -> Profile:
+async def read(workspace_id: UUID, user_id: str, res: Resources) -> ProfileResponse:
     """The profile of a user. Raises NotFound if none is stored."""
     async with res.db.read(workspace_id) as session:
         profile = await profiles.find(session, user_id)
     if profile is None:
-        raise profile_not_found()
+        raise NotFound("There is no profile of this user.", field="user_id")
     return profile
 
 
@@ -40,18 +33,14 @@ async def replace(
     call: Call,
     *,
     expected: Expected | None = None,
-) -> ProfileOutcome:
-    """Replaces the whole profile. Raises PreconditionFailed or PiiRejected."""
+) -> tuple[ProfileResponse, bool]:
+    """Replaces the whole profile; returns it, and whether it is new. Raises PreconditionFailed or PiiRejected."""
     # each part separately, so that a refusal names the part
     parts = {name: await pii.clean_json(value, name, res, key=name) for name, value in given.items()}
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, call) as write:
         old = await profiles.find(write.session, user_id, lock=True)
         check_version(old.version if old else None, expected, "profile")
-        profile = await profiles.put(write.session, user_id, Traits(**parts), now=res.clock())
+        profile = await profiles.put(write.session, user_id, parts, now=res.clock())
         await write.audit("update" if old else "store", scope, [], subject="profile")
-        return await write.answer(ProfileOutcome(profile, old is None))
-
-
-def profile_not_found() -> NotFound:
-    return NotFound("There is no profile of this user.", field="user_id")
+        return await write.answer((profile, old is None))

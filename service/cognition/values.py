@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
 from typing import Any
 from uuid import UUID
 
+from pydantic import Field
+
 from service.domain.scope import Scope
 from service.domain.text import CleanText, Redaction
+from service.http.schemas import ResponseModel, Time, Unit
 
 
 class GoalStatus(StrEnum):
@@ -81,23 +84,17 @@ class Invocation:
     redactions: tuple[Redaction, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class ToolStats:
-    """Statistics of a tool over selected uses. Latencies are of the uses whose latency is known; p50 and p95 are
-    interpolated."""
+class ToolStatsItem(ResponseModel):
+    """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
 
-    name: str
-    usage_count: int
-    success_count: int
-    avg_latency_ms: float | None
-    last_used_at: datetime
-    p50_latency_ms: float | None
-    p95_latency_ms: float | None
-
-    @property
-    def success_rate(self) -> float:
-        """The share of uses that succeeded, 0..1."""
-        return self.success_count / self.usage_count
+    name: str = Field(description="As recorded")
+    usage_count: int = Field(description="How often it was used")
+    success_count: int = Field(description="How often it worked")
+    success_rate: Unit = Field(description="success_count / usage_count")
+    avg_latency_ms: float | None = Field(description="Mean of the known latencies, in milliseconds; null: none known")
+    p50_latency_ms: float | None = Field(description="Median latency in milliseconds; null: none known")
+    p95_latency_ms: float | None = Field(description="95th percentile of latency in milliseconds; null: none known")
+    last_used_at: Time = Field(description="When it was last used")
 
 
 @dataclass(frozen=True, slots=True)
@@ -163,20 +160,14 @@ class StrategyMatch:
     score: float
 
 
-@dataclass(frozen=True, slots=True)
-class Traits:
-    """The parts of a profile: the caller's JSON, redacted."""
+class ProfileResponse(ResponseModel):
+    """The profile of a user."""
 
-    preferences: Mapping[str, Any] = field(default_factory=dict)
-    expertise_areas: Sequence[Any] = ()
-    communication_style: Mapping[str, Any] = field(default_factory=dict)
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
-class Profile:
-    user_id: str
-    traits: Traits
-    version: int
-    created_at: datetime
-    updated_at: datetime
+    user_id: str = Field(description="Whose profile")
+    preferences: dict[str, Any] = Field(description="What the user likes, under names of your own")
+    expertise_areas: list[Any] = Field(description="What the user knows well")
+    communication_style: dict[str, Any] = Field(description="How to address the user, under names of your own")
+    metadata: dict[str, Any] = Field(description="Your own data")
+    version: int = Field(description="Starts at 1, incremented by each change; the ETag")
+    created_at: Time = Field(description="When it was first set")
+    updated_at: Time = Field(description="When it was last changed")

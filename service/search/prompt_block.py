@@ -13,7 +13,7 @@ from datetime import date, datetime
 from types import MappingProxyType
 from zoneinfo import ZoneInfo
 
-from service.cognition.values import Goal, Profile, StrategyMatch
+from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.memory import LeanMemory
 from service.language.tokens import of_bytes
@@ -173,13 +173,12 @@ def goal(goal: Goal, now: datetime) -> PromptPiece:
     return PromptPiece("goals", FIRST + goal.priority, (PromptLine(goal.id, text, (-goal.priority, str(goal.id))),))
 
 
-def user_context(profile: Profile) -> list[PromptPiece]:
+def user_context(profile: ProfileResponse) -> list[PromptPiece]:
     """Returns a line for each part of the profile that is not empty."""
-    traits = profile.traits
     parts = {
-        "preferences": _pairs(traits.preferences),
-        "expertise": ", ".join(_plain(expertise_area) for expertise_area in traits.expertise_areas),
-        "communication style": _pairs(traits.communication_style),
+        "preferences": _pairs(profile.preferences),
+        "expertise": ", ".join(_plain(expertise_area) for expertise_area in profile.expertise_areas),
+        "communication style": _pairs(profile.communication_style),
     }
     return [
         PromptPiece("user_context", 2 * FIRST - index, (PromptLine(name, f"- {name}: {one_line(text)}", (index,)),))

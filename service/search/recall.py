@@ -13,7 +13,7 @@ from itertools import islice
 
 from service.cognition import strategy_ranking
 from service.cognition.statements import goals, profiles
-from service.cognition.values import Goal, Profile, StrategyMatch
+from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.domain.conversation import Turn, TurnHit, TurnPlace
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit
@@ -207,7 +207,7 @@ async def _goals(session: Session, query: RecallQuery, watch: Stopwatch) -> list
         return await goals.active(session, query.scope, limit=min(MAX_GOALS, query.limit))
 
 
-async def _profile(session: Session, query: RecallQuery, watch: Stopwatch) -> Profile | None:
+async def _profile(session: Session, query: RecallQuery, watch: Stopwatch) -> ProfileResponse | None:
     if "user_context" not in query.include or query.scope.user_id is None:
         return None
     with watch.measure("user_context"):

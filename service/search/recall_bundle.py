@@ -9,7 +9,7 @@ from datetime import date, datetime
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
-from service.cognition.values import Goal, Profile, StrategyMatch
+from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.domain.conversation import Turn, TurnPlace
 from service.domain.memory import Hit
 from service.domain.query import SearchResult, TechniqueUse
@@ -45,7 +45,7 @@ class RecallResults:
     entities: Sequence[EntityItem]
     strategies: Sequence[StrategyMatch]
     goals: Sequence[Goal]
-    profile: Profile | None
+    profile: ProfileResponse | None
     probabilities: Mapping[TurnPlace, float | None] = field(default_factory=dict)
     answer_probability: float | None = None
     messages: Mapping[TurnPlace, Sequence[Message]] = field(default_factory=dict)

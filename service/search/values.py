@@ -10,7 +10,7 @@ from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
-from service.cognition.values import Goal, Profile, StrategyMatch
+from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.memory import LeanMemory
@@ -105,7 +105,7 @@ class Bundle:
     entities: tuple[EntityItem, ...]
     strategies: tuple[StrategyMatch, ...]
     goals: tuple[Goal, ...]
-    profile: Profile | None
+    profile: ProfileResponse | None
     text: str
     tokens: int
     metrics: Mapping[PartName, PartMetrics]

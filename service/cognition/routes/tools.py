@@ -9,7 +9,7 @@ from pydantic import Field, JsonValue
 
 from service.cognition import procedures
 from service.cognition.routes.strategy_models import Label
-from service.cognition.values import Invocation, InvocationFilter
+from service.cognition.values import Invocation, InvocationFilter, ToolStatsItem
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
@@ -30,7 +30,6 @@ from service.http.schemas import (
     ResponseModel,
     ScopeFields,
     Time,
-    Unit,
     example,
 )
 from service.http.writes import CallOf, answer, send
@@ -113,19 +112,6 @@ class ToolInvocationPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
-class ToolStatsItem(ResponseModel):
-    """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
-
-    name: str = Field(description="As recorded")
-    usage_count: int = Field(description="How often it was used")
-    success_count: int = Field(description="How often it worked")
-    success_rate: Unit = Field(description="success_count / usage_count")
-    avg_latency_ms: float | None = Field(description="Mean of the known latencies, in milliseconds; null: none known")
-    p50_latency_ms: float | None = Field(description="Median latency in milliseconds; null: none known")
-    p95_latency_ms: float | None = Field(description="95th percentile of latency in milliseconds; null: none known")
-    last_used_at: Time = Field(description="When it was last used")
-
-
 class ToolStatsResponse(ResponseModel):
     """Most used first."""
 
@@ -206,8 +192,7 @@ async def get_tool_stats(
 ) -> ToolStatsResponse:
     """Computed from the invocations, as far back as they are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)
-    stats = await procedures.tool_stats(scope, wanted, res)
-    return ToolStatsResponse(results=[ToolStatsItem.of(stat) for stat in stats])
+    return ToolStatsResponse(results=await procedures.tool_stats(scope, wanted, res))
 
 
 def _answer_recorded(use: Invocation) -> StoredAnswer:

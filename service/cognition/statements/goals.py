@@ -115,7 +115,8 @@ async def page(
     query = GOALS.where(scopes.readable("goal", scope.private).clause)
     if status is not None:
         query = query.where(GOAL.c.status == str(status))
-    return await records.newest(session, query, GOAL, _goal, after=after, limit=limit)
+    key = GOAL.c.created_at, GOAL.c.id
+    return await records.newest(session, query, key, _goal, after=after, limit=limit)
 
 
 async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:

@@ -10,7 +10,8 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, delete, func, insert, null, select, text, tuple_
 from sqlalchemy.sql.elements import TextClause
 
-from service.cognition.values import Invocation, InvocationFilter, ToolStats
+from service.cognition.statements import records
+from service.cognition.values import Invocation, InvocationFilter, ToolStatsItem
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
@@ -47,32 +48,28 @@ async def page(
     """Invocations of a scope by time of recording, newest first, after `after` (recorded_at, id)."""
     query = select(*TOOL_INVOCATION.c).where(*_conditions(scope, wanted))
     key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
-    if after is not None:
-        query = query.where(tuple_(*key) < tuple_(*after))
-    query = query.order_by(*(column.desc() for column in key)).limit(limit)
-    return await direct.page(session, query, None, _invocation)
+    return await records.newest(session, query, key, _invocation, after=after, limit=limit)
 
 
-async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> list[ToolStats]:
+async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> list[ToolStatsItem]:
     """The statistics of each tool, the most used first. A scope without ids means the whole workspace."""
+    latency, is_success = TOOL_INVOCATION.c.latency_ms, TOOL_INVOCATION.c.success
     query: Select[Any] = (
         select(
-            TOOL_INVOCATION.c.tool_name,
-            func.count().label("uses"),
-            func.count().filter(TOOL_INVOCATION.c.success).label("good"),
-            func.avg(TOOL_INVOCATION.c.latency_ms).label("mean"),
-            func.percentile_cont(0.5).within_group(TOOL_INVOCATION.c.latency_ms).label("p50"),
-            func.percentile_cont(0.95).within_group(TOOL_INVOCATION.c.latency_ms).label("p95"),
-            func.max(TOOL_INVOCATION.c.timestamp).label("last"),
+            TOOL_INVOCATION.c.tool_name.label("name"),
+            func.count().label("usage_count"),
+            func.count().filter(is_success).label("success_count"),
+            (1.0 * func.count().filter(is_success) / func.count()).label("success_rate"),
+            func.avg(latency).label("avg_latency_ms"),
+            func.percentile_cont(0.5).within_group(latency).label("p50_latency_ms"),
+            func.percentile_cont(0.95).within_group(latency).label("p95_latency_ms"),
+            func.max(TOOL_INVOCATION.c.timestamp).label("last_used_at"),
         )
         .where(*_conditions(scope, wanted))
         .group_by(TOOL_INVOCATION.c.tool_name)
         .order_by(func.count().desc(), TOOL_INVOCATION.c.tool_name)
     )
-    return [
-        ToolStats(row.tool_name, row.uses, row.good, row.mean, row.last, row.p50, row.p95)
-        for row in await session.execute(query)
-    ]
+    return [ToolStatsItem.of(row) for row in await session.execute(query)]
 
 
 async def turn_index(session: Session, conversation_id: UUID, turn_id: UUID) -> int | None:

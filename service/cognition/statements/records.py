@@ -1,13 +1,13 @@
-"""Statements that goals and strategies share: pages, the vector of the text, locking by scope, deletion."""
+"""Statements that goals, strategies and invocations share: pages and deletion."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import datetime
 from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Select, TableClause, delete, tuple_
+from sqlalchemy import ColumnElement, Select, TableClause, delete, tuple_
 
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
@@ -20,14 +20,13 @@ Made = TypeVar("Made")
 async def newest(
     session: Session,
     query: Select[Any],
-    table: TableClause,
+    key: Sequence[ColumnElement[Any]],
     make: Callable[[Any], Made],
     *,
-    after: tuple[datetime, UUID] | None,
+    after: tuple[datetime, UUID | int] | None,
     limit: int,
 ) -> list[Made]:
-    """The rows converted by `make`, newest first, after the keyset position `after` (created_at, id)."""
-    key = table.c.created_at, table.c.id
+    """The rows converted by `make`, newest first, after the keyset position `after`. `key`: a time and the id."""
     if after is not None:
         query = query.where(tuple_(*key) < tuple_(*after))
     return await direct.page(session, query.order_by(*(column.desc() for column in key)).limit(limit), None, make)

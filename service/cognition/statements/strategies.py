@@ -66,7 +66,8 @@ async def page(
         query = query.where(STRATEGY.c.task_type == task_type)
     if tool_name is not None:
         query = query.where(any_(STRATEGY.c.tool_sequence) == tool_name)
-    return await records.newest(session, query, STRATEGY, _strategy, after=after, limit=limit)
+    key = STRATEGY.c.created_at, STRATEGY.c.id
+    return await records.newest(session, query, key, _strategy, after=after, limit=limit)
 
 
 async def nearest(

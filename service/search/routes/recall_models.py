@@ -7,10 +7,9 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.cognition.routes import profiles
 from service.cognition.routes.goal_models import GoalResponse, goal_response
-from service.cognition.routes.profiles import ProfileResponse
 from service.cognition.routes.strategy_models import StrategySearchHit, strategy_search_hit
+from service.cognition.values import ProfileResponse
 from service.domain.query import Detail, VectorPath, is_answerable
 from service.domain.ranking import RecallWeights, Techniques
 from service.episodes.turn_models import TurnListItem, turn_item
@@ -239,7 +238,7 @@ def recall_answer(bundle: Bundle, request: RecallRequest, *, ms: float, now: dat
         "graph": _graph(bundle.entities),
         "strategies": [strategy_search_hit(match) for match in bundle.strategies],
         "goals": [goal_response(goal, now) for goal in bundle.goals],
-        "user_context": profiles.profile_response(bundle.profile) if bundle.profile else None,
+        "user_context": bundle.profile,
         "answerable": is_answerable(bundle.answer_probability),
         "answer_probability": bundle.answer_probability,
         "markdown": bundle.text if request.format == "markdown" else None,
