@@ -8,7 +8,6 @@ close a cycle together.
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
@@ -31,35 +30,24 @@ from service.runtime.transactions import Write, plain_transaction
 Changeable = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "memory_ids", "status"]
 
 
-@dataclass(frozen=True, slots=True)
-class NewGoal:
-    """A goal to add; its description is not redacted yet."""
-
-    scope: Scope
-    description: str
-    priority: int = 0
-    deadline: datetime | None = None
-    parent_id: UUID | None = None
-    blocked_by: tuple[UUID, ...] = ()
-    memory_ids: tuple[UUID, ...] = ()
-
-
-async def add_goal(new: NewGoal, res: Resources, call: Call) -> GoalDetails:
-    """The new goal. Raises NotFound naming the parent, blocker or memory that does not exist or belongs to another."""
-    scope, workspace_id, goal_id = new.scope, new.scope.workspace_id, uuid7()
-    description = await pii.clean_words(new.description, "description", res)
+async def add_goal(scope: Scope, given: Mapping[str, Any], res: Resources, call: Call) -> GoalDetails:
+    """The new goal with the given fields, of which only `description` is required. Raises NotFound naming the parent,
+    blocker or memory that does not exist or belongs to another."""
+    workspace_id, goal_id = scope.workspace_id, uuid7()
+    parents = [given["parent_id"]] if given.get("parent_id") else []
+    blockers, memory_ids = given.get("blocked_by", ()), given.get("memory_ids", ())
+    description = await pii.clean_words(given["description"], "description", res)
     vector = await embed_now(workspace_id, description, res)
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
-        parents = [new.parent_id] if new.parent_id else []
         await _check_links(session, scope, parents, "parent_id", res)
-        await _check_links(session, scope, new.blocked_by, "blocked_by", res)
-        await _check_links(session, scope, new.memory_ids, "memory_ids", res)
-        columns = {"description": description, "priority": new.priority, "deadline": new.deadline}
+        await _check_links(session, scope, blockers, "blocked_by", res)
+        await _check_links(session, scope, memory_ids, "memory_ids", res)
+        columns = {"description": description, "priority": given.get("priority", 0), "deadline": given.get("deadline")}
         await goals.add(session, scope, goal_id, columns, vector, generation=res.generation)
         await goals.set_edges(session, goal_id, SUBGOAL_OF, parents)
-        await goals.set_edges(session, goal_id, BLOCKED_BY, new.blocked_by)
-        await goals.set_memories(session, goal_id, new.memory_ids)
+        await goals.set_edges(session, goal_id, BLOCKED_BY, blockers)
+        await goals.set_memories(session, goal_id, memory_ids)
         return await _record(write, goal_id, "goal_add")
 
 

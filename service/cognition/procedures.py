@@ -15,6 +15,7 @@ from uuid_utils.compat import uuid7
 
 from service.cognition.statements import invocations, strategies, tool_patterns
 from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStatsItem
+from service.domain.conversation import Conversation
 from service.domain.errors import NotFound
 from service.domain.request import Call, Expected, Operation, check_version
 from service.domain.scope import Scope
@@ -91,7 +92,8 @@ async def learn(new: NewStrategy, res: Resources, call: Call) -> tuple[Strategy,
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         await strategies.lock(session, scope)
-        await _check_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
+        if new.from_conversation_id is not None:
+            await _find_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
         equal = await _find_equal(session, strategy, vector, res)
         if new.once and equal is not None and new.from_conversation_id is not None:
             known = await strategies.get(session, equal)
@@ -132,15 +134,7 @@ async def _strategy(new: NewStrategy, res: Resources) -> Strategy:
 
 async def _find_equal(session: Session, new: Strategy, vector: Vector | None, res: Resources) -> UUID | None:
     """The known strategy with the same text, or one so similar that a memory would count as a duplicate."""
-    known = await strategies.nearest_same_task(
-        session,
-        new.scope,
-        vector,
-        generation=res.generation,
-        limit=CANDIDATES,
-        tool_sequence=new.tool_sequence,
-        task_type=new.task_type,
-    )
+    known = await strategies.nearest_same_task(session, new, vector, generation=res.generation, limit=CANDIDATES)
     exact = res.settings.memories.dedup_exact
     for strategy, cosine in known:
         if strategy.embedded_text.casefold() == new.embedded_text.casefold():
@@ -168,7 +162,7 @@ async def reinforce(
         stored = await strategies.get(session, strategy_id)
         assert stored is not None, "its row is locked"
         if conversation_id is not None:
-            await _check_conversation(session, stored.scope, conversation_id, "conversation_id")
+            await _find_conversation(session, stored.scope, conversation_id, "conversation_id")
             await strategies.link(session, strategy_id, conversation_id, success=success)
             stored = replace(stored, conversations={**stored.conversations, conversation_id: success})
         await write.audit("strategy_reinforce", stored.scope, [strategy_id], subject="procedural", success=success)
@@ -193,10 +187,7 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given
     """The given scope, completed with the ids of the conversation. Raises NotFound if the conversation does not exist
     or belongs to another user or agent."""
     async with res.db.read(workspace_id) as session:
-        conversation = await conversations.get(session, conversation_id)
-    if conversation is None or not given.may_link_to(conversation.scope):
-        raise NotFound.of("conversation", "conversation_id")
-    own = conversation.scope
+        own = (await _find_conversation(session, given, conversation_id, "conversation_id")).scope
     return Scope(
         workspace_id,
         given.user_id or own.user_id,
@@ -246,9 +237,8 @@ async def tool_stats(scope: Scope, wanted: InvocationFilter, res: Resources) -> 
         return await invocations.stats(session, scope, wanted)
 
 
-async def _check_conversation(session: Session, scope: Scope, conversation_id: UUID | None, field: str) -> None:
-    if conversation_id is None:
-        return
+async def _find_conversation(session: Session, scope: Scope, conversation_id: UUID, field: str) -> Conversation:
     conversation = await conversations.get(session, conversation_id)
     if conversation is None or not scope.may_link_to(conversation.scope):
         raise NotFound.of("conversation", field)
+    return conversation

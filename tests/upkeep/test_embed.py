@@ -11,7 +11,7 @@ import pytest
 from sqlalchemy import text
 
 from service.cognition import procedures
-from service.cognition.goals import NewGoal, add_goal, revise_goal
+from service.cognition.goals import add_goal, revise_goal
 from service.cognition.procedures import NewStrategy
 from service.cognition.statements import goals
 from service.domain.entity import EntityOwner, EntityUpsert
@@ -193,7 +193,7 @@ async def test_goals_and_strategies_written_without_an_embedder_get_their_vector
 ) -> None:
     scope, asked = Scope(workspace, user_id="alice"), Call("request", uuid4())
     embedder.down = True
-    goal = (await add_goal(NewGoal(scope, "Find a flat"), res, asked)).goal
+    goal = (await add_goal(scope, {"description": "Find a flat"}, res, asked)).goal
     await revise_goal(workspace, goal.id, {"description": "Find a house"}, res, asked)
     await procedures.learn(
         NewStrategy(scope, "Ask an agent first", "When a flat is sought", None, ("call",), True), res, asked
@@ -236,7 +236,8 @@ async def test_a_goal_reworded_meanwhile_does_not_get_the_vector_of_the_old_word
     database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
     embedder.down = True
-    goal = (await add_goal(NewGoal(Scope(workspace, user_id="alice"), "before"), res, Call("r", uuid4()))).goal
+    scope, asked = Scope(workspace, user_id="alice"), Call("r", uuid4())
+    goal = (await add_goal(scope, {"description": "before"}, res, asked)).goal
     async with database.begin(workspace) as session:
         made = {goal.id: (CleanText("other words"), embedder.vector("other words"))}
         assert await goals.LATE_VECTORS.store(session, made, generation=1) == 0

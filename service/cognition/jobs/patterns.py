@@ -11,10 +11,9 @@ from datetime import timedelta
 from uuid import UUID
 
 from service.access import workspace_jobs
-from service.cognition.patterns import TaskUses, describe, find_same_sequence
 from service.cognition.procedures import NewStrategy, learn
 from service.cognition.statements import exemplars, tool_patterns
-from service.cognition.statements.tool_patterns import UnreadConversation
+from service.cognition.statements.tool_patterns import TaskUses, UnreadConversation
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.job import Counts, Job
 from service.domain.relation import Relation, RelationType
@@ -33,6 +32,9 @@ QUIET = timedelta(minutes=30)
 
 MIN_CONVERSATIONS = 2
 """The number of conversations in which a sequence of tools must have worked: once may be luck."""
+
+MIN_STEPS, MAX_STEPS = 2, 20
+"""A single tool is not a procedure; in a longer sequence it is unclear what mattered."""
 
 BATCH_ROWS = 100
 
@@ -96,12 +98,12 @@ async def _learn(conversation: UnreadConversation, uses: Sequence[TaskUses], res
     strategies."""
     new = 0
     for each in [own for own in uses if own.conversation_id == conversation.id]:
-        for shared in find_same_sequence(each, uses, at_least=MIN_CONVERSATIONS):
+        for shared in _find_same_sequence(each, uses):
             if shared.is_counted:
                 continue
             wanted = NewStrategy(
                 conversation.owner,
-                describe(shared.sequence),
+                ", then ".join(shared.sequence),  # the names of its tools, since nothing else was observed
                 context_pattern=shared.task_type,
                 task_type=shared.task_type,
                 tool_sequence=shared.sequence,
@@ -114,3 +116,12 @@ async def _learn(conversation: UnreadConversation, uses: Sequence[TaskUses], res
             except (NotFound, InvalidInput):  # just erased, or a name that must not be stored
                 continue
     return new
+
+
+def _find_same_sequence(uses: TaskUses, others: Sequence[TaskUses]) -> list[TaskUses]:
+    """The uses of the same task and sequence, if it worked in at least MIN_CONVERSATIONS of them; else none. `others`
+    may include `uses`."""
+    if not MIN_STEPS <= len(uses.sequence) <= MAX_STEPS:
+        return []
+    same = [other for other in others if other.task_type == uses.task_type and other.sequence == uses.sequence]
+    return same if sum(each.succeeded for each in same) >= MIN_CONVERSATIONS else []

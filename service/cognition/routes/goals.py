@@ -9,7 +9,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Query, Response
 
 from service.cognition import goals
-from service.cognition.goals import Changeable, NewGoal
+from service.cognition.goals import Changeable
 from service.cognition.routes.goal_models import (
     CompleteGoalRequest,
     CreateGoalRequest,
@@ -41,17 +41,8 @@ IN_SCOPE = [in_scope(goals.find, "goal")]
 async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, call: CallOf) -> Response:
     """A goal starts active. While it is active, memories tied or similar to it rank higher in searches of its scope."""
     scope = scope_of(caller, body.scope_ids, body.channel)
-    new = NewGoal(
-        scope,
-        body.description,
-        body.priority,
-        body.deadline,
-        body.parent_id,
-        tuple(body.blocked_by),
-        tuple(body.memory_ids),
-    )
     serialize = partial(_details, now=res.clock(), status=201)
-    return send(serialize(await goals.add_goal(new, res, call.with_serializer(serialize))))
+    return send(serialize(await goals.add_goal(scope, dict(body), res, call.with_serializer(serialize))))
 
 
 @router.get("", summary="List the goals of a scope")

@@ -90,18 +90,11 @@ async def nearest(
 
 
 async def nearest_same_task(
-    session: Session,
-    scope: Scope,
-    vector: Vector | None,
-    *,
-    generation: int,
-    limit: int,
-    tool_sequence: Sequence[str],
-    task_type: str | None,
+    session: Session, new: Strategy, vector: Vector | None, *, generation: int, limit: int
 ) -> list[tuple[Strategy, float | None]]:
-    """Searches strategies of exactly this scope and channel, with exactly these tools and this type of task."""
-    same_task = STRATEGY.c.task_type.is_not_distinct_from(task_type)
-    where = [scopes.exact("strategy", scope).clause, STRATEGY.c.tool_sequence == list(tool_sequence), same_task]
+    """Strategies of exactly the scope and channel of a new one, with exactly its tools and type of task."""
+    same_task = STRATEGY.c.task_type.is_not_distinct_from(new.task_type)
+    where = [scopes.exact("strategy", new.scope).clause, STRATEGY.c.tool_sequence == list(new.tool_sequence), same_task]
     return await _nearest(session, where, vector, generation=generation, limit=limit)
 
 

@@ -9,12 +9,12 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
+from itertools import groupby
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 
-from service.cognition.patterns import TaskUses
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 
@@ -92,6 +92,39 @@ class UnreadConversation:
     owner: Scope
     turn_count: int
     last_id: int
+
+
+@dataclass(frozen=True, slots=True)
+class TaskUses:
+    """The tools that a conversation used for one type of task, in their order, and whether each use worked.
+
+    `abandoned`: a goal of the conversation was given up. `learned`: the tool sequences of strategies for this task that
+    have counted this conversation already.
+    """
+
+    conversation_id: UUID
+    task_type: str
+    tools: tuple[str, ...]
+    successes: tuple[bool, ...]
+    abandoned: bool
+    learned: tuple[tuple[str, ...], ...]
+
+    @property
+    def succeeded(self) -> bool:
+        """Whether the last use worked, and no goal was given up."""
+        return self.successes[-1] and not self.abandoned
+
+    @property
+    def sequence(self) -> tuple[str, ...]:
+        """The steps: for a success those that worked, for a failure all that were tried. Repeated use of the same tool
+        is one step."""
+        uses = zip(self.tools, self.successes, strict=True)
+        steps = [tool for tool, worked in uses if worked or not self.succeeded]
+        return tuple(tool for tool, _ in groupby(steps))
+
+    @property
+    def is_counted(self) -> bool:
+        return self.sequence in self.learned
 
 
 async def list_unread(session: Session, *, after: UUID, quiet_since: datetime, batch: int) -> list[UnreadConversation]:
