@@ -1,15 +1,51 @@
-"""The response models of a turn."""
+"""The request and response models of a turn."""
 
 from __future__ import annotations
 
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
 from pydantic import ConfigDict, Field
 
 from service.domain.conversation import Turn
 from service.domain.query import Detail
 from service.domain.text import sha256
-from service.http.schemas import Id, OfAgent, OfChannel, OfUser, ResponseModel, Time, iso
+from service.http.free_json import JsonObject
+from service.http.schemas import (
+    Id,
+    OfAgent,
+    OfChannel,
+    OfUser,
+    RequestModel,
+    ResponseModel,
+    Role,
+    Secretless,
+    Speaker,
+    Text,
+    Time,
+    Vector,
+    example,
+    iso,
+)
+
+MAX_INDEX = 2**31 - 2
+
+
+class StoreTurnRequest(RequestModel):
+    """One turn. With `turn_index`, repeating it returns the stored turn (200); a different text is a conflict (409)."""
+
+    model_config = example(role="user", content="I moved to Lisbon last week.", turn_index=0)
+
+    role: Role = Field(description="user, assistant, system or tool; any other word is accepted")
+    content: Text = Field(description="What was said; redacted")
+    name: Speaker | None = Field(None, description="Name of the speaker")
+    turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its index, from 0; default: the end")
+    timestamp: Time | None = Field(None, description="When it was said; default now")
+    token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Default: estimated")
+    model: Annotated[str, Field(min_length=1, max_length=100), Secretless] | None = Field(
+        None, description="The model that wrote it"
+    )
+    metadata: JsonObject = Field(default_factory=dict, description="Your own data")
+    embedding: Vector | None = Field(None, description="Your own vector, of the service's dimension")
 
 
 class WithdrawnSpanItem(ResponseModel):

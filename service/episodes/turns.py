@@ -8,10 +8,7 @@ repetition.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
-from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
+from dataclasses import dataclass
 
 from service.domain.conversation import Conversation, Turn
 from service.domain.errors import Conflict, InvalidInput, NotFound
@@ -21,6 +18,8 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText, Redaction, sha256
 from service.episodes.statements import conversations, turns
 from service.episodes.statements.turns import NewTurn, StoredTurn
+from service.episodes.turn_models import StoreTurnRequest
+from service.http.schemas import embedding_vector
 from service.language import lexemes
 from service.language.tokens import estimate
 from service.postgres.engine import Session
@@ -35,21 +34,6 @@ from service.working.values import WorkingScope, WorkingTurn
 
 
 @dataclass(frozen=True, slots=True)
-class IncomingTurn:
-    """A turn as it was sent. `turn_index` None: at the end. `timestamp` None: now. `token_count` None: estimated."""
-
-    role: str
-    content: str
-    name: str | None = None
-    turn_index: int | None = None
-    timestamp: datetime | None = None
-    token_count: int | None = None
-    model: str | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)
-    embedding: Vector | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class TurnOutcome:
     """The stored turn, whether it is new, what was redacted, and warnings about work that was put off."""
 
@@ -59,7 +43,7 @@ class TurnOutcome:
     warnings: tuple[str, ...] = ()
 
 
-async def store(conversation: Conversation, given: IncomingTurn, res: Resources, call: Call) -> TurnOutcome:
+async def store(conversation: Conversation, given: StoreTurnRequest, res: Resources, call: Call) -> TurnOutcome:
     """Stores one turn. Raises PiiRejected, NotFound if the conversation has been deleted, or Conflict."""
     text, in_text = await pii.clean(given.content, "content", res)
     metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
@@ -106,7 +90,7 @@ async def _copy_to_working_memory(write: Write, conversation: Conversation, new:
 
 
 async def _find_repeated(
-    session: Session, conversation: Conversation, new: NewTurn, given: IncomingTurn
+    session: Session, conversation: Conversation, new: NewTurn, given: StoreTurnRequest
 ) -> Turn | None:
     """The stored turn that this one repeats; raises Conflict if another turn has its index."""
     index = given.turn_index
@@ -126,10 +110,10 @@ def _is_equal(stored: Turn, new: NewTurn) -> bool:
 
 
 async def _vector(
-    conversation: Conversation, text: CleanText, given: IncomingTurn, res: Resources
+    conversation: Conversation, text: CleanText, given: StoreTurnRequest, res: Resources
 ) -> tuple[Vector | None, tuple[str, ...]]:
     if given.embedding is not None:
-        return unit(given.embedding), ()
+        return unit(embedding_vector(given.embedding, res.embedder.dimension)), ()
     vector = await embed_now(conversation.scope.workspace_id, text, res)
     if vector is None:
         return None, ("embedding_unavailable: stored without a vector, which follows later.",)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Self
+from typing import Any, Self
 
 from pydantic import Field, model_validator
 
@@ -20,20 +20,14 @@ from service.http.schemas import (
     RedactionCount,
     RequestModel,
     ResponseModel,
-    Role,
     ScopeFields,
-    Secretless,
-    Speaker,
-    Text,
     Time,
-    Vector,
     example,
 )
 from service.memories.routes.memory_models import MemoryItem
 from service.search.routes.answers import Answerable, AnswerProbability, HitProbability
 
 MAX_TITLE = 500
-MAX_INDEX = 2**31 - 2
 
 
 class CreateConversationRequest(ScopeFields):
@@ -65,24 +59,6 @@ class PatchConversationRequest(RequestModel):
     )
     consolidated: bool | None = Field(None, description="Whether facts were extracted; a new turn resets it")
     metadata: JsonObject = Field(default_factory=dict, description="Merged key by key; a null value removes the key")
-
-
-class StoreTurnRequest(RequestModel):
-    """One turn. With `turn_index`, repeating it returns the stored turn (200); a different text is a conflict (409)."""
-
-    model_config = example(role="user", content="I moved to Lisbon last week.", turn_index=0)
-
-    role: Role = Field(description="user, assistant, system or tool; any other word is accepted")
-    content: Text = Field(description="What was said; redacted")
-    name: Speaker | None = Field(None, description="Name of the speaker")
-    turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its index, from 0; default: the end")
-    timestamp: Time | None = Field(None, description="When it was said; default now")
-    token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Default: estimated")
-    model: Annotated[str, Field(min_length=1, max_length=100), Secretless] | None = Field(
-        None, description="The model that wrote it"
-    )
-    metadata: JsonObject = Field(default_factory=dict, description="Your own data")
-    embedding: Vector | None = Field(None, description="Your own vector, of the service's dimension")
 
 
 class ConversationResponse(ResponseModel):

@@ -18,15 +18,14 @@ from service.conversations.routes.conversation_models import (
     ConversationResponse,
     CreateConversationRequest,
     PatchConversationRequest,
-    StoreTurnRequest,
     StoreTurnResponse,
     conversation_fields,
 )
 from service.domain.conversation import Conversation, ConversationChanges
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
-from service.episodes.turn_models import TurnResponse, turn_fields, turn_item
-from service.episodes.turns import IncomingTurn, TurnOutcome, store
+from service.episodes.turn_models import StoreTurnRequest, TurnResponse, turn_fields, turn_item
+from service.episodes.turns import TurnOutcome, store
 from service.http import cursors, errors
 from service.http.deps import (
     AgentId,
@@ -44,7 +43,7 @@ from service.http.json_body import JsonRoute
 from service.http.model_budget import with_budget
 from service.http.preconditions import ExpectedOf
 from service.http.reads import AuditReadOf, CountUseOf, DetailOf, send_json
-from service.http.schemas import Filled, RedactionCount, embedding_vector
+from service.http.schemas import Filled, RedactionCount
 from service.http.writes import CallOf, answer, etag, send
 from service.memories.routes.memory_models import memory_item
 from service.runtime.pii import clean_words
@@ -192,10 +191,8 @@ async def store_turn(
     """The turn is redacted, embedded and can be found at once. Sending the same text with the same `turn_index` again
     changes nothing. Without `turn_index` a turn equal to the last one counts as a repetition: to store "Yes." twice,
     number it."""
-    embedding = embedding_vector(body.embedding, res.embedder.dimension)
-    new = IncomingTurn(**{**dict(body), "embedding": embedding})
     conversation = await reading.get(owner, id, res)
-    return send(_answer_stored(await store(conversation, new, res, call.with_serializer(_answer_stored))))
+    return send(_answer_stored(await store(conversation, body, res, call.with_serializer(_answer_stored))))
 
 
 @router.get(
