@@ -75,6 +75,7 @@ async def test_every_searched_vector_has_an_hnsw_index_by_cosine(superuser: Supe
     graphs = [each for each in await indexes(superuser, table) if each.startswith("hnsw")]
     assert len(graphs) == 1
     assert "halfvec_cosine_ops" in graphs[0]
+    assert "generation = 1" in graphs[0]
 
 
 @pytest.mark.parametrize("table", OF_A_CHANNEL)

@@ -100,41 +100,6 @@ async def test_the_queue_is_measured_in_counts_alone(database: Database, tenant:
     assert {type(value) for row in found for value in row} == {str, int, float}
 
 
-@pytest.mark.parametrize(
-    "call",
-    [
-        "ensure_partitions(now())",
-        "drop_partitions('audit_log', now())",
-        "make_partition('audit_log', now(), now(), 'x')",
-        "protect('memory')",
-        "expire_leases()",
-        "copies_outside('{}')",
-        "clean_up(now(), 1, 1, 1, 1)",
-        "find_unembedded('1 s', 1)",
-        "find_outlived(now(), 1, 1)",
-        "find_large_workspaces(1)",
-        "find_webhooks(1)",
-        "find_due_workspaces('relevance', 60)",
-        "count_common_terms(1)",
-        "claim_jobs('x', '{}', 1, 1, gen_random_uuid(), '')",
-    ],
-)
-async def test_the_app_may_not_call_upkeep(database: Database, workspace: UUID, call: str) -> None:
-    with pytest.raises(Exception, match=DENIED):
-        async with database.begin(workspace) as session:
-            await session.execute(text(f"SELECT {call}"))
-
-
-@pytest.mark.parametrize(
-    "call",
-    ["make_partition('audit_log', now(), now(), 'x')", "protect('memory')", "expire_leases()", "copies_outside('{}')"],
-)
-async def test_the_worker_may_not_call_internal_functions(worker_database: Database, call: str) -> None:
-    with pytest.raises(Exception, match=DENIED):
-        async with worker_database.begin(NIL_WORKSPACE) as session:
-            await session.execute(text(f"SELECT {call}"))
-
-
 @pytest.mark.parametrize("parent", ["memory", "workspace", "api_key", "pg_class", "audit_log; DROP TABLE memory", ""])
 async def test_drop_partitions_drops_of_known_parents_only(worker_database: Database, parent: str) -> None:
     with pytest.raises(Exception, match="no rows"):

@@ -249,9 +249,3 @@ async def test_policies_name_the_roles_they_are_for(superuser: asyncpg.Connectio
     everyone = {policy["tablename"] for policy in policies if policy["policyname"] == "everyone"}
     assert everyone == {"embedding_generation", "schedule"}
     assert {policy["cmd"] for policy in policies if policy["policyname"] == "everyone"} == {"SELECT"}
-
-
-async def test_the_operator_classes_of_the_vector_index(superuser: asyncpg.Connection[Any]) -> None:
-    found = await superuser.fetch("SELECT indexdef FROM pg_indexes WHERE indexdef LIKE '%hnsw%'")
-    assert found
-    assert all("halfvec_cosine_ops" in row[0] and "generation = 1" in row[0] for row in found)

@@ -181,7 +181,7 @@ CALLERS = {
     "token_secret": {APP},
     "workspace_terms": BEHIND_A_WALL,
 }
-"""Who may call which function. A new one belongs here, and into test_definers.py."""
+"""Who may call which function. A new one belongs here, and what it reveals into test_definers.py."""
 
 
 async def test_each_function_has_the_callers_it_needs(superuser: asyncpg.Connection[Any]) -> None:
