@@ -16,7 +16,6 @@ from service.runtime.resources import Resources
 from service.upkeep.jobs import maintenance
 from tests.support.workers import fetch, job_for
 
-NOW = datetime.now(UTC)
 OLD_ROWS = (
     "INSERT INTO idempotency (workspace_id, key, fingerprint, status, expires_at) "
     "VALUES (:workspace, :name, 'x', 200, now() - make_interval(days => :days))",
