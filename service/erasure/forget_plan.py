@@ -14,7 +14,7 @@ from uuid import UUID
 
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError
-from service.domain.scope import Extent, Scope
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.statements import withdrawn
 from service.erasure import forget_texts
@@ -119,8 +119,7 @@ async def by_query(
 async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> ForgetPlan:
     """The plan for memories of the scope with these ids."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
-        extent = Extent(wanted.scope, wanted.channel)
-        texts = {text.id: text for text in await targets.by_ids(session, extent, ids, wanted.session_id)}
+        texts = {text.id: text for text in await targets.by_ids(session, wanted, ids)}
         chosen = [
             ForgetTarget(text.id, text.text, "its id was given", text.version)
             for text in (texts[one] for one in dict.fromkeys(ids) if one in texts)

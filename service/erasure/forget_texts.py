@@ -7,7 +7,6 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from service.domain.scope import Extent
 from service.episodes.statements import withdrawn
 from service.erasure.statements import targets
 from service.erasure.statements.targets import SpokenText, StoredText
@@ -71,17 +70,16 @@ class ChosenParts:
 
 
 async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> ForgetTexts:
-    extent = Extent(wanted.scope, wanted.channel)
-    stored = await targets.memories(session, extent, wanted.session_id)
+    stored = await targets.memories(session, wanted)
     if with_deleted and wanted.session_id is None:
-        stored += await targets.list_gone(session, extent)
+        stored += await targets.list_gone(session, wanted)
     memories: dict[MemoryKey, StoredText] = {}
     for text in stored:
         number = 0
         while (text.id, number) in memories:
             number += 1
         memories[text.id, number] = text
-    turns = {turn.id: turn for turn in await targets.turns(session, extent, wanted.session_id)}
+    turns = {turn.id: turn for turn in await targets.turns(session, wanted)}
     hidden = await _hidden(session, [one.id for one in turns.values() if one.shown is not None])
     parts: dict[Key, list[Part]] = {key: forget_matching.split_parts(memory.text) for key, memory in memories.items()}
     parts |= {key: _split_shown(turn, hidden.get(key, [])) for key, turn in turns.items()}

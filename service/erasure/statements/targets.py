@@ -14,10 +14,9 @@ from uuid import UUID
 
 from sqlalchemy import text
 
-from service.domain.conversation import WithdrawnSpan
-from service.domain.scope import Extent
 from service.domain.text import sha256
 from service.episodes.statements import withdrawn
+from service.erasure.values import ForgetScope
 from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.postgres import direct, scopes
@@ -33,7 +32,7 @@ MEMORIES = Template("""
 """)
 
 TURNS = Template("""
-    SELECT t.id, t.conversation_id, t.turn_index, t.content, t.shown, t.speaker, t.role FROM turn t
+    SELECT t.id, t.conversation_id, t.turn_index, t.content, t.shown, t.role FROM turn t
     WHERE {rows} AND (CAST(:after AS uuid) IS NULL OR t.id > :after) ORDER BY t.id LIMIT :page
 """)
 
@@ -102,7 +101,6 @@ class SpokenText:
     turn_index: int
     text: str
     shown: str | None
-    speaker: str | None
     role: str
 
 
@@ -115,31 +113,23 @@ class MemorySpan:
     span: Span
 
 
-async def memories(session: Session, extent: Extent, session_id: str | None) -> list[StoredText]:
+async def memories(session: Session, wanted: ForgetScope) -> list[StoredText]:
     """All memories of the scope, including archived ones and those that wait for a review, oldest first."""
-    rows = scopes.deletable("m", extent.scope, extent.channel)
-    if session_id is not None:
-        rows &= Condition("m.session_id = :session_id", {"session_id": session_id})
-    texts = [StoredText(*row) for row in await _all(session, MEMORIES, rows)]
+    texts = [StoredText(*row) for row in await _all(session, MEMORIES, _rows(wanted, "m", "session_id"))]
     return sorted(texts, key=lambda each: (each.created_at, each.id))
 
 
-async def turns(session: Session, extent: Extent, session_id: str | None) -> list[SpokenText]:
+async def turns(session: Session, wanted: ForgetScope) -> list[SpokenText]:
     """All visible turns of the scope, oldest first. A session is a conversation of this name."""
-    rows = scopes.deletable("t", extent.scope, extent.channel) & Condition("t.shown IS DISTINCT FROM ''")
-    if session_id is not None:
-        rows &= Condition("t.run_id = :session_id", {"session_id": session_id})
+    rows = _rows(wanted, "t", "run_id") & Condition("t.shown IS DISTINCT FROM ''")
     return [SpokenText(*row) for row in await _all(session, TURNS, rows)]
 
 
-async def by_ids(session: Session, extent: Extent, ids: Sequence[UUID], session_id: str | None) -> list[StoredText]:
+async def by_ids(session: Session, wanted: ForgetScope, ids: Sequence[UUID]) -> list[StoredText]:
     """The memories with these ids that belong to the scope, and their past versions."""
-    rows = scopes.deletable("m", extent.scope, extent.channel)
-    rows &= Condition(
+    rows = _rows(wanted, "m", "session_id") & Condition(
         "(m.id = ANY (CAST(:ids AS uuid[])) OR m.version_of = ANY (CAST(:ids AS uuid[])))", {"ids": list(ids)}
     )
-    if session_id is not None:
-        rows &= Condition("m.session_id = :session_id", {"session_id": session_id})
     return [StoredText(*row) for row in await _all(session, MEMORIES, rows)]
 
 
@@ -148,11 +138,11 @@ async def turns_by_id(session: Session, ids: Iterable[UUID]) -> dict[UUID, Spoke
     return {row.id: SpokenText(*row) for row in await _all(session, TURNS, rows)}
 
 
-async def list_gone(session: Session, extent: Extent) -> list[StoredText]:
+async def list_gone(session: Session, wanted: ForgetScope) -> list[StoredText]:
     """The texts of deleted memories of the scope, as far as history has them."""
-    rows = scopes.deletable("h", extent.scope, None)
-    if extent.channel is not None:
-        rows &= Condition("h.before ->> 'channel' = :channel", {"channel": extent.channel})
+    rows = scopes.deletable("h", wanted.scope, None)
+    if wanted.channel is not None:
+        rows &= Condition("h.before ->> 'channel' = :channel", {"channel": wanted.channel})
     return [StoredText(*row) for row in await session.execute(GONE.fill(rows=rows.sql), dict(rows.values))]
 
 
@@ -175,17 +165,19 @@ async def cut_out(session: Session, turn: SpokenText, removed: Sequence[Span]) -
     values = {"turn": turn.id}
     spans = (await withdrawn.of_turns(session, [turn.id])).get(turn.id, [])
     await session.execute(FORGET_SPANS, values)
-    places = [replace(span, start=start, end=end) for span in spans for start, end in [shift(span, removed)]]
-    await withdrawn.add(session, [span for span in places if span.start < span.end])
+    moved = [(span, *withdrawal.move((span.start, span.end), removed)) for span in spans]
+    await withdrawn.add(session, [replace(span, start=start, end=end) for span, start, end in moved if start < end])
     for row in await direct.fetch(session, SOURCES_OF_TURN, values):
         start, end = withdrawal.move((row.start, row.end), removed)
         place = {"memory_id": row.memory_id, "turn_id": turn.id}
         await session.execute(MOVE_SOURCES, {**place, "start": start, "end": end})
 
 
-def shift(span: WithdrawnSpan, removed: Sequence[Span]) -> tuple[int, int]:
-    """The position of a withdrawn span in the remaining text."""
-    return withdrawal.move((span.start, span.end), removed)
+def _rows(wanted: ForgetScope, alias: str, session_column: str) -> Condition:
+    rows = scopes.deletable(alias, wanted.scope, wanted.channel)
+    if wanted.session_id is None:
+        return rows
+    return rows & Condition(f"{alias}.{session_column} = :session_id", {"session_id": wanted.session_id})
 
 
 async def _all(session: Session, template: Template, rows: Condition) -> list[Any]:
