@@ -11,6 +11,7 @@ from dataclasses import dataclass
 from uuid import UUID
 
 from service.domain.errors import NotFound
+from service.domain.filters import uuid_or_none
 from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Scope
 from service.episodes.statements import contexts, conversations
@@ -18,6 +19,7 @@ from service.episodes.statements.turns import get_many
 from service.episodes.turns import find
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, turns
+from service.erasure.values import Talk
 from service.memories.forget import parts
 from service.memories.statements import deletion
 from service.postgres.engine import Session
@@ -36,31 +38,14 @@ class DeletedTalk:
     memories: int = 0
 
 
-@dataclass(frozen=True, slots=True)
-class Talk:
-    """A conversation, or (`turn_id`) one turn of it, existing or deleted."""
-
-    scope: Scope
-    conversation_id: UUID
-    turn_id: UUID | None = None
-    is_there: bool = True
-
-    @property
-    def id(self) -> UUID:
-        return self.turn_id or self.conversation_id
-
-
 async def find_turn(owner: Scope, turn_id: UUID, res: Resources) -> Talk:
     """The turn with this id, existing or deleted, of the user, agent and run of `owner` (None: any)."""
-    workspace_id = owner.workspace_id
-    async with res.db.read(workspace_id) as session:
+    async with res.db.read(owner.workspace_id) as session:
         turn = (await get_many(session, [turn_id])).get(turn_id)
-        if turn is not None and _is_owned(turn.scope, owner):
-            return Talk(turn.scope, turn.conversation_id, turn_id)
-        logged = await turns.find_logged(session, turn_id)
-    if turn is not None or logged is None or logged.turn_id != turn_id or not _is_owned(logged.scope, owner):
+        talk = Talk(turn.scope, turn.conversation_id, turn_id) if turn else await turns.find_logged(session, turn_id)
+    if talk is None or talk.turn_id is None or not _is_owned(talk, owner):
         raise NotFound.of("turn")
-    return Talk(logged.scope, logged.conversation_id, turn_id, is_there=False)
+    return talk
 
 
 async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
@@ -70,14 +55,11 @@ async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
             conversation = await find(session, owner, wanted)
             return Talk(conversation.scope, conversation.id)
         except NotFound:
-            try:
-                conversation_id = UUID(wanted)
-            except ValueError:
-                raise NotFound.of("conversation") from None
-            logged = await turns.find_logged(session, conversation_id)
-            if logged is None or logged.conversation_id != conversation_id or not _is_owned(logged.scope, owner):
+            as_id = uuid_or_none(wanted)
+            talk = await turns.find_logged(session, as_id) if as_id else None
+            if talk is None or talk.turn_id is not None or not _is_owned(talk, owner):
                 raise
-            return Talk(logged.scope, conversation_id, is_there=False)
+            return talk
 
 
 async def delete(
@@ -144,8 +126,7 @@ async def _lock(session: Session, talk: Talk, expected: Expected | None) -> bool
 async def _turn_ids(session: Session, talk: Talk, *, ever: bool = False) -> list[UUID]:
     if talk.turn_id is not None:
         return [talk.turn_id]
-    of_conversation = turns.ever_of_conversation if ever else turns.of_conversation
-    return await of_conversation(session, talk.conversation_id)
+    return await turns.of_conversation(session, talk.conversation_id, ever=ever)
 
 
 async def _audit(write: Write, talk: Talk, gone: Sequence[UUID]) -> None:
@@ -155,5 +136,5 @@ async def _audit(write: Write, talk: Talk, gone: Sequence[UUID]) -> None:
         await write.audit("delete", talk.scope, gone, conversation_id=conversation)
 
 
-def _is_owned(scope: Scope, owner: Scope) -> bool:
-    return scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)
+def _is_owned(talk: Talk, owner: Scope) -> bool:
+    return talk.scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)

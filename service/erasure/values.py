@@ -1,4 +1,4 @@
-"""Values of a request to forget: what it removes and why, and the near misses."""
+"""Values of deletion: a conversation or turn; what a request to forget removes and why, and the near misses."""
 
 from __future__ import annotations
 
@@ -9,6 +9,19 @@ from uuid import UUID
 from service.domain.scope import Scope
 
 Matched = Literal["ids", "identifier", "name", "words", "meaning", "nothing"]
+
+
+@dataclass(frozen=True, slots=True)
+class Talk:
+    """A conversation, or (`turn_id`) one turn of it, existing or deleted."""
+
+    scope: Scope
+    conversation_id: UUID
+    turn_id: UUID | None = None
+
+    @property
+    def id(self) -> UUID:
+        return self.turn_id or self.conversation_id
 
 
 @dataclass(frozen=True, slots=True)

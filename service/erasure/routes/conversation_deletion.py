@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Request, Response
+from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.conversations.routes.conversations import ConversationId, OwnerOf
@@ -44,7 +44,6 @@ class DeletedTalkResponse(ResponseModel):
 )
 async def delete_conversation(
     id: ConversationId,
-    request: Request,
     caller: Deleter,
     res: ResourcesOf,
     owner: OwnerOf,
@@ -62,7 +61,6 @@ async def delete_conversation(
     """
     talk = await forget_conversation.find_conversation(owner, id, res)
     if purge:
-        await request.app.state.reads.flush()
         call = call.with_serializer(receipt_answer)
         return send(receipt_answer(await forget_conversation.purge_talk(talk, res, call, expected=expected)))
     call = call.with_serializer(_answer)
@@ -73,7 +71,6 @@ async def delete_conversation(
 @router.delete("/turns/{id}", summary="Delete a turn", response_model=DeletedTalkResponse | PurgeReceiptResponse)
 async def delete_turn(
     id: str,
-    request: Request,
     caller: Deleter,
     res: ResourcesOf,
     owner: OwnerOf,
@@ -85,7 +82,6 @@ async def delete_turn(
     turns keep their indexes. `purge=true` works as for a conversation."""
     talk = await forget_conversation.find_turn(owner, uuid_of(id, "turn"), res)
     if purge:
-        await request.app.state.reads.flush()
         receipt = await forget_conversation.purge_talk(talk, res, call.with_serializer(receipt_answer))
         return send(receipt_answer(receipt))
     return send(_answer(await forget_conversation.delete(talk, res, call.with_serializer(_answer), with_facts=facts)))

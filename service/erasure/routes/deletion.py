@@ -7,7 +7,7 @@ from typing import Annotated, Any
 from fastapi import APIRouter, Depends, Query, Request, Response
 from pydantic import Field
 
-from service.domain.access import Right
+from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput
 from service.domain.request import StoredAnswer
 from service.domain.scope import Extent
@@ -76,7 +76,16 @@ async def _extent(
 ExtentOf = Annotated[Extent, Depends(_extent)]
 
 
+async def prepare_purge(request: Request, caller: Caller) -> None:
+    """Raises Forbidden without the right to purge. Writes the audit entries of earlier reads, or they would follow the
+    erasure."""
+    if not caller.may(Right.PURGE):
+        raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
+    await request.app.state.reads.flush()
+
+
 async def _purge(
+    request: Request,
     caller: CallerOf,
     purge: Annotated[
         bool,
@@ -85,8 +94,8 @@ async def _purge(
         ),
     ] = False,
 ) -> bool:
-    if purge and not caller.may(Right.PURGE):
-        raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
+    if purge:
+        await prepare_purge(request, caller)
     return purge
 
 
@@ -100,7 +109,7 @@ PurgeOf = Annotated[bool, Depends(_purge)]
     responses=ACCEPTED,
 )
 async def delete_memories(
-    extent: ExtentOf, request: Request, caller: Deleter, res: ResourcesOf, purge: PurgeOf, call: CallOf
+    extent: ExtentOf, caller: Deleter, res: ResourcesOf, purge: PurgeOf, call: CallOf
 ) -> Response:
     """Deletes every memory that has all given ids, in the given channel or in any, archived ones included. For more
     than 1,000 memories an operation continues after the response.
@@ -110,7 +119,6 @@ async def delete_memories(
     if purge:
         if extent.scope.is_shared:
             raise InvalidInput(PURGED_ONE_BY_ONE, field="purge")
-        await request.app.state.reads.flush()  # or they would be audited after the erasure
         return send(receipt_answer(await purge_scope(extent, res, call.with_serializer(receipt_answer))))
     return send(answer_count(await forget_scope(extent, res, call.with_serializer(answer_count))))
 
@@ -123,7 +131,6 @@ async def delete_memories(
 )
 async def delete_memory(
     id: str,
-    request: Request,
     caller: Deleter,
     res: ResourcesOf,
     purge: PurgeOf,
@@ -136,7 +143,6 @@ async def delete_memory(
     was deleted before, and the response is a receipt.
     """
     if purge:
-        await request.app.state.reads.flush()
         call = call.with_serializer(receipt_answer)
         erased = await purge_memory(caller.workspace_id, uuid_of(id), res, call, expected=expected)
         return send(receipt_answer(erased))

@@ -9,12 +9,12 @@ from uuid import UUID
 from fastapi import APIRouter, Request, Response
 from pydantic import Field, model_validator
 
-from service.domain.access import Caller, Right
-from service.domain.errors import Forbidden, InvalidInput
+from service.domain.access import Caller
+from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_matched import Forgotten
-from service.erasure.routes.deletion import PurgeReceiptResponse, receipt_response
+from service.erasure.routes.deletion import PurgeReceiptResponse, prepare_purge, receipt_response
 from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
 from service.http.deps import Forgetter, ResourcesOf, scope_of
 from service.http.json_body import JsonRoute
@@ -104,21 +104,15 @@ async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: 
     """Removes memories and sentences of turns that contain the identifier or name in any of its forms, or all words of
     the query; else the one memory that is clearly nearest in meaning; else nothing, and says why. `dry_run` shows
     exactly what would be removed. Near misses stay."""
-    _check_right(body, caller)
+    if body.purge:
+        await prepare_purge(request, caller)
     wanted = _scope_of(body, caller)
     plan = await _plan(body, wanted, res)
     if body.dry_run:
         return send(_answer(Forgotten(plan), dry_run=True))
-    if body.purge:
-        await request.app.state.reads.flush()  # or they would be audited after the erasure
     shown = partial(_answer, dry_run=False)
     forgotten = await forget_matched.remove(wanted, plan, res, call.with_serializer(shown), for_good=body.purge)
     return send(shown(forgotten))
-
-
-def _check_right(body: ForgetRequest, caller: Caller) -> None:
-    if body.purge and not caller.may(Right.PURGE):
-        raise Forbidden(f"This key lacks the right {Right.PURGE}.", field="purge")
 
 
 def _scope_of(body: ForgetRequest, caller: Caller) -> ForgetScope:

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from sqlalchemy import text
 
 from service.domain.scope import Scope
+from service.erasure.values import Talk
 from service.postgres.engine import Session
 from service.working.statements import working
 
@@ -16,9 +16,11 @@ OF_CONVERSATION = text("""
     SELECT id FROM turn WHERE workspace_id = :workspace AND conversation_id = :conversation ORDER BY id
 """)
 
-# Including deleted turns.
-LOGGED = text("""
-    SELECT DISTINCT turn_id FROM conversation_log WHERE workspace_id = :workspace AND conversation_id = :conversation
+EVER_OF_CONVERSATION = text("""
+    SELECT id FROM turn WHERE workspace_id = :workspace AND conversation_id = :conversation
+    UNION
+    SELECT turn_id FROM conversation_log WHERE workspace_id = :workspace AND conversation_id = :conversation
+    ORDER BY id
 """)
 
 # ix_conversation_log_conversation; a turn alone is looked up among all.
@@ -51,7 +53,7 @@ RESTED = text("""
     GROUP BY h.memory_id HAVING bool_and((was ->> 'turn_id')::uuid = ANY (CAST(:turns AS uuid[])))
 """)
 
-DELETE = text("DELETE FROM turn WHERE workspace_id = :workspace AND id = ANY (CAST(:turns AS uuid[])) RETURNING id")
+DELETE = text("DELETE FROM turn WHERE workspace_id = :workspace AND id = ANY (CAST(:turns AS uuid[]))")
 
 DELETE_USES = text("""
     DELETE FROM tool_invocation
@@ -73,35 +75,19 @@ COUNT_UP = text("""
 """)
 
 
-@dataclass(frozen=True, slots=True)
-class LoggedTurn:
-    """An existing or deleted turn, with its scope."""
-
-    turn_id: UUID
-    conversation_id: UUID
-    scope: Scope
+async def of_conversation(session: Session, conversation_id: UUID, *, ever: bool) -> list[UUID]:
+    """The turns of a conversation; with `ever` also deleted ones, as far as the log goes back."""
+    statement = EVER_OF_CONVERSATION if ever else OF_CONVERSATION
+    return list(await session.scalars(statement, {"conversation": conversation_id}))
 
 
-async def of_conversation(session: Session, conversation_id: UUID) -> list[UUID]:
-    values = {"conversation": conversation_id}
-    return list(await session.scalars(OF_CONVERSATION, values))
-
-
-async def ever_of_conversation(session: Session, conversation_id: UUID) -> list[UUID]:
-    """Including deleted ones, as far as the log goes back."""
-    values = {"conversation": conversation_id}
-    current = await session.scalars(OF_CONVERSATION, values)
-    return sorted({*current, *await session.scalars(LOGGED, values)})
-
-
-async def find_logged(session: Session, wanted: UUID) -> LoggedTurn | None:
-    """A logged turn with this id, or of the conversation with this id."""
+async def find_logged(session: Session, wanted: UUID) -> Talk | None:
+    """The logged turn or conversation with this id, which may be deleted."""
     row = (await session.execute(LOG, {"id": wanted})).one_or_none()
     if row is None:
         return None
-    return LoggedTurn(
-        row.turn_id, row.conversation_id, Scope(session.workspace_id, row.user_id, row.agent_id, row.run_id)
-    )
+    scope = Scope(session.workspace_id, row.user_id, row.agent_id, row.run_id)
+    return Talk(scope, row.conversation_id, wanted if row.turn_id == wanted else None)
 
 
 async def records(session: Session, turns: Sequence[UUID]) -> list[UUID]:
@@ -119,13 +105,12 @@ async def list_rested_on(session: Session, turns: Sequence[UUID]) -> list[UUID]:
     return list(await session.scalars(RESTED, {"turns": list(turns)}))
 
 
-async def delete(session: Session, turns: Sequence[UUID], *, conversation_id: UUID, whole: bool) -> int:
-    """Deletes turns with the uses of tools in them; returns how many. `whole`: they are all of the conversation, which
-    is deleted with its working memory and its jobs."""
+async def delete(session: Session, turns: Sequence[UUID], *, conversation_id: UUID, whole: bool) -> None:
+    """Deletes turns with the uses of tools in them. `whole`: they are all of the conversation, which is deleted with
+    its working memory and its jobs."""
     values = {"turns": list(turns), "conversation": conversation_id}
     await session.execute(DELETE_USES, values if whole else {**values, "conversation": None})
     if whole:
         await working.erase_of_conversation(session, conversation_id)
-    deleted = len((await session.execute(DELETE, values)).all())
+    await session.execute(DELETE, values)
     await session.execute(DELETE_CONVERSATION if whole else COUNT_UP, {"conversation": conversation_id})
-    return deleted
