@@ -35,9 +35,11 @@ SINCE = "greatest(s.last_accessed, s.confirmed_at)"
 # The numbers of a batch of rows: `old` is what a row has, `fresh` what it ought to have. Rows are found again by ctid:
 # looking each up by its key twice more took a fifth of the time, and a minute in a freshly filled table without
 # statistics. A row that was just changed is no longer found, as if it were locked.
-WRITE = Template(
-    """
-    WITH part AS MATERIALIZED ({part}), unlocked AS MATERIALIZED (
+WRITE = """
+    WITH part AS MATERIALIZED (
+        SELECT s.{key} AS id, s.ctid AS at, {old} AS old, {fresh} AS fresh FROM {table} s {joined}
+        WHERE s.workspace_id = :workspace AND s.{key} > :after AND {only} ORDER BY s.{key} LIMIT :batch
+    ), unlocked AS MATERIALIZED (
         SELECT part.at, part.fresh FROM part JOIN {table} s ON s.workspace_id = :workspace AND s.ctid = part.at
         WHERE abs(part.fresh - part.old) > {moved} FOR NO KEY UPDATE OF s SKIP LOCKED
     ), written AS (
@@ -46,78 +48,60 @@ WRITE = Template(
     )
     SELECT count(*) AS seen, (SELECT id FROM part ORDER BY id DESC LIMIT 1) AS last,
            (SELECT count(*) FROM written) AS changed FROM part
-""",
-    moved=MOVED,
-)
+"""
+OF_MEMORIES = Template(WRITE, table="memory_stat", key="memory_id", moved=MOVED)
+OF_ENTITIES = Template(WRITE, table="entity", key="id", moved=MOVED)
+
+PASSED = "CROSS JOIN LATERAL (SELECT {age} AS age) passed"
+MEMORY = "JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id"
+SECONDS = "greatest(0, date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {since}))"
 
 # base * exp(-loss * age), the age in days
-RELEVANCE = WRITE.fill(
-    table="memory_stat",
+RELEVANCE = OF_MEMORIES.fill(
     assignment="relevance = fresh",
-    part=f"""
-        SELECT s.memory_id AS id, s.ctid AS at, s.relevance AS old,
-               s.base_relevance * exp(-least({MOST}, {LOSS} * days)) AS fresh
-        FROM memory_stat s CROSS JOIN LATERAL (SELECT greatest(0,
-            (date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {SINCE})) / 86400) AS days) passed
-        WHERE s.workspace_id = :workspace AND s.memory_id > :after ORDER BY s.memory_id LIMIT :batch""",  # noqa: S608 - our own parts
+    old="s.relevance",
+    fresh=f"s.base_relevance * exp(-least({MOST}, {LOSS} * age))",
+    joined=PASSED.format(age=f"{SECONDS.format(since=SINCE)} / 86400"),
+    only="true",
 )
 
 # In whole days in UTC, so that all runs of a day give the same result; without a use there is no boost.
 SALIENCE = f"""
-    least(1, base_salience * exp(-least({MOST}, {LOSS} * days))
+    least(1, base_salience * exp(-least({MOST}, {LOSS} * age))
              * (1 + {USE_BOOST} * ln(1 + access_count))
-             + CASE WHEN access_count > 0 THEN {RECENCY_BOOST} * exp(-least({MOST}, days)) ELSE 0 END)
+             + CASE WHEN access_count > 0 THEN {RECENCY_BOOST} * exp(-least({MOST}, age)) ELSE 0 END)
 """
 DAYS = """
     greatest(0, (CAST(:now AS timestamptz) AT TIME ZONE 'UTC')::date
                 - (greatest({since}, '0001-01-01Z') AT TIME ZONE 'UTC')::date)::float8
 """
-
-MEMORY_SALIENCE = WRITE.fill(
-    table="memory_stat",
-    assignment="salience = fresh",
-    part=f"""
-        SELECT s.memory_id AS id, s.ctid AS at, s.salience AS old, {SALIENCE} AS fresh
-        FROM memory_stat s CROSS JOIN LATERAL (SELECT {DAYS.format(since=SINCE)} AS days) passed
-        WHERE s.workspace_id = :workspace AND s.memory_id > :after ORDER BY s.memory_id LIMIT :batch""",  # noqa: S608 - our own parts
-)
-
-ENTITY_SALIENCE = WRITE.fill(
-    table="entity",
-    assignment="salience = fresh",
-    part=f"""
-        SELECT s.id, s.ctid AS at, s.salience AS old, {SALIENCE} AS fresh
-        FROM entity s CROSS JOIN LATERAL (
-            SELECT {DAYS.format(since="coalesce(s.last_accessed, s.first_seen)")} AS days) passed
-        WHERE s.workspace_id = :workspace AND s.id > :after ORDER BY s.id LIMIT :batch""",  # noqa: S608 - our own parts
+BY_DAYS = {"assignment": "salience = fresh", "old": "s.salience", "fresh": SALIENCE, "only": "true"}
+MEMORY_SALIENCE = OF_MEMORIES.fill(**BY_DAYS, joined=PASSED.format(age=DAYS.format(since=SINCE)))
+ENTITY_SALIENCE = OF_ENTITIES.fill(
+    **BY_DAYS, joined=PASSED.format(age=DAYS.format(since="coalesce(s.last_accessed, s.first_seen)"))
 )
 
 # In whole weeks since it was stored or last said again, because use makes nothing truer. Only inferred facts; a
 # confidence set by a caller has no base.
-CONFIDENCE = WRITE.fill(
-    table="memory_stat",
+CONFIDENCE = OF_MEMORIES.fill(
     assignment="confidence = fresh",
-    part=f"""
-        SELECT s.memory_id AS id, s.ctid AS at, coalesce(s.confidence, s.base_confidence) AS old,
-               s.base_confidence * exp(-least({MOST}, {LOSS} * weeks)) AS fresh
-        FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
-        CROSS JOIN LATERAL (SELECT floor(greatest(0, date_part('epoch', CAST(:now AS timestamptz))
-            - date_part('epoch', greatest(m.created_at, s.confirmed_at))) / 604800) AS weeks) passed
-        WHERE s.workspace_id = :workspace AND s.memory_id > :after AND s.base_confidence <= :inferred_at_most
-        ORDER BY s.memory_id LIMIT :batch""",  # noqa: S608 - our own parts
+    old="coalesce(s.confidence, s.base_confidence)",
+    fresh=f"s.base_confidence * exp(-least({MOST}, {LOSS} * age))",
+    joined=f"{MEMORY} "
+    + PASSED.format(age=f"floor({SECONDS.format(since='greatest(m.created_at, s.confirmed_at)')} / 604800)"),
+    only="s.base_confidence <= :inferred_at_most",
 )
 
 # A fact with an end is stale after it, any other after long without use. A use makes it fresh again.
-STALE = WRITE.fill(
-    table="memory_stat",
+STALE = OF_MEMORIES.fill(
     assignment="stale_at = CASE WHEN fresh = 1 THEN CAST(:now AS timestamptz) END",
-    part=f"""
-        SELECT s.memory_id AS id, s.ctid AS at, CAST(s.stale_at IS NOT NULL AS integer) AS old,
-               CAST(CASE WHEN m.valid_until IS NOT NULL THEN m.valid_until <= :now
-                    ELSE {SINCE} < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :stale_days)
-                    END AS integer) AS fresh
-        FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
-        WHERE s.workspace_id = :workspace AND s.memory_id > :after ORDER BY s.memory_id LIMIT :batch""",  # noqa: S608 - our own parts
+    old="CAST(s.stale_at IS NOT NULL AS integer)",
+    fresh=f"""
+        CAST(CASE WHEN m.valid_until IS NOT NULL THEN m.valid_until <= :now
+             ELSE {SINCE} < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :stale_days)
+             END AS integer)""",
+    joined=MEMORY,
+    only="true",
 )
 
 FADED = text("""
