@@ -24,11 +24,9 @@ from service.providers.caches import CachedEmbedder
 from service.providers.choose import MissingEmbedder
 from service.providers.protocols import Vector
 from service.queue.statements import queue
-from service.runtime.deferred_vectors import embed_missing
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from service.runtime.statements.generations import Generation
-from service.upkeep.jobs.embed import KINDS
 from service.upkeep.statements import missing_vectors
 from service.upkeep.statements.missing_vectors import Find, MissingText, Store
 
@@ -147,9 +145,6 @@ async def _fill(workspace_id: UUID, progress: Progress, res: Resources) -> int:
     made = 0
     for find, store in missing_vectors.WALKS:
         made += await _walk(workspace_id, find, store, progress, res)
-    for kind in KINDS:
-        count = await embed_missing(KINDS[kind], workspace_id, res)
-        made, progress.done = made + count, progress.done + count
     return made
 
 

@@ -13,11 +13,14 @@ from uuid import UUID
 from pgvector import HalfVector
 from sqlalchemy import text
 
+from service.cognition.statements import goals, strategies
 from service.domain.text import CleanText
 from service.episodes.statements import contexts, turns
 from service.episodes.statements.contexts import ContextTexts
+from service.graph.statements import entities
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
+from service.runtime.statements.deferred_vectors import DeferredVectors
 
 UNEMBEDDED = text("SELECT * FROM find_unembedded(make_interval(secs => :quiet_s), :limit)")
 
@@ -77,14 +80,6 @@ STORE_CONTEXTS = text("""
     ON CONFLICT DO NOTHING RETURNING memory_id
 """)
 
-TURNS = text("""
-    SELECT t.id, coalesce(t.shown, t.content) AS said FROM turn t
-    WHERE t.workspace_id = :workspace AND t.id > :after AND t.shown IS DISTINCT FROM '' AND NOT EXISTS (
-        SELECT FROM turn_vector v
-        WHERE v.workspace_id = t.workspace_id AND v.turn_id = t.id AND v.generation = :generation)
-    ORDER BY t.id LIMIT :limit
-""")
-
 TABLES = ("memory_vector", "turn_vector", "goal_vector", "strategy_vector", "entity_vector")
 DELETE = {
     table: text(f"""
@@ -104,7 +99,7 @@ WORKSPACES = text("SELECT workspace_id FROM find_workspaces()")
 
 @dataclass(frozen=True, slots=True)
 class MissingText:
-    """A text without a vector, of a memory, a context or a turn. `hash`: of a memory's text, from its row; `context`:
+    """A text without a vector. `hash`: of a memory's text, from its row; `context`:
     the texts from which a context is made."""
 
     id: UUID
@@ -179,22 +174,23 @@ async def store_contexts(session: Session, generation: int, made: MadeVectors) -
     return len((await session.scalars(STORE_CONTEXTS, values)).all())
 
 
-async def turns_without(session: Session, generation: int, after: UUID) -> list[MissingText]:
-    """The next BATCH visible turns without a vector of the generation, ascending by id."""
-    rows = await session.execute(TURNS, _page(session.workspace_id, generation, after))
-    return [MissingText(row.id, CleanText(row.said)) for row in rows]
+def _walk_of(rows: DeferredVectors) -> tuple[Find, Store]:
+    async def find(session: Session, generation: int, after: UUID) -> list[MissingText]:
+        later = rows.table.c.id > after
+        texts = await rows.unembedded(session, later, generation=generation, limit=BATCH)
+        return [MissingText(row_id, text) for row_id, text in texts.items()]
 
+    async def store(session: Session, generation: int, made: MadeVectors) -> int:
+        by_id = {missing_text.id: (missing_text.text, vector) for missing_text, vector in made.items()}
+        return await rows.store(session, by_id, generation=generation)
 
-async def store_turns(session: Session, generation: int, made: MadeVectors) -> int:
-    """Stores vectors of turns, except of those whose visible text has changed; returns how many."""
-    by_id = {missing_text.id: (missing_text.text, vector) for missing_text, vector in made.items()}
-    return await turns.LATE_VECTORS.store(session, by_id, generation=generation)
+    return find, store
 
 
 WALKS: tuple[tuple[Find, Store], ...] = (
     (memories_without, store_memories),
     (contexts_without, store_contexts),
-    (turns_without, store_turns),
+    *map(_walk_of, (turns.LATE_VECTORS, goals.LATE_VECTORS, strategies.LATE_VECTORS, entities.LATE_VECTORS)),
 )
 """For each kind of text, how to find the next batch and store its vectors."""
 
