@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
 
 from service.domain.memory import Memory
@@ -39,10 +39,10 @@ async def report(
     most = COMPARED_AT_ONCE if section == "duplicates" else limit
     async with res.db.read(workspace_id) as session:
         walked = await findings.walk(session, section, after=after, limit=most, now=res.clock())
-        by_id = await _memories_of(session, section, walked.candidates)
+        by_id = await _memories_of(session, walked.candidates)
     if section == "duplicates":
         return await _duplicates(walked, by_id, res, limit)
-    shown = tuple(_describe(section, candidate, by_id) for candidate in _present(section, walked.candidates, by_id))
+    shown = tuple(_describe(walked.candidates, by_id))
     rest = walked.candidates[-1].cursor if walked.total > len(walked.candidates) else walked.last
     return SectionReport(section, shown, walked.total, walked.last is None, rest)
 
@@ -54,30 +54,20 @@ async def find_chosen(
     ids = ids_of(changes)
     async with res.db.read(workspace_id) as session:
         candidates = await findings.among(session, section, ids, now=res.clock())
-        by_id = await _memories_of(session, section, candidates)
+        by_id = await _memories_of(session, candidates)
     if section == "duplicates":
         return {finding.change: finding for finding in (await _redundant(candidates, by_id, res)).values()}
-    described = [_describe(section, candidate, by_id) for candidate in _present(section, candidates, by_id)]
-    return {finding.change: finding for finding in described}
+    return {finding.change: finding for finding in _describe(candidates, by_id)}
 
 
 def ids_of(changes: Iterable[CleanupChange]) -> list[UUID]:
     """The ids that they remove and keep, each once, ascending."""
-    return sorted({one for change in changes for one in (change.id, change.kept_id) if one is not None})
+    return sorted({each for change in changes for each in change.ids})
 
 
-async def _memories_of(session: Session, section: Section, candidates: Iterable[Candidate]) -> Mapping[UUID, Memory]:
-    if section == "orphan_entities":
-        return {}
-    ids = {one for candidate in candidates for one in (candidate.id, candidate.kept_id) if one is not None}
-    return await memories.get_many(session, sorted(ids))
-
-
-def _present(section: Section, candidates: Iterable[Candidate], by_id: Mapping[UUID, Memory]) -> Iterable[Candidate]:
-    """The candidates whose memories have not been deleted in the meantime."""
-    if section == "orphan_entities":
-        return candidates
-    return [candidate for candidate in candidates if {candidate.id, candidate.kept_id} - {None} <= by_id.keys()]
+async def _memories_of(session: Session, candidates: Iterable[Candidate]) -> Mapping[UUID, Memory]:
+    changes = [candidate.change for candidate in candidates if candidate.change.section != "orphan_entities"]
+    return await memories.get_many(session, ids_of(changes)) if changes else {}
 
 
 async def _duplicates(walked: Walked, by_id: Mapping[UUID, Memory], res: Resources, limit: int) -> SectionReport:
@@ -110,7 +100,7 @@ def _affordable(pairs: Sequence[Candidate], by_id: Mapping[UUID, Memory]) -> Seq
 
 def _both(pair: Candidate, by_id: Mapping[UUID, Memory]) -> list[Memory]:
     """The memories of a pair, the one valid earlier first; fewer than two if one is gone."""
-    return sorted((by_id[each] for each in (pair.id, pair.kept_id) if each in by_id and each is not None), key=began)
+    return sorted((by_id[each] for each in pair.change.ids if each in by_id), key=began)
 
 
 async def _redundant(
@@ -139,20 +129,25 @@ def _start(memory: Memory) -> str:
     return memory.text[:SHOWN_CHARS]
 
 
-def _describe(section: Section, candidate: Candidate, by_id: Mapping[UUID, Memory]) -> CleanupFinding:
-    """A finding other than a duplicate, with its reason."""
-    change = CleanupChange(section, candidate.id, candidate.version, candidate.kept_id, candidate.kept_version)
-    detail = candidate.detail
-    if section == "orphan_entities":
-        reason = "No memory and no relation names it."
-        return CleanupFinding(change, reason, detail["bytes"], "bytes", detail["about"])
-    text = _start(by_id[candidate.id])
+def _describe(candidates: Iterable[Candidate], by_id: Mapping[UUID, Memory]) -> Iterator[CleanupFinding]:
+    """The findings other than duplicates, without those whose memories have been deleted in the meantime."""
+    for candidate in candidates:
+        change, detail = candidate.change, candidate.detail
+        if change.section == "orphan_entities":
+            reason = "No memory and no relation names it."
+            yield CleanupFinding(change, reason, detail["bytes"], "bytes", detail["about"])
+        elif set(change.ids) <= by_id.keys():
+            yield _describe_memory(change, detail, by_id)
+
+
+def _describe_memory(change: CleanupChange, detail: Mapping[str, Any], by_id: Mapping[UUID, Memory]) -> CleanupFinding:
+    section, text = change.section, _start(by_id[change.id])
     if section == "missing_vectors":
         died = f" {detail['deaths']} died, the last of: {detail['last_error']}." if detail["deaths"] else ""
         return CleanupFinding(change, f"No job is going to make its vector.{died}", 1, "vectors", text)
     if section == "contradictions":
         review = UUID(detail["review_id"]) if detail["review_id"] else None
-        kept = _start(by_id[candidate.kept_id]) if candidate.kept_id else None
+        kept = _start(by_id[change.kept_id]) if change.kept_id else None
         reason = CONTRADICTED[detail["type"]]
         return CleanupFinding(change, reason, 1, "memories", text, kept, review)
     if section == "low_value":

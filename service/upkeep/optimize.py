@@ -88,13 +88,14 @@ async def _check(session: Session, changes: Sequence[CleanupChange], res: Resour
     """Checks the changes under the locks. Texts are not compared again: an equal version has an equal text."""
     for section, chosen in _by_section(changes).items():
         candidates = await findings.among(session, section, ids_of(chosen), now=res.clock())
-        known = {
-            frozenset({(candidate.id, candidate.version), (candidate.kept_id, candidate.kept_version)})
-            for candidate in candidates
-        }
+        known = {_versions(candidate.change) for candidate in candidates}
         for change in chosen:
-            if frozenset({(change.id, change.version), (change.kept_id, change.kept_version)}) not in known:
+            if _versions(change) not in known:
                 raise _conflict(changes.index(change), change)
+
+
+def _versions(change: CleanupChange) -> frozenset[tuple[UUID | None, int | None]]:
+    return frozenset({(change.id, change.version), (change.kept_id, change.kept_version)})
 
 
 def _by_section(changes: Sequence[CleanupChange]) -> Mapping[Section, list[CleanupChange]]:
@@ -110,7 +111,7 @@ def _conflict(index: int, change: CleanupChange) -> Conflict:
 
 
 def _evidence(finding: CleanupFinding) -> Evidence:
-    return Evidence("review", "person", finding.change.remedy, finding.reason, tuple(ids_of([finding.change])))
+    return Evidence("review", "person", finding.change.remedy, finding.reason, tuple(sorted(finding.change.ids)))
 
 
 async def _carry_out(context: ChangeContext, change: CleanupChange, by_id: Mapping[UUID, Memory]) -> None:

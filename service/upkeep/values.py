@@ -42,6 +42,11 @@ class CleanupChange:
     kept_version: int | None = None
 
     @property
+    def ids(self) -> tuple[UUID, ...]:
+        """The id that is changed, and the one that is kept."""
+        return (self.id,) if self.kept_id is None else (self.id, self.kept_id)
+
+    @property
     def remedy(self) -> Remedy:
         return REMEDIES[self.section]
 

@@ -192,7 +192,7 @@ def _finding(finding: CleanupFinding) -> OptimizationFinding:
     return OptimizationFinding.of(
         finding,
         change=OptimizationChangeItem.of(change) if finding.review_id is None else None,
-        ids=[each for each in (change.id, change.kept_id) if each is not None],
+        ids=list(change.ids),
         remedy=change.remedy,
         is_undoable=change.is_undoable,
     )

@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from service.domain.ageing import DECAYING_BELOW
 from service.postgres.engine import Session
 from service.postgres.template import Template
-from service.upkeep.values import PAIRS, Section, WalkCursor
+from service.upkeep.values import PAIRS, CleanupChange, Section, WalkCursor
 
 LOOKED_AT: Final = 100_000
 PAIRS_LOOKED_AT: Final = 20_000
@@ -185,10 +185,7 @@ class Candidate:
     """A finding as read. `cursor`: from where a walk continues after it. `detail`: the data for its reason."""
 
     cursor: WalkCursor
-    id: UUID
-    version: int
-    kept_id: UUID | None
-    kept_version: int | None
+    change: CleanupChange
     detail: Mapping[str, Any]
 
 
@@ -207,13 +204,13 @@ async def walk(session: Session, section: Section, *, after: WalkCursor, limit: 
     values = {"first": after.first, "second": after.second, "limit": limit, "most": most}
     rows = await _rows(session, section, values, now=now, among=False)
     last = WalkCursor(rows[0].last_first, rows[0].last_second) if rows[0].seen >= most else None
-    return Walked(_candidates(rows), rows[0].total, last)
+    return Walked(_candidates(section, rows), rows[0].total, last)
 
 
 async def among(session: Session, section: Section, ids: Sequence[UUID], *, now: datetime) -> tuple[Candidate, ...]:
     """The findings among these ids; for pairs, those with both memories among them."""
     values = {"ids": list(ids), "limit": LOOKED_AT, "most": LOOKED_AT}
-    return _candidates(await _rows(session, section, values, now=now, among=True))
+    return _candidates(section, await _rows(session, section, values, now=now, among=True))
 
 
 async def _rows(
@@ -234,9 +231,13 @@ def statement(section: Section, *, among: bool) -> TextClause:
     return WALK.fill(part=part.format(which=which), findings=findings)
 
 
-def _candidates(rows: Sequence[Any]) -> tuple[Candidate, ...]:
+def _candidates(section: Section, rows: Sequence[Any]) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(WalkCursor(row.first, row.second), row.id, row.version, row.kept_id, row.kept_version, row.detail)
+        Candidate(
+            WalkCursor(row.first, row.second),
+            CleanupChange(section, row.id, row.version, row.kept_id, row.kept_version),
+            row.detail,
+        )
         for row in rows
         if row.id is not None
     )
