@@ -124,9 +124,11 @@ async def _complete(job: Job, workspaces: Sequence[UUID], res: Resources) -> Cou
 
 
 async def _round(workspaces: Sequence[UUID], progress: Progress, own: Resources) -> int:
+    """Makes the missing vectors of all workspaces in one walk; returns how many. Raises EmbeddingError, GivenUp."""
     made = 0
     for workspace_id in workspaces:
-        made += await _fill(workspace_id, progress, own)
+        for find, store in missing_vectors.WALKS:
+            made += await _walk(workspace_id, find, store, progress, own)
     return made
 
 
@@ -138,14 +140,6 @@ async def _begin(job: Job, workspaces: Sequence[UUID], res: Resources) -> Progre
             wanted, made = await missing_vectors.count(session, res.generation)
         progress.total, progress.done = progress.total + wanted, progress.done + min(made, wanted)
     return progress
-
-
-async def _fill(workspace_id: UUID, progress: Progress, res: Resources) -> int:
-    """Makes the missing vectors of a workspace in one walk; returns how many. Raises EmbeddingError, GivenUp."""
-    made = 0
-    for find, store in missing_vectors.WALKS:
-        made += await _walk(workspace_id, find, store, progress, res)
-    return made
 
 
 async def _delete_dropped(workspace_id: UUID, numbers: list[int], res: Resources) -> int:
