@@ -354,11 +354,6 @@ def added_item(outcome: Mapping[str, Any]) -> dict[str, Any]:
     return {**item, "data": {"memory": outcome["memory"]}}
 
 
-def is_fault(warning: str) -> bool:
-    """Whether a warning says that the language model failed."""
-    return warning.startswith("llm_")
-
-
 STATUS: Final[Mapping[str, str]] = {
     "queued": "PENDING",
     "running": "RUNNING",
@@ -376,12 +371,13 @@ def event_item(operation: OperationRecord, texts: Mapping[UUID, LeanMemory]) -> 
         if each.get("id") and UUID(each["id"]) in texts
     ]
     warnings = (operation.result or {}).get("warnings", [])
+    faults = (warning for warning in warnings if warning.startswith("llm_"))  # the language model failed
     return {
         "id": str(operation.id),
         "event_type": "ADD" if operation.kind == KIND else "DELETE",
         "status": STATUS[operation.state],
         "results": results,
-        "error": (operation.error or {}).get("detail") or next(filter(is_fault, warnings), None),
+        "error": (operation.error or {}).get("detail") or next(faults, None),
         "warnings": warnings,
         "created_at": iso(operation.created_at),
         "updated_at": iso(operation.finished_at or operation.created_at),

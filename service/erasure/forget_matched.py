@@ -40,7 +40,6 @@ class Forgotten:
     """The plan as it was carried out: everything that it still names was removed. `receipt`: of a purge."""
 
     plan: ForgetPlan
-    carried_out: bool = False
     receipt: PurgeReceipt | None = None
     warnings: tuple[str, ...] = ()
 
@@ -57,7 +56,7 @@ async def remove(
             receipt = await _purge(write, wanted, plan)
         elif not plan.is_empty:
             await delete(write, wanted, plan)
-        forgotten = await write.answer(Forgotten(plan, not plan.is_empty, receipt, warnings))
+        forgotten = await write.answer(Forgotten(plan, receipt, warnings))
     if receipt is not None:
         res.embedder.forget(scope.workspace_id)
     return forgotten

@@ -139,7 +139,7 @@ def _answer(forgotten: Forgotten, *, dry_run: bool) -> StoredAnswer:
     plan, gone = forgotten.plan, forgotten.receipt is not None
     body = ForgetResponse(
         dry_run=dry_run,
-        removed=forgotten.carried_out,
+        removed=not dry_run and not plan.is_empty,
         matched=plan.matched,
         explanation=plan.explanation,
         memories=[_memory(target, hidden=gone) for target in plan.memories],

@@ -92,8 +92,6 @@ async def owner_of(session: Session, memory_id: UUID) -> tuple[Scope, int | None
 
 # -- the reset of a workspace ---------------------------------------------------------------------------------------
 
-NOW = text("SELECT clock_timestamp()")
-
 NEXT_MEMORIES = text("""
     SELECT id FROM memory
     WHERE workspace_id = :workspace AND created_at <= :upto AND (CAST(:after AS uuid) IS NULL OR id > :after)
@@ -154,11 +152,9 @@ DELETE_JOBS = text("""
 
 async def measure_workspace(session: Session) -> tuple[int, datetime | None, datetime]:
     """The number of memories, the creation time of the newest, and the server's time."""
-    query = select(func.count(), func.max(MEMORY.c.created_at)).where(MEMORY.c.workspace_id == session.workspace_id)
-    row = (await session.execute(query)).one()
-    now = await session.scalar(NOW)
-    assert now is not None, "the clock always answers"
-    return row[0], row[1], now
+    figures = func.count(), func.max(MEMORY.c.created_at), func.clock_timestamp()
+    row = (await session.execute(select(*figures).where(MEMORY.c.workspace_id == session.workspace_id))).one()
+    return row[0], row[1], row[2]
 
 
 async def cancel_accepted(session: Session) -> None:
@@ -179,7 +175,7 @@ async def remove_the_rest(session: Session, until: datetime, *, batch: int, own_
     """Deletes history, conversations, entities, decisions, jobs and caches, at most `batch` rows of each; returns how
     many. Keys, settings and the audit log stay."""
     values = {"until": until, "batch": batch}
-    removed = int(await session.scalar(ERASE_HISTORY, {"until": until, "batch": batch}) or 0)
+    removed = int(await session.scalar(ERASE_HISTORY, values) or 0)
     removed += await invocations.erase_all(session, until, batch=batch)
     for statement in (DELETE_JOBS, *DELETE_REST):
         removed += (await session.execute(statement, values)).rowcount
