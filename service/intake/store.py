@@ -78,10 +78,9 @@ class _BatchRun:
         await asyncio.gather(*parts, *map(self._store_one, alone))
 
     def _may_share(self, draft: Draft, call: Call) -> bool:
-        """Whether the text can be stored with others: no model is asked about it, and it names no memory."""
-        options = draft.options
-        asks = self._res.llm is not None and options.use_llm
-        return not (asks or call.dry_run or options.embed_later or draft.given.id)
+        """Whether the text can be stored with others: it is short, no model is asked, and it names no memory."""
+        alone = call.dry_run or draft.options.embed_later or draft.given.id
+        return not alone and can_decide_under_lock(draft, self._res)
 
     async def _store_in_parts(self, numbers: Sequence[int]) -> None:
         until = None if self._ends is None else (asyncio.get_running_loop().time() + self._ends) / 2
@@ -93,17 +92,16 @@ class _BatchRun:
                 await self._store_part(part, drafts)
 
     async def _store_part(self, numbers: Sequence[int], drafts: Mapping[int, Draft]) -> None:
-        short = [number for number, draft in drafts.items() if can_decide_under_lock(draft, self._res)]
-        if len(short) > 1 and all(drafts[each].embedding_status is EmbeddingStatus.STORED for each in short):
-            texts = [NewText(drafts[number], self._items[number].call) for number in short]
+        if len(drafts) > 1 and all(draft.embedding_status is EmbeddingStatus.STORED for draft in drafts.values()):
+            texts = [NewText(draft, self._items[number].call) for number, draft in drafts.items()]
             try:
                 async with self._shared.until(self._ends) as res:
                     stored = await store_under_lock(texts, res)
-                for number, outcome in zip(short, stored, strict=True):
+                for number, outcome in zip(drafts, stored, strict=True):
                     if outcome is not None:
                         self.answers[number] = self._answer(number, StoreResult((outcome,)))
             except (StoreUnavailable, OutcomeUnknown) as exc:
-                self.answers |= dict.fromkeys(short, exc)
+                self.answers |= dict.fromkeys(drafts, exc)
             except (DecisionOutdated, Replay, ServiceError):
                 pass  # another request was faster, or one text cannot be stored: each is stored by itself
         rest = [number for number in numbers if number not in self.answers]

@@ -25,7 +25,7 @@ from service.domain.request import Call
 from service.kit.rule_threads import LONG_CHARS
 from service.memories import decide, edits, writing
 from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
-from service.memories.statements import history, memories, near_many
+from service.memories.statements import deduplication, history, memories
 from service.memories.statements.deduplication import Neighbours
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -68,7 +68,7 @@ async def store_draft(draft: Draft, res: Resources, call: Call) -> Outcome:
 def can_decide_under_lock(draft: Draft, res: Resources) -> bool:
     """Whether no model is asked about the draft, and the rules are fast enough to decide inside the scope lock."""
     asks = res.llm is not None and draft.options.use_llm
-    return not asks and len(draft.clean) <= LONG_CHARS
+    return not asks and len(draft.raw) <= LONG_CHARS
 
 
 async def store_under_lock(texts: Sequence[NewText], res: Resources) -> list[Outcome | None]:
@@ -125,7 +125,7 @@ async def _decide_together(session: Session, texts: Sequence[NewText], res: Reso
     compared = [text for text in texts if text.draft.options.dedup]
     near: list[Neighbours] | None = []
     if compared:
-        near = await near_many.find_neighbours_of_many(
+        near = await deduplication.find_neighbours_of_many(
             session,
             [text.draft for text in compared],
             generation=res.generation,
