@@ -12,12 +12,13 @@ from uuid import UUID
 
 from service.domain.errors import AnswerCut, UnusableAnswer
 from service.domain.fact import Fact
+from service.language import talk
 from service.language.talk import keeping
 from service.providers.protocols import LlmReply
 from service.runtime.resources import Resources
 from service.understanding import model_calls, prompts
 from service.understanding.extraction_reply import ReadOut, read, says_nothing
-from service.understanding.grounding import ground, quotes
+from service.understanding.grounding import ground
 from service.understanding.sourcing import SourceTurns, content_words
 
 MAX_FACTS = 200
@@ -85,6 +86,6 @@ def _reply_warnings(read_out: ReadOut, reply: LlmReply, stated: int) -> tuple[st
 
 def by_rules(sources: SourceTurns) -> Extracted:
     """The offline extraction: quotes. Pure; some milliseconds for a long conversation."""
-    facts = quotes(sources)
+    facts = tuple(talk.read(sources.messages, sources.before, sources.zone))
     why = None if facts else "no message states anything worth keeping; greetings, questions and small talk do not"
     return Extracted(facts, "rules:3", (), why)

@@ -27,7 +27,7 @@ def ground(facts: Sequence[Fact], sources: SourceTurns) -> tuple[list[Fact], tup
     these. Pure; some milliseconds where times are named."""
     kept: list[Fact] = []
     refused = 0
-    said: tuple[Fact, ...] | None = None
+    said: list[Fact] | None = None
     used: dict[Fact, int] = {}  # the quotes that replace a fact, and their places
     for fact in facts:
         nearest = sources.nearest(fact.text, fact.message)
@@ -35,7 +35,7 @@ def ground(facts: Sequence[Fact], sources: SourceTurns) -> tuple[list[Fact], tup
             kept.append(_check(fact, nearest, sources))
             continue
         refused += 1
-        said = quotes(sources) if said is None else said
+        said = talk.read(sources.messages, sources.before, sources.zone) if said is None else said
         instead = next((each for each in said if _holds(each, nearest, sources)), None)
         if instead is None:
             continue
@@ -125,21 +125,3 @@ def _are_named(names: Iterable[str], sources: SourceTurns) -> bool:
     """Whether every word of the names was said, or is the name of a speaker."""
     said = set(re.findall(r"\w+", f"{sources.text} {talk.USER}".casefold()))
     return all(set(re.findall(r"\w+", name.casefold())) <= said for name in names)
-
-
-def quotes(sources: SourceTurns) -> tuple[Fact, ...]:
-    """The quotes that the rules keep of the messages."""
-    read = talk.read(sources.messages, sources.before, sources.zone)
-    return tuple(
-        Fact(
-            text=CleanText(quote.text),
-            confidence=quote.confidence,
-            correction=quote.correction,
-            message=quote.message,
-            start=quote.start,
-            end=quote.end,
-            also=quote.also,
-            by_assistant=sources.messages[quote.message].by_assistant,
-        )
-        for quote in read
-    )

@@ -3,7 +3,7 @@ alone."""
 
 from __future__ import annotations
 
-from service.language.talk.quotes import Quote, read
+from service.language.talk.quotes import read
 from service.language.talk.utterance import ASSISTANT, USER, Utterance
 
-__all__ = ["ASSISTANT", "USER", "Quote", "Utterance", "read"]
+__all__ = ["ASSISTANT", "USER", "Utterance", "read"]

@@ -13,6 +13,7 @@ from datetime import timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
+from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language import sentences, text_values
 from service.language.talk import answers, keeping
@@ -34,24 +35,6 @@ OWN_PARTS = 50
 
 SAME_TALK = timedelta(minutes=30)
 """How long after another turn a message may still refer to it."""
-
-
-@dataclass(frozen=True, slots=True)
-class Quote:
-    """A fact: `text` as readers see it; `message` and the half-open span say where it was said. `confidence` 0..1.
-
-    `correction`: it takes back something said before. `also`: message and span of what it refers to, where that belongs
-    to the request.
-    """
-
-    text: str
-    message: int
-    start: int
-    end: int
-    speaker: str
-    confidence: float
-    correction: bool = False
-    also: tuple[tuple[int, int, int], ...] = ()
 
 
 @dataclass(frozen=True, slots=True, eq=False)
@@ -95,7 +78,7 @@ def _attribute(said: Said, text: str) -> str:
     return f"{said.utterance.speaker} {verb}: {' '.join(text.split())}"
 
 
-def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo) -> list[Quote]:
+def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo) -> list[Fact]:
     """The facts of `said`, in order. `before`: the last turns of the conversation, only looked back to. Pure."""
     turns = [
         part
@@ -103,15 +86,16 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
         if not utterance.is_silent
         for part in _parts(index, utterance)
     ]
-    quotes: list[Quote] = []
+    facts: list[Fact] = []
     kept = set[str]()
     for at, part in enumerate(turns):
-        quote = _quote(turns[max(0, at - OWN_PARTS) : at], part, kept, zone, new=part.place >= len(before))
+        quote = _quote(turns[max(0, at - OWN_PARTS) : at], part, kept, zone, first=len(before))
         if quote is not None:
             kept |= keeping.content_words(quote.text)
             if part.place >= len(before):
-                quotes.append(_count_places(quote, len(before)))
-    return quotes
+                sender = said[part.place - len(before)]  # also of a transcript in which somebody else speaks
+                facts.append(replace(quote, by_assistant=sender.by_assistant))
+    return facts
 
 
 def _parts(place: int, said: Utterance) -> Iterator[Said]:
@@ -124,7 +108,8 @@ def _parts(place: int, said: Utterance) -> Iterator[Said]:
         yield Said(place, passage, replace(said, role=role, name=name, text=text))
 
 
-def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *, new: bool) -> Quote | None:
+def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *, first: int) -> Fact | None:
+    """The fact that a passage states, None if it is not kept. Messages count from the turn `first`."""
     if said.utterance.by_assistant:
         context = None
         if not keeping.is_report(said.text, kept):
@@ -133,17 +118,23 @@ def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *
         context = None if said.utterance.stands_alone else _find_antecedent(before, said)
         if not keeping.is_worth_keeping(said.text, answers_something=context is not None):
             return None
-    own = date_expressions(said.text, said.utterance.said_at, zone) if new else said.text
+    own = date_expressions(said.text, said.utterance.said_at, zone) if said.place >= first else said.text
     own = f"{said.passage.heading} {own}" if said.passage.heading else own
     text = f"{said.utterance.speaker}: {own}"
     also: tuple[tuple[int, int, int], ...] = ()
     if context is not None:
         text = f"{context.text} {text}"
-        begin = context.said.passage.start
-        also = ((context.said.place, begin + context.start, begin + context.end),)
-    start, end = said.passage.start, said.passage.end
-    confidence, correction = keeping.rate_confidence(said.text), answers.corrects(said.text)
-    return Quote(text, said.place, start, end, said.utterance.speaker, confidence, correction, also)
+        place, begin = context.said.place - first, context.said.passage.start
+        also = ((place, begin + context.start, begin + context.end),) if place >= 0 else ()
+    return Fact(
+        text=CleanText(text),
+        confidence=keeping.rate_confidence(said.text),
+        correction=answers.corrects(said.text),
+        message=said.place - first,
+        start=said.passage.start,
+        end=said.passage.end,
+        also=also,
+    )
 
 
 def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None:
@@ -187,9 +178,3 @@ def _find_corrected(before: Sequence[Said], message: Said) -> Antecedent | None:
                 text = f"{one.text[start : start + wrong.start]}\u2026{one.text[start + wrong.end : end]}"
                 return Antecedent(one, start, end, _attribute(one, text))
     return None
-
-
-def _count_places(quote: Quote, before: int) -> Quote:
-    """The quote with its places counted from the first message of the request."""
-    also = tuple((place - before, a, b) for place, a, b in quote.also if place >= before)
-    return replace(quote, message=quote.message - before, also=also)
