@@ -47,7 +47,7 @@ def _of_line(text: str, start: int, end: int) -> list[tuple[int, int]]:
     spans: list[tuple[int, int]] = []
     # The segments repeat the line character by character, so lengths give the offsets.
     for segment in sentencex.segment("en", text[start:end]):
-        spans.extend(_short(text, *_trim(text, start, start + len(segment))))
+        spans.extend(_short(text, *trim(text, start, start + len(segment))))
         start += len(segment)
     return [(left, right) for left, right in spans if left < right]
 
@@ -55,12 +55,13 @@ def _of_line(text: str, start: int, end: int) -> list[tuple[int, int]]:
 def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     while end - start > MAX_CHARS:
         cut = _word_end(text, start + MAX_CHARS // 2, start + MAX_CHARS)
-        yield _trim(text, start, cut)
+        yield trim(text, start, cut)
         start = cut
-    yield _trim(text, start, end)
+    yield trim(text, start, end)
 
 
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
+def trim(text: str, start: int, end: int) -> tuple[int, int]:
+    """The span without the blanks at its ends; empty where it has nothing else."""
     piece = text[start:end]
     left = start + len(piece) - len(piece.lstrip())
     return left, max(left, start + len(piece.rstrip()))

@@ -111,12 +111,12 @@ Keep names, numbers, dates and reasons; drop everything else. Answer with the sh
 def annotate(text: CleanText, *, reference: datetime, timezone: str) -> LlmRequest:
     """Importance, temporal and categories in one call."""
     system = ANNOTATE.format(reference=reference.isoformat(), timezone=timezone)
-    return _ask("annotate", system, fence(text), schema=ANNOTATION_SCHEMA, max_tokens=200)
+    return LlmRequest("annotate", system, fence(text), ANNOTATION_SCHEMA, max_tokens=200)
 
 
 def classify(text: CleanText) -> LlmRequest:
     """The type of a note; only the first 1,000 characters are sent."""
-    return _ask("classify", CLASSIFY, fence(CleanText(text[:1000])), schema=KIND_SCHEMA)
+    return LlmRequest("classify", CLASSIFY, fence(text[:1000]), KIND_SCHEMA, temperature=0.3, max_tokens=50)
 
 
 def extract(sources: SourceTurns, instruction: str | None) -> LlmRequest:
@@ -135,7 +135,7 @@ def extract(sources: SourceTurns, instruction: str | None) -> LlmRequest:
         for index, utterance in enumerate(sources.messages, 1)
     )
     parts.append("Conversation:\n" + fence(*lines))
-    return _ask("extract", f"{instruction or EXTRACT}\n\n{EXTRACT_FORM}", "\n\n".join(parts), schema=FACTS_SCHEMA)
+    return LlmRequest("extract", f"{instruction or EXTRACT}\n\n{EXTRACT_FORM}", "\n\n".join(parts), FACTS_SCHEMA)
 
 
 def _said_at(said: Utterance, zone: ZoneInfo) -> str:
@@ -152,7 +152,7 @@ def decide(claim: Claim, shown: Sequence[Neighbour], *, instruction: str | None 
     """Operations for one statement next to its neighbours, which are numbered from 1, each with when it was said."""
     stored = [f"[{n}] {neighbour.text}" for n, neighbour in enumerate(shown, 1)] or ["(no stored memory is near)"]
     user = f"New fact:\n{fence(claim.text)}\n\nStored memories:\n{fence(*stored)}{_said(claim, shown)}"
-    return _ask("decide", instruction or DECIDE, user, schema=OPERATIONS_SCHEMA, max_tokens=1_000)
+    return LlmRequest("decide", instruction or DECIDE, user, OPERATIONS_SCHEMA, max_tokens=1_000)
 
 
 def _said(claim: Claim, shown: Sequence[Neighbour]) -> str:
@@ -166,27 +166,13 @@ def _said(claim: Claim, shown: Sequence[Neighbour]) -> str:
 
 
 def summarise(text: CleanText) -> LlmRequest:
-    return _ask("summarise", SUMMARISE, fence(text), schema=None, max_tokens=200)
+    return LlmRequest("summarise", SUMMARISE, fence(text), max_tokens=200)
 
 
 def fence(*entries: str) -> str:
     """The entries between fences. None of them can end the fence early, or begin a line that looks like another."""
     lines = (DASHES.sub("- - -", indented(entry)) for entry in entries)
     return "\n".join((FENCE, *lines, FENCE))
-
-
-def _ask(
-    task: str, system: str, user: str, *, schema: Mapping[str, object] | None, max_tokens: int | None = None
-) -> LlmRequest:
-    temperature, longest = (0.3, 50) if task == "classify" else (0.0, 2_000)
-    return LlmRequest(
-        task=task,
-        system=system,
-        user=user,
-        schema=schema,
-        temperature=temperature,
-        max_tokens=max_tokens or longest,
-    )
 
 
 def schema_of(**properties: object) -> Mapping[str, object]:

@@ -153,7 +153,7 @@ def _runs(lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     """The span, trimmed; divided where it is long: at paragraphs and lines, and long English lines at sentences."""
-    start, end = _trim(text, start, end)
+    start, end = sentences.trim(text, start, end)
     if end - start <= MAX_CHARS:
         if start < end:
             yield start, end
@@ -166,18 +166,12 @@ def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
     begin, last = parts[0]
     for left, right in parts[1:]:
         if right - begin > MAX_CHARS or text.count("\n", last, left) > 1:
-            yield _trim(text, begin, last)
+            yield sentences.trim(text, begin, last)
             begin = left
         last = right
-    yield _trim(text, begin, last)
+    yield sentences.trim(text, begin, last)
 
 
 def _is_english(text: str) -> bool:
     words = [word.lower() for word in _WORD.findall(text[:2_000])]
     return len(words) < TELLING_WORDS or sum(map(FUNCTION_WORDS.__contains__, words)) >= ENGLISH_SHARE * len(words)
-
-
-def _trim(text: str, start: int, end: int) -> tuple[int, int]:
-    piece = text[start:end]
-    left = start + len(piece) - len(piece.lstrip())
-    return left, max(left, start + len(piece.rstrip()))
