@@ -117,4 +117,4 @@ def _find_capitalised(text: str, words: list[Token]) -> Iterator[EntitySpan]:
     for first, last in entity_runs.runs(words):
         start, end = words[first].start, words[last - 1].end
         known = entity_runs.look_up(words[first:last])
-        yield EntitySpan(known[0] if known else text[start:end], entity_types.of(words, first, last), start, end)
+        yield EntitySpan(known[0] if known else text[start:end], entity_types.find_type(words, first, last), start, end)

@@ -24,7 +24,7 @@ _PHRASES = (
 )
 
 
-def of(sentence: list[Token], start: int, end: int) -> str:
+def find_type(sentence: list[Token], start: int, end: int) -> str:
     """Returns the type of the run `sentence[start:end]`."""
     run = sentence[start:end]
     before, after = _before(sentence, start), _after(sentence, end)

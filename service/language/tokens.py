@@ -11,9 +11,9 @@ per character."""
 
 def estimate(text: str) -> int:
     """Returns about how many tokens the text is; at least 1."""
-    return max(1, of_bytes(len(text.encode())))
+    return max(1, estimate_bytes(len(text.encode())))
 
 
-def of_bytes(count: int) -> int:
+def estimate_bytes(count: int) -> int:
     """Returns the estimate for this many bytes of UTF-8; 0 for none."""
     return -(-count // BYTES_PER_TOKEN)

@@ -83,7 +83,7 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
     text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), "")
     if not _is_usable(text):
         return None
-    label, level, place = (
+    label, level, message = (
         str(value.get("certainty")).lower(),
         _whole(value.get("importance")),
         _whole(value.get("message")),
@@ -94,7 +94,7 @@ def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None
         confidence=CERTAINTY.get(label, CERTAINTY["implied"]),
         tag=TemporalTag(tag.lower()) if isinstance(tag, str) and tag.lower() in set(TemporalTag) else None,
         correction=value.get("correction") is True,
-        message=None if place is None else place - 1,
+        message=None if message is None else message - 1,
         level=level if level is not None and 1 <= level <= 10 else None,
         entities=tuple(_parse_entities(value.get("entities"))),
         relations=tuple(_parse_relations(value.get("relations"))),
@@ -111,8 +111,8 @@ def _comparison(value: Any, known: Sequence[CleanText]) -> Comparison | None:
     """The memories with the numbers in a list; None where there is no list."""
     if not isinstance(value, list):
         return None
-    places = (_whole(each) for each in value)
-    named = frozenset(known[place - 1] for place in places if place is not None and 1 <= place <= len(known))
+    numbers = (_whole(each) for each in value)
+    named = frozenset(known[number - 1] for number in numbers if number is not None and 1 <= number <= len(known))
     return Comparison(frozenset(known), named)
 
 

@@ -58,8 +58,8 @@ def _also_compared(quote: Fact, more: Comparison) -> Fact:
 
 def _holds(quote: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> bool:
     """Whether a quote contains one of the sentences."""
-    place, start, end = (quote.message or 0) + len(sources.before), quote.start or 0, quote.end or 0
-    return any(sentence.place == place and start < sentence.end and sentence.start < end for sentence in nearest)
+    turn, start, end = (quote.message or 0) + len(sources.before), quote.start or 0, quote.end or 0
+    return any(sentence.turn == turn and start < sentence.end and sentence.start < end for sentence in nearest)
 
 
 def _check(fact: Fact, nearest: Sequence[SourceSentence], sources: SourceTurns) -> Fact:
@@ -93,9 +93,9 @@ def _place(
 ) -> tuple[int | None, tuple[int | None, int | None]]:
     """The message that a fact comes from, and the span of its sentence where it comes from one."""
     before = len(sources.before)
-    if nearest and nearest[0].place >= before:
+    if nearest and nearest[0].turn >= before:
         span = (nearest[0].start, nearest[0].end) if len(nearest) == 1 else (None, None)
-        return nearest[0].place - before, span
+        return nearest[0].turn - before, span
     if len(sources.messages) == 1:
         return 0, (None, None)
     named = fact.message is not None and 0 <= fact.message < len(sources.messages)

@@ -23,9 +23,9 @@ UTC_ZONE = ZoneInfo("UTC")
 
 @dataclass(frozen=True)
 class SourceSentence:
-    """A sentence of a turn. `place`: of the turn among all of them, the ones before the messages included."""
+    """A sentence of a turn. `turn`: the index of its turn among all of them, the ones before the messages included."""
 
-    place: int
+    turn: int
     said: Utterance
     start: int
     end: int
@@ -89,7 +89,7 @@ class SourceTurns:
         """The sentences that share most content words with a text, all of one turn; none if no sentence shares any."""
         words, named = content_words(text), None if message is None else message + len(self.before)
         ranked = [
-            ((len(words & other.words), other.place == named, not other.said.by_assistant, other.place), other)
+            ((len(words & other.words), other.turn == named, not other.said.by_assistant, other.turn), other)
             for other in self.sentences
             if words & other.words
         ]
@@ -100,15 +100,15 @@ class SourceTurns:
         """The times that the sentences name, else those that their turns do."""
         inside = [
             mention
-            for place, mention in self.mentions
-            if any(sentence.place == place and sentence.start <= mention.start < sentence.end for sentence in nearest)
+            for turn, mention in self.mentions
+            if any(sentence.turn == turn and sentence.start <= mention.start < sentence.end for sentence in nearest)
         ]
-        places = {sentence.place for sentence in nearest}
-        return inside or [mention for place, mention in self.mentions if place in places]
+        turns = {sentence.turn for sentence in nearest}
+        return inside or [mention for turn, mention in self.mentions if turn in turns]
 
     def is_agreed(self, sentence: SourceSentence) -> bool:
         """Whether another speaker agrees to a sentence in the turn after it: "Shall we say Friday?" / "ok"."""
-        after = sentence.place + 1
+        after = sentence.turn + 1
         if after >= len(self.turns) or self.turns[after].speaker == sentence.said.speaker:
             return False
         return answers.agrees(self.turns[after].text) or answers.answers(self.turns[after].text, sentence.text)

@@ -39,9 +39,9 @@ SAME_TALK = timedelta(minutes=30)
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Said:
-    """A passage, the place of its message among all turns, and its words with who said them."""
+    """A passage, the index of its turn among all of them, and its words with who said them."""
 
-    place: int
+    turn: int
     passage: Passage
     utterance: Utterance
 
@@ -64,9 +64,9 @@ class Antecedent:
         """The quotation of a turn that a reply refers to, after the quotation that this turn needs itself."""
         start, end = answers.find_referent(said.text)
         text = said.text[start:end]
-        place = before.index(said)
-        if place and (answers.names_nobody(text) or answers.replies(text)):
-            earlier = before[place - 1]
+        index = before.index(said)
+        if index and (answers.names_nobody(text) or answers.replies(text)):
+            earlier = before[index - 1]
             left, right = answers.find_referent(earlier.text)
             text = f"{_attribute(earlier, earlier.text[left:right])} {_attribute(said, text)}"
             return cls(said, start, end, text)
@@ -92,20 +92,20 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
         quote = _quote(turns[max(0, at - OWN_PARTS) : at], part, kept, zone, first=len(before))
         if quote is not None:
             kept |= keeping.content_words(quote.text)
-            if part.place >= len(before):
-                sender = said[part.place - len(before)]  # also of a transcript in which somebody else speaks
+            if part.turn >= len(before):
+                sender = said[part.turn - len(before)]  # also of a transcript in which somebody else speaks
                 facts.append(replace(quote, by_assistant=sender.by_assistant))
     return facts
 
 
-def _parts(place: int, said: Utterance) -> Iterator[Said]:
+def _parts(turn: int, said: Utterance) -> Iterator[Said]:
     for passage in passages(said.text):
         if passage.role == "system":
             continue
         text = CleanText(said.text[passage.start : passage.end])
         role = passage.role if passage.role == "assistant" else said.role
         name = passage.label or (said.name if role == said.role else None)
-        yield Said(place, passage, replace(said, role=role, name=name, text=text))
+        yield Said(turn, passage, replace(said, role=role, name=name, text=text))
 
 
 def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *, first: int) -> Fact | None:
@@ -118,19 +118,19 @@ def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *
         context = None if said.utterance.stands_alone else _find_antecedent(before, said)
         if not keeping.is_worth_keeping(said.text, answers_something=context is not None):
             return None
-    own = date_expressions(said.text, said.utterance.said_at, zone) if said.place >= first else said.text
+    own = date_expressions(said.text, said.utterance.said_at, zone) if said.turn >= first else said.text
     own = f"{said.passage.heading} {own}" if said.passage.heading else own
     text = f"{said.utterance.speaker}: {own}"
     also: tuple[tuple[int, int, int], ...] = ()
     if context is not None:
         text = f"{context.text} {text}"
-        place, begin = context.said.place - first, context.said.passage.start
-        also = ((place, begin + context.start, begin + context.end),) if place >= 0 else ()
+        message, begin = context.said.turn - first, context.said.passage.start
+        also = ((message, begin + context.start, begin + context.end),) if message >= 0 else ()
     return Fact(
         text=CleanText(text),
         confidence=keeping.rate_confidence(said.text),
         correction=answers.corrects(said.text),
-        message=said.place - first,
+        message=said.turn - first,
         start=said.passage.start,
         end=said.passage.end,
         also=also,
@@ -139,7 +139,7 @@ def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *
 
 def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None:
     """The earlier passage a message needs: the one it corrects or answers, or that names the "he" or "she" in it."""
-    if message.passage.heading or not before or (before[-1].place == message.place and not message.passage.label):
+    if message.passage.heading or not before or (before[-1].turn == message.turn and not message.passage.label):
         return None
     if answers.corrects(message.text):
         corrected = _find_corrected(before, message)
@@ -163,9 +163,7 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
 def _own_statements(before: Sequence[Said], message: Said) -> list[Said]:
     """The last statements of the same speaker, the latest first."""
     own = [one for one in before if one.utterance.speaker == message.utterance.speaker]
-    return [
-        one for one in reversed(own) if message.place - one.place <= OWN_TURNS and not answers.is_question(one.text)
-    ]
+    return [one for one in reversed(own) if message.turn - one.turn <= OWN_TURNS and not answers.is_question(one.text)]
 
 
 def _find_corrected(before: Sequence[Said], message: Said) -> Antecedent | None:
