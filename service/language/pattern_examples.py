@@ -6,6 +6,7 @@ content words, in the same order, and as many negations.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Final
 
 from service.language.lexemes import lexemes, term_id
@@ -32,6 +33,11 @@ def share(text: str, pattern: str) -> float | None:
     if sum(term in DENIALS for term in said) != sum(term in DENIALS for term in usual):
         return None
     return len(set(usual)) / len(set(said))
+
+
+def shares(pairs: Sequence[tuple[str, str]]) -> list[float | None]:
+    """The share for many pairs of a text and a pattern."""
+    return [share(text, pattern) for text, pattern in pairs]
 
 
 def _in_order(part: list[str], whole: list[str]) -> bool:
