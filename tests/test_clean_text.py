@@ -14,13 +14,12 @@ READS_BACK = frozenset({"statements", "postgres", "queue"})
 
 MADE_OF_CLEAN_TEXTS = {
     "understanding/extraction_reply.py": 2,
-    "understanding/grounding.py": 2,
+    "understanding/grounding.py": 1,
     "understanding/judge.py": 1,
     "understanding/model_answers.py": 1,
-    "understanding/prompts.py": 1,
     "cognition/values.py": 1,
     "language/context.py": 2,
-    "language/talk/quotes.py": 1,
+    "language/talk/quotes.py": 2,
     "erasure/forget_asked.py": 3,
     "erasure/forget_matched.py": 3,
     "erasure/forget_plan.py": 2,
