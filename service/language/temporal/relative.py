@@ -33,6 +33,7 @@ _WEEKDAY_OPENER = re.compile(
 _ORDINAL_OPENER = re.compile(
     r"\b(?:on|by|since|until|till|through|before|after|from|week\s+of|due|starting|between|and|to)\s+$"
 )
+_WORD_OPENER = re.compile(r"\b(?:on|by|since|until|till|due)\s+$")  # "and the second mate" is none
 _CLAUSE = 80
 """Characters in which the verb of a clause stands."""
 
@@ -231,7 +232,8 @@ def _weekday(at: TimeMatch, weekday: int, which: int | None = None) -> TimePiece
 def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
     """ "on the 5th": the next one (or the last); weak without a preposition ("Tuesday the 5th")."""
     named = at.text.startswith("the")
-    opened = (named and at.is_alone) or ((named or at.text[0].isdigit()) and at.follows(_ORDINAL_OPENER))  # not "first"
+    opener = _ORDINAL_OPENER if re.search(r"\d", at.text) else _WORD_OPENER
+    opened = (named and at.is_alone) or ((named or at.text[0].isdigit()) and at.follows(opener))  # not "first"
     back = at.lean is Lean.PAST
     for offset in range(0, -12, -1) if back else range(12):
         begins, ends = calendar.period(at.scene.now, "month", offset)
