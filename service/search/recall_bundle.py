@@ -24,8 +24,9 @@ from service.search.values import PARTS, Bundle, EntityItem, FactItem, PartMetri
 LONG_CHARS = 1_000
 """A longer message is shown by its passages that are memories, if there are any."""
 
-BEST, FEW = 3, 6
-"""In a block with more than FEW turns the BEST are set in bold."""
+BEST, FEW, LIKELY = 3, 6, 0.1
+"""In a block with more than FEW turns up to BEST are bold: those that are the answer with a probability of LIKELY or
+more, and at least a third as probable as the first."""
 
 PASSES = 3
 """The number of times a block is packed: its lines make others shorter or unnecessary, which leaves room for more."""
@@ -51,6 +52,12 @@ class RecallResults:
     messages: Mapping[TurnPlace, Sequence[Message]] = field(default_factory=dict)
     read_from: Mapping[UUID, TurnPlace] = field(default_factory=dict)
     later: Mapping[UUID, tuple[Hit, Hit]] = field(default_factory=dict)
+
+    @property
+    def likeliest(self) -> list[TurnPlace]:
+        """The turns that are most likely the answer, at most BEST."""
+        of_turns = sorted(((chance or 0.0, place) for place, chance in self.probabilities.items()), reverse=True)
+        return [place for chance, place in of_turns[:BEST] if chance >= max(LIKELY, of_turns[0][0] / 3)]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,7 +161,7 @@ class _Lines:
                 text = f"{one_line(kept[0].context)} {text}"
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
-        if len(self.known.get("turns", {})) > FEW and place in [each for each, _ in self.results.matches[:BEST]]:
+        if len(self.known.get("turns", {})) > FEW and place in self.results.likeliest:
             text = f"**{text}**"
         marks = dict.fromkeys(self.marks(message.hit) for message in kept)
         marks |= dict.fromkeys(self.marks(message.hit, repeated=True) for message in self._repeated_in(turn))

@@ -7,6 +7,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
+from service.search import recall_bundle
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
@@ -74,16 +75,18 @@ async def test_an_answer_comes_with_its_question_where_that_is_not_above_it(
     assert together[-2:] == ["Assistant: Shall we say Friday for the handover?", "User: ok"]
 
 
-async def test_the_best_of_many_messages_are_bold(client: AsyncClient) -> None:
-    plants = ("oak", "fern", "rose", "mint", "pine")
-    await tell(
-        client, *TALK[3:], *[(f"2026-10-1{day}T09:00:00Z", "user", f"A {name}.") for day, name in enumerate(plants)]
-    )
-    assert not [line for line in await block(client, "When does the flight to Oslo land?") if "**" in line]
-    await tell(client, ("2026-10-16T09:00:00Z", "user", "Seat 14C on the way to Oslo."))
-    bold = [line for line in await block(client, "When does the flight to Oslo land?") if "**" in line]
-    assert len(bold) == 3
-    assert "**User: My flight to Oslo lands at 14:20.**" in bold
+async def test_the_likely_answers_among_many_messages_are_bold(
+    client: AsyncClient, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    plants = enumerate(("oak", "fern", "rose", "mint", "pine"))
+    await tell(client, TALK[3], *[(f"2026-10-1{day}T09:00:00Z", "user", f"A {name}.") for day, name in plants])
+    monkeypatch.setattr(recall_bundle, "LIKELY", 0.0)
+    assert not [line for line in await block(client, "My flight to Oslo lands when?") if "**" in line]
+    await tell(client, ("2026-10-16T09:00:00Z", "user", "A birch."))
+    bold = [line for line in await block(client, "My flight to Oslo lands when?") if "**" in line]
+    assert bold == ["**User: My flight to Oslo lands at 14:20.**"]
+    monkeypatch.setattr(recall_bundle, "LIKELY", 1.1)
+    assert not [line for line in await block(client, "My flight to Oslo lands when?") if "**" in line]
 
 
 async def test_an_entity_of_which_nothing_is_known_has_no_line(client: AsyncClient) -> None:
