@@ -27,12 +27,13 @@ async def test_the_same_question_is_asked_once_per_tenant(
     resources: Resources, tenant: Tenant, stranger: Tenant
 ) -> None:
     async with with_scripted_model(resources, tenant, '["likes tea"]') as scripted:
+        cached = scripted.resources.context.budget.used.cached
         await complete(scripted.resources, tenant.workspace_id, ASK)
         again = await complete(scripted.resources, tenant.workspace_id, ASK)
         await complete(scripted.resources, stranger.workspace_id, ASK)
         assert (again.text, again.usage) == ('["likes tea"]', TokenUsage(0, 0))
         assert len(scripted.server.chat.bodies) == 2
-        assert scripted.resources.context.budget.used.cached == 1
+        assert scripted.resources.context.budget.used.cached == cached + 1
 
 
 @pytest.mark.parametrize(
