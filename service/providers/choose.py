@@ -38,9 +38,9 @@ def embedder_dimension(settings: Settings) -> int:
 
 
 def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_used: bool = False) -> Embedder:
-    """The embedder that a generation records: the configured one, or another that these settings still reach. In its
-    place, where they do not, one that fails each call and says why. Loading the local one takes about a second; if
-    `seldom_used` it is loaded when it is needed, in a process of its own."""
+    """The embedder that a generation records: the configured one, or another that these settings can still reach; if
+    they cannot, one that fails each call and says why. Loading the local model takes about a second; with `seldom_used`
+    it is loaded on first use, in a separate process."""
     if (model, dimension) == (embedder_model(settings), embedder_dimension(settings)):
         return _open_embedder(settings, embedder_endpoint(settings), dimension, seldom_used=seldom_used)
     provider, _, name = model.partition(":")

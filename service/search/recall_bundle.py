@@ -53,12 +53,6 @@ class RecallResults:
     read_from: Mapping[UUID, TurnPlace] = field(default_factory=dict)
     later: Mapping[UUID, tuple[Hit, Hit]] = field(default_factory=dict)
 
-    @property
-    def likeliest(self) -> list[TurnPlace]:
-        """The turns that are most likely the answer, at most BEST."""
-        of_turns = sorted(((chance or 0.0, place) for place, chance in self.probabilities.items()), reverse=True)
-        return [place for chance, place in of_turns[:BEST] if chance >= max(LIKELY, of_turns[0][0] / 3)]
-
 
 @dataclass(frozen=True, slots=True)
 class _Scoring:
@@ -94,7 +88,7 @@ def bundle(
     """Returns the results that fit into `query.max_tokens`. `ms`: milliseconds by part."""
     scoring = _Scoring(query.shares, now)
     several = len({conversation_id for conversation_id, _ in results.turns}) > 1
-    lines = _Lines(results, ZoneInfo(query.timezone or "UTC"), now, several)
+    lines = _Lines(results, _likeliest(results), ZoneInfo(query.timezone or "UTC"), now, several)
     bare = {item.entity.id for item in results.entities if not (item.entity.description or item.relations)}
     others = [
         prompt_block.entity(item, scoring.share(query.shares.entities))
@@ -141,6 +135,7 @@ class _Lines:
     """How turns and facts of one or `several` conversations are written. `known`: the block's lines, by part."""
 
     results: RecallResults
+    likeliest: Sequence[TurnPlace]
     zone: ZoneInfo
     now: datetime
     several: bool
@@ -161,7 +156,7 @@ class _Lines:
                 text = f"{one_line(kept[0].context)} {text}"
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
-        if len(self.known.get("turns", {})) > FEW and place in self.results.likeliest:
+        if len(self.known.get("turns", {})) > FEW and place in self.likeliest:
             text = f"**{text}**"
         marks = dict.fromkeys(self.marks(message.hit) for message in kept)
         marks |= dict.fromkeys(self.marks(message.hit, repeated=True) for message in self._repeated_in(turn))
@@ -211,6 +206,12 @@ class _Lines:
         places = (place for place, kept in self.results.messages.items() if hit in (message.hit for message in kept))
         facts, turns = self.known.get("facts", {}), self.known.get("turns", {})
         return hit.memory.id in facts or any(place in turns for place in places)
+
+
+def _likeliest(results: RecallResults) -> list[TurnPlace]:
+    """The turns that are most likely the answer, at most BEST."""
+    of_turns = sorted(((chance or 0.0, place) for place, chance in results.probabilities.items()), reverse=True)
+    return [place for chance, place in of_turns[:BEST] if chance >= max(LIKELY, of_turns[0][0] / 3)]
 
 
 def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
