@@ -22,8 +22,9 @@ from service.domain.job import JobName, NewJob
 from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE, Extent, Scope
 from service.intake import deferred
+from service.intake.conversation import ConversationDraft
 from service.intake.curate import curate
-from service.intake.verbatim import ConversationDraft, store_verbatim
+from service.intake.store import store
 from service.memories.store import store_text
 from service.queue.statements import queue, schedule
 from service.runtime.resources import Resources
@@ -114,7 +115,7 @@ SELECT workspace_id, gen_random_uuid(), id, 'ADD', content, user_id FROM fresh
 
 async def embed(place: CaseWorkspace) -> None:
     ids = await place.stored(*FACTS)
-    await store_verbatim(place.talk(infer=False), place.res, CALL)
+    await store(place.talk(infer=False), place.res, CALL)
     await place.execute(
         "UPDATE memory SET embedding_status = 'queued' WHERE workspace_id = '$W' AND conversation_id IS NULL; "
         "DELETE FROM memory_vector v USING memory m WHERE v.workspace_id = '$W' AND m.workspace_id = '$W' "
@@ -158,7 +159,7 @@ async def forget_scope(place: CaseWorkspace) -> None:
 
 async def forget_scope_reset(place: CaseWorkspace) -> None:
     await place.stored(*FACTS)
-    await store_verbatim(place.talk(infer=False), place.res, CALL)
+    await store(place.talk(infer=False), place.res, CALL)
     await place.bulk(200)
     await service.erasure.forget_scope.empty_workspace(place.workspace_id, place.res, CALL)
 

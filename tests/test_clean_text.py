@@ -25,7 +25,7 @@ MADE_OF_CLEAN_TEXTS = {
     "erasure/forget_plan.py": 2,
     "memories/restore.py": 1,
     "memories/undo.py": 1,
-    "memories/stages/size.py": 1,
+    "memories/pipeline.py": 1,
     "search/past_texts.py": 1,
     "search/preparation.py": 2,
     "search/techniques.py": 3,

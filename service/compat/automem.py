@@ -44,8 +44,7 @@ from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
 from service.http.writes import BatchCallOf, CallOf, UnkeyedCallOf, name_answer, of_item, send
-from service.intake.routes.store import store_memories
-from service.intake.routes.store_drafts import prepare
+from service.intake.routes.store import prepare, store_memories
 from service.intake.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
 from service.intake.store import store
 from service.jobs import jobs

@@ -39,11 +39,11 @@ from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf
 from service.http.schemas import iso
 from service.http.writes import BatchCallOf, CallOf, of_item, send
+from service.intake.conversation import ConversationDraft
 from service.intake.deferred import accept, keep_finished, list_operations, progress
-from service.intake.routes.store_drafts import prepare
+from service.intake.routes.store import prepare
 from service.intake.routes.store_models import StoreRequest
 from service.intake.store import store
-from service.intake.verbatim import ConversationDraft
 from service.memories import reading
 from service.memories.forget import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise

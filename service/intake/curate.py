@@ -29,12 +29,11 @@ from service.domain.request import Call
 from service.episodes.statements import conversations
 from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.erasure import forget_asked
-from service.intake import deferred, fact_reading
-from service.intake.verbatim import ConversationDraft, new_turn
+from service.intake import fact_reading
+from service.intake.conversation import ConversationDraft, new_turn
 from service.language import lexemes
-from service.memories import decide, edits, writing
-from service.memories.stages import annotate, size
-from service.memories.stages.stages import FACT, add_time, run_all
+from service.memories import annotate, decide, edits, pipeline, writing
+from service.memories.pipeline import FACT, add_time, run_all
 from service.memories.statements import history, sources
 from service.memories.statements.sources import SourceLink
 from service.memories.store import until_it_holds
@@ -130,7 +129,7 @@ async def _redact(drafts: Sequence[Draft], res: Resources) -> tuple[list[Draft],
     kept, warnings = [], []
     for index, draft in enumerate(drafts):
         try:
-            kept.append(await pii.redact(await size.check(draft, res), res))
+            kept.append(await pii.redact(await pipeline.check_size(draft, res), res))
         except PiiRejected:
             if len(drafts) == 1:
                 raise
@@ -294,10 +293,8 @@ async def _write(
         outcomes += await forget_asked.carry_out(write, forgetting, places)
         if again:  # only what was asked to be forgotten goes; statements about it before the request must stay
             first = replace(forgetting.messages[0], options=replace(forgetting.messages[0].options, may_delete=False))
-            kept = deferred.consolidation_payload(
-                conversation, first, places[0].conversation_id, places[0].index, places[-1].index
-            )
-            job = NewJob("consolidate", payload=kept, run_after=read.read_again_at, max_attempts=LONG_MAX_ATTEMPTS)
+            payload = conversation.turns_to_json(first, places[0].conversation_id, places[0].index, places[-1].index)
+            job = NewJob("consolidate", payload=payload, run_after=read.read_again_at, max_attempts=LONG_MAX_ATTEMPTS)
             await queue.enqueue(session, [job])
         return await write.answer(StoreResult(tuple(outcomes), warnings))
 

@@ -16,7 +16,7 @@ from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.episodes.statements import conversations, last_turns
-from service.intake.verbatim import ConversationDraft
+from service.intake.conversation import ConversationDraft
 from service.language.talk import Utterance
 from service.language.talk.quotes import SAME_TALK
 from service.memories import decide

@@ -19,7 +19,7 @@ from service.domain.sizes import check_merged
 from service.domain.text import content_hash
 from service.language import kinds
 from service.memories import reading, writing
-from service.memories.stages.stages import UNCOMPARED, run
+from service.memories.pipeline import UNCOMPARED, run
 from service.memories.statements import history, memories, updates
 from service.memories.writing import ChangeContext
 from service.queue.statements import queue

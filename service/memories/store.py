@@ -24,7 +24,7 @@ from service.domain.memory import Outcome, StoreResult
 from service.domain.request import Call
 from service.kit.rule_threads import LONG_CHARS
 from service.memories import decide, edits, writing
-from service.memories.stages.stages import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
+from service.memories.pipeline import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
 from service.memories.statements import deduplication, history, memories
 from service.memories.statements.deduplication import Neighbours
 from service.postgres.engine import Session

@@ -33,7 +33,7 @@ from service.domain.text import CleanText
 from service.language import temporal
 from service.language.questions import statement
 from service.language.tags import normalise
-from service.memories.stages.annotate import parse_time
+from service.memories.annotate import parse_time
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import LlmRequest, Vector
 from service.runtime.resources import Resources

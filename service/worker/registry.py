@@ -16,7 +16,7 @@ from service.cognition.jobs import patterns
 from service.domain.job import SHORTEST_MIN, Counts, Job, JobName, WorkspaceJobName
 from service.erasure import forget_scope
 from service.feed import webhooks
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.memories.jobs import enrich
 from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing, embed, maintenance, promotion, reembed
@@ -68,8 +68,8 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "enrich": Task(
             enrich.run, together=enrich.run_together, max_batch=enrich.MAX_BATCH, retry_alone=True, derives=True
         ),
-        "ingest": Task(conversations.ingest),
-        "consolidate": Task(conversations.consolidate, interval_s=SHORTEST_S),
+        "ingest": Task(deferred.ingest),
+        "consolidate": Task(deferred.consolidate, interval_s=SHORTEST_S),
         "forget_scope": Task(forget_scope.run, timeout_s=HOUR_S),
         "count_terms": Task(maintenance.count_terms, interval_s=5 * MINUTE_S, at_start=True, timeout_s=HOUR_S),
         "audit_partitions": Task(maintenance.keep_partitions, interval_s=24 * HOUR_S, at_start=True),

@@ -25,7 +25,7 @@ from httpx2 import AsyncClient, Response
 
 from service.domain.errors import LlmError
 from service.domain.job import Job
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.memories.jobs import enrich
 from service.providers.protocols import LlmReply, LlmRequest
 from service.redaction.detection.cards import luhn
@@ -306,7 +306,7 @@ async def do_the_jobs(resources: Resources, tables: Tables, tenant: Tenant) -> N
     mine = "WHERE workspace_id = $1"
     for row in await tables.fetch(f"SELECT id FROM operation {mine} AND kind = 'record' LIMIT 50", tenant.workspace_id):
         job = Job(tenant.workspace_id, row["id"], "ingest", None, {"operation_id": str(row["id"])}, 1, 3, "t")
-        await conversations.ingest(job, resources)
+        await deferred.ingest(job, resources)
     for row in await tables.fetch(f"SELECT id FROM memory {mine} ORDER BY id DESC LIMIT 100", tenant.workspace_id):
         await enrich.run(Job(tenant.workspace_id, row["id"], "enrich", row["id"], {}, 1, 3, "t"), resources)
     await asyncio.sleep(0)

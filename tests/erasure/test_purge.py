@@ -13,8 +13,8 @@ from httpx2 import AsyncClient
 
 from service.domain.errors import LlmError
 from service.domain.job import Job
+from service.intake import deferred
 from service.intake.curate import TurnsGone
-from service.intake.jobs import conversations
 from service.memories.jobs import enrich
 from service.postgres.engine import Database
 from service.providers.protocols import LlmReply, LlmRequest
@@ -135,7 +135,7 @@ async def test_a_user_is_erased_from_every_column_of_every_table(
         assert f"memory {other}" in now
         for operation in operations:  # a worker that had it in its hands already
             payload = {"operation_id": str(operation["id"])}
-            await conversations.ingest(
+            await deferred.ingest(
                 Job(tenant.workspace_id, operation["id"], "ingest", None, payload, 1, 3, "t"), resources
             )
         assert await _holding(tables) == set()
@@ -157,7 +157,7 @@ async def test_a_channel_is_erased_with_what_was_accepted_for_it_alone(
     for operation_id in map(UUID, operations.values()):
         payload = {"operation_id": str(operation_id)}
         job = Job(tenant.workspace_id, operation_id, "ingest", None, payload, 1, 3, "t")
-        await conversations.ingest(job, resources)
+        await deferred.ingest(job, resources)
     assert len(await listed(client, user_id="alice", channel="side")) == 1
     assert await tables.holding("perspicuous hint of atlas") == []
 
@@ -325,7 +325,7 @@ async def test_what_a_model_says_of_the_erased_is_not_kept(
         [row] = await tables.fetch(kept, tenant.workspace_id)
         late.client = client
         job = Job(tenant.workspace_id, row["id"], "consolidate", None, json.loads(row["payload"]), 1, 3, "t")
-        assert await conversations.consolidate(job, replace(resources, llm=late)) is None
+        assert await deferred.consolidate(job, replace(resources, llm=late)) is None
         assert await _holding(tables) == set()
 
 
@@ -356,8 +356,8 @@ async def test_what_is_left_of_a_conversation_is_read_anew(
         half.tables = tables
         half.say(f"Owns a {CANARY}", {"event": "ADD"})
         with pytest.raises(TurnsGone) as gone:
-            await conversations.consolidate(job, replace(resources, llm=half))
+            await deferred.consolidate(job, replace(resources, llm=half))
         assert gone.value.retryable
         assert await listed(client, user_id="alice") == by_rules, "nothing of the model's"
         half.say("Plays the cello", {"event": "ADD"})
-        assert await conversations.consolidate(job, replace(resources, llm=half)) == {"facts": 1}
+        assert await deferred.consolidate(job, replace(resources, llm=half)) == {"facts": 1}

@@ -11,7 +11,7 @@ from typing import Any, Final
 import pytest
 from httpx2 import AsyncClient
 
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.support.application import Tables, with_llm
@@ -137,7 +137,7 @@ async def _curate_waiting(scripted: ModelSetup, tables: Tables, tenant: Tenant) 
     jobs = await to_consolidate(tables, tenant)
     assert len(jobs) == 6
     for job in jobs:
-        await conversations.consolidate(job, replace(scripted.resources, llm=None))
+        await deferred.consolidate(job, replace(scripted.resources, llm=None))
 
 
 async def test_the_answer_says_what_became_of_older_news(client: AsyncClient) -> None:

@@ -13,7 +13,7 @@ from httpx2 import AsyncClient
 
 from service.domain.job import Job
 from service.domain.scope import NIL_WORKSPACE
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
@@ -30,7 +30,7 @@ TALK = [
 
 @pytest.fixture(autouse=True)
 def quiet_at_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(conversations, "QUIET", timedelta(0))
+    monkeypatch.setattr(deferred, "QUIET", timedelta(0))
 
 
 async def keep(client: AsyncClient, user_id: str = "alice", **more: Any) -> None:
@@ -100,7 +100,7 @@ async def test_what_was_read_is_not_read_again(
 async def test_a_talk_that_goes_on_is_left_alone(
     client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(conversations, "QUIET", timedelta(minutes=10))
+    monkeypatch.setattr(deferred, "QUIET", timedelta(minutes=10))
     await keep(client)
     await client.post("/v1/jobs/consolidate/run")
     await work(resources, tables, tenant.workspace_id, "consolidate")
@@ -113,7 +113,7 @@ async def test_two_runs_at_once_queue_a_conversation_once(
     await keep(client)
     [row] = await tables.fetch("SELECT gen_random_uuid() AS id")
     job = Job(tenant.workspace_id, row["id"], "consolidate", None, {}, 1, 1, "test")
-    counts = await asyncio.gather(*(conversations.consolidate(job, resources) for _ in range(4)))
+    counts = await asyncio.gather(*(deferred.consolidate(job, resources) for _ in range(4)))
     assert sum(each["conversations"] for each in counts if each) == 1
     assert await work(resources, tables, tenant.workspace_id, "consolidate") == 1
 
@@ -162,7 +162,7 @@ async def test_by_the_clock_turns_are_read_and_not_what_was_kept_as_it_was(
 
     async def by_the_clock() -> tuple[bool, int]:
         clock = Job(NIL_WORKSPACE, uuid4(), "consolidate", None, {}, 1, 3, "test")
-        await conversations.consolidate(clock, replace(resources, db=worker_database))
+        await deferred.consolidate(clock, replace(resources, db=worker_database))
         started = await work(resources, tables, tenant.workspace_id, "consolidate")
         await tables.fetch("DELETE FROM job_run WHERE workspace_id = $1", tenant.workspace_id)
         return bool(started), await work(resources, tables, tenant.workspace_id, "consolidate")

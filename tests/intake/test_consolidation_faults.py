@@ -16,7 +16,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
@@ -131,7 +131,7 @@ async def kept(
         messages = [{"role": "user", "content": said} for said in SAID]
         body = {"messages": messages, "user_id": "ann", "infer": False}
         assert (await setup.client.post("/v1/memories", json=body)).status_code == 201
-        monkeypatch.setattr(conversations, "QUIET", timedelta(0))
+        monkeypatch.setattr(deferred, "QUIET", timedelta(0))
         assert (await setup.client.post("/v1/jobs/consolidate/run")).status_code == 202
         yield Kept(model, setup, tables, tenant)
 

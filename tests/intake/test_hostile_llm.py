@@ -11,7 +11,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.http import model_budget
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.kit.settings import Settings
 from service.providers import choose
 from service.runtime.resources import Resources
@@ -113,11 +113,11 @@ async def test_an_extraction_that_cannot_be_used_is_made_later(
     assert [warning.partition(":")[0] for warning in found["warnings"]] == ["llm_unavailable", "read_by_rules"]
     [job] = await to_consolidate(tables, tenant)
     server.chat.forget()
-    assert await conversations.consolidate(job, scripted.resources) == {"facts": 1}
+    assert await deferred.consolidate(job, scripted.resources) == {"facts": 1}
     assert LATER in await known(client)
     listed = (await client.get("/v1/memories", params={"user_id": "bob"})).json()["results"]
     assert next(each["tags"] for each in listed if each["memory"] == LATER) == ["music"]
-    assert await conversations.consolidate(job, scripted.resources) is None, "a job that runs twice stores once"
+    assert await deferred.consolidate(job, scripted.resources) is None, "a job that runs twice stores once"
 
 
 async def test_after_one_hang_there_is_time_for_another_attempt(
@@ -362,7 +362,7 @@ async def test_a_later_message_does_not_make_the_kept_ones_forgotten(
     await answer(client, "I play the cello", run_id="S1")
     assert events((await answer(client, "I own a rocket", run_id="S1"))["results"]) == ["ADD"]
     [job] = await to_consolidate(tables, tenant)
-    await conversations.consolidate(job, scripted.resources)
+    await deferred.consolidate(job, scripted.resources)
     assert {LATER, "User owns a rocket"} <= set(await known(client))
 
 

@@ -16,7 +16,7 @@ from httpx2 import AsyncClient
 from service.access.statements.model_days import ACCOUNT
 from service.domain.access import NO_WALL
 from service.domain.errors import LlmError, ModelBudgetSpent
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.postgres import direct
 from service.postgres.engine import Database
 from service.providers.budget import estimate_prompt
@@ -227,7 +227,7 @@ async def test_over_the_hard_limit_jobs_wait_for_the_next_day(
         assert answer["warnings"][0].startswith("model_budget: ")
         [job] = await to_consolidate(tables, tenant)
         with pytest.raises(ModelBudgetSpent) as refused:
-            await conversations.consolidate(job, scripted.resources.within(Context(NO_WALL, background=True)))
+            await deferred.consolidate(job, scripted.resources.within(Context(NO_WALL, background=True)))
         ending = ending_of_failure(replace(job, attempts=job.max_attempts), refused.value, alone=True, backoff_s=2)
         assert (ending.state, ending.counted, ending.delay_s) == ("ready", False, 14.5 * 3_600)
 
@@ -264,7 +264,7 @@ async def test_jobs_know_the_budget_of_their_workspace(resources: Resources, ten
         await scripted.client.post("/v1/memories", json=SAID)
         [job] = await to_consolidate(tables, tenant)
         with pytest.raises(ModelBudgetSpent):
-            await conversations.consolidate(job, scripted.resources)
+            await deferred.consolidate(job, scripted.resources)
 
 
 async def test_a_walled_key_spends_and_sees_no_account(resources: Resources, tenant: Tenant) -> None:

@@ -10,7 +10,7 @@ import pytest
 
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.providers.protocols import Vector
 from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
@@ -184,7 +184,7 @@ async def test_a_retry_is_read_as_the_request_was(
     [job] = await to_consolidate(tables, tenant)
     scripted.server.chat.reply({"facts": ["Ann lives in Berlin"]})
     scripted.server.chat.reply([{"event": "UPDATE", "id": "1", "data": "Ann lives in Berlin"}])
-    await conversations.consolidate(job, scripted.resources)
+    await deferred.consolidate(job, scripted.resources)
     again = [body for body in scripted.requests_of("extract") if "in Berlin" in str(body["messages"])]
     asked, before = (each["messages"][1]["content"] for each in (again[-1], failed))
     assert asked.replace(f"Known already:\n-----\n(1) {by_rules}\n-----\n\n", "") == before

@@ -10,8 +10,8 @@ import pytest
 
 from service.domain.errors import LlmError, UnusableAnswer
 from service.domain.job import Job
-from service.intake.jobs import conversations
-from service.intake.jobs.conversations import UNUSABLE_ATTEMPTS
+from service.intake import deferred
+from service.intake.deferred import UNUSABLE_ATTEMPTS
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
@@ -82,7 +82,7 @@ async def test_the_rules_read_at_once_and_the_model_later(
         assert [each.partition(":")[0] for each in found["warnings"]] == ["llm_unavailable", "read_by_rules"]
         assert "openai:" in found["warnings"][0]
         setup.server.chat.default({"facts": [BY_MODEL]})
-        await conversations.consolidate(await claimed(tables, tenant), setup.resources)
+        await deferred.consolidate(await claimed(tables, tenant), setup.resources)
         assert BY_MODEL in await known(setup.client)
 
 
@@ -95,7 +95,7 @@ async def test_what_somebody_has_to_change_waits_long_and_does_not_die(
         assert warning.endswith(json.loads(FAILURES[fault].body)["error"]["message"])
         job = await claimed(tables, tenant)
         with pytest.raises(LlmError) as failed:
-            await conversations.consolidate(job, setup.resources)
+            await deferred.consolidate(job, setup.resources)
         ending = ending_of_failure(job, failed.value, alone=True, backoff_s=2)
         assert (ending.state, ending.delay_s) == ("ready", 1_800)
         assert "[key]" not in (ending.error or "")
@@ -134,8 +134,8 @@ async def test_an_answer_that_can_never_be_used_is_not_paid_for_all_day(
         await answer(setup.client, SAID)
         for attempt in range(1, UNUSABLE_ATTEMPTS):
             with pytest.raises(UnusableAnswer):
-                await conversations.consolidate(await claimed(tables, tenant, attempt), setup.resources)
-        await conversations.consolidate(await claimed(tables, tenant, UNUSABLE_ATTEMPTS), setup.resources)
+                await deferred.consolidate(await claimed(tables, tenant, attempt), setup.resources)
+        await deferred.consolidate(await claimed(tables, tenant, UNUSABLE_ATTEMPTS), setup.resources)
         assert sorted(await known(setup.client)) == BY_RULES
         read = await tables.value(
             "SELECT consolidated_at FROM conversation WHERE workspace_id = $1", tenant.workspace_id
@@ -201,7 +201,7 @@ async def test_what_an_answer_that_was_cut_off_did_not_reach_is_read_in_parts(
         found = await answer(setup.client, [{"role": "user", "content": each} for each in SIX])
         assert [each["memory"] for each in found["results"]] == list(SIX.values())[:2]
         assert [each.partition(":")[0] for each in found["warnings"]] == ["llm_truncated"]
-        await conversations.consolidate(await claimed(tables, tenant), setup.resources)
+        await deferred.consolidate(await claimed(tables, tenant), setup.resources)
         assert set(await known(setup.client)) == set(SIX.values())
 
 
@@ -211,7 +211,7 @@ async def test_the_rules_read_what_is_cut_off_in_every_part(
     cut = says('["User lives in Oslo", "User', finish_reason="length")
     async with with_scripted_model(resources, tenant, lambda _: cut, hasty, ONCE) as setup:
         await answer(setup.client, [{"role": "user", "content": each} for each in SIX])
-        await conversations.consolidate(await claimed(tables, tenant), setup.resources)
+        await deferred.consolidate(await claimed(tables, tenant), setup.resources)
         facts = " ".join(await known(setup.client))
         assert not [each for each in ("Tom", "Acme", "chess", "nuts", "Una") if each not in facts]
 

@@ -9,7 +9,7 @@ from pydantic import BaseModel
 
 from service.domain.errors import TooLarge
 from service.kit.settings import PER_WORKSPACE, PLACES, PREFIX, UNPREFIXED, Settings, SettingsError
-from service.memories.stages import size
+from service.memories import pipeline
 from service.providers import endpoints
 from service.providers.protocols import LlmRequest
 from service.understanding import model_calls
@@ -119,10 +119,10 @@ def test_what_is_read_or_belongs_to_others_is_not_misspelt() -> None:
 
 def test_limits_of_a_text() -> None:
     few = Settings.of({"content_soft_limit": 3, "content_hard_limit": 5})
-    assert size.length_warnings("abc", strict=True, settings=few) == ()
-    assert size.length_warnings("abcd", strict=True, settings=few)[0].startswith("long_content")
+    assert pipeline.length_warnings("abc", strict=True, settings=few) == ()
+    assert pipeline.length_warnings("abcd", strict=True, settings=few)[0].startswith("long_content")
     with pytest.raises(TooLarge, match="at most 5"):
-        size.length_warnings("abcdef", strict=True, settings=few)
+        pipeline.length_warnings("abcdef", strict=True, settings=few)
 
 
 def test_keys_of_providers() -> None:

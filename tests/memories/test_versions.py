@@ -22,7 +22,7 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.episodes.statements.turns import StoredTurn
 from service.memories import decide, edits
-from service.memories.stages.stages import FACT, run
+from service.memories.pipeline import FACT, run
 from service.memories.statements import memories, versions
 from service.memories.store import store_text
 from service.memories.undo import take_back

@@ -16,7 +16,7 @@ from uuid import uuid4
 
 from bench.superuser import login_url
 from service.domain.job import Job, JobName
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.postgres.rights import find_access
@@ -48,7 +48,7 @@ async def main(url: str, kind: str, behaviour: str, folder: Path, model_url: str
     settings = Settings.of({"llm_base_url": model_url, "llm_api_key": "key" if model_url else None})
     embedder = CachedEmbedder(AngleEmbedder(DIMENSION), entries=0)
     res = Resources(database, embedder, 1, open_llm(settings), settings, Wakeup(url))
-    conversations.QUIET = timedelta(0)
+    deferred.QUIET = timedelta(0)
     name = cast(JobName, kind)
     task = replace(TASKS[name], interval_s=None, at_start=False) if behaviour == "real" else Task(run)
     await Worker(res, {name: task}).run(stop)

@@ -8,7 +8,7 @@ from uuid import UUID, uuid4
 from httpx2 import AsyncClient
 
 from service.domain.job import Job
-from service.intake.jobs import conversations
+from service.intake import deferred
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
@@ -110,5 +110,5 @@ async def test_what_was_accepted_before_is_not_stored_after(
         *(tenant.workspace_id, UUID(operation), held[0]["request"]),
     )
     payload = {"operation_id": operation}
-    await conversations.ingest(Job(tenant.workspace_id, UUID(operation), "ingest", None, payload, 1, 3, "t"), resources)
+    await deferred.ingest(Job(tenant.workspace_id, UUID(operation), "ingest", None, payload, 1, 3, "t"), resources)
     assert await listed(client, user_id="iris") == set()

@@ -33,7 +33,7 @@ DECLARE
     turn_ids uuid[];
     touched_conversations uuid[];
     operation_ids uuid[];
-    operation_names text[];  -- of their stored answers: service/intake/jobs/conversations.py
+    operation_names text[];  -- of their stored answers: service/intake/deferred.py
     entity_ids uuid[];
     changed_ids uuid[] := '{}';
     condition text;

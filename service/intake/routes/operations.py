@@ -3,39 +3,21 @@
 from __future__ import annotations
 
 from typing import Any, Literal
-from uuid import UUID
 
 from fastapi import APIRouter, Response
 from pydantic import Field
 
-from service.domain.access import Caller
 from service.domain.errors import InvalidInput
-from service.domain.request import Call, StoredAnswer
 from service.http.deps import PrimaryReader, ResourcesOf, Writer
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, ResponseModel, Time
-from service.http.writes import CallOf, answer, send, url_of
-from service.intake.deferred import accept, progress
-from service.intake.routes.store_drafts import conversation_draft
+from service.http.writes import CallOf
+from service.intake.deferred import progress
+from service.intake.routes.store import AcceptedResponse, accept_conversation
 from service.intake.routes.store_models import StoreRequest
-from service.runtime.resources import Resources
 
 router = APIRouter(prefix="/v1/operations", tags=["operations"], route_class=JsonRoute)
-
-
-class AcceptedResponse(ResponseModel):
-    """The request is stored and will be processed; `url` reports the progress."""
-
-    operation_id: Id = Field(description="UUID of the operation")
-    status: Literal["queued"] = Field(default="queued", description="Always queued; `url` reports the progress")
-    url: str = Field(
-        description="URL of the operation", examples=["/v1/operations/0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]
-    )
-
-
-def answer_accepted(operation_id: UUID) -> StoredAnswer:
-    return answer(202, AcceptedResponse(operation_id=operation_id, url=url_of(operation_id)))
 
 
 @router.post("", summary="Store a conversation asynchronously", status_code=202, response_model=AcceptedResponse)
@@ -46,12 +28,6 @@ async def store_conversation_later(body: StoreRequest, caller: Writer, res: Reso
     if body.dry_run:
         raise InvalidInput("dry_run: send it to POST /v1/memories.", field="dry_run")
     return await accept_conversation(body, caller, res, call)
-
-
-async def accept_conversation(body: StoreRequest, caller: Caller, res: Resources, call: Call) -> Response:
-    """202 with the operation, once the conversation is committed."""
-    conversation, _ = await conversation_draft(body, caller, res)
-    return send(answer_accepted(await accept(conversation, res, call.with_serializer(answer_accepted))))
 
 
 class OperationProgress(ResponseModel):

@@ -39,7 +39,6 @@ from service.http.schemas import (
     temporal_details,
 )
 from service.language import importance
-from service.providers.budget import RequestUsage
 
 Said = Annotated[str, Field(max_length=MAX_TEXT)]
 Parts = Annotated[list[Any], Field(max_length=MAX_ITEMS)]
@@ -399,10 +398,6 @@ def _annotation(draft: Draft) -> dict[str, Any]:
         "type_confidence": kind.confidence if kind else None,
         "classification_source": kind.source if kind else None,
     }
-
-
-def llm_usage(spent: RequestUsage) -> LlmUsage:
-    return LlmUsage.of(spent)
 
 
 def stage_timings(drafts: Sequence[Draft]) -> dict[str, float]:

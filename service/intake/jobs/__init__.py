@@ -1,1 +1,0 @@
-"""Conversations stored after the reply."""
