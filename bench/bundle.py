@@ -19,7 +19,7 @@ from typing import Any
 from bench.clients import Client
 from bench.load_conversations import Turns
 from bench.numbers import mean, percentile, table
-from service.language.tokens import estimate_bytes
+from service.language.prompt_text import estimate_tokens_of_bytes
 
 HITS = 200
 SEARCH_TEXTS: Mapping[str, Callable[[dict[str, Any]], str]] = {
@@ -99,10 +99,10 @@ async def _searched(client: Client, question: dict[str, Any], turns: Turns, budg
         spent, seen = 0, set[str]()
         for hit in answer.json["results"]:
             cost = len(phrase(hit).encode()) + 1
-            if estimate_bytes(spent + cost) <= budget:
+            if estimate_tokens_of_bytes(spent + cost) <= budget:
                 spent += cost
                 seen |= turns.get(hit["id"], set())
-        found[name] = BundleResult(len(wanted & seen) / len(wanted), estimate_bytes(spent), ms)
+        found[name] = BundleResult(len(wanted & seen) / len(wanted), estimate_tokens_of_bytes(spent), ms)
     return found
 
 

@@ -11,18 +11,14 @@ from zoneinfo import ZoneInfo
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language import (
-    advice,
-    categories,
     context,
     entities,
     importance,
     kinds,
     lexemes,
     questions,
-    relation_labels,
     relations,
     sentences,
-    summary,
     tags,
     temporal,
     withdrawal,
@@ -33,7 +29,7 @@ from service.language.talk import Utterance
 from service.providers import json_reply
 from service.redaction import detection
 from service.search import query_parsing
-from service.understanding import checks, compare, extract, grounding
+from service.understanding import compare, extract, grounding
 from service.understanding.sourcing import SourceTurns
 
 NOW = datetime(2026, 3, 4, 12, tzinfo=UTC)
@@ -77,11 +73,11 @@ def _grounded(text: str) -> object:
 
 
 def _refusal(text: str) -> object:
-    return checks.refusal(text, SourceTurns([Utterance("user", USUAL)]))
+    return grounding.refusal(text, SourceTurns([Utterance("user", USUAL)]))
 
 
 def _entities(text: str) -> object:
-    return relations.find(text, entities.find(text))
+    return relations.find_relations(text, entities.find(text))
 
 
 def _times(text: str) -> object:
@@ -145,8 +141,8 @@ ENTRIES: dict[str, Entry] = {
     "entities and relations": _entities,
     "importance": lambda text: importance.rate(text, None),
     "kinds": lambda text: (kinds.classify(text), kinds.guess(text)),
-    "categories": categories.name,
-    "advice": advice.warnings,
+    "categories": kinds.name_categories,
+    "advice": importance.advise,
     "sentences": sentences.split,
     "query": lambda text: query_parsing.parse(text, NOW, ZONE, ["Anna Smith", "Ben"], "anna.smith@example.com"),
     "statement of a question": questions.statement,
@@ -158,9 +154,9 @@ ENTRIES: dict[str, Entry] = {
     "term weights": lexemes.weights,
     "stems": lexemes.stem_words,
     "context": lambda text: (context.question_share(text), context.first_person(text), context.end_of(text)),
-    "summary": summary.first_sentence,
+    "summary": sentences.first_sentence,
     "tags": lambda text: tags.prefixes(tags.normalise(text)),
-    "relation label": relation_labels.normalise,
+    "relation label": relations.normalise_label,
     "model's answer": lambda text: json_reply.parse_reply(text),
     "windows of the embedder": lambda text: _tokenizer().cut(text),
 }

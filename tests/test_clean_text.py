@@ -13,10 +13,10 @@ READS_BACK = frozenset({"statements", "postgres", "queue"})
 """Rows were redacted before they were written."""
 
 MADE_OF_CLEAN_TEXTS = {
-    "understanding/extraction_reply.py": 2,
+    "understanding/extract.py": 2,
     "understanding/grounding.py": 1,
     "understanding/judge.py": 1,
-    "understanding/model_answers.py": 1,
+    "understanding/model_or_rules.py": 1,
     "cognition/values.py": 1,
     "language/context.py": 2,
     "language/talk/quotes.py": 2,

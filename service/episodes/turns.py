@@ -21,7 +21,7 @@ from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.episodes.turn_models import StoreTurnRequest
 from service.http.schemas import embedding_vector
 from service.language import lexemes
-from service.language.tokens import estimate
+from service.language.prompt_text import estimate_tokens
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.providers.windows import unit
@@ -56,7 +56,7 @@ async def store(conversation: Conversation, given: StoreTurnRequest, res: Resour
         text,
         given.timestamp or res.clock(),
         vector,
-        estimate(text) if given.token_count is None else given.token_count,
+        estimate_tokens(text) if given.token_count is None else given.token_count,
         given.model,
         metadata,
         weights,

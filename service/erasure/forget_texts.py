@@ -15,7 +15,7 @@ from service.language import lexemes, sentences, withdrawal
 from service.language.forgetting import forget_matching, forget_query
 from service.language.forgetting.forget_matching import ForgetText, Part
 from service.language.forgetting.forget_query import ForgetQuery
-from service.language.talk.utterance import ASSISTANT, ASSISTANT_ROLES
+from service.language.talk.quotes import ASSISTANT, ASSISTANT_ROLES
 from service.language.withdrawal import Span
 from service.postgres.engine import Session
 

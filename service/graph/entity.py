@@ -15,7 +15,7 @@ from service.domain.scope import Scope
 from service.domain.sizes import MAX_ALIASES, check_merged
 from service.graph.entity_scope import EntityScope
 from service.graph.statements import entities, entity_relations, merges
-from service.language.relation_labels import normalise
+from service.language.relations import normalise_label
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.runtime import pii
@@ -136,7 +136,7 @@ async def relate(workspace_id: UUID, given: EntityRelation, res: Resources, call
     if given.source_id == given.target_id:
         raise InvalidInput("target_id: an entity cannot be related to itself.", field="target_id")
     label = await clean_words(given.label, "type", res)
-    kind = normalise(label)
+    kind = normalise_label(label)
     if not kind:
         raise InvalidInput("type: needs a letter.", field="type")
     properties, _ = await pii.clean_object(given.properties, "properties", res)
@@ -161,7 +161,7 @@ async def unrelate(
     workspace_id: UUID, source_id: UUID, target_id: UUID, label: str | None, res: Resources, call: Call
 ) -> int:
     """Removes relations from source to target; returns how many. Raises NotFound for an unknown source."""
-    kind = normalise(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
+    kind = normalise_label(await clean_words(label, "type", res)) if label is not None else None  # as it was stored
     async with plain_transaction(workspace_id, res, call) as write:
         ends = await entity_relations.lock_ends(write.session, [source_id, target_id])
         if source_id not in ends:

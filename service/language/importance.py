@@ -1,4 +1,4 @@
-"""The importance of a memory, by rules.
+"""The importance of a memory, by rules, and hints on how its text would make a better one; nothing is refused.
 
 Without an LLM the level is
 
@@ -17,7 +17,6 @@ from __future__ import annotations
 import re
 
 from service.domain.kinds import Classification, Importance, ImportanceBand, MemoryType
-from service.language import advice
 
 _BASE = {
     MemoryType.DECISION: 8,
@@ -92,7 +91,7 @@ def rate(text: str, kind: Classification | None) -> Importance:
     """Returns the level 1..10 and value 0.1..1.0 of a text by the formula above."""
     if _ACKNOWLEDGEMENT.fullmatch(text) or not _WORD.search(text):
         return Importance.of_level(_ACKNOWLEDGED)
-    if advice.NO_CONTEXT in advice.warnings(text):
+    if NO_CONTEXT in advise(text):
         return Importance.of_level(_TRIVIAL)
     base = _BASE[kind.type] if kind else _NO_TYPE
     return Importance.of_level(max(1, min(10, base + _stakes(text) + _specifics(text) - _hedges(text))))
@@ -115,3 +114,39 @@ def _specifics(text: str) -> int:
 
 def _hedges(text: str) -> int:
     return (_HEDGE.search(text) is not None) + 2 * (_MINOR.search(text) is not None)
+
+
+TYPE_PREFIX = "Leave out the type prefix and send it as 'type': the prefix only dilutes the text."
+NO_CONTEXT = "Say what, where and why: a text this short cannot be understood later."
+
+_PREFIX = re.compile(
+    r"\s*(?:[\[({<]\s*(?:decision|pattern|preference|style|habit|insight|context|memory|note|bug-?\s?fix"
+    r"|fix)s?\s*[\])}>]"
+    r"|(?:decision|pattern|preference|style|habit|insight|context)\s*:)",
+    re.IGNORECASE,
+)
+_TOKEN = re.compile(r"\w[\w'’.-]*")
+# A note of a change says something once it names its object: a name, a number, a path or a reason.
+_CHANGE = re.compile(
+    r"(?:fix|chang|updat|add|remov|delet|renam|edit|refactor|clean|tweak|adjust|mov|bump|merg|improv|modif|correct)"
+    r"(?:e?d|ing|s|es|e)?|(?:fixes|did|done|made)",
+    re.IGNORECASE,
+)
+_OBJECT = re.compile(r"\d|[/_`#@]|\w\.\w|[a-z][A-Z]|(?<=\s)[A-Z]|\b(?:because|since|due to|so that|by|after|for)\b")
+_MAX_BARE_WORDS = 4
+
+
+def advise(text: str) -> tuple[str, ...]:
+    """Returns the hints for a text, at most one of each sort, in a fixed order; empty when there is nothing to say."""
+    prefix = _PREFIX.match(text)
+    body = text[prefix.end() :] if prefix else text
+    hints = ((TYPE_PREFIX, prefix is not None), (NO_CONTEXT, _is_bare(body.strip())))
+    return tuple(hint for hint, applies in hints if applies)
+
+
+def _is_bare(text: str) -> bool:
+    """One word, or a change without its object: "Fixed typo", "Changed config"."""
+    words = _TOKEN.findall(text)
+    if len(words) < 2:
+        return text.isascii()  # a sentence of Chinese or Thai counts as one word
+    return len(words) <= _MAX_BARE_WORDS and _CHANGE.fullmatch(words[0]) is not None and _OBJECT.search(text) is None

@@ -1,4 +1,4 @@
-"""Cuts a text into sentences."""
+"""Cuts a text into sentences; the first one is its summary."""
 
 from __future__ import annotations
 
@@ -65,3 +65,23 @@ def trim(text: str, start: int, end: int) -> tuple[int, int]:
     piece = text[start:end]
     left = start + len(piece) - len(piece.lstrip())
     return left, max(left, start + len(piece.rstrip()))
+
+
+MAX_SUMMARY_CHARS = 240
+_ELLIPSIS = "…"
+
+
+def first_sentence(text: str, max_chars: int = MAX_SUMMARY_CHARS) -> str:
+    """Returns the first sentence, at most `max_chars` characters (at least 1), "" for a blank text.
+
+    A longer sentence is cut after a whole word and ends in "…", which counts.
+    """
+    sentence = next((text[start:end] for start, end in split(text)), "")
+    if len(sentence) <= max_chars:
+        return sentence
+    room = max_chars - len(_ELLIPSIS)
+    head = sentence[:room]
+    if head and not (head[-1].isspace() or sentence[room].isspace()):
+        # A text without blanks (a URL, Chinese) has no word boundary to offer: cut it where the room ends.
+        head = head.rsplit(None, 1)[0] if len(head.split(None, 1)) > 1 else head
+    return head.rstrip(" \t,;:-–—") + _ELLIPSIS

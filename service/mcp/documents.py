@@ -9,7 +9,7 @@ from urllib.parse import quote, unquote
 from mcp_types import Resource
 
 from service.domain.errors import InvalidInput
-from service.language.untrusted import harmless_in, indented, one_line
+from service.language.prompt_text import harmless_in, indented, one_line
 from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest, Values, in_path
 from service.mcp.tools import IDS
 

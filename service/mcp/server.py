@@ -23,7 +23,7 @@ from starlette.types import Receive, Scope, Send
 
 from service import __version__
 from service.domain.errors import InvalidInput
-from service.language.untrusted import harmless_in
+from service.language.prompt_text import harmless_in
 from service.mcp import documents
 from service.mcp.documents import CONVERSATION, PROFILE, NotRead
 from service.mcp.requests import Ask, FixedIds, RestRequest

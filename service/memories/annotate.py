@@ -21,7 +21,7 @@ from service.domain.errors import LlmError
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.temporal import Mention, Temporal, TemporalType
 from service.domain.text import CleanText
-from service.language import categories, importance, kinds, lexemes, tags, temporal
+from service.language import importance, kinds, lexemes, tags, temporal
 from service.language.talk import dates
 from service.runtime.resources import Resources
 from service.understanding import model_calls, prompts
@@ -180,7 +180,7 @@ def _by_rules(draft: Draft, stored: CleanText, *, guess: bool) -> Draft:
     return replace(
         draft,
         importance=rated,
-        categories=said.categories or categories.name(text),
+        categories=said.categories or kinds.name_categories(text),
         kind=kind or (kinds.guess(text) if guess else None),
         term_weights=TermWeights(stored, lexemes.weights(stored)),
     )

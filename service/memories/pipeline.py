@@ -19,7 +19,7 @@ from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.errors import EmbeddingError, LlmError, TooLarge
 from service.domain.text import CleanText, content_hash
 from service.kit.settings import Settings
-from service.language import advice
+from service.language import importance
 from service.memories import annotate, decide
 from service.observability import metrics, tracing
 from service.providers.protocols import Vector
@@ -38,7 +38,7 @@ async def check_size(draft: Draft, res: Resources) -> Draft:
     warnings = length_warnings(
         draft.raw, strict=draft.options.strict_size and not draft.options.record, settings=res.settings
     )
-    hints = () if draft.options.record else await res.rules.run_if_long(len(draft.raw), advice.warnings, draft.raw)
+    hints = () if draft.options.record else await res.rules.run_if_long(len(draft.raw), importance.advise, draft.raw)
     return replace(draft, warnings=(*draft.warnings, *warnings, *hints))
 
 

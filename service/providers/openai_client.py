@@ -19,7 +19,7 @@ from urllib.parse import quote
 from pydantic import BaseModel, ValidationError
 
 from service.kit.fair_gate import outside
-from service.language.untrusted import one_line
+from service.language.prompt_text import one_line
 from service.observability import tracing
 from service.providers.presets import Endpoint
 from service.providers.retry import LASTING, CallFailed, FailureReason, RetryPolicy, retry_after_s, run

@@ -16,8 +16,7 @@ from zoneinfo import ZoneInfo
 from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.memory import LeanMemory
-from service.language.tokens import estimate_bytes
-from service.language.untrusted import one_line
+from service.language.prompt_text import estimate_tokens_of_bytes, one_line
 from service.search.values import EntityItem
 
 HEADINGS: Mapping[str, str] = MappingProxyType(
@@ -79,7 +78,7 @@ class PromptBlock:
             cost += _size(self.headings[piece.part]) + (1 if self.size else 0)
         headings = {line.heading for _, line in known.values()}
         cost += sum(_size(each) for each in {line.heading for line in new.values()} - headings if each is not None)
-        if estimate_bytes(self.size + cost) > self.max_tokens:
+        if estimate_tokens_of_bytes(self.size + cost) > self.max_tokens:
             return False
         self.size += cost
         self.size_of_part[piece.part] = self.size_of_part.get(piece.part, 0) + cost
@@ -88,11 +87,11 @@ class PromptBlock:
 
     @property
     def tokens(self) -> int:
-        return estimate_bytes(self.size)
+        return estimate_tokens_of_bytes(self.size)
 
     def tokens_of(self, part: str) -> int:
         """Returns the tokens of the part's lines and headings."""
-        return estimate_bytes(self.size_of_part.get(part, 0))
+        return estimate_tokens_of_bytes(self.size_of_part.get(part, 0))
 
     def text(self, parts: Sequence[str]) -> str:
         """Returns the block with its parts in this order; its length is exactly as counted."""

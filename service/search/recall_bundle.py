@@ -15,7 +15,7 @@ from service.domain.memory import Hit
 from service.domain.query import SearchResult, TechniqueUse
 from service.domain.ranking import HALF_LIFE_DAYS, RecallWeights
 from service.language.lexemes import stem_words
-from service.language.untrusted import one_line
+from service.language.prompt_text import one_line
 from service.search import prompt_block
 from service.search.messages import Message, plain
 from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, format_turn, pack

@@ -20,7 +20,7 @@ from service.domain.decision import Reason
 from service.language import entities, sentences, text_values
 from service.language.common_words import is_common
 from service.language.lexemes import lexemes
-from service.language.talk import answers
+from service.language.talk import speech_acts
 from service.language.talk.dates import as_said
 from service.language.talk.quotes import SAYS, SPEAKER
 from service.understanding import outdating, slots
@@ -305,7 +305,7 @@ def _says_the_same(new: Spoken, old: Spoken) -> bool:
 def _agrees_to(new: Spoken, old: Spoken) -> bool:
     """Whether somebody only agrees with what the older text says."""
     context_words = frozenset(lexemes(new.context)) - _FRAME
-    if not context_words or not answers.only_agrees(new.own):
+    if not context_words or not speech_acts.only_agrees(new.own):
         return False
     known = frozenset(lexemes(old.own))
     return context_words <= known and not _NEGATIONS & known
@@ -347,7 +347,7 @@ def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
 
 def _names_as_over(said: Sentence, was: Sentence) -> bool:
     """Whether a sentence says of the same subject that something the older one says no longer holds."""
-    if was.denials or answers.refers(said.text):  # "It's 1913, not 1911" does not say what
+    if was.denials or speech_acts.refers(said.text):  # "It's 1913, not 1911" does not say what
         return False
     for start, over, instead in _overs(said.text):
         gone = frozenset(lexemes(over)) - OVER_WORDS

@@ -3,21 +3,35 @@
 The call gives facts with speaker, type, categories, importance, times, certainty, entities and relations. Each part is
 checked against the conversation, and what cannot be checked is left to the rules; a fact that claims more than was said
 is replaced by the sentence itself.
+
+The answer is read leniently, part by part: an array of strings is as good as objects, an object around the array too.
+What cannot be read is a failure, except a short sentence that there is nothing to remember, which is an empty list.
 """
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from datetime import datetime
+from types import MappingProxyType
+from typing import Any
 from uuid import UUID
+from zoneinfo import ZoneInfo
 
+from service.domain import moments
+from service.domain.entity import NamedEntity
 from service.domain.errors import AnswerCut, UnusableAnswer
-from service.domain.fact import Fact
+from service.domain.fact import Comparison, Fact, NamedRelation
+from service.domain.kinds import MemoryType
+from service.domain.temporal import TemporalTag
+from service.domain.text import CleanText
 from service.language import talk
-from service.language.talk import keeping
+from service.language.talk import speech_acts
+from service.providers.json_reply import THOUGHTS, as_list, readings
 from service.providers.protocols import LlmReply
 from service.runtime.resources import Resources
 from service.understanding import model_calls, prompts
-from service.understanding.extraction_reply import ReadOut, read, says_nothing
 from service.understanding.grounding import ground
 from service.understanding.sourcing import SourceTurns, content_words
 
@@ -44,13 +58,15 @@ async def from_messages(
     """The facts that the model finds; raises LlmError if it fails, or if nothing in its answer can be used."""
     assert res.llm is not None, "the caller asks only where there is a model"
     prompt = prompts.extract(sources, instruction or res.settings.llm.prompts.fact_extraction)
-    read_out, reply = await model_calls.complete_read(res, workspace_id, prompt, lambda text: _read(text, sources))
+    read_out, reply = await model_calls.complete_read(
+        res, workspace_id, prompt, lambda text: _read_answer(text, sources)
+    )
     name = model_calls.name_model(res, prompt.task)
     if reply.truncated and (read_out is None or not read_out.facts):
         raise AnswerCut(f"The answer of {name} was cut off.")
     if read_out is None:
         raise UnusableAnswer(f"The answer of {name} could not be read.")
-    stated = [fact for fact in read_out.facts if not keeping.is_about_the_memory(fact.text)]
+    stated = [fact for fact in read_out.facts if not speech_acts.is_about_the_memory(fact.text)]
     chars = sum(len(utterance.text) for utterance in sources.messages)
     kept, ungrounded = await res.rules.run_if_long(chars, ground, stated[:MAX_FACTS], sources)
     if stated and not kept:
@@ -60,10 +76,10 @@ async def from_messages(
     return Extracted(tuple(kept), reply.model or res.llm.model, warnings, why, reply.truncated)
 
 
-def _read(text: str, sources: SourceTurns) -> ReadOut | None:
+def _read_answer(text: str, sources: SourceTurns) -> ReadOut | None:
     """The facts in an answer; None if it cannot be read. Prose counts as an empty list if it says that there is nothing
     and repeats no words of the messages: "found no job in Bergen" may be a fact."""
-    facts = read(text, sources.zone, sources.known)
+    facts = read_facts(text, sources.zone, sources.known)
     if facts is None and says_nothing(text):
         said = frozenset().union(*(content_words(utterance.text) for utterance in sources.messages))
         return None if said & content_words(text) else ReadOut(())
@@ -89,3 +105,144 @@ def by_rules(sources: SourceTurns) -> Extracted:
     facts = tuple(talk.read(sources.messages, sources.before, sources.zone))
     why = None if facts else "no message states anything worth keeping; greetings, questions and small talk do not"
     return Extracted(facts, "rules:3", (), why)
+
+
+MAX_FACT_CHARS = 2_000
+MAX_DESCRIPTION_CHARS = 300
+CERTAINTY = MappingProxyType({"explicit": 0.95, "implied": 0.85, "inferred": 0.70, "uncertain": 0.50})
+"""The confidence that a model's label gives a fact."""
+
+TEXT_KEYS = ("text", "fact", "memory", "claim", "content", "data")
+
+NOTHING_CHARS = 200
+NOTHING = re.compile(
+    r"(?!.*\b(?:can'?t|can ?not|won'?t|unable to|not able to)\b(?! (?:find|see|detect|identify|extract)))"
+    r"(?:(?:none|nothing|null|no|n/a)\W*\Z"
+    r"|(?=.*(?:\b(?:no|not|none|nothing|any|anything)\b|n't\b))"
+    r"(?=.*\b(?:facts?|find|found|contain|extract|worth|remember|memor|relevant|noteworthy|stor(?:e|ing)|keep|sav(?:e|ing))))",
+    re.IGNORECASE | re.DOTALL,
+)
+"""A denial, and a word for what was asked; a model that will not do it has not looked."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReadOut:
+    """The facts of an answer, and how many of its entries could not be read."""
+
+    facts: tuple[Fact, ...]
+    unreadable: int = 0
+
+
+def read_facts(text: str, zone: ZoneInfo, known: Sequence[CleanText]) -> ReadOut | None:
+    """Facts in a model's answer; None when there is nothing that could be a list of them, or nothing in it is one.
+    `known`: the memories that it was shown. A fact without a label counts as implied."""
+    for value in readings(text):
+        listed = _find_list(value)
+        facts = tuple(fact for each in listed or () if (fact := _fact(each, zone, known)) is not None)
+        if facts or listed == []:
+            return ReadOut(facts, len(listed or ()) - len(facts))
+    return None
+
+
+def says_nothing(text: str) -> bool:
+    """Whether the answer is a short sentence that there is nothing to remember, and no JSON at all."""
+    said = THOUGHTS.sub("", text).strip().replace("’", "'")
+    if not 0 < len(said) <= NOTHING_CHARS or any(bracket in said for bracket in "[{"):
+        return False
+    return NOTHING.match(said) is not None
+
+
+def _find_list(value: object) -> list[Any] | None:
+    """The list of facts, also if there is a single fact instead of a list."""
+    inner = value["facts"] if isinstance(value, dict) and "facts" in value else value
+    if isinstance(inner, dict) and any(isinstance(inner.get(key), str) for key in TEXT_KEYS):
+        return [inner]
+    return as_list(inner) if inner is value else inner if isinstance(inner, list) else None
+
+
+def _fact(value: Any, zone: ZoneInfo, known: Sequence[CleanText]) -> Fact | None:
+    if isinstance(value, str):
+        return Fact(CleanText(value.strip()), CERTAINTY["implied"]) if _is_usable(value) else None
+    if not isinstance(value, dict):
+        return None
+    text = next((value[key] for key in TEXT_KEYS if isinstance(value.get(key), str)), "")
+    if not _is_usable(text):
+        return None
+    label, level, message = (
+        str(value.get("certainty")).lower(),
+        _whole(value.get("importance")),
+        _whole(value.get("message")),
+    )
+    tag, kind, categories = value.get("temporal"), value.get("type"), value.get("categories")
+    return Fact(
+        text=CleanText(text.strip()),
+        confidence=CERTAINTY.get(label, CERTAINTY["implied"]),
+        tag=TemporalTag(tag.lower()) if isinstance(tag, str) and tag.lower() in set(TemporalTag) else None,
+        correction=value.get("correction") is True,
+        message=None if message is None else message - 1,
+        level=level if level is not None and 1 <= level <= 10 else None,
+        entities=tuple(_parse_entities(value.get("entities"))),
+        relations=tuple(_parse_relations(value.get("relations"))),
+        speaker=value["speaker"].strip() if isinstance(value.get("speaker"), str) else None,
+        kind=MemoryType(kind) if isinstance(kind, str) and kind in set(MemoryType) else None,
+        categories=tuple(each for each in categories if isinstance(each, str)) if isinstance(categories, list) else (),
+        t_valid=_moment(value.get("t_valid"), zone),
+        t_invalid=_moment(value.get("t_invalid"), zone),
+        comparison=_comparison(value.get("known"), known),
+    )
+
+
+def _comparison(value: Any, known: Sequence[CleanText]) -> Comparison | None:
+    """The memories with the numbers in a list; None where there is no list."""
+    if not isinstance(value, list):
+        return None
+    numbers = (_whole(each) for each in value)
+    named = frozenset(known[number - 1] for number in numbers if number is not None and 1 <= number <= len(known))
+    return Comparison(frozenset(known), named)
+
+
+def _whole(value: Any) -> int | None:
+    return value if isinstance(value, int) and not isinstance(value, bool) else None
+
+
+def _moment(value: Any, zone: ZoneInfo) -> datetime | None:
+    """An ISO date or time, on the wall clock of `zone` where it has no offset; "2026" and "2026-10" begin then."""
+    if not isinstance(value, str):
+        return None
+    text = value.strip()
+    if len(text) in (4, 7):
+        text += "-01-01"[len(text) - 4 :]
+    try:
+        return moments.parse(text, zone)
+    except ValueError:
+        return None
+
+
+def _is_usable(text: str) -> bool:
+    return len(text.strip()) <= MAX_FACT_CHARS and any(char.isalnum() for char in text)
+
+
+def _parse_entities(value: Any) -> list[NamedEntity]:
+    if not isinstance(value, list):
+        return []
+    given = [(each.get("name"), each.get("type"), each.get("description")) for each in value if isinstance(each, dict)]
+    return [
+        NamedEntity(name.strip()[:200], kind.strip().lower()[:50], _short(about))
+        for name, kind, about in given
+        if isinstance(name, str) and isinstance(kind, str) and name.strip() and kind.strip()
+    ]
+
+
+def _short(value: Any) -> str | None:
+    return " ".join(value.split())[:MAX_DESCRIPTION_CHARS] or None if isinstance(value, str) else None
+
+
+def _parse_relations(value: Any) -> list[NamedRelation]:
+    if not isinstance(value, list):
+        return []
+    relations = []
+    for each in value:
+        parts = [each.get(key) for key in ("source", "relation", "target")] if isinstance(each, dict) else []
+        if len(parts) == 3 and all(isinstance(part, str) and part.strip() for part in parts):
+            relations.append(NamedRelation(*(str(part).strip()[:200] for part in parts)))
+    return relations

@@ -4,6 +4,9 @@ open.
 Single texts, facts of conversations, retries and jobs all use it. The rules (`judge`) also check what a model answers,
 and decide wherever its answer cannot be used; a rejected answer is kept as evidence. One call per statement: in a
 call for several, a model mixes up whose neighbours it numbers.
+
+An answer is checked before it counts: memories that were not shown are not touched, older news overwrites nothing, and
+no answer may retire more than it replaces, lose a word of the fact, or write what neither says.
 """
 
 from __future__ import annotations
@@ -12,15 +15,181 @@ import asyncio
 import hashlib
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
-from typing import TypeVar
+from typing import Any, TypeVar
 from uuid import UUID
 
 from service.domain.decision import Action, Claim, Decision, Edit, Evidence, Neighbour, Reason
 from service.domain.errors import LlmError
 from service.domain.fact import Comparison
+from service.domain.text import CleanText
+from service.providers.json_reply import as_list, readings
 from service.runtime.resources import Resources
-from service.understanding import checks, model_answers, model_calls, prompts
-from service.understanding.judge import RULES, judge, settle
+from service.understanding import grounding, model_calls, prompts
+from service.understanding.judge import NEAR_UNSEEN, RULES, contradicts, is_later, judge, settle
+from service.understanding.sourcing import content_words
+
+MAX_OPERATIONS = 20
+"""Maximum number of entries in an answer; a sensible one has one to three."""
+
+
+def check_answer(
+    claim: Claim, shown: Sequence[Neighbour], answer: str, evidence: Evidence, *, may_drop: bool = False
+) -> Decision:
+    """The usable part of the model's answer. Pure. `may_drop`: an instruction of the workspace's own may want facts
+    left out, by NONE."""
+    fact = claim.text
+    listed = _find_list(answer)
+    if listed is None:
+        return _reject(claim, shown, evidence, "the answer could not be read")
+    read = [_operation(each, fact, shown) for each in listed[:MAX_OPERATIONS]]
+    operations = tuple(edit for edit in read if edit is not None)
+    if not operations:
+        return _reject(claim, shown, evidence, "it names no memory that was shown")
+    if not all(_is_grounded(edit, fact) for edit in operations):
+        return _reject(claim, shown, evidence, "it writes what neither the fact nor the memory says")
+    if any(_overwrites(edit, fact) for edit in operations):
+        return _reject(claim, shown, evidence, "it puts the fact in the place of a memory about something else")
+    meant = _meaningful(operations)
+    if not may_drop and any(_drops(each, claim, shown) for each in meant):
+        return _reject(claim, shown, evidence, "it drops a fact that no memory says")
+    deletes = [edit for edit in operations if edit.action is Action.DELETE]
+    touched = [edit.target.id for edit in operations if edit.target is not None and edit.action is not Action.NONE]
+    if len(deletes) > 1 or len(set(touched)) < len(touched) or _deletes_unrelated(operations, fact):
+        return _reject(claim, shown, evidence, "it would retire more than it puts in place")
+    verbs = "+".join(edit.action for edit in operations)
+    edits = _in_time(_never_less(meant, fact), claim)
+    return Decision(
+        edits,
+        replace(evidence, verdict=verbs, reason=_why(listed) or evidence.reason),
+        _explain_dropped(listed, None in read),
+    )
+
+
+def _explain_dropped(listed: Sequence[Any], unknown: bool) -> tuple[str, ...]:
+    """The rejected part of an answer."""
+    warnings = ["unknown_id: an operation on a memory that was not shown was dropped."] if unknown else []
+    if len(listed) > MAX_OPERATIONS:
+        warnings.append(f"too_many_operations: {len(listed)} were answered for one fact, {MAX_OPERATIONS} are read.")
+    return tuple(warnings)
+
+
+def _why(listed: Sequence[Any]) -> str:
+    """The model's own words for it, where it gave some."""
+    reasons = (each.get("reason") for each in listed if isinstance(each, dict))
+    return next((each for each in reasons if isinstance(each, str) and each), "")
+
+
+def _in_time(edits: tuple[Edit, ...], claim: Claim) -> tuple[Edit, ...]:
+    """Turns an edit that would end a memory that is newer than the statement into one that makes the statement its
+    history."""
+    late = [edit.target for edit in edits if edit.target and edit.action is not Action.NONE]
+    later = next((target for target in late if is_later(target, claim)), None)
+    return edits if later is None else (Edit(Action.NONE, later, earlier=True),)
+
+
+def _is_grounded(operation: Edit, fact: CleanText) -> bool:
+    """Whether a written text says what the fact and the memory that it replaces say, and nothing else."""
+    text, target = operation.text, operation.target
+    return text is None or text == fact or grounding.is_borne_out(text, fact, target.text if target else "")
+
+
+def _overwrites(operation: Edit, fact: CleanText) -> bool:
+    """Whether an update keeps nothing of a memory that has neither words nor meaning in common with the fact."""
+    text, target = operation.text, operation.target
+    if operation.action is not Action.UPDATE or text is None or target is None or target.similarity >= NEAR_UNSEEN:
+        return False
+    return not (content_words(fact) | content_words(text)) & content_words(target.text)
+
+
+def _drops(operation: Edit, claim: Claim, shown: Sequence[Neighbour]) -> bool:
+    """Whether a NONE would lose a fact that no memory says."""
+    target = operation.target
+    if operation.action is not Action.NONE or target is None:
+        return False
+    if contradicts(claim, target):
+        return True
+    return not any(grounding.says_it(neighbour.text, claim.text) for neighbour in (target, *shown))
+
+
+def _deletes_unrelated(operations: tuple[Edit, ...], fact: CleanText) -> bool:
+    """Whether an UPDATE comes with the deletion of a memory that has no word in common with the new texts."""
+    if all(edit.action is not Action.UPDATE for edit in operations):
+        return False
+    new_words = content_words(fact).union(*(content_words(edit.text) for edit in operations if edit.text))
+    deleted = (edit.target for edit in operations if edit.action is Action.DELETE and edit.target is not None)
+    return any(not new_words & content_words(neighbour.text) for neighbour in deleted)
+
+
+def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit | None:
+    """One entry, None when it cannot count."""
+    action = _action(value)
+    if action is None:
+        return None
+    texts = (value.get(key) for key in ("data", "text", "new_memory", "memory"))
+    text = CleanText(next((each.strip() for each in texts if isinstance(each, str) and each.strip()), ""))
+    target = _target(value.get("id"), shown)
+    if action is Action.ADD:
+        return Edit(Action.ADD, None, text or fact)
+    if action is Action.UPDATE and target is not None and text == target.text:
+        return Edit(Action.NONE, target)
+    if action is Action.UPDATE:
+        return Edit(Action.UPDATE, target, text or fact) if target else None
+    return Edit(action, target) if target else None
+
+
+def _target(given: Any, shown: Sequence[Neighbour]) -> Neighbour | None:
+    """The memory with a local number; models also echo it in brackets, as a string, or give a full id."""
+    if isinstance(given, bool) or not isinstance(given, str | int | float):
+        return None
+    word = str(given).strip("[]#. ").removesuffix(".0")
+    named = {
+        **{str(neighbour.id): neighbour for neighbour in shown},
+        **{str(index): each for index, each in enumerate(shown, 1)},
+    }
+    return named.get(word.lower())
+
+
+ACTION_KEYS = ("event", "action", "operation", "op")
+
+
+def _action(value: Any) -> Action | None:
+    """The operation of an entry; None for anything else."""
+    names = (value[key] for key in ACTION_KEYS if isinstance(value.get(key), str)) if isinstance(value, dict) else ()
+    name = next(iter(names), "").upper()
+    return Action(name) if name in set(Action) else None
+
+
+def _find_list(answer: str) -> list[Any] | None:
+    """The first list in the answer with an operation in it, else the first list; None when there is none."""
+    first: list[Any] | None = None
+    for value in readings(answer):
+        alone = isinstance(value, dict) and any(key in value for key in ACTION_KEYS)
+        listed = [value] if alone else as_list(value)
+        if listed is not None and any(_action(each) for each in listed):
+            return listed
+        first = listed if first is None else first
+    return first
+
+
+def _meaningful(operations: tuple[Edit, ...]) -> tuple[Edit, ...]:
+    """Drops NONE next to another action."""
+    real = tuple(edit for edit in operations if edit.action is not Action.NONE)
+    return real or operations[:1]
+
+
+def _never_less(operations: tuple[Edit, ...], fact: CleanText) -> tuple[Edit, ...]:
+    """Replaces the memory of a bare DELETE by the fact that caused it: what is known changes but does not vanish."""
+    retires = any(edit.action is Action.DELETE for edit in operations)
+    places = any(edit.action is not Action.DELETE for edit in operations)
+    return (*operations, Edit(Action.ADD, None, fact)) if retires and not places else operations
+
+
+def _reject(claim: Claim, shown: Sequence[Neighbour], evidence: Evidence, why: str) -> Decision:
+    fallback = judge(claim, shown)
+    reason = f"{why}; the rules decided {fallback.evidence.verdict}"
+    judged = replace(evidence, verdict=fallback.evidence.verdict, reason=reason, rejected=True)
+    return replace(fallback, evidence=judged, warnings=(f"decision_rejected: {why}.",))
+
 
 T = TypeVar("T")
 
@@ -97,7 +266,7 @@ async def _by_model(given: ShownClaim, workspace_id: UUID, res: Resources) -> De
         return replace(fallback, evidence=replace(fallback.evidence, reason=reason), warnings=(warning,))
     ids = tuple(neighbour.id for neighbour in shown)
     evidence = Evidence("llm", reply.model or res.llm.model, "", Reason.MODEL, ids, prompt_sha256, reply.text)
-    decision = model_answers.check(claim, shown, reply.text, evidence, may_drop=custom is not None)
+    decision = check_answer(claim, shown, reply.text, evidence, may_drop=custom is not None)
     cut = ("llm_truncated: the model's answer was cut off.",) if reply.truncated else ()
     return replace(decision, warnings=(*decision.warnings, *cut))
 
@@ -105,7 +274,7 @@ async def _by_model(given: ShownClaim, workspace_id: UUID, res: Resources) -> De
 def echo_decision(claim: Claim, recalled: Sequence[Neighbour]) -> Decision | None:
     """NONE for a statement in which an assistant only repeats recalled memories; None if it says more, or none were
     recalled."""
-    same = next((neighbour for neighbour in recalled if checks.says_it(neighbour.text, claim.text)), None)
+    same = next((neighbour for neighbour in recalled if grounding.says_it(neighbour.text, claim.text)), None)
     if same is None:
         return None
     ids = tuple(neighbour.id for neighbour in recalled)

@@ -14,8 +14,8 @@ from zoneinfo import ZoneInfo
 from service.domain.decision import Claim, Neighbour
 from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
+from service.language.prompt_text import indented, one_line
 from service.language.talk import Utterance
-from service.language.untrusted import indented, one_line
 from service.providers.protocols import LlmRequest
 from service.understanding.sourcing import SourceTurns
 

@@ -16,7 +16,7 @@ from service.domain.temporal import Mention
 from service.domain.text import CleanText
 from service.language import sentences, temporal
 from service.language.lexemes import lexemes
-from service.language.talk import USER, Utterance, answers
+from service.language.talk import USER, Utterance, speech_acts
 
 UTC_ZONE = ZoneInfo("UTC")
 
@@ -111,7 +111,7 @@ class SourceTurns:
         after = sentence.turn + 1
         if after >= len(self.turns) or self.turns[after].speaker == sentence.said.speaker:
             return False
-        return answers.agrees(self.turns[after].text) or answers.answers(self.turns[after].text, sentence.text)
+        return speech_acts.agrees(self.turns[after].text) or speech_acts.answers(self.turns[after].text, sentence.text)
 
 
 def content_words(text: str) -> frozenset[str]:

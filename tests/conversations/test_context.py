@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from httpx2 import AsyncClient
 
-from service.language.tokens import estimate
+from service.language.prompt_text import estimate_tokens
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.calls import body_of, opened, said, store
 
@@ -31,7 +31,7 @@ async def test_the_last_turns_and_matching_memories(client: AsyncClient, embedde
         "Hal: Talk number 2",
         "Alice: Which boat was it?",
     ]
-    assert found["tokens"] == estimate(found["context"])
+    assert found["tokens"] == estimate_tokens(found["context"])
 
 
 async def test_the_oldest_turns_are_left_out_first(client: AsyncClient) -> None:
@@ -42,7 +42,7 @@ async def test_the_oldest_turns_are_left_out_first(client: AsyncClient) -> None:
             await store(client, f"A fact of some length about subject number {number}")
     for max_tokens in (50, 200, 600):
         found = (await client.get(f"/v1/conversations/{there}/context", params={"max_tokens": max_tokens})).json()
-        assert estimate(found["context"]) <= max_tokens
+        assert estimate_tokens(found["context"]) <= max_tokens
         indexes = [each["turn_index"] for each in found["turns"]]
         assert indexes == list(range(40 - len(indexes), 40)), "the newest, without a gap"
         assert indexes

@@ -11,37 +11,37 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
-from service.language import categories, entities, importance, relations, sentences, summary
+from service.language import entities, importance, kinds, relations, sentences
 from service.language.questions import statement
 
 
 def test_category_with_most_hits_first_then_first_mention() -> None:
     text = "The dog chewed the invoice, the budget and the loan contract"
-    assert categories.name(text)[0] == "finance"
-    assert categories.name("a dog and a guitar") == ("pets", "music")
-    assert categories.name("a guitar and a dog") == ("music", "pets")
+    assert kinds.name_categories(text)[0] == "finance"
+    assert kinds.name_categories("a dog and a guitar") == ("pets", "music")
+    assert kinds.name_categories("a guitar and a dog") == ("music", "pets")
 
 
 def test_categories_are_limited() -> None:
     text = "dog guitar football recipe flight hospital database election climate novel"
-    assert len(categories.name(text)) == categories.MAX_CATEGORIES
+    assert len(kinds.name_categories(text)) == kinds.MAX_CATEGORIES
 
 
 def test_the_taxonomy_is_in_snake_case() -> None:
-    assert all(re.fullmatch(r"[a-z]+(?:_[a-z]+)*", category) for category in categories.TAXONOMY)
+    assert all(re.fullmatch(r"[a-z]+(?:_[a-z]+)*", category) for category in kinds.TAXONOMY)
 
 
 @given(st.text(max_size=150))
 def test_categories_are_distinct_and_clean(text: str) -> None:
-    found = categories.name(text)
-    assert len(set(found)) == len(found) <= categories.MAX_CATEGORIES
+    found = kinds.name_categories(text)
+    assert len(set(found)) == len(found) <= kinds.MAX_CATEGORIES
     assert all(re.fullmatch(r"\w+", category) for category in found)
 
 
 @pytest.mark.parametrize("text", ["dog " * 5000, "x" * 20_000, "zorb, " * 4000, "the blue zorb " * 2000])
 def test_categories_of_long_texts_stay_cheap(text: str) -> None:
     began = time.perf_counter()
-    categories.name(text)
+    kinds.name_categories(text)
     assert time.perf_counter() - began < 1.0
 
 
@@ -63,7 +63,7 @@ def test_every_level_has_its_band() -> None:
 @given(st.text(max_size=200))
 def test_relations_connect_names_of_the_text(text: str) -> None:
     names = {each.name for each in entities.find(text)}
-    assert all({each.source, each.target} <= names for each in relations.find(text, entities.find(text)))
+    assert all({each.source, each.target} <= names for each in relations.find_relations(text, entities.find(text)))
 
 
 def pieces(text: str) -> list[str]:
@@ -85,10 +85,10 @@ def test_no_text_breaks_a_statement(text: str) -> None:
 
 def test_summary_has_a_default_length() -> None:
     words = "word " * 100
-    assert len(summary.first_sentence(words)) <= 240
-    assert summary.first_sentence(words).endswith("word…")
+    assert len(sentences.first_sentence(words)) <= 240
+    assert sentences.first_sentence(words).endswith("word…")
 
 
 @given(st.text(max_size=400), st.integers(min_value=1, max_value=60))
 def test_summary_is_never_longer(text: str, max_chars: int) -> None:
-    assert len(summary.first_sentence(text, max_chars)) <= max_chars
+    assert len(sentences.first_sentence(text, max_chars)) <= max_chars

@@ -13,7 +13,7 @@ from service.domain.conversation import Turn, TurnPlace
 from service.domain.query import SearchResult, Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.language.tokens import estimate, estimate_bytes
+from service.language.prompt_text import estimate_tokens, estimate_tokens_of_bytes
 from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, pack
 from service.search.recall_bundle import RecallResults, bundle
 from service.search.values import Bundle, RecallQuery
@@ -70,12 +70,12 @@ def test_the_block_is_as_large_as_it_was_counted_and_never_larger_than_it_may_be
     pack(pieces, block)
     text = block.text(ORDER)
     assert block.tokens <= max_tokens
-    assert estimate_bytes(len(text.encode())) == block.tokens
+    assert estimate_tokens_of_bytes(len(text.encode())) == block.tokens
     assert sum(block.tokens_of(part) for part in ORDER) >= block.tokens - 1
 
 
 def test_tokens_are_estimated_by_bytes() -> None:
-    assert [estimate(text) for text in ("", "a", "abcd", "abcde", "日本")] == [1, 1, 1, 2, 2]
+    assert [estimate_tokens(text) for text in ("", "a", "abcd", "abcde", "日本")] == [1, 1, 1, 2, 2]
 
 
 # -- bundles -----------------------------------------------------------------------------------------------------------

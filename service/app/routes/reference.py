@@ -17,7 +17,7 @@ from service.http.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.model_budget import ModelBudgetItem
 from service.http.schemas import OnePage, ResponseModel
-from service.language import relation_labels
+from service.language import relations
 
 router = APIRouter(prefix="/v1", tags=["reference"], route_class=JsonRoute)
 
@@ -240,7 +240,7 @@ async def get_relation_types(caller: CallerOf) -> RelationTypesResponse:
     """Memories accept only these types. Entities accept any label; those listed are normalised to one type."""
     return RelationTypesResponse(
         memories=list(RelationType),
-        entities={kind: sorted(labels) for kind, labels in relation_labels.SPELLINGS.items()},
+        entities={kind: sorted(labels) for kind, labels in relations.SPELLINGS.items()},
     )
 
 

@@ -33,7 +33,7 @@ from service.http.query_parameters import REPEATABLE, split
 from service.http.reads import CountsOf
 from service.http.schemas import DeletedCountResponse, Time
 from service.http.writes import CallOf, answer, answer_count, send
-from service.language.relation_labels import normalise
+from service.language.relations import normalise_label
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
 
@@ -48,7 +48,7 @@ async def _conditions(
     valid_at: Annotated[Time | None, Query(description="Relations valid at this moment; default now")] = None,
     include_invalid: Annotated[bool, Query(description="Include relations that are not valid at that moment")] = False,
 ) -> EdgeFilter:
-    wanted = tuple(dict.fromkeys(normalise(part) for part in split(types, "types")))
+    wanted = tuple(dict.fromkeys(normalise_label(part) for part in split(types, "types")))
     if "" in wanted or len(wanted) > MAX_TYPES:
         raise InvalidInput(f"types: at most {MAX_TYPES}, each with a letter.", field="types")
     return EdgeFilter(None if include_invalid else valid_at or res.clock(), wanted)

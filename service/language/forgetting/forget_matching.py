@@ -19,7 +19,7 @@ from service.language.common_words import is_common, word_set
 from service.language.forgetting import forget_query, identifiers
 from service.language.forgetting.forget_query import ForgetQuery, Labelled, Name
 from service.language.forgetting.identifiers import Word
-from service.language.talk import answers
+from service.language.talk import speech_acts
 from service.language.talk.quotes import SAYS, SPEAKER
 
 Key = TypeVar("Key")
@@ -150,7 +150,10 @@ def with_dependents(parts: Sequence[Part], chosen: set[int]) -> set[int]:
         before = parts[index - 1]
         brief = before.is_context and len(part.text.split()) <= BRIEF
         if index - 1 in chosen and (
-            brief or answers.refers(part.text) or answers.names_nobody(part.text) or answers.corrects(part.text)
+            brief
+            or speech_acts.refers(part.text)
+            or speech_acts.names_nobody(part.text)
+            or speech_acts.corrects(part.text)
         ):
             chosen.add(index)
     return chosen

@@ -3,7 +3,6 @@ alone."""
 
 from __future__ import annotations
 
-from service.language.talk.quotes import read
-from service.language.talk.utterance import ASSISTANT, USER, Utterance
+from service.language.talk.quotes import ASSISTANT, USER, Utterance, read
 
 __all__ = ["ASSISTANT", "USER", "Utterance", "read"]

@@ -9,17 +9,48 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
-from datetime import timedelta
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from zoneinfo import ZoneInfo
 
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language import sentences, text_values
-from service.language.talk import answers, keeping
+from service.language.talk import speech_acts
 from service.language.talk.dates import date_expressions
 from service.language.talk.passages import Passage, passages
-from service.language.talk.utterance import Utterance
+
+EPOCH = datetime(1970, 1, 1, tzinfo=UTC)
+USER, ASSISTANT = "User", "Assistant"
+SILENT_ROLES = frozenset({"system", "developer", "tool", "function"})
+ASSISTANT_ROLES = frozenset({"assistant", "ai", "model", "bot"})
+
+
+@dataclass(frozen=True, slots=True)
+class Utterance:
+    """One redacted message. `said_at`: aware, the moment that relative dates mean. `stands_alone`: it is kept without a
+    quotation of what it refers to."""
+
+    role: str
+    text: CleanText
+    name: str | None = None
+    said_at: datetime = EPOCH
+    stands_alone: bool = False
+
+    @property
+    def speaker(self) -> str:
+        """The name in front of a kept message."""
+        return self.name or (ASSISTANT if self.by_assistant else USER)
+
+    @property
+    def by_assistant(self) -> bool:
+        return self.role.lower() in ASSISTANT_ROLES
+
+    @property
+    def is_silent(self) -> bool:
+        """Whether the message comes from a system or a tool, so that nobody says it."""
+        return self.role.lower() in SILENT_ROLES
+
 
 SPEAKER: Final = r"[^\W\d_][\w .'\u2019-]{0,60}?"
 """Pattern of the name in front of a kept message."""
@@ -62,19 +93,19 @@ class Antecedent:
     @classmethod
     def of(cls, before: Sequence[Said], said: Said) -> Antecedent:
         """The quotation of a turn that a reply refers to, after the quotation that this turn needs itself."""
-        start, end = answers.find_referent(said.text)
+        start, end = speech_acts.find_referent(said.text)
         text = said.text[start:end]
         index = before.index(said)
-        if index and (answers.names_nobody(text) or answers.replies(text)):
+        if index and (speech_acts.names_nobody(text) or speech_acts.replies(text)):
             earlier = before[index - 1]
-            left, right = answers.find_referent(earlier.text)
+            left, right = speech_acts.find_referent(earlier.text)
             text = f"{_attribute(earlier, earlier.text[left:right])} {_attribute(said, text)}"
             return cls(said, start, end, text)
         return cls(said, start, end, _attribute(said, text))
 
 
 def _attribute(said: Said, text: str) -> str:
-    verb = "asked" if answers.is_question(text) else "said"
+    verb = "asked" if speech_acts.is_question(text) else "said"
     return f"{said.utterance.speaker} {verb}: {' '.join(text.split())}"
 
 
@@ -91,7 +122,7 @@ def read(said: Sequence[Utterance], before: Sequence[Utterance], zone: ZoneInfo)
     for at, part in enumerate(turns):
         quote = _quote(turns[max(0, at - OWN_PARTS) : at], part, kept, zone, first=len(before))
         if quote is not None:
-            kept |= keeping.content_words(quote.text)
+            kept |= speech_acts.content_words(quote.text)
             if part.turn >= len(before):
                 sender = said[part.turn - len(before)]  # also of a transcript in which somebody else speaks
                 facts.append(replace(quote, by_assistant=sender.by_assistant))
@@ -112,11 +143,11 @@ def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *
     """The fact that a passage states, None if it is not kept. Messages count from the turn `first`."""
     if said.utterance.by_assistant:
         context = None
-        if not keeping.is_report(said.text, kept):
+        if not speech_acts.is_report(said.text, kept):
             return None
     else:
         context = None if said.utterance.stands_alone else _find_antecedent(before, said)
-        if not keeping.is_worth_keeping(said.text, answers_something=context is not None):
+        if not speech_acts.is_worth_keeping(said.text, answers_something=context is not None):
             return None
     own = date_expressions(said.text, said.utterance.said_at, zone) if said.turn >= first else said.text
     own = f"{said.passage.heading} {own}" if said.passage.heading else own
@@ -128,8 +159,8 @@ def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *
         also = ((message, begin + context.start, begin + context.end),) if message >= 0 else ()
     return Fact(
         text=CleanText(text),
-        confidence=keeping.rate_confidence(said.text),
-        correction=answers.corrects(said.text),
+        confidence=speech_acts.rate_confidence(said.text),
+        correction=speech_acts.corrects(said.text),
         message=said.turn - first,
         start=said.passage.start,
         end=said.passage.end,
@@ -141,18 +172,18 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
     """The earlier passage a message needs: the one it corrects or answers, or that names the "he" or "she" in it."""
     if message.passage.heading or not before or (before[-1].turn == message.turn and not message.passage.label):
         return None
-    if answers.corrects(message.text):
+    if speech_acts.corrects(message.text):
         corrected = _find_corrected(before, message)
         if corrected is not None:
             return corrected
     last = before[-1]
     other = last.utterance.speaker != message.utterance.speaker
     near = message.utterance.said_at - last.utterance.said_at <= SAME_TALK
-    if other and (answers.replies(message.text) or answers.answers(message.text, last.text)):
+    if other and (speech_acts.replies(message.text) or speech_acts.answers(message.text, last.text)):
         return Antecedent.of(before, last)
-    if other and near and answers.is_fragment(message.text):
+    if other and near and speech_acts.is_fragment(message.text):
         return Antecedent.of(before, last)
-    if answers.names_nobody(message.text):
+    if speech_acts.names_nobody(message.text):
         if other and near:
             return Antecedent.of(before, last)
         named = next((one for one in _own_statements(before, message) if text_values.names(f"x {one.text}")), None)
@@ -163,7 +194,9 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
 def _own_statements(before: Sequence[Said], message: Said) -> list[Said]:
     """The last statements of the same speaker, the latest first."""
     own = [one for one in before if one.utterance.speaker == message.utterance.speaker]
-    return [one for one in reversed(own) if message.turn - one.turn <= OWN_TURNS and not answers.is_question(one.text)]
+    return [
+        one for one in reversed(own) if message.turn - one.turn <= OWN_TURNS and not speech_acts.is_question(one.text)
+    ]
 
 
 def _find_corrected(before: Sequence[Said], message: Said) -> Antecedent | None:

@@ -22,8 +22,8 @@ from service.domain.relation import Relation, RelationType
 from service.graph.statements import edges, entity_links, entity_relations
 from service.graph.statements.entity_links import EntityMention
 from service.graph.statements.entity_relations import ExtractedRelation
-from service.language import entities, relations, summary
-from service.language.relation_labels import normalise
+from service.language import entities, relations, sentences
+from service.language.relations import normalise_label
 from service.memories.statements import enrichment
 from service.memories.statements.enrichment import MemoryToEnrich
 from service.postgres.engine import Session, use_custom_plans
@@ -211,7 +211,7 @@ def _relations_of(extraction: Extraction, ids: Mapping[tuple[UUID, str], UUID]) 
     relations: dict[tuple[UUID, str, UUID], ExtractedRelation] = {}
     for relation in extraction.found.related:
         source, target = ids.get((memory_id, key(relation.source))), ids.get((memory_id, key(relation.target)))
-        kind = normalise(relation.relation)
+        kind = normalise_label(relation.relation)
         if source and target and source != target and kind:
             one = ExtractedRelation(
                 memory_id, source, kind, relation.relation, target, extraction.by, CONFIDENCE[extraction.by]
@@ -261,9 +261,9 @@ def find_by_rules(text: str, known: Mapping[str, NamedEntity]) -> Findings:
         names[entity.name] = found.name
     related = tuple(
         NamedRelation(names[relation.source], relation.relation, names[relation.target])
-        for relation in relations.find(text, spans)
+        for relation in relations.find_relations(text, spans)
     )
-    return Findings(tuple(named.values()), summary.first_sentence(text) or None, related)
+    return Findings(tuple(named.values()), sentences.first_sentence(text) or None, related)
 
 
 def find_by_model(payload: Mapping[str, object]) -> Findings:

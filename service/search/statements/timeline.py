@@ -13,7 +13,7 @@ from typing import Any, Final
 from pgvector import HalfVector
 from sqlalchemy.dialects.postgresql import JSONB
 
-from service.language.summary import first_sentence
+from service.language.sentences import first_sentence
 from service.memories.statements import visibility
 from service.postgres import direct, scopes
 from service.postgres.engine import Session

@@ -5,36 +5,22 @@ from __future__ import annotations
 import pytest
 
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
-from service.language import (
-    advice,
-    categories,
-    context,
-    entities,
-    importance,
-    kinds,
-    lexemes,
-    questions,
-    relation_labels,
-    relations,
-    sentences,
-    summary,
-    tags,
-)
+from service.language import context, entities, importance, kinds, lexemes, questions, relations, sentences, tags
 
 ORDINARY_WORDS = frozenset({"monday", "may", "user", "i", "ok"})
 
 
 def check_advice(text: str, hints: list[str]) -> None:
-    assert advice.warnings(text) == tuple(hints)
+    assert importance.advise(text) == tuple(hints)
 
 
 def check_categories(text: str, expected: list[str]) -> None:
-    assert set(expected) <= set(categories.name(text))
+    assert set(expected) <= set(kinds.name_categories(text))
 
 
 def check_categories_of_noun_phrases(text: str, expected: list[str]) -> None:
     """Texts of which the taxonomy knows no word."""
-    assert categories.name(text) == tuple(expected)
+    assert kinds.name_categories(text) == tuple(expected)
 
 
 def check_end_of(text: str, max_chars: int, end: str) -> None:
@@ -106,13 +92,13 @@ def check_same_stems(left: str, right: str, *, same: bool) -> None:
 
 
 def check_relations(text: str, expected: list[list[str]]) -> None:
-    found = relations.find(text, entities.find(text))
+    found = relations.find_relations(text, entities.find(text))
     assert [[each.source, each.relation, each.target] for each in found] == expected
 
 
 def check_relation_labels(label: str, kind: str) -> None:
     """Labels of one meaning have one type."""
-    assert relation_labels.normalise(label) == kind
+    assert relations.normalise_label(label) == kind
 
 
 def check_requests(text: str, *, request: bool) -> None:
@@ -137,8 +123,8 @@ def check_statements(question: str, expected: str | None) -> None:
     assert questions.statement(question) == expected
 
 
-def check_first_sentence(text: str, expected: str, max_chars: int = summary.MAX_CHARS) -> None:
-    assert summary.first_sentence(text, max_chars) == expected
+def check_first_sentence(text: str, expected: str, max_chars: int = sentences.MAX_SUMMARY_CHARS) -> None:
+    assert sentences.first_sentence(text, max_chars) == expected
 
 
 def check_tags(given: list[str] | str, expected: list[str]) -> None:

@@ -8,7 +8,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from service.language.tokens import estimate
+from service.language.prompt_text import estimate_tokens
 from tests.conftest import SetClock
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.calls import body_of, opened, said, store
@@ -117,7 +117,7 @@ async def test_markdown_is_one_block(client: AsyncClient, embedder: AngleEmbedde
         "Alice: Lisbon is where I want to be",
         "Hal: Noted.",
     ]
-    assert found["metrics"]["tokens"] == estimate(found["markdown"])
+    assert found["metrics"]["tokens"] == estimate_tokens(found["markdown"])
 
 
 @pytest.mark.parametrize("max_tokens", [50, 120, 400, 2_000])
@@ -127,7 +127,7 @@ async def test_the_bundle_keeps_to_its_budget(client: AsyncClient, embedder: Ang
         await store(client, f"Something else to know about the sea, number {number}, given at some length")
     found = await recalled(client, max_tokens=max_tokens, format="markdown")
     parts = found["metrics"]["parts"]
-    assert estimate(found["markdown"] or "x") <= max_tokens
+    assert estimate_tokens(found["markdown"] or "x") <= max_tokens
     assert found["metrics"]["max_tokens"] == max_tokens
     assert sum(part["kept"] for part in parts.values()) > 0
     for name in ("turns", "facts", "entities", "strategies", "goals"):

@@ -1,4 +1,4 @@
-"""Whether a passage has anything worth remembering.
+"""What a message does: it asks, agrees, corrects, refers to another, thanks, or states something worth remembering.
 
 Passages that are only greetings, thanks, questions or tasks for an assistant are left out, and so are orders about the
 memory itself. Passages that somebody asks to remember, and standing rules, are kept.
@@ -9,9 +9,115 @@ from __future__ import annotations
 import re
 from collections.abc import Set
 
-from service.language import sentences
+from service.language import sentences, text_values
 from service.language.common_words import FUNCTION_WORDS, word_set
-from service.language.talk import answers
+
+MAX_CONTEXT_CHARS = 240
+"""Maximum length of the text that a message refers to and that is put before it."""
+
+
+SHORT_WORDS, ANSWER_WORDS = 8, 25
+"""Words of a message that rarely says all by itself, and of one that answers a question."""
+
+_PLAIN_WORD = re.compile(r"[^\W_]+(?:['\u2019.:,-]?[^\W_]+)*")
+_QUESTION = re.compile(r"[?\uff1f\u061f]\W*$")
+_AGREES = re.compile(
+    r"(?i)^\W*(?:(?:yes|yep|yup|yeah|ya|ok|okay|k|sure|deal|agreed|correct|exactly|indeed|true|nope|nah|ja|nein"
+    r"|doch|genau"
+    r"|stimmt|oui|non|s\u00ed)\b|(?:fine|right|perfect|great|good|si|no|never|absolutely)(?=\W*$|[,.!;:])"
+    r"|(?:please do|do (?:it|that|so)|sounds good|works|go ahead|of course|not (?:really|yet|at all))\b)"
+)
+_YES = re.compile(
+    r"(?i)\W*(?:(?:yes|yep|yup|yeah|ok|okay|correct|exactly|indeed|true|right|that['\u2019]s (?:right|it)|absolutely"
+    r"|ja|genau|stimmt|oui|s[i\u00ed]|thanks|thank you)\W*)+"
+)
+CORRECTS = re.compile(
+    r"(?i)^\W*(?:(?:no|nope|wait|oh|oops|sorry|hmm?|hm)\b[\s,.!:-]*)*(?:actually|correction|i (?:meant|mean"
+    r"|was wrong|misread"
+    r"|misspoke)"
+    r"|that(?:['\u2019]s| is| was) (?:wrong|not right|a mistake)|scratch that|my mistake|make (?:it|that)"
+    r"|it(?:['\u2019]s| is) spel(?:led|t)|not \S+(?: \S+)?,? but)\b"
+    r"|^\W*(?:no|nope|sorry|oops|wait)\b[\s,.!:-]+(?:it|that|the|my|he|she|i|we|they|this|on|at|not)\b"
+    r"|[.!?\s](?:no,? sorry|sorry,? no|i mean(?:t)?)\b|, (?:actually|i misread|my mistake)\W*$"
+)
+"""How a correction begins, or announces itself."""
+
+_HANGS = re.compile(
+    r"(?i)^\W*(?:(?:and|but|so|also|then|well|yes|no|ok|okay)\b[\s,]*)*"
+    r"(?:he|she|they|him|her|them|his|hers|their|it(?!['\u2019]?s? (?:rain|snow|seems|looks|takes|took))|its|that|those"
+    r"|these)(?:['\u2019](?:s|re|ll|d|ve))?\b"  # the "it" of weather and impressions names nothing
+)
+_FIRST_PERSON = re.compile(r"(?i)^\W*(?:(?:and|so|also|but)\s+)?(?:i|we|my|our)\b")
+_PERSON = re.compile(r"(?i)\b(?:he|she|him|her|his|hers)\b")
+
+
+def is_fragment(message: str) -> bool:
+    """Whether a message has few words and does not begin with its speaker ("I", "we")."""
+    return 0 < len(_PLAIN_WORD.findall(message)) <= SHORT_WORDS and not _FIRST_PERSON.match(message)
+
+
+def replies(message: str) -> bool:
+    """Whether a message agrees, denies or takes something back."""
+    return agrees(message) or corrects(message)
+
+
+def agrees(message: str) -> bool:
+    """Whether a message begins as a yes or a no."""
+    return _AGREES.match(message) is not None
+
+
+def only_agrees(message: str) -> bool:
+    """Whether a message is a yes and nothing else."""
+    return _YES.fullmatch(message) is not None
+
+
+def names_nobody(message: str) -> bool:
+    """Whether a message speaks of a person whom it does not name: "He owes me 60 euros." """
+    match = _PERSON.search(message)
+    return match is not None and not text_values.names(f"x {message[: match.start()]}")
+
+
+def corrects(message: str) -> bool:
+    """Whether a message takes back something that was said before."""
+    return CORRECTS.search(message) is not None
+
+
+def refers(message: str) -> bool:
+    """Whether a message begins with a pronoun for somebody or something that it does not name."""
+    return _HANGS.match(message) is not None
+
+
+def answers(message: str, before: str) -> bool:
+    """Whether a message answers a question that `before` ends with."""
+    return _QUESTION.search(before) is not None and 0 < len(_PLAIN_WORD.findall(message)) <= ANSWER_WORDS
+
+
+def find_referent(before: str) -> tuple[int, int]:
+    """The span of `before` that a reply refers to: its last question, with the sentence before where that question
+    names too little, else its beginning."""
+    spans = sentences.split(before)
+    if not spans:
+        return 0, 0
+    asking = [index for index, (start, end) in enumerate(spans) if _QUESTION.search(before[start:end])]
+    if asking:
+        last = asking[-1]
+        brief = len(_PLAIN_WORD.findall(before[slice(*spans[last])])) <= SHORT_WORDS and last > 0
+        start = (
+            spans[last - 1][0] if brief and spans[last][1] - spans[last - 1][0] <= MAX_CONTEXT_CHARS else spans[last][0]
+        )
+        return start, spans[last][1]
+    end = spans[0][1]
+    for _, stop in spans[1:]:
+        if stop - spans[0][0] > MAX_CONTEXT_CHARS:
+            break
+        end = stop
+    return spans[0][0], end
+
+
+def is_question(text: str) -> bool:
+    """Whether a text ends with a question mark."""
+    return _QUESTION.search(text) is not None
+
 
 _WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 _EMPTY = FUNCTION_WORDS | word_set("""
@@ -92,15 +198,11 @@ def is_worth_keeping(passage: str, *, answers_something: bool) -> bool:
     if is_about_the_memory(passage):
         return False
     said = [passage[start:end] for start, end in sentences.split(passage)]
-    return any(_states(each) or (answers_something and _answers(each)) for each in said)
+    return any(_states(each) or (answers_something and _replies_briefly(each)) for each in said)
 
 
-def _answers(sentence: str) -> bool:
-    return (
-        not answers.is_question(sentence)
-        and not _only_thanks(sentence)
-        and (answers.is_fragment(sentence) or answers.replies(sentence))
-    )
+def _replies_briefly(sentence: str) -> bool:
+    return not is_question(sentence) and not _only_thanks(sentence) and (is_fragment(sentence) or replies(sentence))
 
 
 def _only_thanks(sentence: str) -> bool:
@@ -110,7 +212,7 @@ def _only_thanks(sentence: str) -> bool:
 def _states(sentence: str) -> bool:
     if _TO_REMEMBER.match(sentence):
         return len(content_words(sentence)) > 1
-    if not content_words(sentence) or _only_thanks(sentence) or is_question(sentence):
+    if not content_words(sentence) or _only_thanks(sentence) or asks(sentence):
         return False
     return not _TASK.match(sentence) or _STANDING.search(sentence) is not None
 
@@ -120,9 +222,9 @@ def is_about_the_memory(text: str) -> bool:
     return _ABOUT_MEMORY.search(text) is not None
 
 
-def is_question(sentence: str) -> bool:
+def asks(sentence: str) -> bool:
     """Whether a sentence asks."""
-    return answers.is_question(sentence) or _ASKS.match(sentence) is not None
+    return is_question(sentence) or _ASKS.match(sentence) is not None
 
 
 def is_report(passage: str, kept: Set[str]) -> bool:

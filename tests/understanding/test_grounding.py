@@ -9,9 +9,8 @@ import pytest
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language.talk import Utterance
-from service.understanding import checks
-from service.understanding.checks import Refusal
-from service.understanding.grounding import ground
+from service.understanding import grounding
+from service.understanding.grounding import Refusal, ground
 from service.understanding.sourcing import SourceTurns
 
 Turn = tuple[str, str]
@@ -19,7 +18,7 @@ Turn = tuple[str, str]
 
 def refusal(fact: str, *turns: Turn | str) -> Refusal | None:
     said = [("user", each) if isinstance(each, str) else each for each in turns]
-    return checks.refusal(fact, SourceTurns([Utterance(role, CleanText(text)) for role, text in said]))
+    return grounding.refusal(fact, SourceTurns([Utterance(role, CleanText(text)) for role, text in said]))
 
 
 @pytest.mark.parametrize(
@@ -94,18 +93,18 @@ def test_an_assistants_proposal_is_a_fact_only_where_it_is_taken_up() -> None:
     ],
 )
 def test_a_decision_may_not_write_what_neither_says(text: str) -> None:
-    assert not checks.is_borne_out(text, "User hates Chinese food now.", "User loves Chinese food.")
+    assert not grounding.is_borne_out(text, "User hates Chinese food now.", "User loves Chinese food.")
 
 
 def test_a_decision_may_unite_both() -> None:
-    assert checks.is_borne_out("User has a dog named Rex and a cat", "User has a cat", "User has a dog named Rex")
+    assert grounding.is_borne_out("User has a dog named Rex and a cat", "User has a cat", "User has a dog named Rex")
 
 
 def test_a_memory_says_a_fact_only_with_all_its_words() -> None:
-    assert checks.says_it("User has a big dog named Rex", "User has a dog named Rex")
-    assert not checks.says_it("User has a dog named Rex", "User has a dog named Bella too")
-    assert not checks.says_it("User has 2 dogs", "User has 3 dogs")
-    assert not checks.says_it("User likes jazz", "User does not like jazz")
+    assert grounding.says_it("User has a big dog named Rex", "User has a dog named Rex")
+    assert not grounding.says_it("User has a dog named Rex", "User has a dog named Bella too")
+    assert not grounding.says_it("User has 2 dogs", "User has 3 dogs")
+    assert not grounding.says_it("User likes jazz", "User does not like jazz")
 
 
 # -- sources -----------------------------------------------------------------------------------------------------------

@@ -1,4 +1,5 @@
-"""Prepares stored text for a prompt: it cannot pass for a line of the prompt, and has no invisible characters.
+"""Stored text in a prompt: about how many tokens it is, and made harmless, so that it cannot pass for a line of the
+prompt and has no invisible characters.
 
 Text in the database and in answers of the REST API is unchanged; this is for blocks of text that a model reads.
 """
@@ -7,7 +8,7 @@ from __future__ import annotations
 
 import re
 import unicodedata
-from typing import Any
+from typing import Any, Final
 
 LINE_ENDS = re.compile("\r\n|[\r\v\f\x1c-\x1e\x85\u2028\u2029]")
 
@@ -66,3 +67,18 @@ def _is_seen(text: str, at: int, char: str) -> bool:
     if after == "So":
         return before in {"So", "Sk", "Mn"}  # a joined emoji, whose parts may have a skin tone or a selector
     return before in {"Lo", "Mn", "Mc"} and after == "Lo"  # Persian, Hindi and others: no Latin word has one
+
+
+BYTES_PER_TOKEN: Final = 4
+"""English has about four characters per token with the usual tokenisers; other scripts have more bytes and more tokens
+per character."""
+
+
+def estimate_tokens(text: str) -> int:
+    """Returns about how many tokens the text is; at least 1."""
+    return max(1, estimate_tokens_of_bytes(len(text.encode())))
+
+
+def estimate_tokens_of_bytes(count: int) -> int:
+    """Returns the estimate for this many bytes of UTF-8; 0 for none."""
+    return -(-count // BYTES_PER_TOKEN)

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.language.untrusted import harmless, harmless_in, indented, one_line
+from service.language.prompt_text import harmless, harmless_in, indented, one_line
 
 LINE_ENDS = ["\n", "\r", "\r\n", "\v", "\f", "\x1c", "\x1d", "\x1e", "\x85", "\u2028", "\u2029"]
 
