@@ -52,10 +52,10 @@ from service.jobs.jobs import JobsOf
 from service.jobs.routes.jobs import JobRunItem
 from service.memories import reading
 from service.memories.associate import associate
-from service.memories.forget import ForgottenMemory, forget, forget_many
+from service.memories.lifecycle import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise
-from service.memories.routes.change_models import PatchMemoryRequest
 from service.memories.routes.memories import revision
+from service.memories.routes.memory_models import PatchMemoryRequest
 from service.memories.routes.relations import CreateRelationRequest
 from service.runtime.resources import Resources
 from service.runtime.transactions import refuse_repeated

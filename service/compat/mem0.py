@@ -45,10 +45,10 @@ from service.intake.routes.store import prepare
 from service.intake.routes.store_models import StoreRequest
 from service.intake.store import store
 from service.memories import reading
-from service.memories.forget import ForgottenMemory, forget, forget_many
+from service.memories.lifecycle import ForgottenMemory, forget, forget_many
 from service.memories.revise import revise
-from service.memories.routes.change_models import PatchMemoryRequest
 from service.memories.routes.memories import revision
+from service.memories.routes.memory_models import PatchMemoryRequest
 from service.runtime.resources import Resources
 from service.runtime.transactions import refuse_repeated
 from service.search.routes.search import run_search

@@ -20,7 +20,7 @@ from service.episodes.turns import find
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, turns
 from service.erasure.values import Talk
-from service.memories.forget import parts
+from service.memories.lifecycle import in_batches
 from service.memories.statements import deletion
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -73,7 +73,7 @@ async def delete(
         gone = await turns.records(session, ids)
         if with_facts:
             gone = sorted({*gone, *await turns.resting_on(session, ids)})
-        for part in parts(gone):
+        for part in in_batches(gone):
             await deletion.delete_memories(session, part, generation=res.generation)
         deleted = DeletedTalk(talk.id, already_deleted=True)
         if exists:

@@ -24,7 +24,7 @@ from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, Forg
 from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.memories import writing
-from service.memories.forget import parts
+from service.memories.lifecycle import in_batches
 from service.memories.statements import deduplication, deletion, sources, updates
 from service.memories.writing import ChangeContext
 from service.postgres.engine import Session
@@ -67,7 +67,7 @@ async def delete(write: Write, wanted: ForgetScope, plan: ForgetPlan) -> None:
     session = write.session
     struck = {each.id for each in plan.memories if each.remaining and await _strike(write, wanted.scope, each)}
     ids = sorted(target.id for target in plan.memories if target.version and target.id not in struck)
-    for part in parts(ids):
+    for part in in_batches(ids):
         await deletion.delete_memories(session, part, generation=write.res.generation)
     alone = [
         WithdrawnSpan(sentence.turn_id, sentence.start, sentence.end, "deleted")

@@ -21,7 +21,7 @@ from service.domain.request import Call
 from service.domain.scope import Extent, Scope
 from service.erasure.statements import activity, purge
 from service.graph.statements import entities
-from service.memories.forget import parts
+from service.memories.lifecycle import in_batches
 from service.memories.statements import deletion
 from service.postgres.engine import Session
 from service.queue.statements import operations, queue
@@ -68,7 +68,7 @@ async def forget_scope(extent: Extent, res: Resources, call: Call) -> ForgottenS
 async def _delete(write: Write, extent: Extent, ids: Sequence[UUID]) -> int:
     """Deletes the memories of the extent with these ids; returns how many."""
     deleted: list[UUID] = []
-    for part in parts(ids):
+    for part in in_batches(ids):
         deleted += await deletion.delete_memories(write.session, part, generation=write.res.generation)
     if deleted:
         await write.audit("delete", extent.scope, deleted, covers=_to_columns(extent))

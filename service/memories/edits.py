@@ -22,7 +22,7 @@ from service.domain.text import content_hash
 from service.episodes.statements.turns import StoredTurn
 from service.kit.settings import Settings
 from service.memories import backdated, writing
-from service.memories.statements import deduplication, history, promotable, reviews, versions
+from service.memories.statements import decisions, deduplication, history, promotable, versions
 from service.memories.writing import ChangeContext, MemoryBatch
 
 CONTRADICTS = frozenset({Action.UPDATE, Action.DELETE})
@@ -249,7 +249,7 @@ async def store_flagged(context: EditContext, ready: Sequence[Pair]) -> list[Out
 
 async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contradicts: Sequence[UUID]) -> Outcome:
     new = replace(draft, warnings=(*draft.warnings, FLAGGED))
-    pending = await reviews.find_flagged(context.session, draft.scope, draft.final_hash)
+    pending = await decisions.find_flagged(context.session, draft.scope, draft.final_hash)
     if pending is not None:
         await writing.keep_evidence(context, pending)
         outcome = _outcome(context, new, Action.NONE, Edit(Action.NONE), text=edit.text)
@@ -259,7 +259,7 @@ async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contrad
         return known
     outcome = await _add(context, new, replace(edit, target=None))
     assert outcome.memory_id is not None, "an added memory has an id"
-    await reviews.flag(context.session, outcome.memory_id, contradicts)
+    await decisions.flag(context.session, outcome.memory_id, contradicts)
     return outcome
 
 

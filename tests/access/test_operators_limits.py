@@ -12,7 +12,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.kit.settings import LIMITS, PER_WORKSPACE
-from service.memories import forget
+from service.memories import lifecycle
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
@@ -90,12 +90,12 @@ async def test_a_workspace_keeps_no_longer_than_the_service(
             clock.forward(days=31)
             settings = resources.settings.changed(memory_retention_days=30)
             worker = replace(resources, db=worker_database, settings=settings)
-            await forget.remove_outlived(worker)
+            await lifecycle.remove_outlived(worker)
             assert await listed(admin, user_id="alice") == set()
         await set_own(operator, memory_retention_days=365)
         await store(admin, "Drinks coffee")
         clock.forward(days=31)
-        await forget.remove_outlived(worker)
+        await lifecycle.remove_outlived(worker)
         assert len(await listed(admin, user_id="alice")) == 1
 
 

@@ -11,7 +11,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from service.domain.access import NO_WALL, Wall
-from service.memories import forget
+from service.memories import lifecycle
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from service.runtime.statements.caches import AnswerTable
@@ -194,7 +194,7 @@ async def test_what_a_key_deletes_is_gone_from_what_was_promoted_beyond_its_wall
     left = {"The crane is fed at noon", "The stork is fed at six"}
     assert {each["memory"] for each in found.json()["results"]} == left
     assert (await client.get(f"/v1/memories/{copies[0]}")).status_code == 404
-    await forget.remove_outlived(replace(resources, db=worker_database))
+    await lifecycle.remove_outlived(replace(resources, db=worker_database))
     there = await tables.fetch("SELECT id::text FROM memory WHERE id = ANY ($1::uuid[])", copies)
     assert {row["id"] for row in there} == {copies[1], copies[3]}
     if purge:

@@ -13,7 +13,7 @@ from sqlalchemy import text
 
 from service.domain.scope import Scope
 from service.episodes.statements.turns import LATE_VECTORS
-from service.memories.forget import remove_outlived
+from service.memories.lifecycle import remove_outlived
 from service.memories.statements import sources
 from service.memories.statements.sources import SourceLink
 from service.postgres.engine import Database

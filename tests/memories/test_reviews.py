@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient, Response
 
-from service.memories import forget
+from service.memories import lifecycle
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
@@ -200,7 +200,7 @@ async def test_when_its_time_is_over_it_waits_no_more(
         await tell(client, "I have moved to Porto again", expires_at=(clock() + timedelta(seconds=60)).isoformat())
         assert len(await reviews(client)) == 1
         clock.forward(minutes=2)
-        await forget.remove_outlived(replace(resources, db=worker_database))
+        await lifecycle.remove_outlived(replace(resources, db=worker_database))
         states = await tables.fetch("SELECT state FROM review WHERE workspace_id = $1", tenant.workspace_id)
         assert [each["state"] for each in states] == ["rejected"]
 

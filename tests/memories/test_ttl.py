@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 from httpx2 import AsyncClient
 
-from service.memories import forget
+from service.memories import lifecycle
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from tests.conftest import SetClock
@@ -83,14 +83,14 @@ async def test_the_job_removes_it_with_a_history(
     memory_id = await store(client, "The code is blue", expires_at=after(clock, 60))
     stays = await store(client, "The door is in the yard", expires_at=after(clock, 600))
     clock.forward(minutes=2)
-    assert await forget.remove_outlived(worker) >= 1
+    assert await lifecycle.remove_outlived(worker) >= 1
     assert await tables.value("SELECT count(*) FROM memory WHERE id = $1", UUID(memory_id)) == 0
     assert await events(client, memory_id) == ["ADD", "DELETE"]
     assert await events(client, stays) == ["ADD"]
     entry = (await client.get("/v1/audit", params={"operation": "delete"})).json()["results"][0]
     assert (entry["affected_ids"], entry["metadata"]) == ([memory_id], {"reason": "outlived"})
     clock.forward(hours=1)
-    await forget.remove_outlived(worker)
+    await lifecycle.remove_outlived(worker)
 
 
 async def test_retention_is_the_workspaces_own(
@@ -101,10 +101,10 @@ async def test_retention_is_the_workspaces_own(
     old, theirs = await store(client, "Drinks tea"), await store(other_client, "Drinks tea")
     clock.forward(days=29)
     young = await store(client, "Plays chess")
-    await forget.remove_outlived(worker)
+    await lifecycle.remove_outlived(worker)
     assert await events(client, old) == ["ADD"]
     clock.forward(days=2)
-    await forget.remove_outlived(worker)
+    await lifecycle.remove_outlived(worker)
     assert await events(client, old) == ["ADD", "DELETE"]
     assert await events(client, young) == ["ADD"]
     assert await events(other_client, theirs) == ["ADD"]

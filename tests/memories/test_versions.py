@@ -23,9 +23,9 @@ from service.domain.text import CleanText
 from service.episodes.statements.turns import StoredTurn
 from service.memories import decide, edits
 from service.memories.pipeline import FACT, run
+from service.memories.review import undo_decision
 from service.memories.statements import memories, versions
 from service.memories.store import store_text
-from service.memories.undo import take_back
 from service.memories.writing import MemoryBatch
 from service.postgres.engine import Session
 from service.postgres.scopes import ScopeLocks
@@ -175,7 +175,7 @@ async def _undo(home: OneHome, memory_id: UUID) -> None:
     rows = await home.verbs.rows(
         "SELECT id FROM decision WHERE memory_id = :id AND history_id IS NOT NULL ORDER BY id DESC", id=memory_id
     )
-    await take_back(home.verbs.workspace_id, rows[0].id, home.res, CALL)
+    await undo_decision(home.verbs.workspace_id, rows[0].id, home.res, CALL)
 
 
 async def test_what_was_over_when_it_was_said_keeps_its_own_time(verbs: Verbs) -> None:

@@ -16,7 +16,7 @@ from service.domain.job import Job, JobName
 from service.domain.memory import Revision
 from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE
-from service.memories import restore, revise
+from service.memories import lifecycle, revise
 from service.memories.statements import memories, versions
 from service.postgres.engine import Database
 from service.queue.statements import overview
@@ -228,7 +228,7 @@ async def test_what_has_faded_is_archived_and_comes_back(database: Database, res
     assert dict(tuple(row) for row in rows) == {faded: True, fresh: False}
     audited = await fetch(database, workspace, "SELECT affected_ids FROM audit_log WHERE operation = 'archive'")
     assert [row.affected_ids for row in audited] == [[faded]]
-    restored = await restore.restore(workspace, faded, later, Call())
+    restored = await lifecycle.restore(workspace, faded, later, Call())
     assert not restored.archived
     assert await ageing.archive(due(workspace, "forget"), later) == {"archived": 0}
 

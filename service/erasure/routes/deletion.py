@@ -13,24 +13,14 @@ from service.domain.request import StoredAnswer
 from service.domain.scope import Extent
 from service.erasure.forget_scope import ForgottenScope, empty_workspace, forget_scope
 from service.erasure.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
-from service.http.deps import (
-    Admin,
-    AgentId,
-    CallerOf,
-    ChannelName,
-    Deleter,
-    ResourcesOf,
-    RunId,
-    UserId,
-    scope_of,
-)
+from service.http.deps import Admin, AgentId, CallerOf, ChannelName, Deleter, ResourcesOf, RunId, UserId, scope_of
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf, uuid_of
 from service.http.schemas import ResponseModel, ScopeDeletionResponse, Time
 from service.http.writes import CallOf, answer, send, url_of
-from service.memories.forget import ForgottenMemory, forget
-from service.memories.routes.change_models import DeletedMemoryResponse
-from service.memories.routes.in_scope import IN_SCOPE
+from service.memories.lifecycle import ForgottenMemory, forget
+from service.memories.routes.memories import IN_SCOPE
+from service.memories.routes.memory_models import DeletedMemoryResponse
 
 router = APIRouter(prefix="/v1", tags=["memories"], route_class=JsonRoute)
 

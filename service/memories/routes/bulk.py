@@ -7,27 +7,68 @@ from functools import partial
 from uuid import UUID
 
 from fastapi import APIRouter, Response
+from pydantic import Field
 
 from service.domain.filters import uuid_or_none
+from service.domain.query import Detail
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
+from service.domain.sizes import MAX_ITEMS
 from service.http import cursors
 from service.http.deps import Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.reads import AuditReadOf, send_json
+from service.http.reads import DETAIL, AuditReadOf, send_json
+from service.http.schemas import Name, NextCursor, RequestModel, ResponseModel, example
 from service.http.writes import CallOf, answer, send
 from service.memories import reading
-from service.memories.forget import ForgottenMemory, forget_many
-from service.memories.routes.change_models import (
-    DeletedMemoriesResponse,
-    DeletedMemoryItem,
-    GetMemoriesRequest,
-    MemoriesByIdResponse,
-    MemoryIdsRequest,
-)
-from service.memories.routes.memory_models import memory_item
+from service.memories.lifecycle import ForgottenMemory, forget_many
+from service.memories.routes.memory_models import MemoryItem, memory_item
 
 router = APIRouter(prefix="/v1/memories/batch", tags=["memories"], route_class=JsonRoute)
+
+
+class MemoryIdsRequest(RequestModel):
+    """Ids of memories; one that is not a UUID is not found."""
+
+    model_config = example(ids=["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"])
+
+    ids: list[Name] = Field(
+        min_length=1,
+        max_length=MAX_ITEMS,
+        examples=[["0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c"]],
+        description="UUIDs of memories; 1,000 at most",
+    )
+
+
+class GetMemoriesRequest(MemoryIdsRequest):
+    """Ids of memories to read."""
+
+    cursor: str | None = Field(None, max_length=100, description="next_cursor of the previous page, with the same ids")
+    detail: Detail = Field("lean", description=DETAIL)
+
+
+class MemoriesByIdResponse(ResponseModel):
+    """The memories in the order of their ids."""
+
+    results: list[MemoryItem] = Field(description="The memories that exist, each once")
+    missing: list[str] = Field(description="Ids without a memory, as sent")
+    next_cursor: NextCursor = None
+
+
+class DeletedMemoryItem(ResponseModel):
+    """The outcome for one id."""
+
+    id: str = Field(description="As sent")
+    status: int = Field(description="200: deleted now or before; 404: unknown")
+    deleted: bool = Field(description="Whether it was deleted, now or before")
+    already_deleted: bool = Field(description="Whether it had been deleted before")
+
+
+class DeletedMemoriesResponse(ResponseModel):
+    """The outcome for each id."""
+
+    results: list[DeletedMemoryItem] = Field(description="One per id, in order")
+    deleted: int = Field(description="Number of memories deleted by this request")
 
 
 @router.post("/get", summary="Read memories by their ids", response_model=MemoriesByIdResponse)

@@ -16,8 +16,8 @@ from service.http.preconditions import uuid_of
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.http.writes import CallOf, answer, send
-from service.memories import reading, undo
-from service.memories.routes.in_scope import IN_SCOPE
+from service.memories import reading, review
+from service.memories.routes.memories import IN_SCOPE
 from service.memories.routes.memory_models import MemoryHistoryItem, MemoryResponse, history_item, memory_response
 
 router = APIRouter(prefix="/v1", tags=["decisions"], route_class=JsonRoute)
@@ -130,7 +130,7 @@ async def undo_decision(id: str, caller: Changer, res: ResourcesOf, call: CallOf
     """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the
     decision; an erased memory is not restored. Repeating the request changes nothing."""
     decision_id = uuid_of(id, "decision")
-    result = await undo.take_back(caller.workspace_id, decision_id, res, call.with_serializer(undo_answer))
+    result = await review.undo_decision(caller.workspace_id, decision_id, res, call.with_serializer(undo_answer))
     return send(undo_answer(result))
 
 
@@ -144,7 +144,7 @@ def decision_response(decision: StoredDecision) -> DecisionResponse:
     )
 
 
-def undo_answer(decision: undo.UndoneDecision) -> StoredAnswer:
+def undo_answer(decision: review.UndoneDecision) -> StoredAnswer:
     assert decision.decision.undone_at is not None, "it was just undone"
     body = UndoDecisionResponse(
         id=decision.decision.id,

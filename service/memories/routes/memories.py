@@ -7,6 +7,7 @@ from datetime import datetime
 from typing import Annotated, Any, Literal
 
 from fastapi import APIRouter, Query, Response
+from pydantic import Field
 
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, NotFound
@@ -18,28 +19,22 @@ from service.http import cursors, narrowing
 from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.narrowing import MAX_WORDS, Comma, NarrowingFields
-from service.http.preconditions import ExpectedOf, uuid_of
+from service.http.preconditions import ExpectedOf, in_scope, uuid_of
 from service.http.query_parameters import REPEATABLE, fields_of
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
-from service.http.schemas import Time, expiry
+from service.http.schemas import Id, RequestModel, Text, Time, example, expiry
 from service.http.writes import CallOf, answer, etag, send
 from service.language import tags
-from service.memories import reading
+from service.memories import lifecycle, reading
+from service.memories.lifecycle import archive, restore
 from service.memories.promote import PromotedMemory, promote
 from service.memories.reading import ListQuery
-from service.memories.restore import archive, restore
 from service.memories.revise import revise
-from service.memories.routes.change_models import (
-    PatchMemoryRequest,
-    PromotedMemoryResponse,
-    PromoteMemoryRequest,
-    PutMemoryRequest,
-)
-from service.memories.routes.in_scope import DELETED_TOO, IN_SCOPE
 from service.memories.routes.memory_models import (
     MemoryHistoryResponse,
     MemoryPage,
     MemoryResponse,
+    PatchMemoryRequest,
     TaggedMemoryPage,
     history_item,
     memory_fields,
@@ -51,6 +46,37 @@ from service.memories.routes.memory_models import (
 from service.runtime import pii
 
 router = APIRouter(prefix="/v1/memories", tags=["memories"], route_class=JsonRoute)
+
+IN_SCOPE = [in_scope(reading.find, "memory")]
+"""The memory of the path must belong to the scope that the request names."""
+
+DELETED_TOO = [in_scope(lifecycle.find_also_deleted, "memory")]
+
+
+class PutMemoryRequest(RequestModel):
+    """The new text."""
+
+    model_config = example(content="Lives in Porto since May.")
+
+    content: Text = Field(description="The new text")
+
+
+class PromoteMemoryRequest(RequestModel):
+    """Why to promote the memory."""
+
+    reason: str | None = Field(
+        None,
+        min_length=1,
+        max_length=1_000,
+        examples=["true in every project"],
+        description="The reason, kept in the history",
+    )
+
+
+class PromotedMemoryResponse(MemoryResponse):
+    """The memory in `_global`."""
+
+    promoted_from: Id = Field(description="UUID of the original, which stays in its channel")
 
 
 @router.get("", summary="List the memories of a scope, newest first", response_model=MemoryPage)

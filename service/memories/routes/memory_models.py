@@ -1,11 +1,12 @@
-"""Response models for memories and their history."""
+"""Request and response models for memories and their history."""
 
 from __future__ import annotations
 
 from datetime import datetime
-from typing import Any
+from typing import Any, ClassVar, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
+from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 
 from service.domain.decision import Action
@@ -14,7 +15,10 @@ from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryTyp
 from service.domain.memory import HistoryEntry, LeanMemory, LifecycleState, Memory
 from service.domain.query import Detail
 from service.domain.relation import RelationType
+from service.domain.sizes import MAX_TEXT
+from service.domain.text import is_blank
 from service.domain.version import Version
+from service.http.free_json import JsonObject
 from service.http.schemas import (
     Id,
     Metadata,
@@ -22,10 +26,17 @@ from service.http.schemas import (
     OfAgent,
     OfRun,
     OfUser,
+    RequestModel,
     ResponseModel,
+    Tags,
     TemporalDetails,
     Time,
+    TypeName,
+    Unit,
+    check_null,
     iso,
+    refuse_null,
+    refuse_reserved,
     temporal_details,
 )
 from service.language import entities, importance
@@ -302,3 +313,71 @@ def version_item(version: Version) -> MemoryVersionItem:
 
 def history_item(entry: HistoryEntry) -> MemoryHistoryItem:
     return MemoryHistoryItem.of(entry, timestamp=entry.recorded_at, recorded_from=entry.recorded_at)
+
+
+NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
+"""Fields that a PATCH may set to null."""
+
+
+def _patch_rules(schema: JsonDict) -> None:
+    refuse_null(schema, but=NULLABLE)
+    schema["examples"] = [{"importance": 0.9, "metadata": {"reviewed": True}}]
+
+
+class PatchMemoryRequest(RequestModel):
+    """Only the given fields change. `metadata` is merged key by key, null removes a key; `tags` replaces all tags."""
+
+    model_config = ConfigDict(json_schema_extra=_patch_rules)
+
+    content: str | None = Field(
+        None,
+        min_length=1,
+        max_length=MAX_TEXT,
+        description="The new text; it is redacted, its times and categories are determined again, and a job embeds it",
+        examples=["Lives in Porto since May."],
+    )
+    tags: Tags | None = Field(
+        None,
+        description="Replaces all tags; null removes them. A list, or one comma-separated string",
+        examples=[["home"]],
+    )
+    importance: Unit | None = Field(None, description="0..1")
+    importance_level: int | None = Field(None, ge=1, le=10, description="1..10; instead of importance")
+    type: TypeName | None = Field(None, description="One of seven types; a new text does not change it")
+    type_confidence: Unit | None = Field(None, description="Confidence in the type, 0..1")
+    fact_confidence: Unit | None = Field(None, description="Confidence in the fact, 0..1")
+    metadata: JsonObject | None = Field(
+        None,
+        description="Merged key by key; a null value removes the key, null removes all keys",
+        examples=[{"reviewed": True}],
+    )
+    t_valid: Time | None = Field(None, description="Valid from this moment on; null: no start")
+    t_invalid: Time | None = Field(None, description="Valid until this moment; null: no end")
+    expires_at: Time | None = Field(None, description="When it expires; null: never")
+    timestamp: Time | None = Field(None, description="Only with allow_system_fields")
+    updated_at: Time | None = Field(None, description="Only with allow_system_fields")
+    last_accessed: Time | None = Field(None, description="Only with allow_system_fields")
+    allow_system_fields: bool = Field(False, description="Needs the right memory:admin")
+    reserves_names: ClassVar[bool] = True
+
+    @model_validator(mode="after")
+    def _consistent(self) -> Self:
+        check_null(self, but=NULLABLE)
+        if {"importance", "importance_level"} <= self.model_fields_set:
+            raise ValueError("importance: give importance or importance_level, not both")
+        if self.content is not None and is_blank(self.content):
+            raise ValueError("content: must not be blank")
+        if self.reserves_names:
+            refuse_reserved(self.metadata)
+        return self
+
+
+class DeletedMemoryResponse(ResponseModel):
+    """The outcome of deleting a memory."""
+
+    id: Id = Field(description="UUID of the memory")
+    deleted: bool = Field(description="Always true")
+    already_deleted: bool = Field(description="Whether it had been deleted before")
+    message: str = Field(
+        description="The outcome as a sentence", examples=["Memory 0198f1c2-7d5e-7cc3-9a55-0a6d1d3a1b2c deleted"]
+    )

@@ -22,7 +22,7 @@ from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestMo
 from service.http.writes import CallOf, answer, answer_count, send
 from service.memories import reading
 from service.memories.associate import associate, dissociate
-from service.memories.routes.in_scope import IN_SCOPE
+from service.memories.routes.memories import IN_SCOPE
 from service.memories.routes.memory_models import MemoryItem, memory_item
 
 router = APIRouter(prefix="/v1/memories/{id}", tags=["relations"], dependencies=IN_SCOPE, route_class=JsonRoute)

@@ -12,7 +12,7 @@ from datetime import timedelta
 from service.domain import sizes
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
-from service.memories.forget import remove_outlived
+from service.memories.lifecycle import remove_outlived
 from service.runtime.resources import Resources
 from service.search.statements import term_statistics
 from service.upkeep.statements import maintenance

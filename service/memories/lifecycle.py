@@ -1,18 +1,28 @@
-"""Takes a memory out of searches, and brings back what was archived or deleted."""
+"""Archives and deletes memories, and brings them back.
+
+The history of a deleted memory stays, and with it everything that is needed to restore it.
+"""
 
 from __future__ import annotations
 
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import groupby
+from operator import itemgetter
 from uuid import UUID
 
+from service.access.statements.keys import workspace
 from service.domain.decision import Action
 from service.domain.errors import NotFound
 from service.domain.memory import Memory
 from service.domain.request import Call, Expected, check_version
+from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
 from service.episodes.statements import withdrawn
 from service.memories import reading, writing
 from service.memories.revise import refuse_past
-from service.memories.statements import history, memories, undo, updates
+from service.memories.statements import deletion, history, memories, undo, updates
+from service.memories.statements.deletion import BATCH
 from service.memories.statements.history import Change
 from service.memories.statements.undo import DeletedMemory
 from service.memories.writing import ChangeContext
@@ -20,10 +30,19 @@ from service.postgres.engine import Session
 from service.postgres.tables import MEMORY_STAT
 from service.queue.statements import queue
 from service.runtime.resources import Resources
-from service.runtime.transactions import Write, write_transaction
+from service.runtime.transactions import Write, plain_transaction, write_transaction
 
 
-async def find(session: Session, memory_id: UUID) -> Memory | DeletedMemory | None:
+@dataclass(frozen=True, slots=True)
+class ForgottenMemory:
+    """The outcome for one id: deleted now, deleted before, or (neither) never seen."""
+
+    id: UUID
+    deleted: bool = False
+    already_deleted: bool = False
+
+
+async def find_also_deleted(session: Session, memory_id: UUID) -> Memory | DeletedMemory | None:
     """A memory, deleted or not."""
     known = await memories.get(session, memory_id)
     return known or next(iter(await undo.find_deleted(session, memory_id)), None)
@@ -49,7 +68,7 @@ async def restore(
     """The memory, active, or as it was when it was deleted; an active one stays as it is. Raises NotFound,
     PreconditionFailed, or Conflict when the scope has a live memory with this text."""
     async with res.db.read(workspace_id) as session:
-        known = await find(session, memory_id)
+        known = await find_also_deleted(session, memory_id)
     if known is None:
         raise NotFound.of("memory")
     async with write_transaction(known.scope, res, call) as write:
@@ -102,3 +121,74 @@ async def _alive(session: Session, memory_id: UUID, res: Resources) -> Memory:
         raise NotFound.of("memory")
     refuse_past(memory)
     return memory
+
+
+async def forget(
+    workspace_id: UUID, memory_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
+) -> ForgottenMemory:
+    """Deletes one memory; may be repeated. Raises NotFound for an id that was never seen, or PreconditionFailed."""
+    async with res.db.read(workspace_id) as session:
+        memory = await memories.get(session, memory_id)
+    if memory is None:
+        return await _find_deleted(workspace_id, memory_id, res, call)
+    async with write_transaction(memory.scope, res, call) as write:
+        current = await memories.get(write.session, memory_id)
+        if current is not None:
+            check_version(current.version, expected)
+        deleted = await deletion.delete_memories(write.session, [memory_id], generation=res.generation)
+        if deleted:
+            await write.audit("delete", memory.scope, deleted)
+        return await write.answer(ForgottenMemory(memory_id, bool(deleted), not deleted))
+
+
+async def _find_deleted(workspace_id: UUID, memory_id: UUID, res: Resources, call: Call) -> ForgottenMemory:
+    async with plain_transaction(workspace_id, res, call) as write:
+        if not await deletion.find_deleted(write.session, [memory_id]):
+            raise NotFound.of("memory")
+        return await write.answer(ForgottenMemory(memory_id, already_deleted=True))
+
+
+async def forget_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources, call: Call) -> list[ForgottenMemory]:
+    """The outcome for each id, in order; all in one transaction. Unknown ids do not prevent the others from being
+    deleted; a shared memory does, if the request may not write shared memories."""
+    async with plain_transaction(workspace_id, res, call) as write:
+        await write.check_share_of(ids)
+        deleted: set[UUID] = set()
+        for part in in_batches(sorted(set(ids))):
+            deleted.update(await deletion.delete_memories(write.session, part, generation=res.generation))
+        before = await deletion.find_deleted(write.session, [each for each in ids if each not in deleted])
+        if deleted:
+            await write.audit("delete", Scope(workspace_id), sorted(deleted))
+        outcomes = [ForgottenMemory(memory_id, memory_id in deleted, memory_id in before) for memory_id in ids]
+        return await write.answer(outcomes)
+
+
+def in_batches(ids: Sequence[UUID]) -> Iterator[Sequence[UUID]]:
+    return (ids[first : first + BATCH] for first in range(0, len(ids), BATCH))
+
+
+async def remove_outlived(res: Resources) -> int:
+    """Deletes memories that are past their `expires_at` or the retention of their workspace, in batches until none is
+    left. Returns their number in all workspaces; each has a DELETE in its history."""
+    removed = 0
+    while True:
+        async with res.db.read(NIL_WORKSPACE) as session:
+            outlived = await deletion.list_outlived(
+                session, res.clock(), retention_days=res.settings.memories.retention_days, limit=BATCH
+            )
+        batch = 0
+        for workspace_id, group in groupby(sorted(outlived), key=itemgetter(0)):
+            batch += await _remove_expired(workspace_id, [memory_id for _, memory_id in group], res)
+        removed += batch
+        if not batch:  # nothing left, or other workers were faster
+            return removed
+
+
+async def _remove_expired(workspace_id: UUID, ids: list[UUID], res: Resources) -> int:
+    async with res.db.begin(workspace_id) as session:
+        settings = res.of_workspace(dict((await workspace(session)).settings))
+        deleted = await deletion.delete_memories(session, ids, generation=res.generation, withdraws="expired")
+        if deleted:
+            write = Write(session, settings, Call("job:cleanup"))
+            await write.audit("delete", Scope(workspace_id), deleted, reason="outlived")
+    return len(deleted)
