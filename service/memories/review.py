@@ -151,86 +151,83 @@ async def _accept(write: Write, waiting: Memory, review: Review) -> None:
 async def undo_decision(workspace_id: UUID, decision_id: UUID, res: Resources, call: Call) -> UndoneDecision:
     """Takes a decision back, with those made together with it. Raises NotFound, or Conflict with the reason."""
     async with res.db.read(workspace_id) as session:
-        decision = await decisions.get(session, decision_id)
-        together = await decisions.of_ruling(session, decision) if decision else []
-    if decision is None:
-        raise NotFound.of("decision")
-    scopes = {decision.scope, *(stored_decision.scope for stored_decision in together)}
-    async with scopes_transaction(workspace_id, scopes, res, call, owner=decision.scope) as write:
+        together = await decisions.made_together(session, decision_id)
+    owner = _scope_of(decision_id, together)
+    async with scopes_transaction(
+        workspace_id, {decision.scope for decision in together}, res, call, owner=owner
+    ) as write:
         session = write.session
-        await undo.lock(session, decision_id, decision.ruling_id)
-        group = await decisions.of_ruling(session, decision)
-        if not group:
-            raise NotFound.of("decision")  # purged in the meantime
-        ours = [
-            stored_decision
-            for stored_decision in group
-            if stored_decision.history_id is not None and stored_decision.memory_id is not None
-        ]
-        open_ones = [stored_decision for stored_decision in ours if stored_decision.undone_at is None]
-        if open_ones:
-            await _undo(write, open_ones)
-            ids = sorted({stored_decision.memory_id for stored_decision in open_ones if stored_decision.memory_id})
-            await write.audit("undo", decision.scope, ids, decision_id=str(decision_id))
-        elif not ours:
+        together = await decisions.made_together(session, decision_id, lock=True)
+        _scope_of(decision_id, together)  # they may have been purged in the meantime
+        changes = [decision for decision in together if decision.history_id and decision.memory_id]
+        if not changes:
             raise Conflict(NOTHING, field="id")
-        return await write.answer(await _answer(session, decision_id, ours))
+        left = [decision for decision in changes if decision.undone_at is None]
+        if left:
+            await _undo(write, left)
+            ids = sorted({decision.memory_id for decision in left if decision.memory_id})
+            await write.audit("undo", owner, ids, decision_id=str(decision_id))
+            together = await decisions.made_together(session, decision_id)
+        return await write.answer(await _describe(session, decision_id, together))
 
 
-async def _undo(write: Write, group: Sequence[StoredDecision]) -> None:
+def _scope_of(decision_id: UUID, together: Sequence[StoredDecision]) -> Scope:
+    for decision in together:
+        if decision.id == decision_id:
+            return decision.scope
+    raise NotFound.of("decision")
+
+
+async def _undo(write: Write, changes: Sequence[StoredDecision]) -> None:
     session, res = write.session, write.res
-    await history.lock(session, [decision.memory_id for decision in group if decision.memory_id])
+    await history.lock(session, [change.memory_id for change in changes if change.memory_id])
     now = res.clock()
-    for taken in reversed(group):
-        memory_id, changed_by, before = taken.memory_id, taken.history_id, taken.before
-        assert memory_id is not None, "only changes are taken back"
-        assert changed_by is not None, "only changes are taken back"
+    for change in reversed(changes):
+        memory_id, entry_id = change.memory_id, change.history_id
+        assert memory_id is not None, "only changes are undone"
+        assert entry_id is not None, "only changes are undone"
         was = await history.snapshot(session, memory_id, generation=res.generation)
-        if was is None or (taken.event != Action.ADD and before is None):  # deleted, or blanked by a purge
+        if was is None or (change.event != Action.ADD and change.before is None):  # deleted, or blanked by a purge
             raise Conflict(ERASED, field="id")
-        if not await undo.is_current(session, memory_id, changed_by):
+        if not await undo.is_current(session, memory_id, entry_id):
             raise Conflict(CHANGED, field="id")
-        entry = None
-        if taken.event == Action.ADD:
-            going = [memory_id]
-            await deletion.delete_memories(session, going, generation=res.generation, withdraws=None)
+        undone_by = None
+        if change.event == Action.ADD:
+            await deletion.delete_memories(session, [memory_id], generation=res.generation, withdraws=None)
         else:
-            entry = await _restore_before(write, taken, was, now)
-        await withdrawn.take_back(session, memory_id, entry=changed_by)
-        await undo.mark_undone(session, taken.id, entry, now=now)
+            undone_by = await _restore(write, memory_id, entry_id, change.before or "", was, now)
+        await withdrawn.take_back(session, memory_id, entry=entry_id)
+        await decisions.mark_undone(session, change.id, undone_by, now=now)
 
 
-async def _restore_before(write: Write, taken: StoredDecision, was: history.Snapshot, now: datetime) -> UUID:
-    """Puts the memory back as it was before the decision; returns the id of the history entry."""
-    session, generation = write.session, write.res.generation
-    assert taken.memory_id is not None, "only changes are taken back"
-    assert taken.history_id is not None, "only changes are taken back"
-    then, text_now = taken.before or "", str(was.before["content"])
-    await memories.release_expired(session, [content_hash(CleanText(then))], now=now)
-    text = then if then != text_now else None
-    await undo.restore(session, taken.memory_id, taken.history_id, text, generation=generation, now=now)
+async def _restore(
+    write: Write, memory_id: UUID, entry_id: UUID, text_before: str, was: history.Snapshot, now: datetime
+) -> UUID:
+    """Puts the memory back as it was before this entry of its history; returns the id of the new entry."""
+    session, generation, text_now = write.session, write.res.generation, str(was.before["content"])
+    await memories.release_expired(session, [content_hash(CleanText(text_before))], now=now)
+    changed = text_before if text_before != text_now else None
+    await undo.restore(session, memory_id, entry_id, changed, generation=generation, now=now)
     # the past version that the decision kept has the id of its entry
-    await deletion.delete_memories(session, [taken.history_id], generation=generation, withdraws=None)
-    await decisions.reopen_review(session, taken.memory_id)
-    memory = await memories.get(session, taken.memory_id)
+    await deletion.delete_memories(session, [entry_id], generation=generation, withdraws=None)
+    await decisions.reopen_review(session, memory_id)
+    memory = await memories.get(session, memory_id)
     assert memory is not None, "the row is locked"
-    change = Change(taken.memory_id, Action.UPDATE, memory.scope, text_now, then, was)
-    await history.append(session, [change])
+    entry = Change(memory_id, Action.UPDATE, memory.scope, text_now, text_before, was)
+    await history.append(session, [entry])
     # jobs queued before the decision were skipped, because the text had changed
-    no_vector, not_enriched = await undo.lacks(session, taken.memory_id)
-    jobs = writing.follow_up(taken.memory_id, embed=no_vector, enrich=not_enriched)
-    await queue.enqueue(session, jobs)
-    return change.id
+    no_vector, not_enriched = await undo.lacks(session, memory_id)
+    await queue.enqueue(session, writing.follow_up(memory_id, embed=no_vector, enrich=not_enriched))
+    return entry.id
 
 
-async def _answer(session: Session, decision_id: UUID, group: Sequence[StoredDecision]) -> UndoneDecision:
-    decision = await decisions.get(session, decision_id)
-    assert decision is not None, "it is locked"
-    ids = [stored_decision.memory_id for stored_decision in group if stored_decision.memory_id is not None]
+async def _describe(session: Session, decision_id: UUID, together: Sequence[StoredDecision]) -> UndoneDecision:
+    changes = [decision for decision in together if decision.history_id and decision.memory_id]
+    ids = list(dict.fromkeys(change.memory_id for change in changes if change.memory_id))
     by_id = await memories.get_many(session, ids)
     return UndoneDecision(
-        decision,
-        tuple(stored_decision.id for stored_decision in group),
-        tuple(by_id[memory_id] for memory_id in dict.fromkeys(ids) if memory_id in by_id),
-        tuple(memory_id for memory_id in dict.fromkeys(ids) if memory_id not in by_id),
+        next(decision for decision in together if decision.id == decision_id),
+        tuple(change.id for change in changes),
+        tuple(by_id[memory_id] for memory_id in ids if memory_id in by_id),
+        tuple(memory_id for memory_id in ids if memory_id not in by_id),
     )

@@ -15,7 +15,7 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import UUID
 
-from sqlalchemy import insert, select, text, update
+from sqlalchemy import select, text, update
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
@@ -52,24 +52,27 @@ DECISION = """
 """
 
 JSON = {"candidates": JSONB(), "verdict": JSONB()}
-ONE = text(f"{DECISION} WHERE d.workspace_id = :workspace AND d.id = :id").columns(**JSON)
 OF_MEMORY = text(
     f"{DECISION} WHERE d.workspace_id = :workspace AND d.memory_id = :id "
     "ORDER BY d.created_at, d.id OFFSET :skip LIMIT :limit"
 ).columns(**JSON)
-# ix_decision_ruling
-OF_RULING = text(
-    f"{DECISION} WHERE d.workspace_id = :workspace AND d.ruling_id = :id ORDER BY d.created_at, d.id"
-).columns(**JSON)
+
+# pk_decision, ix_decision_ruling
+TOGETHER = """
+    d.workspace_id = :workspace AND (d.id = :id OR d.ruling_id = (
+        SELECT ruling_id FROM decision WHERE workspace_id = :workspace AND id = :id))
+"""
+MADE_TOGETHER = text(f"{DECISION} WHERE {TOGETHER} ORDER BY d.created_at, d.id").columns(**JSON)
+LOCK = text(f"SELECT FROM decision d WHERE {TOGETHER} ORDER BY d.id FOR UPDATE")
+
+MARK_UNDONE = text("""
+    UPDATE decision SET state = 'undone', undone_at = :now, undo_history_id = :entry
+    WHERE workspace_id = :workspace AND id = :id
+""")
 
 FIRST_OF_RULING = text("""
     SELECT id FROM decision WHERE workspace_id = :workspace AND ruling_id = :id ORDER BY created_at, id LIMIT 1
 """)
-
-
-async def get(session: Session, decision_id: UUID) -> StoredDecision | None:
-    row = (await session.execute(ONE, {"id": decision_id})).one_or_none()
-    return None if row is None else _decision(row)
 
 
 async def of_memory(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[StoredDecision]:
@@ -78,19 +81,24 @@ async def of_memory(session: Session, memory_id: UUID, *, skip: int = 0, limit: 
     return await direct.page(session, OF_MEMORY, values, _decision)
 
 
+async def made_together(session: Session, decision_id: UUID, *, lock: bool = False) -> list[StoredDecision]:
+    """The decision and those with the same ruling_id, in order; none if it does not exist. With `lock` they are locked
+    first: the second of two undo requests finds them undone."""
+    values = {"id": decision_id}
+    if lock:
+        await session.execute(LOCK, values)
+    return list(map(_decision, await session.execute(MADE_TOGETHER, values)))
+
+
 async def first_of_ruling(session: Session, ruling_id: UUID) -> UUID | None:
     """A decision whose id can be used to undo the whole ruling."""
     decision_id: UUID | None = await session.scalar(FIRST_OF_RULING, {"id": ruling_id})
     return decision_id
 
 
-async def of_ruling(session: Session, decided: StoredDecision) -> list[StoredDecision]:
-    """The decision and those with the same ruling_id, in order, as they are now; empty if they were purged."""
-    if decided.ruling_id is None:
-        current = await get(session, decided.id)
-        return [] if current is None else [current]
-    rows = await session.execute(OF_RULING, {"id": decided.ruling_id})
-    return list(map(_decision, rows))
+async def mark_undone(session: Session, decision_id: UUID, entry: UUID | None, *, now: datetime) -> None:
+    """Marks a decision as undone by this entry of history."""
+    await session.execute(MARK_UNDONE, {"id": decision_id, "entry": entry, "now": now})
 
 
 _decision = direct.reader(
@@ -125,7 +133,24 @@ def _values(decided: NewDecision) -> dict[str, Any]:
     }
 
 
+# -- reviews ----------------------------------------------------------------------------------------------------------
+
+
 ReviewState = Literal["pending", "accepted", "rejected"]
+
+FLAG = text("""
+    WITH flagged AS (
+        UPDATE memory SET archived = true, review_status = 'flagged' WHERE workspace_id = :workspace AND id = :id
+    )
+    INSERT INTO review (workspace_id, id, memory_id, contradicts)
+    VALUES (:workspace, :review, :id, CAST(:contradicts AS uuid[]))
+""")
+
+REOPEN_REVIEW = text("""
+    UPDATE review r SET state = 'pending', resolved_at = NULL
+    FROM memory m WHERE r.workspace_id = :workspace AND r.memory_id = :id AND m.workspace_id = r.workspace_id
+        AND m.id = r.memory_id AND m.review_status = 'flagged'
+""")
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,15 +168,7 @@ _review = direct.reader(Review, contradicts=lambda row: tuple(row.contradicts))
 
 async def flag(session: Session, memory_id: UUID, contradicts: Sequence[UUID]) -> None:
     """Archives and flags a new memory, with a review."""
-    conditions = MEMORY.c.workspace_id == session.workspace_id, MEMORY.c.id == memory_id
-    await session.execute(update(MEMORY).where(*conditions).values(archived=True, review_status="flagged"))
-    row = {
-        "workspace_id": session.workspace_id,
-        "id": uuid7(),
-        "memory_id": memory_id,
-        "contradicts": list(contradicts),
-    }
-    await session.execute(insert(REVIEW), [row])
+    await session.execute(FLAG, {"id": memory_id, "review": uuid7(), "contradicts": list(contradicts)})
 
 
 async def find_flagged(session: Session, scope: Scope, text_hash: str) -> UUID | None:
@@ -189,13 +206,6 @@ async def get_review(session: Session, review_id: UUID, *, lock: bool = False) -
 async def resolve_review(session: Session, review_id: UUID, state: ReviewState, *, now: datetime) -> None:
     conditions = REVIEW.c.workspace_id == session.workspace_id, REVIEW.c.id == review_id
     await session.execute(update(REVIEW).where(*conditions).values(state=state, resolved_at=now))
-
-
-REOPEN_REVIEW = text("""
-    UPDATE review r SET state = 'pending', resolved_at = NULL
-    FROM memory m WHERE r.workspace_id = :workspace AND r.memory_id = :id AND m.workspace_id = r.workspace_id
-        AND m.id = r.memory_id AND m.review_status = 'flagged'
-""")
 
 
 async def reopen_review(session: Session, memory_id: UUID) -> None:

@@ -59,11 +59,6 @@ def _bring_back(table: str, records: str, rest: str = "") -> TextClause:
     """)  # noqa: S608 - names of our columns
 
 
-# Locks the decision and those with the same ruling_id: the second of two requests finds them undone.
-LOCK = text("""
-    SELECT id FROM decision WHERE workspace_id = :workspace AND (id = :id OR ruling_id = :ruling) ORDER BY id FOR UPDATE
-""")
-
 # Uses ix_memory_history_memory. `undid`: the entry that was undone by this one.
 HISTORY = text("""
     SELECT h.id, d.history_id AS undid
@@ -196,11 +191,6 @@ RESTORE_EDGES = _bring_back(
     ON CONFLICT DO NOTHING""",
 )
 
-MARK_UNDONE = text("""
-    UPDATE decision SET state = 'undone', undone_at = :now, undo_history_id = :entry
-    WHERE workspace_id = :workspace AND id = :id
-""")
-
 STATUS = text("SELECT embedding_status, enriched_at FROM memory WHERE workspace_id = :workspace AND id = :id")
 
 
@@ -213,11 +203,6 @@ class DeletedMemory:
     text: str
     scope: Scope
     is_past: bool = False
-
-
-async def lock(session: Session, decision_id: UUID, ruling_id: UUID | None) -> None:
-    """Locks the decision and those undone with it, by ascending id."""
-    await session.execute(LOCK, {"id": decision_id, "ruling": ruling_id})
 
 
 async def is_current(session: Session, memory_id: UUID, entry: UUID) -> bool:
@@ -281,8 +266,3 @@ async def lacks(session: Session, memory_id: UUID) -> tuple[bool, bool]:
     """Whether the memory lacks its vector, and its enrichment."""
     row = (await session.execute(STATUS, {"id": memory_id})).one()
     return row.embedding_status != "stored", row.enriched_at is None
-
-
-async def mark_undone(session: Session, decision_id: UUID, entry: UUID | None, *, now: datetime) -> None:
-    values = {"id": decision_id, "entry": entry, "now": now}
-    await session.execute(MARK_UNDONE, values)
