@@ -55,10 +55,10 @@ from service.postgres.rights import find_access
 from service.postgres.roles import APP
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
-from service.search import column_ranges, filter_keys
+from service.search import indexed_conditions
 from service.search.search import search
 from service.search.statements import approximate, candidates, exact, term_statistics
-from service.search.statements.plan import MIN_ARM_LIMIT, NOWHERE, Candidates, SearchPlan
+from service.search.statements.search_plan import MIN_ARM_LIMIT, NOWHERE, Candidates, SearchPlan
 
 SETTINGS = Settings.from_env({})
 EXACT_ROWS, BINARY_ROWS = sizes.EXACT_ROWS, sizes.BINARY_ROWS
@@ -86,7 +86,7 @@ class Cell:
         scope = Scope(workspace, user_id=self.user)
         narrow = self._narrow()
         rows = visibility.conditions("m", Query(scope, CleanText("?"), WANTED, narrow=narrow), datetime.now(UTC))
-        found, within = filter_keys.find_keys(narrow), column_ranges.find_ranges(narrow, EVER)
+        found, within = indexed_conditions.find_keys(narrow), indexed_conditions.find_column_ranges(narrow, EVER)
         matching, vectors = scopes.readable("m", scope), scopes.readable("v", scope)
         return SearchPlan(matching, vectors, rows, 1, EXACT_ROWS, found, within, arm_limit=ARM, limit=WANTED)
 

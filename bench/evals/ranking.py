@@ -38,7 +38,7 @@ from service.search import preparation, query_parsing, signals
 from service.search.signals import QueryContext
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.features import Features, TermIdf, of_columns
-from service.search.statements.plan import Candidates
+from service.search.statements.search_plan import Candidates
 
 CORPORA = Path(__file__).parents[2] / "tests" / "corpora"
 NOW = datetime(2026, 1, 1, tzinfo=UTC)

@@ -21,7 +21,7 @@ from service.search import signals
 from service.search.signals import QueryContext
 from service.search.statements import features
 from service.search.statements.features import Features
-from service.search.statements.plan import SearchPlan
+from service.search.statements.search_plan import SearchPlan
 
 
 async def explain(

@@ -22,7 +22,7 @@ from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements.stats import RankingStats
 from service.search.statements.features import Features, TermIdf
-from service.search.statements.plan import Candidates, SearchPlan
+from service.search.statements.search_plan import Candidates, SearchPlan
 
 MAX_TEXTS: Final = 10_000
 """Memories that are read; of more, the newest. Weighing their words takes a second in a thread."""

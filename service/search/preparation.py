@@ -22,10 +22,10 @@ from service.observability import metrics, tracing
 from service.postgres import scopes
 from service.postgres.scopes import Condition
 from service.runtime.resources import CachedSummary, Resources
-from service.search import column_ranges, filter_keys, query_parsing, techniques
+from service.search import indexed_conditions, query_parsing, techniques
 from service.search.query_parsing import ParsedQuery
 from service.search.statements import candidates
-from service.search.statements.plan import MIN_ARM_LIMIT, NOWHERE, SearchPlan
+from service.search.statements.search_plan import MIN_ARM_LIMIT, NOWHERE, SearchPlan
 from service.search.techniques import QueryVectors
 
 SUMMARY_KEPT_S: Final = 10.0
@@ -117,8 +117,8 @@ def _plan(query: Query, scope: Condition, text: PreparedText, res: Resources, no
         conditions=visibility.conditions("m", query, now),
         generation=res.generation,
         exact_rows=sizes.EXACT_ROWS,
-        filter_keys=filter_keys.find_keys(query.narrow),
-        column_ranges=column_ranges.find_ranges(query.narrow, query.window),
+        filter_keys=indexed_conditions.find_keys(query.narrow),
+        column_ranges=indexed_conditions.find_column_ranges(query.narrow, query.window),
         terms=sorted(text.term_ids.values()),
         vector=text.vectors.searched,
         original_vector=text.vectors.plain,

@@ -49,7 +49,7 @@ from service.search.signals import QueryContext
 from service.search.statements import candidates, entity_arm, features, turn_candidates
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.features import Features
-from service.search.statements.plan import Candidates, SearchPlan
+from service.search.statements.search_plan import Candidates, SearchPlan
 from service.search.statements.turn_candidates import ContextScores, TurnQuery
 
 LeanMemories = Mapping[UUID, LeanMemory]

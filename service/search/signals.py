@@ -23,7 +23,7 @@ from service.search.fusion import Column, Columns, FusionContext, Ranked
 from service.search.query_parsing import ParsedQuery
 from service.search.statements.entity_arm import EntityMatches
 from service.search.statements.features import SHORT_TEXTS, Features, TermIdf
-from service.search.statements.plan import Candidates
+from service.search.statements.search_plan import Candidates
 
 NEXT_ENTITY = 0.5
 """Weight of an entity next to one that the query names, at full strength of the relation."""

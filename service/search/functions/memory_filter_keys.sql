@@ -5,8 +5,8 @@
 -- that name. jsonb_hash agrees with jsonb's equality, for which 1 equals 1.0.
 --
 -- With `with_ranges`, numbers and times also give the leading 6, 12, 16, 20, 24 and 28 bits of their float64 in the
--- order of the values, which for negative numbers are reversed (service/search/filter_keys.py picks the ones that a
--- range needs). Numbers beyond float64 count as infinite or zero.
+-- order of the values, which for negative numbers are reversed (service/search/indexed_conditions.py picks the ones
+-- that a range needs). Numbers beyond float64 count as infinite or zero.
 --
 -- Loops are used because one statement over all three sets would be planned for a hundred million rows. Keys are
 -- appended one by one, which is done in place; appending an array would copy all keys.

@@ -8,7 +8,7 @@
 --   2. all groups together;
 --   3. in a scope of at most 30,000 rows, the bitmaps of scope and keys: a key in the index costs a third of a row of
 --      the table.
--- Ids are looked up twice, by the probe and by the search after it (service/search/statements/prefilter.py).
+-- Ids are looked up twice, by the probe and by the search after it (service/search/statements/search_plan.py).
 --
 -- Row-level security does not apply inside, as in lexical_ids().
 CREATE OR REPLACE FUNCTION narrow_ids(

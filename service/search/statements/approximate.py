@@ -26,8 +26,9 @@ from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.template import Template
-from service.search.statements import prefilter, term_statistics
-from service.search.statements.plan import Candidates, SearchPlan
+from service.search.statements import term_statistics
+from service.search.statements import search_plan
+from service.search.statements.search_plan import Candidates, SearchPlan
 from service.search.statements.term_statistics import TermStatistics
 
 SCAN_LIMIT: Final = 20_000
@@ -176,7 +177,7 @@ def values(plan: SearchPlan, vector_path: ApproximatePath, statistics: TermStati
     selective = term_statistics.selective_terms
     companions = term_statistics.companion_terms
     parameters: dict[str, Any] = {
-        **prefilter.values(plan),
+        **search_plan.index_values(plan),
         **plan.conditions.values,
         **plan.scope.values,
         **plan.vector_scope.values,
@@ -209,10 +210,10 @@ def statement(plan: SearchPlan, vector_path: ApproximatePath) -> TextClause:
     """The whole statement; tests/search/statements/golden has it with the values filled in."""
     has_keys = bool(plan.filter_keys)
     scope, rows, generation = plan.scope.sql, plan.conditions.sql, plan.generation
-    ranges = [prefilter.in_range("m", at, column_range) for at, column_range in enumerate(plan.column_ranges)]
+    ranges = [search_plan.in_range("m", at, column_range) for at, column_range in enumerate(plan.column_ranges)]
     all_of = " AND ".join((plan.scope.source("memory m"), rows, *ranges))
     # in a medium scope the keys are only looked up for the fallback
-    ids = f"CASE WHEN {TOO_FEW} THEN {prefilter.SCANNED_IDS} END" if vector_path == "binary" else prefilter.SCANNED_IDS
+    ids = f"CASE WHEN {TOO_FEW} THEN {search_plan.SCANNED_IDS} END" if vector_path == "binary" else search_plan.SCANNED_IDS
     vectors_of_scope = plan.vector_scope.source("memory_vector v")
     return TEMPLATES[None if plan.vector is None else vector_path].fill(
         scope=scope,

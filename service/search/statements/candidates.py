@@ -3,7 +3,7 @@
 | rows of the scope | vector path | file |
 |---|---|---|
 | up to EXACT_ROWS | every row is read | exact.py |
-| more, but few meet the conditions | these few are looked up, then read | prefilter.py, exact.py |
+| more, but few meet the conditions | these few are looked up, then read | search_plan.py, exact.py |
 | up to BINARY_ROWS | the binary quantisation of every vector is read | approximate.py |
 | more | the HNSW graph is walked | approximate.py |
 """
@@ -17,8 +17,9 @@ from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
 from service.postgres.scopes import Condition
 from service.postgres.template import Template
-from service.search.statements import approximate, exact, prefilter
-from service.search.statements.plan import Candidates, SearchPlan
+from service.search.statements import approximate, exact
+from service.search.statements import search_plan
+from service.search.statements.search_plan import Candidates, SearchPlan
 
 PREFILTER_ROWS: Final = 2_000
 """From this size of a scope on, conditions with an index are looked up before reading all rows; in a smaller one the
@@ -54,7 +55,7 @@ async def find(session: Session, plan: SearchPlan, scope_rows: int, *, binary_ro
     """The candidates of all arms. `scope_rows`: the rows of the scope a few seconds ago; one that has outgrown
     `exact_rows` since then is searched as a large one."""
     if scope_rows >= PREFILTER_ROWS:
-        few = await prefilter.few_rows(session, plan)
+        few = await search_plan.restrict(session, plan)
         if few is not None and (candidates := await exact.find(session, few)) is not None:
             return candidates
     if scope_rows <= plan.exact_rows and (candidates := await exact.find(session, plan)) is not None:

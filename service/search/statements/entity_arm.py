@@ -18,7 +18,7 @@ from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key, by_keys
 from service.postgres.template import Template
-from service.search.statements.plan import SearchPlan
+from service.search.statements.search_plan import SearchPlan
 
 MAX_ENTITIES = 50
 """Entities that one query can mean; several channels may know the same name."""

@@ -22,7 +22,7 @@ from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key
 from service.postgres.template import Template
-from service.search.statements.plan import Candidates, SearchPlan
+from service.search.statements.search_plan import Candidates, SearchPlan
 
 MAX_COMPARED_TERMS: Final = 48
 """A query of more terms, a whole page, has them counted in the rows' lists of terms: 4,000 terms compared with each

@@ -26,7 +26,7 @@ from service.postgres.scopes import by_key, by_keys
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.template import Template
 from service.postgres.vectors import cosine
-from service.search.statements.plan import SearchPlan
+from service.search.statements.search_plan import SearchPlan
 
 Column = NDArray[np.float64]
 """A number for each candidate; NaN if there is nothing to measure."""

@@ -33,7 +33,7 @@ from service.postgres.template import Template
 from service.postgres.vectors import cosine, graph_distance
 from service.search.statements import features
 from service.search.statements.features import Features
-from service.search.statements.plan import Candidates
+from service.search.statements.search_plan import Candidates
 
 HELD_SHARE = 0.8
 """A turn is no candidate when memories quote at least this share of its characters."""

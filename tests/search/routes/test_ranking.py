@@ -14,7 +14,7 @@ from httpx2 import AsyncClient
 from prometheus_client import REGISTRY
 
 from service.runtime.resources import Resources
-from service.search.statements.plan import MIN_ARM_LIMIT
+from service.search.statements.search_plan import MIN_ARM_LIMIT
 from service.search.techniques import GENERIC_REQUESTS
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder

@@ -21,7 +21,7 @@ from service.postgres.engine import Database, driver
 from service.postgres.scopes import Condition
 from service.postgres.tables import TERM_DIMENSIONS
 from service.search.statements import exact
-from service.search.statements.plan import SearchPlan
+from service.search.statements.search_plan import SearchPlan
 from tests.conftest import new_tenant
 
 ROWS, ARM = 150, 400

@@ -20,7 +20,7 @@ from service.language import lexemes
 from service.postgres.engine import Database
 from service.postgres.roles import APP
 from service.postgres.tables import TERM_DIMENSIONS
-from service.search import filter_keys
+from service.search import indexed_conditions
 from tests.conftest import Tenant
 from tests.support.application import Tables
 
@@ -204,7 +204,7 @@ async def test_equal_words_of_two_tenants_are_kept_apart_in_the_index(tables: Ta
     assert first == again
     assert not set(first[0]) & set(other[0])
     assert not set(first[1]) & set(other[1])
-    assert len(set(first[1])) == 7 + 2 * len(filter_keys.PREFIX_BITS)
+    assert len(set(first[1])) == 7 + 2 * len(indexed_conditions.PREFIX_BITS)
 
 
 NUMBERS = ["0", "-0.0", "1", "1.0", "0.1", "-3", "9007199254740993", "1e-310", "-5e-324", "1e300", "-1.7e308", "12e25"]
@@ -225,7 +225,7 @@ async def test_the_database_computes_the_filter_keys_of_ranges_of_numbers_and_ti
     async def computed(shape: str, written: str, words: Sequence[str | None] = ()) -> list[int]:
         return sorted((await tables.fetch(shape, here, written, list(words)))[0][0])
 
-    placed: list[tuple[str, filter_keys.RangeKind, float]] = [(each, "number", float(each)) for each in NUMBERS]
+    placed: list[tuple[str, indexed_conditions.RangeKind, float]] = [(each, "number", float(each)) for each in NUMBERS]
     placed += [(each, "number", place) for each, place in BEYOND]
     for each in TIMES:
         moment = filters.iso_time(each)
@@ -233,16 +233,16 @@ async def test_the_database_computes_the_filter_keys_of_ranges_of_numbers_and_ti
         placed.append((json.dumps(each), "time", moment.timestamp()))
     for written, sort, place in placed:
         row = f'{{"a": {{"x.n": {written}}}}}'
-        words = filter_keys.of_value("n", sort, place)
+        words = indexed_conditions.value_keys("n", sort, place)
         assert await computed(RANGED, row) == await computed(EQUAL, row, words), written
     for each in [*map(json.dumps, NO_TIMES), "true", "null", '"a"']:
         row = f'{{"n": {each}}}'
         assert await computed(RANGED, row) == await computed(EQUAL, row), each
     row = '{"n": [1, "a", "2026-01-01"]}'
     words = [
-        *filter_keys.of_value("n", "number", 1),
-        *filter_keys.of_value("n", "time", 1767225600.0),
-        filter_keys.of_list("n"),
+        *indexed_conditions.value_keys("n", "number", 1),
+        *indexed_conditions.value_keys("n", "time", 1767225600.0),
+        indexed_conditions.list_key("n"),
     ]
     assert await computed(RANGED, row) == await computed(EQUAL, row, words)
     words = ["type Habit", "role user"]

@@ -30,10 +30,11 @@ from service.memories.statements import deduplication, nearest, visibility
 from service.memories.statements.deduplication import Parts
 from service.postgres import scopes
 from service.postgres.engine import Database, driver
-from service.search import column_ranges, filter_keys
-from service.search.statements import approximate, candidates, entity_arm, exact, features, prefilter
+from service.search import indexed_conditions
+from service.search.statements import approximate, candidates, entity_arm, exact, features
+from service.search.statements import search_plan
 from service.search.statements.features import OPTIONAL, TermIdf
-from service.search.statements.plan import SearchPlan
+from service.search.statements.search_plan import SearchPlan
 from service.search.statements.term_statistics import TermStatistics
 
 GOLDEN = Path(__file__).with_name("golden")
@@ -64,15 +65,15 @@ def plan_of(narrow: Narrow | None = None, **more: Any) -> SearchPlan:
         visibility.conditions("m", query, NOW),
         1,
         20_000,
-        filter_keys.find_keys(query.narrow),
-        column_ranges.find_ranges(query.narrow, query.window),
+        indexed_conditions.find_keys(query.narrow),
+        indexed_conditions.find_column_ranges(query.narrow, query.window),
         **given,
     )
 
 
 def statements() -> dict[str, Statement]:
     plan, narrowed = plan_of(), plan_of(NARROW)
-    few = prefilter.restrict_to(narrowed)
+    few = search_plan.restrict_to_few(narrowed)
     statistics = TermStatistics(100_000, {11: 40.0, 12: 3_000.0}, {11: 50.0, 12: 3_500.0})
     idf = TermIdf({11: 7.8, 12: 3.5}, {11: 7.6, 12: 3.3})
     summary = {**plan.scope.values, "most": 150_000, "speakers": candidates.MAX_SPEAKERS}
@@ -91,7 +92,7 @@ def statements() -> dict[str, Statement]:
             summary,
         ),
         "exact": (exact.statement(plan), exact.values(plan)),
-        "prefilter_probe": (prefilter.probe(narrowed), prefilter.values(narrowed)),
+        "prefilter_probe": (search_plan.probe(narrowed), search_plan.index_values(narrowed)),
         "exact_prefiltered": (exact.statement(few), exact.values(few)),
         "binary": (approximate.statement(plan, "binary"), approximate.values(plan, "binary", statistics)),
         "hnsw": (approximate.statement(narrowed, "hnsw"), approximate.values(narrowed, "hnsw", statistics)),

@@ -30,11 +30,12 @@ from service.postgres import direct, scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition
 from service.postgres.template import typed_text
-from service.search import column_ranges, filter_keys
-from service.search.filter_keys import NO_FILTER_KEYS
-from service.search.statements import approximate, candidates, exact, features, prefilter, term_statistics
+from service.search import indexed_conditions
+from service.search.indexed_conditions import NO_FILTER_KEYS
+from service.search.statements import approximate, candidates, exact, features, term_statistics
+from service.search.statements import search_plan
 from service.search.statements.features import TermIdf
-from service.search.statements.plan import NOWHERE, SearchPlan
+from service.search.statements.search_plan import NOWHERE, SearchPlan
 from tests.conftest import new_tenant
 
 ROWS, SMALL, EXACT_ROWS = 3_000, 200, 500
@@ -392,8 +393,8 @@ def _narrowed(store: LargeScope, narrow: Narrow, **more: Any) -> SearchPlan:
     return replace(
         where,
         conditions=rows,
-        filter_keys=filter_keys.find_keys(narrow),
-        column_ranges=column_ranges.find_ranges(narrow, Window()),
+        filter_keys=indexed_conditions.find_keys(narrow),
+        column_ranges=indexed_conditions.find_column_ranges(narrow, Window()),
     )
 
 
@@ -463,7 +464,7 @@ async def test_their_plan_goes_by_ids_and_touches_neither_graph_nor_scope(
     """Nor where ANALYZE has not seen the workspace, when a scan of the scope looks free to the planner. Postgres 16
     then asks the ids of each row of pk_memory_vector instead of looking them up."""
     here = store if known else replace(store, workspace=UUID(int=9))
-    plan = prefilter.restrict_to(_narrowed(here, FEW[1], tags=("t3",)))
+    plan = search_plan.restrict_to_few(_narrowed(here, FEW[1], tags=("t3",)))
     statement, values = exact.statement(plan), exact.values(plan)
     async with database.snapshot(here.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
@@ -491,7 +492,7 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Large
             names = ("ix_memory_filter_keys", "memory")
             before = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
             where = _narrowed(store, narrow)
-            assert await session.scalar(prefilter.probe(where), prefilter.values(where)) == prefilter.FILTER_KEYS
+            assert await session.scalar(search_plan.probe(where), search_plan.index_values(where)) == search_plan.FILTER_KEYS
             after = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
             assert after == [before[0] + 1, before[1]], narrow
 
@@ -500,11 +501,11 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Large
 async def test_or_by_the_scope_and_the_marks_together(database: Database, store: LargeScope, reach: int) -> None:
     """240 rows bear one of these, and mostly that is more than are few; 14 are of the user who asks."""
     narrow = Narrow(tags=tuple(f"t{number}" for number in range(8)))
-    where = replace(store.plan("small"), exact_rows=reach, filter_keys=filter_keys.find_keys(narrow))
+    where = replace(store.plan("small"), exact_rows=reach, filter_keys=indexed_conditions.find_keys(narrow))
     where = replace(where, conditions=visibility.filter_rows("m", narrow, Window(), where.conditions))
     async with database.snapshot(store.workspace) as session:
         before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
-        found = await session.scalar(typed_text(f"SELECT {prefilter.FEW_IDS}"), prefilter.values(where))
+        found = await session.scalar(typed_text(f"SELECT {search_plan.FEW_IDS}"), search_plan.index_values(where))
         assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before + 1
         rows = text(f"SELECT m.id FROM memory m WHERE {where.scope.sql} AND {where.conditions.sql}")
         there = {row[0] for row in await session.execute(rows, {**where.scope.values, **where.conditions.values})}
@@ -516,10 +517,10 @@ async def test_or_by_the_btree_of_a_column(database: Database, store: LargeScope
     async with database.read(store.workspace) as session:
         for narrow, index in zip(BOUNDED, ("timestamp", "timestamp", "importance", "pk"), strict=True):
             where = _narrowed(store, narrow)
-            probe, few = prefilter.probe(where), await prefilter.few_rows(session, where)
+            probe, few = search_plan.probe(where), await search_plan.restrict(session, where)
             assert few is not None
             statement, values = exact.statement(few), exact.values(few)
-            plans = [await _plan(session, probe, prefilter.values(where)), await _plan(session, statement, values)]
+            plans = [await _plan(session, probe, search_plan.index_values(where)), await _plan(session, statement, values)]
             for plan in plans:
                 _no_scan(plan)
                 assert f"{index}_memory" in plan or f"ix_memory_{index}" in plan, plan
@@ -532,7 +533,7 @@ async def test_conditions_that_leave_many_change_nothing(database: Database, sto
         where = _narrowed(store, narrow)
         async with database.snapshot(store.workspace) as session:
             before = int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0)
-            assert await session.scalar(prefilter.probe(where), prefilter.values(where)) is None
+            assert await session.scalar(search_plan.probe(where), search_plan.index_values(where)) is None
             assert int(await session.scalar(READS, {"name": "ix_memory_filter_keys"}) or 0) == before + looks
             found = await candidates.find(session, where, ROWS, binary_rows=0)
             plain = await approximate.find(session, replace(where, filter_keys=NO_FILTER_KEYS), "hnsw")
@@ -564,7 +565,7 @@ async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
     """By marks that leave too many for a small scope, or by a bound that a btree serves where the planner likes it."""
     where = _narrowed(store, narrow, limit=50)
     async with database.snapshot(store.workspace) as session:
-        assert await prefilter.few_rows(session, where) is None
+        assert await search_plan.restrict(session, where) is None
         there = await _count(session, where)
         found = await approximate.find(session, where, vector_path)
         plain = replace(where, filter_keys=NO_FILTER_KEYS, column_ranges=())

@@ -13,7 +13,7 @@ from service.domain import sizes
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.search.statements import exact
-from service.search.statements.plan import Candidates, SearchPlan
+from service.search.statements.search_plan import Candidates, SearchPlan
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.search.routes.test_ranking import name_it

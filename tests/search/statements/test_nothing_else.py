@@ -28,9 +28,9 @@ from service.postgres import scopes
 from service.postgres.engine import Database
 from service.postgres.template import typed_text
 from service.runtime.resources import Resources
-from service.search import column_ranges, filter_keys
-from service.search.statements import prefilter
-from service.search.statements.plan import SearchPlan
+from service.search import indexed_conditions
+from service.search.statements import search_plan
+from service.search.statements.search_plan import SearchPlan
 from tests.conftest import DIMENSION, SetClock, Tenant, new_tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.search.scores import explained_score
@@ -336,15 +336,15 @@ async def test_the_filter_keys_of_a_question_lose_no_row(
         for _ in range(CONDITIONS):
             case = make_case(dice)
             query = query_of(case, tenant.workspace_id)
-            found = filter_keys.find_keys(query.narrow)
+            found = indexed_conditions.find_keys(query.narrow)
             if not found:
                 continue
             rows = visibility.conditions("m", query, NOW)
             scope, vectors = (scopes.readable(each, query.scope, query.channels) for each in "mv")
-            within = column_ranges.find_ranges(query.narrow, query.window)
-            plan = SearchPlan(scope, vectors, prefilter.NO_CONDITION, 1, ROWS, found, within)
+            within = indexed_conditions.find_column_ranges(query.narrow, query.window)
+            plan = SearchPlan(scope, vectors, search_plan.NO_CONDITION, 1, ROWS, found, within)
             plan = replace(plan, match=query.scope.match, with_shared=query.scope.include_shared)
-            few = prefilter.restrict_to(plan).scope
+            few = search_plan.restrict_to_few(plan).scope
             shape = typed_text(f"SELECT m.id, {rows.sql} AS seen FROM memory m WHERE {few.sql}")
             answer = (await session.execute(shape, {**few.values, **rows.values})).all()
             expected = {row.id for row in world if sees(case, row, NOW)}
@@ -366,11 +366,11 @@ async def test_the_column_ranges_of_a_question_lose_no_row(
             query = query_of(case, tenant.workspace_id)
             rows = visibility.conditions("m", query, NOW)
             scope, vectors = (scopes.readable(each, query.scope, query.channels) for each in "mv")
-            ranges = column_ranges.find_ranges(query.narrow, query.window)
+            ranges = indexed_conditions.find_column_ranges(query.narrow, query.window)
             plan = SearchPlan(scope, vectors, rows, 1, ROWS, column_ranges=ranges)
             expected = {row.id for row in world if sees(case, row, NOW)} if ranges else set()
             for bounds in ranges:
-                few = prefilter.restrict_to(plan, bounds).scope
+                few = search_plan.restrict_to_few(plan, bounds).scope
                 shape = typed_text(f"SELECT m.id FROM memory m WHERE {few.sql}")
                 assert {str(each) for each in await session.scalars(shape, few.values)} == expected, (case, bounds)
                 asked += 1

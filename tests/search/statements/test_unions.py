@@ -26,9 +26,9 @@ from service.memories.statements.deduplication import Parts
 from service.postgres import scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition
-from service.search.filter_keys import NO_FILTER_KEYS
+from service.search.indexed_conditions import NO_FILTER_KEYS
 from service.search.statements import approximate, candidates, exact, term_statistics
-from service.search.statements.plan import NOWHERE, SearchPlan
+from service.search.statements.search_plan import NOWHERE, SearchPlan
 from tests.conftest import new_tenant
 
 ROWS, EXACT_ROWS = 1_200, 500

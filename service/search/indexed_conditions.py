@@ -1,28 +1,30 @@
-"""The filter keys that a row must have to meet a caller's conditions. Pure.
+"""What the indexes can find of a caller's conditions: filter keys, and bounds on columns with a btree. Pure.
 
-A row has as keys its tags and their prefixes, its categories, a few of its columns, every single value in its metadata
-under the last step of its path, and for numbers and times there the keys that ranges are made of. A GIN index finds
-rows by their keys (`memory_filter_keys()` in the database computes them); the rows found are then checked against the
-whole conditions. So a condition may be left out here, and two that differ may ask for the same key, but no key may be
-required that a row meeting the conditions could lack.
+A row has as filter keys its tags and their prefixes, its categories, a few of its columns, every single value in its
+metadata under the last step of its path, and for numbers and times there the keys that ranges are made of. A GIN index
+finds rows by their keys (`memory_filter_keys()` in the database computes them). Row-level security lets comparisons of
+plain columns use their btrees as well. The rows found are then checked against the whole conditions. So a condition may
+be left out here, and two that differ may ask for the same key, but nothing may be required that a row meeting the
+conditions could lack.
 
 A number, or a moment as seconds since 1970, is a float64. Its bits, in the order of the values, are cut off after
 several lengths, and the value carries one key per length: values close to each other share the longer ones, as in the
 numeric tries of Lucene. A range is covered by the fewest keys that leave nothing out. They may let in what lies just
-outside, within two hundred-thousandths of the value, where the longest key ends. `memory_filter_keys()` in the database
-computes the same keys for each row.
+outside, within two hundred-thousandths of the value, where the longest key ends.
 """
 
 from __future__ import annotations
 
+import math
 import re
 import struct
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Final, Literal
+from datetime import datetime, timedelta
+from typing import Any, Final, Literal
 
 from service.domain.filters import ORDER, AllOf, AnyOf, Check, Filter, Value, fold, iso_time
-from service.domain.query import Narrow
+from service.domain.query import Narrow, Window
 
 RangeKind = Literal["number", "time"]
 
@@ -70,7 +72,7 @@ MAX_GROUPS: Final = 2
 MAX_GROUP_KEYS: Final = 4_000
 """Keys in a group. A larger group is left out: looking up a key takes a microsecond or two."""
 
-COLUMNS: Final = {
+KEY_COLUMNS: Final = {
     "type": "type",
     "role": "role",
     "speaker": "speaker",
@@ -102,7 +104,7 @@ def _tags(narrow: Narrow) -> list[KeyGroup]:
 
 
 def _column(name: str, value: object) -> FilterKey:
-    return FilterKey("word", f"{COLUMNS[name]} {value}")
+    return FilterKey("word", f"{KEY_COLUMNS[name]} {value}")
 
 
 def _tree(tree: Filter | None) -> Sequence[KeyGroup]:
@@ -110,7 +112,7 @@ def _tree(tree: Filter | None) -> Sequence[KeyGroup]:
     group, because it also passes rows without the value, which carry no key."""
     match tree:
         case AllOf():
-            parts = list(flat(tree))
+            parts = list(flatten(tree))
             ranges = [part for part in parts if isinstance(part, Check) and part.operator in ORDER]
             others = [part for part in parts if not isinstance(part, Check) or part.operator not in ORDER]
             return [*_ranges(ranges), *(group for part in others for group in _tree(part))]
@@ -118,19 +120,19 @@ def _tree(tree: Filter | None) -> Sequence[KeyGroup]:
             of_parts = [_tree(part) for part in parts]
             return _either([min(groups, key=len) for groups in of_parts]) if all(of_parts) else []
         case Check(_, "in", tuple() as values):
-            return _either([_equal(tree, each) for each in values])
+            return _either([_equal_keys(tree, each) for each in values])
         case Check(_, "eq", value) if value is not None and not isinstance(value, tuple):
-            return _either([_equal(tree, value)])
+            return _either([_equal_keys(tree, value)])
         case Check(_, operator) if operator in ORDER:
             return _ranges([tree])
     return []
 
 
-def flat(tree: Filter) -> Iterator[Filter]:
+def flatten(tree: Filter) -> Iterator[Filter]:
     """The parts of an AND and of the ANDs inside it; any other filter as it is."""
     if isinstance(tree, AllOf):
         for part in tree.parts:
-            yield from flat(part)
+            yield from flatten(part)
     else:
         yield tree
 
@@ -140,7 +142,7 @@ def _either(groups: Sequence[KeyGroup]) -> list[KeyGroup]:
     return [tuple(key for group in groups for key in group)] if groups and all(groups) else []
 
 
-def _equal(check: Check, value: Value) -> KeyGroup:
+def _equal_keys(check: Check, value: Value) -> KeyGroup:
     """A group of keys; a row with this value carries one of them. No keys if the field has none."""
     field = check.field
     if field.path:
@@ -152,7 +154,7 @@ def _equal(check: Check, value: Value) -> KeyGroup:
             return (FilterKey("word", fold(value)),)
         case "category":
             return (FilterKey("category", fold(value)), FilterKey("metadata", "category", value))
-        case name if name in COLUMNS:
+        case name if name in KEY_COLUMNS:
             return (_column(name, value),)
     return ()
 
@@ -169,20 +171,20 @@ def _ranges(checks: Sequence[Check]) -> list[KeyGroup]:
     another one the upper, so a list of several values always passes."""
     bounds: dict[tuple[tuple[str, ...], RangeKind], tuple[list[float], list[float]]] = {}
     for check in checks:
-        place = _place(check.value)
+        place = _range_value(check.value)
         if check.field.path and _is_named(check.field.path) and place is not None:
             lows, highs = bounds.setdefault((check.field.path, place[0]), ([], []))
             (lows if check.operator in ("gt", "gte") else highs).append(place[1])
     groups = []
     for (path, kind), (lows, highs) in bounds.items():
-        words = covering(path[-1], kind, max(lows, default=None), min(highs, default=None))
+        words = cover_range(path[-1], kind, max(lows, default=None), min(highs, default=None))
         if lows and highs:
-            words.append(of_list(path[-1]))
+            words.append(list_key(path[-1]))
         groups.append(tuple(FilterKey("word", word) for word in words))
     return groups
 
 
-def _place(value: object) -> tuple[RangeKind, float] | None:
+def _range_value(value: object) -> tuple[RangeKind, float] | None:
     """The kind of values compared with this one, and its place among them; None for a text that is not a time."""
     if isinstance(value, str):
         moment = iso_time(value)
@@ -190,7 +192,7 @@ def _place(value: object) -> tuple[RangeKind, float] | None:
     return ("number", value) if isinstance(value, int | float) else None
 
 
-def covering(name: str, kind: RangeKind, low: float | None, high: float | None) -> list[str]:
+def cover_range(name: str, kind: RangeKind, low: float | None, high: float | None) -> list[str]:
     """The keys of a range; None for an open end. Empty if `low` is above `high`."""
     first = _FIRST if low is None else _order_bits(low)
     last = _LAST if high is None else _order_bits(high)
@@ -209,12 +211,12 @@ def covering(name: str, kind: RangeKind, low: float | None, high: float | None) 
     raise AssertionError("the last step returns")
 
 
-def of_value(name: str, kind: RangeKind, value: float) -> list[str]:
+def value_keys(name: str, kind: RangeKind, value: float) -> list[str]:
     """The keys that a value carries."""
     return [_word(name, kind, bits, _order_bits(value) >> _ALL_BITS - bits) for bits in PREFIX_BITS]
 
 
-def of_list(name: str) -> str:
+def list_key(name: str) -> str:
     """The key of a list with several values: one of them may lie above a range and another one below."""
     return f"{name} many"
 
@@ -235,3 +237,64 @@ def _order_bits(value: float) -> int:
         value = 0.0
     bits: int = struct.unpack(">q", struct.pack(">d", value))[0]
     return bits if bits >= 0 else bits ^ _LAST
+
+
+# -- columns with a btree ---------------------------------------------------------------------------------------------
+
+
+EQUAL_COLUMNS: Final = ("id", "hash", "user_id", "agent_id", "run_id")
+ORDERED_COLUMNS: Final = ("created_at", "importance", "timestamp")
+"""Columns that come first in a btree, after the workspace."""
+
+TIME_STEP: Final = timedelta(microseconds=1)
+"""The smallest difference between two moments in the database."""
+
+
+@dataclass(frozen=True, slots=True)
+class ColumnRange:
+    """A column of `memory`: from `low` to `high`, both included, or one of `among`; each unless it is None. `low` and
+    `high` are numbers or moments."""
+
+    field: str
+    low: Any = None
+    high: Any = None
+    among: tuple[Value, ...] | None = None
+
+
+def find_column_ranges(narrow: Narrow, window: Window) -> tuple[ColumnRange, ...]:
+    """The ranges that each row must meet, at most one per column."""
+    checks = [] if narrow.filters is None else [part for part in flatten(narrow.filters) if isinstance(part, Check)]
+    equal = (_one_of(name, [part for part in checks if part.field.name == name]) for name in EQUAL_COLUMNS)
+    between = (_between(name, [part for part in checks if part.field.name == name], window) for name in ORDERED_COLUMNS)
+    return tuple(column_range for column_range in (*equal, *between) if column_range is not None)
+
+
+def time_span(ranges: Sequence[ColumnRange]) -> tuple[datetime | None, datetime | None]:
+    """The first and the last moment that `timestamp` may have."""
+    return next(
+        ((column_range.low, column_range.high) for column_range in ranges if column_range.field == "timestamp"),
+        (None, None),
+    )
+
+
+def _one_of(name: str, checks: Sequence[Check]) -> ColumnRange | None:
+    for check in checks:
+        if check.operator == "in" and isinstance(check.value, tuple):
+            return ColumnRange(name, among=check.value)
+        if check.operator == "eq" and check.value is not None and not isinstance(check.value, tuple):
+            return ColumnRange(name, among=(check.value,))
+    return None
+
+
+def _between(name: str, checks: Sequence[Check], window: Window) -> ColumnRange | None:
+    given: list[tuple[str, Any]] = [(check.operator, check.value) for check in checks if check.value is not None]
+    if name == "timestamp":
+        given += [(operator, at) for operator, at in (("gte", window.start), ("lt", window.end)) if at is not None]
+    lows = [_next(value, 1) if op == "gt" else value for op, value in given if op in ("gt", "gte", "eq")]
+    highs = [_next(value, -1) if op == "lt" else value for op, value in given if op in ("lt", "lte", "eq")]
+    return ColumnRange(name, max(lows, default=None), min(highs, default=None)) if lows or highs else None
+
+
+def _next(value: Any, sign: int) -> Any:
+    """The next value in the direction of `sign`."""
+    return value + sign * TIME_STEP if isinstance(value, datetime) else math.nextafter(value, sign * math.inf)

@@ -1,28 +1,102 @@
-"""The few rows of a large scope that can meet the conditions of a query, looked up by an index.
+"""The plan that every statement of one search reads, and the few rows of a large scope that it can be restricted to.
 
-`narrow_ids` looks them up by their filter keys (search/filter_keys.py) past row-level security, which keeps the
+`narrow_ids` looks rows up by their filter keys (search/indexed_conditions.py) past row-level security, which keeps the
 application from every GIN index (docs/decisions/003-definer-functions.md), and gives ids of the workspace alone. Where
-there are no keys or they leave too many rows, the btree of a column may leave few (search/column_ranges.py). Few rows
-are then answered like a small scope, row by row: conditions and policy are checked for each, and neither the graph nor
-a scan of the scope is needed. They are looked up twice, in one snapshot, so that no ids travel.
+there are no keys or they leave too many rows, the btree of a column may leave few. Few rows are then answered like a
+small scope, row by row: conditions and policy are checked for each, and neither the graph nor a scan of the scope is
+needed. They are looked up twice, in one snapshot, so that no ids travel.
 """
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from datetime import datetime
+from typing import Final
+from uuid import UUID
+import numpy as np
+from numpy.typing import NDArray
+from service.domain.query import VectorPath
+from service.domain.scope import ScopeMatch
+from service.postgres.scopes import Condition
+from service.search.indexed_conditions import NO_FILTER_KEYS, ColumnRange, FilterKeys
 import json
 from dataclasses import replace
 from typing import Any, Final
-
 from sqlalchemy import TextClause
-
 from service.postgres import direct
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition
 from service.postgres.template import Template
-from service.search import column_ranges
-from service.search.column_ranges import ColumnRange
-from service.search.filter_keys import KeyGroup
-from service.search.statements.plan import SearchPlan
+from service.search import indexed_conditions
+from service.search.indexed_conditions import ColumnRange, KeyGroup
+
+
+MIN_ARM_LIMIT: Final = 50
+"""Minimum number of candidates of each arm; an arm returns twice the requested number."""
+
+NOWHERE: Final = Condition("false")
+"""The scope of tables without shared rows, if only shared rows are searched."""
+
+
+@dataclass(frozen=True, slots=True)
+class SearchPlan:
+    """What a search looks for, where, and how many results it needs.
+
+    - scope, vector_scope: the scope as a condition on `memory m` and on `memory_vector v`
+    - match, with_shared: how the scope counts its ids, and whether it has shared memories, too (domain/scope.py)
+    - goal_scope: the scope as a condition on `goal g`
+    - conditions: the other conditions on a row
+    - filter_keys, column_ranges: what every row that meets them carries, for the indexes
+    - exact_rows: scopes up to this size are read row by row
+    - prefiltered: scope and vectors are those of a few rows whose ids were looked up first (prefilter.py)
+    - terms: ids of the query's terms
+    - vector: what is searched with, None without an embedder; original_vector: the unexpanded query's vector, if the
+      query was expanded
+    - asked_at: the middle of the time that the query asks for
+    - tags: those a hit should have
+    - arm_limit: maximum number of ids of an arm; limit: minimum number of distinct ids over all arms
+    """
+
+    scope: Condition
+    vector_scope: Condition
+    conditions: Condition
+    generation: int
+    exact_rows: int
+    filter_keys: FilterKeys = NO_FILTER_KEYS
+    column_ranges: tuple[ColumnRange, ...] = ()
+    prefiltered: bool = False
+    terms: Sequence[int] = ()
+    vector: NDArray[np.float32] | None = None
+    original_vector: NDArray[np.float32] | None = None
+    asked_at: datetime | None = None
+    tags: Sequence[str] = ()
+    arm_limit: int = MIN_ARM_LIMIT
+    limit: int = 10
+    match: ScopeMatch = "all"
+    with_shared: bool = False
+    goal_scope: Condition = NOWHERE
+
+    @property
+    def workspace_id(self) -> UUID:
+        value: UUID = self.scope.values["workspace"]
+        return value
+
+
+@dataclass(frozen=True, slots=True)
+class Candidates:
+    """The candidates of a search. `arms`: ids by arm, best first. `text_count`: how many memories the search may see;
+    in a large scope about how many the workspace has. `text_df`, `context_df`: in how many texts, and in how many
+    contexts, a term occurs. `path`: how vectors were searched."""
+
+    text_count: int
+    text_df: Mapping[int, float]
+    context_df: Mapping[int, float]
+    arms: Mapping[str, Sequence[UUID]] = field(default_factory=dict)
+    path: VectorPath = "none"
+
+
+# -- few rows of a large scope ----------------------------------------------------------------------------------------
+
 
 MAX_FEW: Final = 5_000
 """The maximum of few rows. Each is read by its key from two tables; for more, the other strategies of a large scope are
@@ -64,15 +138,15 @@ NO_CONDITION: Final = Condition("true")
 COLUMN_TYPES: Final = {"id": "uuid", "timestamp": "timestamptz", "created_at": "timestamptz", "importance": "float8"}
 
 
-async def few_rows(session: Session, plan: SearchPlan) -> SearchPlan | None:
+async def restrict(session: Session, plan: SearchPlan) -> SearchPlan | None:
     """The plan for the few rows that can meet the conditions; None if no index shows that at most `exact_rows` rows of
     the workspace, and MAX_FEW, can."""
     if not plan.filter_keys and not plan.column_ranges:
         return None
-    row = await direct.first(session, probe(plan), values(plan))
+    row = await direct.first(session, probe(plan), index_values(plan))
     if row is None or row.narrowed_by is None:
         return None
-    return restrict_to(plan, None if row.narrowed_by == FILTER_KEYS else plan.column_ranges[int(row.narrowed_by)])
+    return restrict_to_few(plan, None if row.narrowed_by == FILTER_KEYS else plan.column_ranges[int(row.narrowed_by)])
 
 
 def probe(plan: SearchPlan) -> TextClause:
@@ -84,7 +158,7 @@ def probe(plan: SearchPlan) -> TextClause:
     return PROBE.fill(cases=" ".join(cases))
 
 
-def restrict_to(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
+def restrict_to_few(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
     """The plan for those rows with the filter keys, or in the column range, that meet the conditions, so that none of
     them is hidden. They and their vectors are found by their ids; scope and conditions are checked for each row read.
 
@@ -97,7 +171,7 @@ def restrict_to(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPlan:
     else:
         ids = IDS_IN_RANGE.format(range=in_range("b", plan.column_ranges.index(by), by))
     conditions = plan.scope & plan.conditions
-    scope = Condition(f"m.workspace_id = :workspace AND m.id = ANY ({ids})", values(plan))
+    scope = Condition(f"m.workspace_id = :workspace AND m.id = ANY ({ids})", index_values(plan))
     scope &= Condition(f"coalesce({conditions.sql}, false)", conditions.values)
     vector_scope = Condition(
         "v.workspace_id = :workspace AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])",
@@ -123,9 +197,9 @@ def scope_parameters(plan: SearchPlan) -> dict[str, Any]:
     return {**ids, "of_channels": list(channels), "match_any": plan.match == "any", "with_shared": plan.with_shared}
 
 
-def values(plan: SearchPlan) -> dict[str, Any]:
+def index_values(plan: SearchPlan) -> dict[str, Any]:
     """The parameters of FEW_IDS and SCANNED_IDS, and of every column range."""
-    since, until = column_ranges.time_span(plan.column_ranges)
+    since, until = indexed_conditions.time_span(plan.column_ranges)
     groups = (plan.filter_keys.all_of, *plan.filter_keys.any_of, (), ())
     parameters = {
         "workspace": plan.workspace_id,

@@ -16,9 +16,17 @@ from hypothesis import strategies as st
 import service
 from service.domain import filters, moments
 from service.domain.query import EVER, Narrow, Window
-from service.search import filter_keys
-from service.search.column_ranges import TIME_STEP, ColumnRange, find_ranges, time_span
-from service.search.filter_keys import FilterKey, FilterKeys, KeyGroup, find_keys
+from service.search import indexed_conditions
+from service.search.indexed_conditions import (
+    TIME_STEP,
+    ColumnRange,
+    FilterKey,
+    FilterKeys,
+    KeyGroup,
+    find_column_ranges,
+    find_keys,
+    time_span,
+)
 
 
 def check(field: str, operator: str, value: Any) -> dict[str, Any]:
@@ -34,7 +42,7 @@ def tag(word: str) -> FilterKey:
 
 
 def spanning(name: str, sort: Any, low: float | None, high: float | None, *more: FilterKey) -> KeyGroup:
-    return (*(tag(word) for word in filter_keys.covering(name, sort, low, high)), *more)
+    return (*(tag(word) for word in indexed_conditions.cover_range(name, sort, low, high)), *more)
 
 
 P, Q = check("p", "eq", 1), check("q", "in", ["x", "y", "z"])
@@ -134,26 +142,26 @@ def test_every_value_of_a_range_carries_one_of_its_keys(one: float, other: float
     low, high = sorted((one, other))
     inside = low <= value <= high
     for begin, end, meant in ((low, high, inside), (low, None, low <= value), (None, high, value <= high)):
-        words = filter_keys.covering("n", "number", begin, end)
+        words = indexed_conditions.cover_range("n", "number", begin, end)
         assert len(words) == len(set(words)) <= 350
         if meant:
-            assert set(words) & set(filter_keys.of_value("n", "number", value)), (begin, end, value)
+            assert set(words) & set(indexed_conditions.value_keys("n", "number", value)), (begin, end, value)
 
 
 @given(st.floats(-1e290, 1e290), st.floats(1e-4, 1), st.booleans())
 def test_what_lies_outside_by_more_than_the_longest_key_tells_carries_none(value: float, by: float, up: bool) -> None:
     outside = value + (abs(value) * by + 1e-9) * (1 if up else -1)
-    words = filter_keys.covering("n", "number", None if up else value, value if up else None)
-    assert not set(words) & set(filter_keys.of_value("n", "number", outside))
+    words = indexed_conditions.cover_range("n", "number", None if up else value, value if up else None)
+    assert not set(words) & set(indexed_conditions.value_keys("n", "number", outside))
 
 
 def test_there_is_no_key_for_an_empty_range() -> None:
-    assert filter_keys.covering("n", "number", 2, 1) == []
-    assert len(filter_keys.of_value("n", "time", 0.0)) == len(filter_keys.PREFIX_BITS) == 6
+    assert indexed_conditions.cover_range("n", "number", 2, 1) == []
+    assert len(indexed_conditions.value_keys("n", "time", 0.0)) == len(indexed_conditions.PREFIX_BITS) == 6
 
 
 def test_another_name_or_kind_has_other_keys() -> None:
-    words = [set(filter_keys.of_value(*of, 5.0)) for of in (("n", "number"), ("m", "number"), ("n", "time"))]
+    words = [set(indexed_conditions.value_keys(*of, 5.0)) for of in (("n", "number"), ("m", "number"), ("n", "time"))]
     assert not words[0] & words[1]
     assert not words[0] & words[2]
 
@@ -171,7 +179,7 @@ def test_the_functions_read_the_expression_that_is_indexed() -> None:
     assert len(written) == 3
     assert len(set(written)) == 1, written
     columns = {column: word for word, column in re.findall(r"'(\w+) ' \|\| (\w+)", written[0])}
-    assert columns == filter_keys.COLUMNS
+    assert columns == indexed_conditions.KEY_COLUMNS
 
 
 # -- ranges of columns -------------------------------------------------------------------------------------------------
@@ -209,13 +217,13 @@ FOUND: list[tuple[dict[str, Any], tuple[ColumnRange, ...]]] = [
 
 @pytest.mark.parametrize(("raw", "bounds"), FOUND)
 def test_ranges_of_a_filter(raw: dict[str, Any], bounds: tuple[ColumnRange, ...]) -> None:
-    assert find_ranges(Narrow(filters.read(raw)), EVER) == bounds
+    assert find_column_ranges(Narrow(filters.read(raw)), EVER) == bounds
 
 
 def test_ranges_of_a_window() -> None:
-    found = find_ranges(Narrow(filters.read(UNTIL)), Window(MAY, JUNE))
+    found = find_column_ranges(Narrow(filters.read(UNTIL)), Window(MAY, JUNE))
     assert found == (ColumnRange("timestamp", MAY, JUNE - TIME_STEP),)
     assert time_span(found) == (MAY, JUNE - TIME_STEP)
-    assert time_span(find_ranges(Narrow(), Window(None, JUNE))) == (None, JUNE - TIME_STEP)
-    assert time_span(find_ranges(Narrow(filters.read(check("importance", "gt", 1))), EVER)) == (None, None)
-    assert find_ranges(Narrow(), EVER) == ()
+    assert time_span(find_column_ranges(Narrow(), Window(None, JUNE))) == (None, JUNE - TIME_STEP)
+    assert time_span(find_column_ranges(Narrow(filters.read(check("importance", "gt", 1))), EVER)) == (None, None)
+    assert find_column_ranges(Narrow(), EVER) == ()
