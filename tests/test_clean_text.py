@@ -26,7 +26,7 @@ MADE_OF_CLEAN_TEXTS = {
     "memories/lifecycle.py": 1,
     "memories/review.py": 1,
     "memories/pipeline.py": 1,
-    "search/past_texts.py": 1,
+    "search/measuring.py": 1,
     "search/preparation.py": 2,
     "search/techniques.py": 3,
     "conversations/reading.py": 1,

@@ -36,7 +36,7 @@ from service.providers.protocols import Vector
 from service.runtime.resources import Context, Resources
 from service.search import preparation, query_parsing, signals
 from service.search.signals import QueryContext
-from service.search.statements.entity_arm import EntityMatches
+from service.search.statements.candidates import EntityMatches
 from service.search.statements.features import Features, TermIdf, of_columns
 from service.search.statements.search_plan import Candidates
 

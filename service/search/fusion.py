@@ -12,8 +12,8 @@ crowd together: they are spread between the worst and the best candidate. The re
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Hashable, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from collections.abc import Hashable, Mapping, Sequence
+from dataclasses import dataclass, field
 from typing import Final
 
 import numpy as np
@@ -123,67 +123,6 @@ def fuse(
         )
         for at in _best(scores, columns.keys, limit)
     ]
-
-
-def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight: float) -> list[Ranked]:
-    """Returns the hits ranked with the relevance from a reranker (0..1 by key; 0 for what it was not shown), which gets
-    the share `weight` (0..1) of the score."""
-
-    def judged(hit: Ranked) -> Ranked:
-        value = relevance.get(hit.key)
-        total = hit.total * (1 - weight) + (value or 0.0) * weight
-        terms = {name: replace(term, weight=term.weight * (1 - weight)) for name, term in hit.terms.items()}
-        if terms:
-            terms["rerank"] = ScoreTerm(value, value or 0.0, weight)
-        return replace(hit, score=total * math.prod(hit.factors.values()), total=total, terms=terms)
-
-    return sorted(map(judged, ranked), key=lambda hit: -hit.score)
-
-
-def diversify(
-    ranked: Sequence[Ranked], overlap: Callable[[int], Column], diversity: float, *, limit: int, one_by_one: int
-) -> list[Ranked]:
-    """Returns `limit` hits, each repeating the hits above it as little as its score allows; the first `one_by_one` are
-    chosen one after the other. `overlap`: how much each of `ranked` has in common with the one at a place, 0..1.
-
-    As maximal marginal relevance, but as a factor: 1 - diversity * the greatest overlap with a hit above. The score
-    stays the product of its terms and factors, and the hits stay in its order.
-    """
-    scores = np.array([hit.score for hit in ranked], dtype=np.float64)
-    left, factor = np.ones(len(ranked), dtype=bool), np.ones(len(ranked))
-    chosen: list[int] = []
-    while len(chosen) < min(limit, one_by_one, len(ranked)):
-        best = int(np.argmax(np.where(left, scores * factor, -1.0)))
-        left[best] = False
-        chosen.append(best)
-        factor[left] = np.minimum(factor, 1 - diversity * overlap(best))[left]
-    rest = np.flatnonzero(left)
-    chosen += rest[np.argsort(-(scores * factor)[rest], kind="stable")][: limit - len(chosen)].tolist()
-    return [_times(ranked[at], float(factor[at])) for at in chosen]
-
-
-def _times(hit: Ranked, factor: float) -> Ranked:
-    return replace(hit, score=hit.score * factor, factors={**hit.factors, "diversity": factor})
-
-
-def text_overlap(texts: Sequence[Sequence[int]]) -> Callable[[int], Column]:
-    """Returns a function of a place: which share of its terms each text has in common with the one there (Jaccard),
-    0..1. Texts are lists of different term ids. Looked up by term: hundreds of texts are compared with hundreds, on the
-    event loop."""
-    sizes = np.array([len(terms) for terms in texts], dtype=np.int64)
-    holders: dict[int, list[int]] = {}
-    for at, terms in enumerate(texts):
-        for term in terms:
-            holders.setdefault(term, []).append(at)
-
-    def overlap(at: int) -> Column:
-        common = np.zeros(len(texts), dtype=np.int64)
-        for term in texts[at]:
-            common[holders[term]] += 1
-        together = sizes + sizes[at] - common
-        return np.where(together == 0, 1.0, common / np.maximum(together, 1))
-
-    return overlap
 
 
 def rarity(texts: int, with_term: float) -> float:

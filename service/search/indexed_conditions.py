@@ -241,7 +241,6 @@ def _order_bits(value: float) -> int:
 
 # -- columns with a btree ---------------------------------------------------------------------------------------------
 
-
 EQUAL_COLUMNS: Final = ("id", "hash", "user_id", "agent_id", "run_id")
 ORDERED_COLUMNS: Final = ("created_at", "importance", "timestamp")
 """Columns that come first in a btree, after the workspace."""

@@ -15,14 +15,11 @@ from functools import partial
 from typing import Final
 from uuid import UUID
 
-import numpy as np
 from prometheus_client import Histogram
 
-from service.domain import sizes
 from service.domain.memory import Hit, LaterStatement, LeanMemory, ScoreTerm, memory_of
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, is_probable
 from service.episodes.statements import turns
-from service.episodes.statements.turns import TurnFilter
 from service.memories import reading
 from service.memories.statements import memories, recorded, sources, visibility
 from service.memories.statements.recorded import RecordedScope
@@ -30,27 +27,10 @@ from service.observability import tracing
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.statements import stats
-from service.search import (
-    answerability,
-    currency,
-    explanation,
-    fusion,
-    past_texts,
-    preparation,
-    rerank,
-    signals,
-    techniques,
-)
-from service.search.currency import current_first
-from service.search.fusion import Columns, Ranked
+from service.search import answerability, measuring, preparation, reordering, signals, techniques
+from service.search.fusion import Ranked
+from service.search.measuring import Measured
 from service.search.preparation import PreparedSearch
-from service.search.signals import QueryContext
-from service.search.statements import candidates, entity_arm, features, turn_candidates
-from service.search.statements.entity_arm import EntityMatches
-from service.search.statements.features import Features
-from service.search.statements.search_plan import Candidates, SearchPlan
-from service.search.statements.turn_candidates import ContextScores, TurnQuery
 
 LeanMemories = Mapping[UUID, LeanMemory]
 
@@ -75,18 +55,6 @@ TECHNIQUE_RESULTS = Histogram(
     ["technique"],
     buckets=(0, 1, 2, 5, 10, 20, 50, 100, 200, 500),
 )
-
-
-@dataclass(frozen=True, slots=True)
-class Measured:
-    """The candidates of a search with their features, signals and factors, and what ranking knows about the query."""
-
-    candidates: Candidates
-    context: QueryContext
-    features: Features
-    columns: Columns
-    wanted: frozenset[str] = frozenset()
-    warnings: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -174,9 +142,9 @@ async def read_results(session: Session, prepared: PreparedSearch, res: Resource
     """Measures and ranks the candidates, and reads the rows of the best; more than wanted when a reranker is to see
     them. While the page is short, more of the candidates are read, then more candidates are looked for."""
     query, plan = prepared.query, prepared.plan
-    measure = _measure if query.as_of is None else _measure_recorded
+    measure = measuring.measure if query.as_of is None else measuring.measure_recorded
     measured = await measure(session, prepared, plan, res)
-    first_rows = rows = max(query.limit + currency.LOOKAHEAD, rerank.count_shown(query, res))
+    first_rows = rows = max(query.limit + reordering.LOOKAHEAD, reordering.count_shown(query, res))
     page = await _read_page(session, prepared, measured, rows)
     while page.is_short:
         if len(page.ranked) == rows:
@@ -189,9 +157,7 @@ async def read_results(session: Session, prepared: PreparedSearch, res: Resource
         page = await _read_page(session, prepared, measured, rows)
     explained = None
     if query.explain_id is not None:
-        explained = await explanation.explain(
-            session, query.explain_id, plan, measured.context, measured.features, measured.wanted
-        )
+        explained = await measuring.explain(session, query.explain_id, plan, measured)
     return ReadSearch(measured, page, explained)
 
 
@@ -206,81 +172,6 @@ async def _read_page(session: Session, prepared: PreparedSearch, measured: Measu
     is_short = next_skip is None and not query.skip and len(shown) < min(query.limit, len(by_id))
     stopwatch.lap("rows")
     return Page(ranked, kept, next_skip, is_short)
-
-
-async def _measure(session: Session, prepared: PreparedSearch, plan: SearchPlan, res: Resources) -> Measured:
-    """The candidates of the plan, memories and turns, with their features."""
-    query, stopwatch = prepared.query, prepared.stopwatch
-    with tracing.span("candidates"):
-        chosen = await candidates.find(session, plan, prepared.scope_rows, binary_rows=sizes.BINARY_ROWS)
-    stopwatch.lap("candidates")
-    with tracing.span("entities"):
-        entities = await _entities(session, prepared, plan)
-    if entities.memories:
-        chosen = replace(chosen, arms={**chosen.arms, "entity": list(entities.memories)})
-    stopwatch.lap("entities")
-    ids = list(dict.fromkeys(each for arm in chosen.arms.values() for each in arm))
-    matching_texts = len(chosen.arms.get("text_lexical", ()))
-    spoken: Features | None = None
-    contexts: list[ContextScores] = []
-    if prepared.has_turns:
-        with tracing.span("turns"):
-            chosen, spoken, contexts = await _turns(session, prepared, plan, chosen, res)
-        matching_texts += int(np.count_nonzero(spoken.text_lexical))
-        stopwatch.lap("turns")
-    context = signals.query_context(query, prepared.text.parsed, prepared.now, prepared.text.term_ids, chosen, entities)
-    wanted = signals.choose_features(context, matching_texts)
-    if plan.original_vector is not None:
-        wanted |= {"original_cosine"}
-    of_candidates = await features.read(session, plan, ids, context.idf, wanted)
-    if spoken is not None:
-        of_candidates = features.join(features.with_contexts(of_candidates, contexts), spoken, wanted)
-    if (query.ranking.factors.importance or query.ranking.factors.salience) and ids:
-        context = replace(context, stats=await stats.for_ranking(session, ids))
-    context = signals.with_features(context, of_candidates, matching_texts, res.embedder.similarity)
-    columns = signals.columns(of_candidates, context)
-    stopwatch.lap("signals")
-    return Measured(chosen, context, of_candidates, columns, wanted)
-
-
-async def _turns(
-    session: Session, prepared: PreparedSearch, plan: SearchPlan, chosen: Candidates, res: Resources
-) -> tuple[Candidates, Features, list[ContextScores]]:
-    """Adds the turns that may answer to the candidates; returns these, the features of the turns, and the context that
-    turns give to the memories read from them. Turns that only ask are left out."""
-    query = prepared.query
-    chosen, spoken, contexts = await turn_candidates.read(
-        session,
-        TurnFilter(query.scope, query.window.start, query.window.end, channels=query.channels, now=prepared.now),
-        TurnQuery(plan.terms, plan.vector, plan.asked_at, plan.original_vector),
-        generation=res.generation,
-        candidate_limit=plan.arm_limit,
-        newest=0 if plan.vector is not None else plan.limit,
-        memories=chosen,
-    )
-    spoken = features.choose(spoken, signals.asking_share(spoken.ids, spoken.phrasing) < 1)
-    return replace(chosen, arms={**chosen.arms, "turns": spoken.ids}), spoken, contexts
-
-
-async def _measure_recorded(session: Session, prepared: PreparedSearch, plan: SearchPlan, res: Resources) -> Measured:
-    """All memories as recorded at a moment, with their features."""
-    query, stopwatch = prepared.query, prepared.stopwatch
-    scope = RecordedScope(query.scope, prepared.now, plan.conditions, query.channels)
-    texts = await past_texts.read(session, scope, plan, res)
-    recorded_candidates = texts.candidates(plan)
-    stopwatch.lap("candidates")
-    stopwatch.lap("entities")
-    context = signals.query_context(
-        query, prepared.text.parsed, prepared.now, prepared.text.term_ids, recorded_candidates, EntityMatches()
-    )
-    of_candidates, context = texts.features(context.idf), replace(context, stats=texts.stats)
-    context = signals.with_features(
-        context, of_candidates, len(recorded_candidates.arms["text_lexical"]), res.embedder.similarity
-    )
-    columns = signals.columns(of_candidates, context)
-    stopwatch.lap("signals")
-    warnings = (past_texts.CUT,) if texts.is_cut else ()
-    return Measured(recorded_candidates, context, of_candidates, columns, warnings=warnings)
 
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
@@ -312,14 +203,6 @@ async def _drop_repeated(session: Session, query: Query, by_id: LeanMemories) ->
     return {key: memory for key, memory in by_id.items() if key not in stated}
 
 
-async def _entities(session: Session, prepared: PreparedSearch, plan: SearchPlan) -> EntityMatches:
-    """The entities that the query names, without its speakers: the speaker is a separate signal."""
-    names = sorted({phrase.casefold() for phrase in prepared.text.parsed.phrases})
-    if not names or not prepared.query.ranking.techniques.entity_centric:
-        return EntityMatches()
-    return await entity_arm.find(session, plan, names, now=prepared.now)
-
-
 def _rank(measured: Measured, limit: int) -> list[Ranked]:
     """The best of the candidates, best first."""
     query, diversity = measured.context.query, measured.context.ranking.diversity
@@ -329,8 +212,8 @@ def _rank(measured: Measured, limit: int) -> list[Ranked]:
     if diversity == 0:
         return ranked
     terms = dict(zip(measured.features.ids, measured.features.terms, strict=True))
-    overlap = fusion.text_overlap([terms[_id(each)] for each in ranked])
-    return fusion.diversify(ranked, overlap, diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
+    overlap = reordering.text_overlap([terms[_id(each)] for each in ranked])
+    return reordering.diversify(ranked, overlap, diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
 
 
 # -- after the snapshot -----------------------------------------------------------------------------------------------
@@ -341,9 +224,9 @@ async def rerank_and_shape(prepared: PreparedSearch, results: ReadSearch, res: R
     """The final hits, after the reranker has seen them; holds no connection."""
     query, stopwatch, measured, page = prepared.query, prepared.stopwatch, results.measured, results.page
     ranked, warnings = page.ranked, (*prepared.text.vectors.warnings, *measured.warnings)
-    if query.ranking.rerank or rerank.count_shown(query, res):
+    if query.ranking.rerank or reordering.count_shown(query, res):
         texts: dict[Hashable, str] = {each: row.text for each, row in page.memories.items()}
-        ranked, prepared.used["rerank"], more = await rerank.rerank(query, ranked, texts, res)
+        ranked, prepared.used["rerank"], more = await reordering.rerank(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
     ranked = _choose_hits(prepared, ranked, page.memories)
@@ -359,7 +242,7 @@ async def rerank_and_shape(prepared: PreparedSearch, results: ReadSearch, res: R
         warnings=warnings,
         techniques=prepared.used,
         explained=details if query.explain else None,
-        why=explanation.place(results.explanation, hits, probable) if results.explanation else None,
+        why=measuring.correct_explanation(results.explanation, hits, probable) if results.explanation else None,
         entities=measured.context.entities.ids,
         answer_probability=answer_probability,
         next_skip=page.next_skip if len(ranked) < query.limit else None,
@@ -370,7 +253,7 @@ def _choose_hits(prepared: PreparedSearch, ranked: Sequence[Ranked], by_id: Lean
     """The hits of the answer, each text once; current memories come first, unless the query looks back."""
     query, parsed = prepared.query, prepared.text.parsed
     if not (parsed.looks_back or parsed.time):
-        ranked = current_first(ranked, currency.newer(by_id))
+        ranked = reordering.current_first(ranked, reordering.find_newer(by_id))
     ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in by_id]
     return _each_once(ranked, by_id)[: query.limit]
 
@@ -399,8 +282,8 @@ def _shape_hits(
     later: Mapping[UUID, tuple[LaterStatement, ...]] = {}
     if measured.context.query.as_of is None:
         turn_ids = frozenset(measured.candidates.arms.get("turns", ()))
-        least_cosine = currency.same_thing_cosine(res.embedder.similarity)
-        later = currency.later_statements(features, [_id(each) for each in ranked], turn_ids, least_cosine)
+        least_cosine = reordering.same_thing_cosine(res.embedder.similarity)
+        later = reordering.later_statements(features, [_id(each) for each in ranked], turn_ids, least_cosine)
     hits = tuple(
         Hit(
             memory=memories[(key := _id(each))],

@@ -21,7 +21,7 @@ from service.runtime.statements.stats import RankingStats
 from service.search import fusion, matching, query_parsing
 from service.search.fusion import Column, Columns, FusionContext, Ranked
 from service.search.query_parsing import ParsedQuery
-from service.search.statements.entity_arm import EntityMatches
+from service.search.statements.candidates import EntityMatches
 from service.search.statements.features import SHORT_TEXTS, Features, TermIdf
 from service.search.statements.search_plan import Candidates
 

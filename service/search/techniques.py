@@ -2,7 +2,8 @@
 
 Self-query reads filters out of the query; query expansion and HyDE add texts whose vectors are averaged with the
 query's (as Gao et al. 2022 do for HyDE), so that there is still one search. A language model does it if there is one
-and it answers; else rules do, or the technique is left out and reported. None of them can make a search fail.
+and it answers; else rules do, or the technique is left out and reported. None of them can make a search fail. In the
+prompts the query, which has passed the PII stage, stands between fences as material to be judged.
 
 A request ("Book me a flight to Rome") is near every other short request. So what requests have in common is subtracted
 from its vector, which is averaged with that of the same text as a note.
@@ -37,11 +38,11 @@ from service.memories.annotate import parse_time
 from service.providers.json_reply import parse_reply
 from service.providers.protocols import LlmRequest, Vector
 from service.runtime.resources import Resources
-from service.search import prompts
 from service.understanding import model_calls
+from service.understanding.prompts import MATERIAL, fence, schema_of
 
 TIMEOUT_S = 5.0
-"""How long a technique waits for the language model."""
+"""How long a search waits for the language model."""
 
 MAX_STATEMENTS = 3
 MAX_CHARS = 1_000
@@ -113,9 +114,9 @@ async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str
     began, source, narrowed = time.perf_counter(), _RULES, None
     reference, zone = query.reference or res.clock(), query.timezone or res.settings.memories.timezone
     if res.llm is not None:
-        request = prompts.self_query(query.text, reference=reference, timezone=zone)
+        request = self_query_request(query.text, reference=reference, timezone=zone)
         try:
-            reply = await _complete(query, request, _Filters, res)
+            reply = await complete(query, request, _Filters, res)
             narrowed, source = _by_model(query, reply), _MODEL
         except LlmError:
             source = f"{_RULES}: {_FAILED}"
@@ -175,7 +176,7 @@ async def _expand(query: Query, res: Resources) -> tuple[list[CleanText], Techni
     source = _RULES
     if res.llm is not None:
         try:
-            reply = await _complete(query, prompts.expand(query.text), _Statements, res)
+            reply = await complete(query, expansion_request(query.text), _Statements, res)
             if texts := _texts(reply.statements)[:MAX_STATEMENTS]:
                 return texts, TechniqueUse(elapsed_ms(began), len(texts), _MODEL)
         except LlmError:
@@ -191,7 +192,7 @@ async def _imagine(query: Query, res: Resources) -> tuple[list[CleanText], Techn
     if res.llm is None:
         return [], TechniqueUse(0.0, 0, _NO_MODEL)
     try:
-        reply = await _complete(query, prompts.hyde(query.text), _Note, res)
+        reply = await complete(query, hyde_request(query.text), _Note, res)
     except LlmError:
         return [], TechniqueUse(elapsed_ms(began), 0, f"skipped: {_FAILED}")
     texts = _texts([reply.note])
@@ -200,9 +201,9 @@ async def _imagine(query: Query, res: Resources) -> tuple[list[CleanText], Techn
     )
 
 
-async def _complete(query: Query, ask: LlmRequest, shape: type[Shape], res: Resources) -> Shape:
+async def complete(query: Query, request: LlmRequest, shape: type[Shape], res: Resources) -> Shape:
     """The model's answer within TIMEOUT_S, as a search is waiting for it. Raises LlmError."""
-    soon = replace(ask, deadline_s=min(ask.deadline_s, TIMEOUT_S))
+    soon = replace(request, deadline_s=min(request.deadline_s, TIMEOUT_S))
     return (await model_calls.complete_as(res, query.scope.workspace_id, soon, shape))[0]
 
 
@@ -259,3 +260,58 @@ def _with_filters(
         filters=old.filters or tree,
     )
     return replace(query, window=window if query.window.is_open else query.window, narrow=narrow)
+
+
+# -- requests to the language model -----------------------------------------------------------------------------------
+
+EXPAND = f"""You prepare a search in somebody's notes. {MATERIAL}
+Write how the notes that answer the question might put it: one to three short statements, with other words for the same
+things where there are any, without making up the answer.
+Answer with one JSON object: {{"statements": ["..."]}}."""
+
+HYDE = f"""You prepare a search in somebody's notes. {MATERIAL}
+Write one short note, as it might stand there, that answers the question. Details may be made up: only its likeness to
+real notes counts.
+Answer with one JSON object: {{"note": "..."}}."""
+
+SELF_QUERY = f"""You turn a question to somebody's notes into a search. {MATERIAL}
+Answer with one JSON object; leave out what the question does not say:
+- "start", "end": ISO 8601, the half-open time in which it happened.
+- "types": of Decision, Pattern, Preference, Style, Habit, Insight, Context, when it asks for such notes.
+- "tags": tags that it names explicitly.
+- "filters": when it names a property and its value, a JSON text of
+  {{{{"field": "metadata.NAME", "operator": OP, "value": V}}}}
+  or of {{{{"AND": [...]}}}}, {{{{"OR": [...]}}}}, {{{{"NOT": {{{{...}}}}}}}} over such conditions.
+  OP: eq, ne, gt, gte, lt, lte, in, nin, contains, icontains.
+Reference time: {{reference}} ({{timezone}})."""
+
+HYDE_TEMPERATURE = 0.7
+"""An imagined note may vary; the answer is still kept for the same query."""
+
+
+def expansion_request(text: CleanText) -> LlmRequest:
+    return LlmRequest(
+        "expand",
+        EXPAND,
+        fence(text),
+        schema_of(statements={"type": "array", "items": {"type": "string"}}),
+        0,
+        300,
+    )
+
+
+def hyde_request(text: CleanText) -> LlmRequest:
+    return LlmRequest("hyde", HYDE, fence(text), schema_of(note={"type": "string"}), HYDE_TEMPERATURE, 300)
+
+
+def self_query_request(text: CleanText, *, reference: datetime, timezone: str) -> LlmRequest:
+    system = SELF_QUERY.format(reference=reference.isoformat(timespec="minutes"), timezone=timezone)
+    maybe, words = {"type": ["string", "null"]}, {"type": "array", "items": {"type": "string"}}
+    return LlmRequest(
+        "self_query",
+        system,
+        fence(text),
+        schema_of(start=maybe, end=maybe, types=words, tags=words, filters=maybe),
+        0,
+        300,
+    )

@@ -27,7 +27,7 @@ from service.runtime.resources import Resources
 from service.search import answerability, signals
 from service.search.preparation import PreparedText, prepare_text
 from service.search.statements import turn_candidates
-from service.search.statements.entity_arm import EntityMatches
+from service.search.statements.candidates import EntityMatches
 from service.search.statements.turn_candidates import TurnQuery
 
 MIN_CANDIDATES = 50

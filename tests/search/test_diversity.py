@@ -8,7 +8,7 @@ from random import Random
 import numpy as np
 import pytest
 
-from service.search import fusion
+from service.search import reordering
 from service.search.fusion import Ranked
 
 WORDS = range(40)
@@ -22,7 +22,7 @@ def jaccard(one: list[int], other: list[int]) -> float:
 def test_it_is_the_share_of_words_in_common() -> None:
     dice = Random(3)
     texts = [dice.sample(WORDS, dice.randrange(8)) for _ in range(60)]
-    overlap = fusion.text_overlap(texts)
+    overlap = reordering.text_overlap(texts)
     for at, text in enumerate(texts):
         assert overlap(at).tolist() == pytest.approx([jaccard(text, other) for other in texts])
 
@@ -51,7 +51,7 @@ def test_hits_are_spread_as_one_by_one(diversity: float, limit: int, deep: int) 
     texts = [dice.sample(WORDS, dice.randrange(6)) for _ in range(60)]
     scores = sorted((dice.random() for _ in texts), reverse=True)
     ranked = [Ranked(at, score, score, {}) for at, score in enumerate(scores)]
-    found = fusion.diversify(ranked, fusion.text_overlap(texts), diversity, limit=limit, one_by_one=deep)
+    found = reordering.diversify(ranked, reordering.text_overlap(texts), diversity, limit=limit, one_by_one=deep)
     assert [hit.key for hit in found] == spread_one_by_one(ranked, texts, diversity, limit=limit, deep=deep)
     for hit in found:
         assert hit.score == pytest.approx(scores[int(str(hit.key))] * hit.factors["diversity"])
@@ -63,7 +63,7 @@ def test_thousands_are_spread_in_no_time() -> None:
     texts = [dice.sample(range(2_000), 30) for _ in range(4_000)]
     ranked = [Ranked(at, 1 - at / 4_000, 1.0, {}) for at in range(4_000)]
     began = time.thread_time()
-    found = fusion.diversify(ranked, fusion.text_overlap(texts), 0.5, limit=1_000, one_by_one=400)
+    found = reordering.diversify(ranked, reordering.text_overlap(texts), 0.5, limit=1_000, one_by_one=400)
     assert time.thread_time() - began < 1.5
     assert len(found) == 1_000
     assert np.all(np.diff([hit.score for hit in found]) <= 1e-12)

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from service.domain import bm25
 from service.domain.ranking import Fusion, Weights
-from service.search import fusion
+from service.search import fusion, reordering
 from service.search.fusion import DEFAULT, FusionContext, Ranked
 from tests.search.candidates import OneCandidate, columns
 from tests.search.scores import recomputed
@@ -190,8 +190,8 @@ def test_scores_are_made_of_their_terms_after_a_second_look(
 ) -> None:
     ranked = fusion.fuse(columns(candidates), FusionContext(9, 9))
     groups = np.array([float(hash(hit.key) % 2) for hit in ranked])
-    spread = fusion.diversify(ranked, lambda at: np.maximum(groups, groups[at]), diversity, limit=6, one_by_one=3)
-    for found in (fusion.blend(ranked, relevance, weight), spread, fusion.blend(spread, relevance, weight)):
+    spread = reordering.diversify(ranked, lambda at: np.maximum(groups, groups[at]), diversity, limit=6, one_by_one=3)
+    for found in (reordering.blend(ranked, relevance, weight), spread, reordering.blend(spread, relevance, weight)):
         assert [hit.score for hit in found] == sorted((hit.score for hit in found), reverse=True)
         for hit in found:
             assert recomputed(hit) == pytest.approx(hit.score, abs=1e-6)
@@ -201,8 +201,8 @@ def test_scores_are_made_of_their_terms_after_a_second_look(
 def test_a_judge_decides_over_what_it_was_shown() -> None:
     ranked = fusion.fuse(columns(near_by(5)), FusionContext(2, 2))
     last = ranked[-1].key
-    assert keys(fusion.blend(ranked, {last: 1.0}, 0.8))[0] == last
-    assert keys(fusion.blend(ranked, {last: 1.0}, 0.0)) == keys(ranked)
+    assert keys(reordering.blend(ranked, {last: 1.0}, 0.8))[0] == last
+    assert keys(reordering.blend(ranked, {last: 1.0}, 0.0)) == keys(ranked)
 
 
 def test_without_explain_there_are_no_terms() -> None:

@@ -23,7 +23,7 @@ from service.language import context, lexemes
 from service.runtime.statements.stats import RankingStats
 from service.search import fusion, matching, query_parsing, signals
 from service.search.signals import QueryContext
-from service.search.statements.entity_arm import EntityMatches
+from service.search.statements.candidates import EntityMatches
 from service.search.statements.features import ALWAYS, OPTIONAL, Features, TermIdf
 from tests.search import candidates
 from tests.search.candidates import OneCandidate

@@ -12,7 +12,8 @@ from service.domain.decision import Claim, Neighbour
 from service.domain.kinds import MemoryType
 from service.domain.text import CleanText
 from service.language.talk import Utterance
-from service.search.prompts import expand, hyde, rerank, self_query
+from service.search.reordering import rerank_request
+from service.search.techniques import expansion_request, hyde_request, self_query_request
 from service.understanding import prompts
 from service.understanding.sourcing import SourceTurns
 
@@ -138,10 +139,10 @@ def test_no_text_forges_a_line_of_a_prompt(end: str, fence: str) -> None:
         (prompts.annotate(bad, reference=AT, timezone="UTC"), 1),
         (prompts.classify(bad), 1),
         (prompts.summarise(bad), 1),
-        (expand(bad), 1),
-        (hyde(bad), 1),
-        (self_query(bad, reference=AT, timezone="UTC"), 1),
-        (rerank(bad, [bad, bad]), 3),
+        (expansion_request(bad), 1),
+        (hyde_request(bad), 1),
+        (self_query_request(bad, reference=AT, timezone="UTC"), 1),
+        (rerank_request(bad, [bad, bad]), 3),
     ]
     for asked, fences in many:
         lines = asked.user.splitlines()

@@ -5,7 +5,7 @@ scope, the HNSW graph of the generation in a larger one; where the conditions le
 of the scope after all, which sees rows without a vector too. Terms and tags: SECURITY DEFINER functions over GIN
 (docs/decisions/003-definer-functions.md), whose ids are joined back here under row-level security. Time: the rows on
 both sides of the moment asked for. Entities are found by equality, which row-level security lets use an index
-(entity_arm.py).
+(candidates.py).
 
 Common terms score but open no candidates (term_statistics.py).
 """
@@ -26,8 +26,7 @@ from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.template import Template
-from service.search.statements import term_statistics
-from service.search.statements import search_plan
+from service.search.statements import search_plan, term_statistics
 from service.search.statements.search_plan import Candidates, SearchPlan
 from service.search.statements.term_statistics import TermStatistics
 
@@ -213,7 +212,11 @@ def statement(plan: SearchPlan, vector_path: ApproximatePath) -> TextClause:
     ranges = [search_plan.in_range("m", at, column_range) for at, column_range in enumerate(plan.column_ranges)]
     all_of = " AND ".join((plan.scope.source("memory m"), rows, *ranges))
     # in a medium scope the keys are only looked up for the fallback
-    ids = f"CASE WHEN {TOO_FEW} THEN {search_plan.SCANNED_IDS} END" if vector_path == "binary" else search_plan.SCANNED_IDS
+    ids = (
+        f"CASE WHEN {TOO_FEW} THEN {search_plan.SCANNED_IDS} END"
+        if vector_path == "binary"
+        else search_plan.SCANNED_IDS
+    )
     vectors_of_scope = plan.vector_scope.source("memory_vector v")
     return TEMPLATES[None if plan.vector is None else vector_path].fill(
         scope=scope,

@@ -9,27 +9,25 @@ needed. They are looked up twice, in one snapshot, so that no ids travel.
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from datetime import datetime
-from typing import Final
+from typing import Any, Final
 from uuid import UUID
+
 import numpy as np
 from numpy.typing import NDArray
+from sqlalchemy import TextClause
+
 from service.domain.query import VectorPath
 from service.domain.scope import ScopeMatch
-from service.postgres.scopes import Condition
-from service.search.indexed_conditions import NO_FILTER_KEYS, ColumnRange, FilterKeys
-import json
-from dataclasses import replace
-from typing import Any, Final
-from sqlalchemy import TextClause
 from service.postgres import direct
 from service.postgres.engine import Session
+from service.postgres.scopes import Condition
 from service.postgres.template import Template
 from service.search import indexed_conditions
-from service.search.indexed_conditions import ColumnRange, KeyGroup
-
+from service.search.indexed_conditions import NO_FILTER_KEYS, ColumnRange, FilterKeys, KeyGroup
 
 MIN_ARM_LIMIT: Final = 50
 """Minimum number of candidates of each arm; an arm returns twice the requested number."""
@@ -96,7 +94,6 @@ class Candidates:
 
 
 # -- few rows of a large scope ----------------------------------------------------------------------------------------
-
 
 MAX_FEW: Final = 5_000
 """The maximum of few rows. Each is read by its key from two tables; for more, the other strategies of a large scope are

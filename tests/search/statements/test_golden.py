@@ -31,8 +31,7 @@ from service.memories.statements.deduplication import Parts
 from service.postgres import scopes
 from service.postgres.engine import Database, driver
 from service.search import indexed_conditions
-from service.search.statements import approximate, candidates, entity_arm, exact, features
-from service.search.statements import search_plan
+from service.search.statements import approximate, candidates, exact, features, search_plan
 from service.search.statements.features import OPTIONAL, TermIdf
 from service.search.statements.search_plan import SearchPlan
 from service.search.statements.term_statistics import TermStatistics
@@ -98,7 +97,7 @@ def statements() -> dict[str, Statement]:
         "hnsw": (approximate.statement(narrowed, "hnsw"), approximate.values(narrowed, "hnsw", statistics)),
         "without_vector": _without_vector(statistics),
         "features": features.statement(plan, [MEMORY], idf, frozenset(OPTIONAL)),
-        "entities": (entity_arm.statement(plan), entity_arm.values(plan, ["zenobia"], NOW)),
+        "entities": (candidates.entity_statement(plan), candidates.entity_values(plan, ["zenobia"], NOW)),
         "neighbours": (deduplication.compare(parts), compared),
         "nearest": (near, near_values),
     }
@@ -129,7 +128,7 @@ ABOUT = {
     "exact": "Small scope: every row is read (exact.py).",
     "hnsw": "Large scope: the graph, here with a condition that has filter keys (approximate.py).",
     "features": "What is measured of the candidates, with all optional features (features.py).",
-    "entities": "Memories that name the entities of a query (entity_arm.py).",
+    "entities": "Memories that name the entities of a query (candidates.py).",
     "neighbours": "Deduplication in a small scope (deduplication.py).",
     "nearest": "The nearest vectors in a scope of any size (nearest.py).",
 }

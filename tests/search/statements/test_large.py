@@ -32,8 +32,7 @@ from service.postgres.scopes import Condition
 from service.postgres.template import typed_text
 from service.search import indexed_conditions
 from service.search.indexed_conditions import NO_FILTER_KEYS
-from service.search.statements import approximate, candidates, exact, features, term_statistics
-from service.search.statements import search_plan
+from service.search.statements import approximate, candidates, exact, features, search_plan, term_statistics
 from service.search.statements.features import TermIdf
 from service.search.statements.search_plan import NOWHERE, SearchPlan
 from tests.conftest import new_tenant
@@ -492,7 +491,10 @@ async def test_few_are_looked_up_by_their_marks(database: Database, store: Large
             names = ("ix_memory_filter_keys", "memory")
             before = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
             where = _narrowed(store, narrow)
-            assert await session.scalar(search_plan.probe(where), search_plan.index_values(where)) == search_plan.FILTER_KEYS
+            assert (
+                await session.scalar(search_plan.probe(where), search_plan.index_values(where))
+                == search_plan.FILTER_KEYS
+            )
             after = [int(await session.scalar(READS, {"name": name}) or 0) for name in names]
             assert after == [before[0] + 1, before[1]], narrow
 
@@ -520,7 +522,10 @@ async def test_or_by_the_btree_of_a_column(database: Database, store: LargeScope
             probe, few = search_plan.probe(where), await search_plan.restrict(session, where)
             assert few is not None
             statement, values = exact.statement(few), exact.values(few)
-            plans = [await _plan(session, probe, search_plan.index_values(where)), await _plan(session, statement, values)]
+            plans = [
+                await _plan(session, probe, search_plan.index_values(where)),
+                await _plan(session, statement, values),
+            ]
             for plan in plans:
                 _no_scan(plan)
                 assert f"{index}_memory" in plan or f"ix_memory_{index}" in plan, plan

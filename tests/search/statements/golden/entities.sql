@@ -1,4 +1,4 @@
--- Memories that name the entities of a query (entity_arm.py).
+-- Memories that name the entities of a query (candidates.py).
 -- Rendered by tests/search/statements/test_golden.py; `make golden` writes it again.
 
 SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);

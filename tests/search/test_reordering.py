@@ -12,8 +12,8 @@ import pytest
 from pgvector import HalfVector
 
 from service.domain.memory import ScoreTerm
-from service.search.currency import current_first, later_statements
 from service.search.fusion import Ranked
+from service.search.reordering import current_first, later_statements
 from service.search.statements.features import Features
 from tests.search.scores import recomputed
 
