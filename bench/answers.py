@@ -25,7 +25,7 @@ from bench.evals.answerable import auc
 from bench.evals.ranking import IndexedText
 from bench.load_conversations import read
 from service.providers.caches import CachedEmbedder
-from service.search import answerability, signals
+from service.search import answerability, fusion, signals
 from service.search.statements import features
 
 Numbers = NDArray[np.float64]
@@ -79,7 +79,7 @@ async def _rows(
     if answer is None:
         return None, []
     result = Row(group, answer.measures, answerability.scarcity(len(texts)), bool(asked["evidence"]))
-    ranked = signals.fuse(columns, context, limit=HITS) if asked["evidence"] else []
+    ranked = fusion.rank(columns, context, limit=HITS) if asked["evidence"] else []
     hits = [
         Row(group, (answer.less_fit[each.key], math.log1p(index)), 0.0, each.key in asked["evidence"])
         for index, each in enumerate(ranked)

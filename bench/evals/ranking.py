@@ -34,8 +34,8 @@ from service.providers.caches import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
 from service.runtime.resources import Context, Resources
-from service.search import preparation, query_parsing, signals
-from service.search.signals import QueryContext
+from service.search import fusion, preparation, query_parsing, signals
+from service.search.fusion import QueryContext
 from service.search.statements.candidates import EntityMatches
 from service.search.statements.features import Features, TermIdf, of_columns
 from service.search.statements.search_plan import Candidates
@@ -145,7 +145,7 @@ async def indexed(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
 async def _ranks(asked: Mapping[str, Any], texts: Sequence[IndexedText], embedder: CachedEmbedder) -> list[int]:
     """The ranks of the evidence, best first."""
     features, known = await measured(asked["text"], texts, embedder)
-    ranked = signals.fuse(signals.columns(features, known), known)
+    ranked = fusion.rank(signals.columns(features, known), known)
     return [at for at, hit in enumerate(ranked, 1) if hit.key in asked["evidence"]]
 
 
@@ -163,7 +163,7 @@ async def measured(
     assert vector is not None
     term_ids = {term: term_id(term) for term in seen.terms}
     counted = (_counts(each.text_terms for each in texts), _counts(each.context_terms for each in texts))
-    known = signals.query_context(query, seen, NOW, term_ids, Candidates(len(texts), *counted), EntityMatches())
+    known = fusion.query_context(query, seen, NOW, term_ids, Candidates(len(texts), *counted), EntityMatches())
     features = _features(texts, vector, known.idf)
     return features, replace(known, time_span=signals.time_span(seen, features))
 

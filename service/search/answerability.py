@@ -33,9 +33,8 @@ from numpy.typing import NDArray
 from service.domain import bm25
 from service.language import questions
 from service.language.lexemes import lexemes
-from service.search.fusion import Column, Columns
+from service.search.fusion import Column, Columns, QueryContext
 from service.search.query_parsing import ParsedQuery
-from service.search.signals import QueryContext
 from service.search.statements.features import Features
 
 Flags = NDArray[np.bool_]

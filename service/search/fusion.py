@@ -1,4 +1,4 @@
-"""Fuses the signals of a search's candidates into one ranking. Pure.
+"""What ranking knows about a query, and the fusion of its candidates' signals into one ranking. Pure.
 
 Every arm yields candidates; every candidate then gets all signals. Each signal becomes a value 0..1, the values are
 summed by weight, and the sum is multiplied by the factors (importance, recency ...). A score can be recomputed from its
@@ -12,23 +12,32 @@ crowd together: they are spread between the worst and the best candidate. The re
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Collection, Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import datetime
+from itertools import chain
 from typing import Final
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
 from service.domain import bm25
 from service.domain.memory import ScoreTerm
-from service.domain.ranking import Fusion, Weights
+from service.domain.query import Query
+from service.domain.ranking import Fusion, Ranking, Weights
+from service.runtime.statements.stats import RankingStats
+from service.search import query_parsing
+from service.search.query_parsing import ParsedQuery
+from service.search.statements.candidates import EntityMatches
+from service.search.statements.features import TermIdf
+from service.search.statements.search_plan import Candidates
 
 RRF_K: Final = 60
 """The usual constant of reciprocal rank fusion."""
 
 BM25: Final = ("text_lexical", "context_lexical")
 COSINES: Final = ("text_vector", "context_vector")
-
 
 NAMES: Final = (
     *BM25,
@@ -86,6 +95,123 @@ class Columns:
     keys: Sequence[Hashable]
     signals: Mapping[str, Column]
     factors: Mapping[str, Column] = field(default_factory=dict)
+
+
+NEXT_ENTITY = 0.5
+"""Weight of an entity next to one that the query names, at full strength of the relation."""
+
+HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
+"""The signals that the technique `hybrid` adds to vectors."""
+
+
+@dataclass(frozen=True, slots=True)
+class QueryContext:
+    """All that ranking needs to know about a query, the same for every candidate.
+
+    `term_ids`: by lexeme; `rarity`: of a lexeme, 0..1; `entities`, `entity_weights`: the entities that the query names
+    and the weight of naming each, 0..1; `stats`: the numbers that jobs and reads keep for each candidate; `text_count`:
+    how many memories the search may see; `few_matches`: hardly any text contains a term of the query, so rare terms
+    must match exactly; `goals`: how well each candidate serves an active goal, 0..1, empty without one; `time_span`:
+    the times of the oldest and the newest candidate, for a query about the present.
+    """
+
+    query: Query
+    parsed: ParsedQuery
+    now: datetime
+    term_ids: Mapping[str, int]
+    idf: TermIdf
+    rarity: Mapping[str, float]
+    entities: EntityMatches = field(default_factory=EntityMatches)
+    entity_weights: Mapping[str, float] = field(default_factory=dict)
+    stats: Mapping[UUID, RankingStats] = field(default_factory=dict)
+    few_matches: bool = False
+    text_count: int = 0
+    goals: Mapping[UUID, float] = field(default_factory=dict)
+    time_span: tuple[datetime, datetime] | None = None
+
+    @property
+    def ranking(self) -> Ranking:
+        return self.query.ranking
+
+
+def query_context(
+    query: Query,
+    parsed: ParsedQuery,
+    now: datetime,
+    term_ids: Mapping[str, int],
+    candidates: Candidates,
+    entities: EntityMatches,
+) -> QueryContext:
+    """The query as ranking knows it before the features are read."""
+    texts = candidates.text_count
+    return QueryContext(
+        query,
+        parsed,
+        now,
+        term_ids,
+        # a term that no text has still counts towards the score of a full match
+        TermIdf(
+            {number: bm25.idf(texts, candidates.text_df.get(number, 0.0)) for number in term_ids.values()},
+            {number: bm25.idf(texts, candidates.context_df.get(number, 0.0)) for number in term_ids.values()},
+        ),
+        {term: rarity(texts, candidates.text_df.get(number, 0.0)) for term, number in term_ids.items()},
+        entities,
+        weigh_entities(entities, texts),
+        text_count=texts,
+    )
+
+
+def find_required_terms(context: QueryContext) -> Collection[tuple[str, ...]]:
+    """The terms that must match exactly."""
+    return context.parsed.rare_terms if context.few_matches else context.parsed.exact_terms
+
+
+def weigh_entities(entities: EntityMatches, texts: int) -> dict[str, float]:
+    """The weight of naming each entity, 0..1: 1 if a single memory names it, little if most do; at most half of that
+    for an entity one step away."""
+    top = bm25.idf(max(texts, 1), 1)
+    return {
+        name: min(1.0, bm25.idf(max(texts, 1), count) / top)
+        * (1.0 if name in entities.named_as else NEXT_ENTITY * entities.next_strength.get(name, 1.0))
+        for name, count in entities.text_counts.items()
+    }
+
+
+def choose_weights(ranking: Ranking) -> Weights:
+    """The weights in force: without hybrid search only vectors and properties of the memory count."""
+    if ranking.techniques.hybrid:
+        return ranking.weights
+    return ranking.weights.model_copy(update=dict.fromkeys(HYBRID_WEIGHTS, 0.0))
+
+
+def fusion_context(context: QueryContext) -> FusionContext:
+    """The parts of the query that matter to fusion."""
+    parsed = context.parsed
+    applies = {
+        "speaker": bool(parsed.speakers) or parsed.role is not None,
+        "first_person": bool(parsed.speakers),
+        "time": parsed.time is not None or context.time_span is not None,
+        "dated": parsed.asks_when,
+        "rare": bool(find_required_terms(context)),
+        "tag": bool(context.query.tags),
+        "entity": bool(context.entity_weights),
+        "goal": bool(context.goals),
+    }
+    return FusionContext(
+        sum(context.idf.of_texts.values()),
+        sum(context.idf.of_contexts.values()),
+        parsed.only_time,
+        frozenset(name for name in applies if not applies[name]),
+        bool(context.entity_weights)
+        and query_parsing.only_names(parsed, chain.from_iterable(context.entities.named_as.values())),
+        context.few_matches,
+    )
+
+
+def rank(columns: Columns, context: QueryContext, *, limit: int | None = None, explain: bool = True) -> list[Ranked]:
+    """The best `limit` candidates (None: all), best first."""
+    ranking = context.ranking
+    return fuse(columns, fusion_context(context), choose_weights(ranking), ranking.fusion, limit=limit, explain=explain)
 
 
 def fuse(

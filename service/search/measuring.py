@@ -33,10 +33,9 @@ from service.postgres.scopes import Condition
 from service.runtime.resources import Resources
 from service.runtime.statements import stats
 from service.runtime.statements.stats import RankingStats
-from service.search import signals
-from service.search.fusion import Columns
+from service.search import fusion, signals
+from service.search.fusion import Columns, QueryContext
 from service.search.preparation import PreparedSearch
-from service.search.signals import QueryContext
 from service.search.statements import candidates, features, turn_candidates
 from service.search.statements.candidates import EntityMatches
 from service.search.statements.features import Features, TermIdf
@@ -76,7 +75,7 @@ async def measure(session: Session, prepared: PreparedSearch, plan: SearchPlan, 
             chosen, spoken, contexts = await _turns(session, prepared, plan, chosen, res)
         matching_texts += int(np.count_nonzero(spoken.text_lexical))
         stopwatch.lap("turns")
-    context = signals.query_context(query, prepared.text.parsed, prepared.now, prepared.text.term_ids, chosen, entities)
+    context = fusion.query_context(query, prepared.text.parsed, prepared.now, prepared.text.term_ids, chosen, entities)
     wanted = signals.choose_features(context, matching_texts)
     if plan.original_vector is not None:
         wanted |= {"original_cosine"}
@@ -118,7 +117,7 @@ async def measure_recorded(session: Session, prepared: PreparedSearch, plan: Sea
     recorded_candidates = texts.candidates(plan)
     stopwatch.lap("candidates")
     stopwatch.lap("entities")
-    context = signals.query_context(
+    context = fusion.query_context(
         query, prepared.text.parsed, prepared.now, prepared.text.term_ids, recorded_candidates, EntityMatches()
     )
     of_candidates, context = texts.features(context.idf), replace(context, stats=texts.stats)
@@ -228,7 +227,7 @@ async def explain(session: Session, memory_id: UUID, plan: SearchPlan, measured:
         reasons = (*reasons, "not_a_candidate")
         own = await features.read(session, plan, [memory_id], context.idf, measured.wanted)
         of_candidates = features.join(own, of_candidates, measured.wanted)
-    ranked = signals.fuse(signals.columns(of_candidates, context), context)
+    ranked = fusion.rank(signals.columns(of_candidates, context), context)
     place = next((at for at, each in enumerate(ranked, 1) if each.key == memory_id), None)
     if place is None:  # it has just been deleted
         return Explanation(memory_id, found=False, place=None, reasons=("unknown",))

@@ -27,7 +27,7 @@ from service.observability import tracing
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.search import answerability, measuring, preparation, reordering, signals, techniques
+from service.search import answerability, fusion, measuring, preparation, reordering, signals, techniques
 from service.search.fusion import Ranked
 from service.search.measuring import Measured
 from service.search.preparation import PreparedSearch
@@ -208,7 +208,7 @@ def _rank(measured: Measured, limit: int) -> list[Ranked]:
     query, diversity = measured.context.query, measured.context.ranking.diversity
     explain = query.explain or query.explain_id is not None
     wide = limit * DIVERSITY_OVERFETCH if diversity > 0 else limit
-    ranked = signals.fuse(measured.columns, measured.context, limit=wide, explain=explain)
+    ranked = fusion.rank(measured.columns, measured.context, limit=wide, explain=explain)
     if diversity == 0:
         return ranked
     terms = dict(zip(measured.features.ids, measured.features.terms, strict=True))

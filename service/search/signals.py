@@ -1,32 +1,26 @@
-"""The signals and factors of each candidate: what its features mean for this query. Pure."""
+"""The signals and factors of each candidate: what its features mean for this query. Pure.
+
+People talk about a day on that day or some days after it, so a match in time falls slowly after the day and quickly
+before it. All candidates are measured at once.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Mapping, Sequence
-from dataclasses import dataclass, field, replace
-from datetime import datetime, timedelta
-from itertools import chain
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
+from dataclasses import replace
+from datetime import UTC, datetime, timedelta
 from typing import Final
 from uuid import UUID
 
 import numpy as np
 
-from service.domain import bm25
-from service.domain.query import Query
-from service.domain.ranking import HALF_LIFE_DAYS, Ranking, Weights
+from service.domain.ranking import HALF_LIFE_DAYS
 from service.domain.temporal import Mention
 from service.language import questions
 from service.language.context import first_person, question_share
-from service.runtime.statements.stats import RankingStats
-from service.search import fusion, matching, query_parsing
-from service.search.fusion import Column, Columns, FusionContext, Ranked
-from service.search.query_parsing import ParsedQuery
-from service.search.statements.candidates import EntityMatches
-from service.search.statements.features import SHORT_TEXTS, Features, TermIdf
-from service.search.statements.search_plan import Candidates
-
-NEXT_ENTITY = 0.5
-"""Weight of an entity next to one that the query names, at full strength of the relation."""
+from service.search.fusion import Column, Columns, QueryContext, find_required_terms
+from service.search.query_parsing import ParsedQuery, QueryTime
+from service.search.statements.features import SHORT_TEXTS, Features
 
 GOAL_SIMILARITY = 0.70
 """Similarity to a goal from which on a memory serves it."""
@@ -36,66 +30,6 @@ DAY_S = 86_400.0
 MAX_FEW_MATCHES = 3
 """When at most three texts contain a term of the query (in scopes below 150 texts one in fifty, but at least one), its
 rare terms must match exactly."""
-
-HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
-"""The signals that the technique `hybrid` adds to vectors."""
-
-
-@dataclass(frozen=True, slots=True)
-class QueryContext:
-    """All that ranking needs to know about a query, the same for every candidate.
-
-    `term_ids`: by lexeme; `rarity`: of a lexeme, 0..1; `entities`, `entity_weights`: the entities that the query names
-    and the weight of naming each, 0..1; `stats`: the numbers that jobs and reads keep for each candidate; `text_count`:
-    how many memories the search may see; `few_matches`: hardly any text contains a term of the query, so rare terms
-    must match exactly; `goals`: how well each candidate serves an active goal, 0..1, empty without one; `time_span`:
-    the times of the oldest and the newest candidate, for a query about the present.
-    """
-
-    query: Query
-    parsed: ParsedQuery
-    now: datetime
-    term_ids: Mapping[str, int]
-    idf: TermIdf
-    rarity: Mapping[str, float]
-    entities: EntityMatches = field(default_factory=EntityMatches)
-    entity_weights: Mapping[str, float] = field(default_factory=dict)
-    stats: Mapping[UUID, RankingStats] = field(default_factory=dict)
-    few_matches: bool = False
-    text_count: int = 0
-    goals: Mapping[UUID, float] = field(default_factory=dict)
-    time_span: tuple[datetime, datetime] | None = None
-
-    @property
-    def ranking(self) -> Ranking:
-        return self.query.ranking
-
-
-def query_context(
-    query: Query,
-    parsed: ParsedQuery,
-    now: datetime,
-    term_ids: Mapping[str, int],
-    candidates: Candidates,
-    entities: EntityMatches,
-) -> QueryContext:
-    """The query as ranking knows it before the features are read."""
-    texts = candidates.text_count
-    return QueryContext(
-        query,
-        parsed,
-        now,
-        term_ids,
-        # a term that no text has still counts towards the score of a full match
-        TermIdf(
-            {number: bm25.idf(texts, candidates.text_df.get(number, 0.0)) for number in term_ids.values()},
-            {number: bm25.idf(texts, candidates.context_df.get(number, 0.0)) for number in term_ids.values()},
-        ),
-        {term: fusion.rarity(texts, candidates.text_df.get(number, 0.0)) for term, number in term_ids.items()},
-        entities,
-        entity_weights(entities, texts),
-        text_count=texts,
-    )
 
 
 def choose_features(context: QueryContext, matching_texts: int) -> frozenset[str]:
@@ -137,65 +71,12 @@ def _are_few(context: QueryContext, texts: int) -> bool:
     return 0 < texts <= max(1, min(MAX_FEW_MATCHES, context.text_count // 50))
 
 
-def find_required_terms(context: QueryContext) -> Collection[tuple[str, ...]]:
-    """The terms that must match exactly."""
-    return context.parsed.rare_terms if context.few_matches else context.parsed.exact_terms
-
-
-def entity_weights(entities: EntityMatches, texts: int) -> dict[str, float]:
-    """The weight of naming each entity, 0..1: 1 if a single memory names it, little if most do; at most half of that
-    for an entity one step away."""
-    top = bm25.idf(max(texts, 1), 1)
-    return {
-        name: min(1.0, bm25.idf(max(texts, 1), count) / top)
-        * (1.0 if name in entities.named_as else NEXT_ENTITY * entities.next_strength.get(name, 1.0))
-        for name, count in entities.text_counts.items()
-    }
-
-
 def goal_pull(cosine: float | None, similarity: Callable[[float], float], *, is_linked: bool) -> float:
     """How well a memory serves an active goal, 0..1: 1 if it was linked by hand, else by its nearness from
     GOAL_SIMILARITY on. `cosine`: to the nearest goal; None if one of the two has no vector."""
     if is_linked:
         return 1.0
     return 0.0 if cosine is None else max(0.0, (similarity(cosine) - GOAL_SIMILARITY) / (1 - GOAL_SIMILARITY))
-
-
-def weights(ranking: Ranking) -> Weights:
-    """The weights in force: without hybrid search only vectors and properties of the memory count."""
-    if ranking.techniques.hybrid:
-        return ranking.weights
-    return ranking.weights.model_copy(update=dict.fromkeys(HYBRID_WEIGHTS, 0.0))
-
-
-def fusion_context(context: QueryContext) -> FusionContext:
-    """The parts of the query that matter to fusion."""
-    parsed = context.parsed
-    applies = {
-        "speaker": bool(parsed.speakers) or parsed.role is not None,
-        "first_person": bool(parsed.speakers),
-        "time": parsed.time is not None or context.time_span is not None,
-        "dated": parsed.asks_when,
-        "rare": bool(find_required_terms(context)),
-        "tag": bool(context.query.tags),
-        "entity": bool(context.entity_weights),
-        "goal": bool(context.goals),
-    }
-    return FusionContext(
-        sum(context.idf.of_texts.values()),
-        sum(context.idf.of_contexts.values()),
-        parsed.only_time,
-        frozenset(name for name in applies if not applies[name]),
-        bool(context.entity_weights)
-        and query_parsing.only_names(parsed, chain.from_iterable(context.entities.named_as.values())),
-        context.few_matches,
-    )
-
-
-def fuse(columns: Columns, context: QueryContext, *, limit: int | None = None, explain: bool = True) -> list[Ranked]:
-    """The best `limit` candidates (None: all), best first."""
-    ranking = context.ranking
-    return fusion.fuse(columns, fusion_context(context), weights(ranking), ranking.fusion, limit=limit, explain=explain)
 
 
 def cosines(features: Features) -> Column:
@@ -247,21 +128,21 @@ def _speaker(features: Features, parsed: ParsedQuery) -> Column:
         return np.zeros(len(features.ids))
     nobody: Sequence[str | None] = [None] * len(features.ids)
     speakers = zip(features.speaker or nobody, features.role or nobody, strict=True)
-    return np.array([matching.speaker_match(parsed, speaker, role) for speaker, role in speakers], dtype=np.float64)
+    return np.array([speaker_match(parsed, speaker, role) for speaker, role in speakers], dtype=np.float64)
 
 
 def _timely(features: Features, context: QueryContext) -> Column:
     if context.time_span is not None:
-        return matching.relative_recency(features.timestamp, *context.time_span)
+        return relative_recency(features.timestamp, *context.time_span)
     if context.parsed.time is None:
         return np.zeros(len(features.ids))
     mentions = [[_mention(kept) for kept in mentioned or ()] for mentioned in features.mentions]
-    return matching.time_match(context.parsed.time, features.timestamp, mentions)
+    return time_match(context.parsed.time, features.timestamp, mentions)
 
 
 def _rare(features: Features, groups: Collection[tuple[str, ...]], context: QueryContext) -> Column:
     texts = features.terms or [()] * len(features.ids)
-    return matching.exact_match(groups, context.term_ids, context.rarity, texts)
+    return exact_match(groups, context.term_ids, context.rarity, texts)
 
 
 def _entity(features: Features, context: QueryContext) -> Column:
@@ -269,7 +150,7 @@ def _entity(features: Features, context: QueryContext) -> Column:
     if context.entity_weights:
         for at, each in enumerate(features.ids):
             if named := context.entities.memories.get(each):
-                column[at] = matching.entity_match(named, context.entity_weights, len(context.entities.named_as))
+                column[at] = entity_match(named, context.entity_weights, len(context.entities.named_as))
     return column
 
 
@@ -388,3 +269,119 @@ def first_person_share(ids: Sequence[UUID], texts: Sequence[str | None]) -> Colu
 def _column(measure: _Remembered, ids: Sequence[UUID], texts: Sequence[str | None], unknown: float) -> Column:
     values = [unknown if text is None else measure.of(each, text) for each, text in zip(ids, texts, strict=True)]
     return np.array(values, dtype=np.float64)
+
+
+# -- how well candidates match the speaker, the time, exact terms and entities ----------------------------------------
+
+NAMED_SPEAKER: Final = 0.6
+"""Score of a turn by a speaker that the query names. A turn by the role asked for scores 1; a name may also be the
+topic ("Ana's boat")."""
+
+FADE_DAYS: Final = 7.0
+"""The score falls by e in this many days after the time asked for, three times as fast before it."""
+
+OTHER_YEAR: Final = 0.8
+"""The score of the same dates in another year than the one that was understood."""
+
+MAX_MENTION_LENGTH: Final = timedelta(days=45)
+"""Longer intervals that a memory mentions ("since 2016") say too little about the time asked for."""
+
+
+def speaker_match(query: ParsedQuery, speaker: str | None, role: str | None) -> float:
+    """Returns 1 for a turn by the role asked for, NAMED_SPEAKER for one by the speaker named, else 0; 0 for every turn
+    when the query names two speakers, or neither speaker nor role."""
+    if query.speakers:
+        return NAMED_SPEAKER if len(query.speakers) == 1 and speaker in query.speakers else 0.0
+    return float(query.role is not None and role == query.role)
+
+
+def entity_match(named: Collection[str], weights: Mapping[str, float], wanted: int) -> float:
+    """Returns 0..1: the share of the `wanted` entities that a memory names, each counted by its weight (0..1)."""
+    return min(1.0, sum(weights.get(name, 0.0) for name in named) / wanted) if wanted else 0.0
+
+
+def exact_match(
+    groups: Collection[tuple[str, ...]],
+    term_ids: Mapping[str, int],
+    rarity: Mapping[str, float],
+    texts: Sequence[Collection[int]],
+) -> Column:
+    """Returns 0..1 for each text (its term ids). Each name, id or word of the query is a group of terms; a text scores
+    the rarity of the rarest group that it holds completely. `rarity` is by term, 0..1. Looked up from the words of the
+    texts: a query may have ten thousand."""
+    best = np.zeros(len(texts))
+    sought: dict[int, list[tuple[list[int], float]]] = {}  # by the first word's number
+    for group in groups:
+        value = max((rarity.get(term, 0.0) for term in group), default=0.0)
+        if value > 0:
+            numbers = [term_ids.get(term, -1) for term in group]
+            sought.setdefault(numbers[0], []).append((numbers, value))
+    for at, terms in enumerate(map(frozenset, texts) if sought else ()):
+        near = (each for first in sought.keys() & terms for each in sought[first])
+        best[at] = max((value for numbers, value in near if terms.issuperset(numbers)), default=0.0)
+    return best
+
+
+def time_match(
+    wanted: QueryTime | None, times: Sequence[datetime], mentions: Sequence[Iterable[Mention]] | None = None
+) -> Column:
+    """Returns 0..1 for each memory by its own time (UTC) and the times mentioned in it; 0 for all when no time is
+    asked for."""
+    if wanted is None:
+        return np.zeros(len(times))
+    seconds = _epoch_seconds(times)
+    best = _closeness(wanted.begins_at, wanted.ends_at, seconds)
+    if wanted.any_year and wanted.begins_at and wanted.ends_at:
+        years = np.array([time.year for time in times], dtype=np.int64) - wanted.begins_at.year
+        for offset in sorted({year + by for year in set(years.tolist()) for by in (-1, 0, 1)}):
+            close = np.abs(years - offset) <= 1
+            begins, ends = _shift(wanted.begins_at, offset), _shift(wanted.ends_at, offset)
+            best[close] = np.maximum(best[close], OTHER_YEAR * _closeness(begins, ends, seconds[close]))
+    for index, mentioned in enumerate(mentions or ()):
+        if any(_overlaps(wanted, mention) for mention in mentioned):
+            best[index] = 1.0
+    return best
+
+
+def relative_recency(times: Sequence[datetime], oldest: datetime, newest: datetime) -> Column:
+    """Returns 0 for the oldest of the candidates, 1 for the newest; `oldest` must be before `newest`."""
+    span = (newest - oldest).total_seconds()
+    recency: Column = np.clip((_epoch_seconds(times) - oldest.timestamp()) / span, 0.0, 1.0)
+    return recency
+
+
+def _epoch_seconds(times: Sequence[datetime]) -> Column:
+    return np.array([time.timestamp() for time in times], dtype=np.float64)
+
+
+def _closeness(begins: datetime | None, ends: datetime | None, seconds: Column) -> Column:
+    if begins and ends:
+        inside = np.ones(len(seconds))
+    elif edge := begins or ends:
+        # "before June", "since March": everything there matches, what is close to the edge matches best
+        inside = 0.5 + 0.5 * np.exp(-np.abs(seconds - edge.timestamp()) / (2 * FADE_DAYS * DAY_S))
+    else:
+        return np.ones(len(seconds))
+    if ends:
+        after = seconds - ends.timestamp()
+        inside = np.where(after >= 0, np.exp(-np.maximum(after, 0.0) / (FADE_DAYS * DAY_S)), inside)
+    if begins:
+        before = begins.timestamp() - seconds
+        inside = np.where(before > 0, np.exp(-3 * np.maximum(before, 0.0) / (FADE_DAYS * DAY_S)), inside)
+    return inside
+
+
+def _overlaps(wanted: QueryTime, mention: Mention) -> bool:
+    begins, ends = mention.begins_at, mention.ends_at
+    if not (begins and ends and wanted.begins_at and wanted.ends_at) or ends - begins > MAX_MENTION_LENGTH:
+        return False
+    overlap = begins < wanted.ends_at and ends > wanted.begins_at
+    return overlap or (begins == ends and wanted.begins_at <= begins < wanted.ends_at)
+
+
+def _shift(time: datetime, years: int) -> datetime:
+    year = min(9998, max(1, time.astimezone(UTC).year + years))
+    try:
+        return time.replace(year=year)
+    except ValueError:  # 29 February
+        return time.replace(year=year, day=28)

@@ -24,7 +24,7 @@ from service.episodes.statements.turns import TurnFilter
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.search import answerability, signals
+from service.search import answerability, fusion, signals
 from service.search.preparation import PreparedText, prepare_text
 from service.search.statements import turn_candidates
 from service.search.statements.candidates import EntityMatches
@@ -99,12 +99,12 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
         candidate_limit=max(MIN_CANDIDATES, 2 * query.limit),
         newest=query.limit,
     )
-    context = signals.query_context(query, text.parsed, prepared.now, text.term_ids, candidates, EntityMatches())
+    context = fusion.query_context(query, text.parsed, prepared.now, text.term_ids, candidates, EntityMatches())
     context = replace(context, time_span=signals.time_span(text.parsed, features))
     columns, cosines = signals.columns(features, context), signals.cosines(features)
     cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))
     answer = answerability.assess(context, features, columns, cosines)
-    best = signals.fuse(columns, context, limit=query.limit, explain=False)[skip:]
+    best = fusion.rank(columns, context, limit=query.limit, explain=False)[skip:]
     order = [(UUID(str(ranked.key)), ranked.score) for ranked in best]
     read = partial(turns.get_many, session)
     rows, count = await direct.page_of_ids([each for each, _ in order], read)

@@ -16,8 +16,7 @@ from service.domain.text import CleanText
 from service.language.context import first_person, question_share
 from service.search import query_parsing
 from service.search.answerability import Answerability, assess, unsaid_share
-from service.search.fusion import Columns
-from service.search.signals import QueryContext
+from service.search.fusion import Columns, QueryContext
 from service.search.statements.features import Features, TermIdf
 
 NOW = datetime(2026, 3, 1, tzinfo=UTC)

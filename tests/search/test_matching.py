@@ -8,7 +8,7 @@ from zoneinfo import ZoneInfo
 import pytest
 
 from service.domain.temporal import Mention
-from service.search import matching, query_parsing
+from service.search import query_parsing, signals
 from service.search.query_parsing import ParsedQuery, QueryTime
 
 NOW = datetime(2026, 9, 16, 12, tzinfo=UTC)
@@ -21,7 +21,7 @@ def parse(text: str) -> ParsedQuery:
 
 def time_match(query_time: QueryTime | None, at: datetime, *mentions: Mention) -> float:
     """The match of a memory of this time that mentions these times."""
-    return float(matching.time_match(query_time, [at], [mentions])[0])
+    return float(signals.time_match(query_time, [at], [mentions])[0])
 
 
 def test_a_rare_name_is_matched_in_full() -> None:
@@ -29,14 +29,14 @@ def test_a_rare_name_is_matched_in_full() -> None:
     rarity = {term: 0.5 for group in query.exact_terms for term in group} | {"zx-4471": 1.0}
     numbers = {term: at for at, term in enumerate(("zx", "4471", "zx-4471", "ticket", "4472", "zx-4472", "work"))}
     texts = [[numbers[term] for term in words.split()] for words in ("zx 4471 zx-4471 ticket", "zx 4472 zx-4472", "")]
-    assert matching.exact_match(query.exact_terms, numbers, rarity, texts).tolist() == [1.0, 0.0, 0.0]
-    assert matching.exact_match(parse("where do I work").exact_terms, numbers, rarity, texts).tolist() == [0.0] * 3
+    assert signals.exact_match(query.exact_terms, numbers, rarity, texts).tolist() == [1.0, 0.0, 0.0]
+    assert signals.exact_match(parse("where do I work").exact_terms, numbers, rarity, texts).tolist() == [0.0] * 3
 
 
 @pytest.mark.parametrize(
     ("text", "speaker", "role", "match"),
     [
-        ("Where did Ines sail?", "Ines", "user", matching.NAMED_SPEAKER),
+        ("Where did Ines sail?", "Ines", "user", signals.NAMED_SPEAKER),
         ("Where did Ines sail?", "Bram de Wit", "user", 0),
         ("Where did Ines sail with Bram?", "Ines", "user", 0),
         ("Where did I sail?", None, "user", 1),
@@ -45,7 +45,7 @@ def test_a_rare_name_is_matched_in_full() -> None:
     ],
 )
 def test_speaker_match(text: str, speaker: str | None, role: str, match: float) -> None:
-    assert matching.speaker_match(parse(text), speaker, role) == match
+    assert signals.speaker_match(parse(text), speaker, role) == match
 
 
 def test_a_date_with_a_year_matches_only_that_date() -> None:
@@ -64,7 +64,7 @@ def test_a_month_without_a_year_matches_every_year_the_latest_best() -> None:
     assert query_time is not None
     latest, older, other = (datetime(*day, tzinfo=UTC) for day in ((2026, 5, 9), (2021, 5, 9), (2021, 9, 9)))
     assert time_match(query_time, latest) == 1.0
-    assert time_match(query_time, older) == matching.OTHER_YEAR
+    assert time_match(query_time, older) == signals.OTHER_YEAR
     assert time_match(query_time, other) < 0.01
 
 
@@ -90,7 +90,7 @@ def test_a_time_mentioned_in_the_memory_counts(days: tuple[int | None, int], fit
 
 def test_29_february_matches_other_years_too() -> None:
     query_time = QueryTime(datetime(2024, 2, 29, tzinfo=UTC), datetime(2024, 3, 1, tzinfo=UTC), any_year=True)
-    assert time_match(query_time, datetime(2022, 2, 28, 12, tzinfo=UTC)) == matching.OTHER_YEAR
+    assert time_match(query_time, datetime(2022, 2, 28, 12, tzinfo=UTC)) == signals.OTHER_YEAR
 
 
 def test_without_a_time_nothing_matches() -> None:
@@ -100,13 +100,13 @@ def test_without_a_time_nothing_matches() -> None:
 
 def test_a_memory_that_names_more_of_the_entities_matches_better() -> None:
     weights = {"zenobia": 1.0, "acme": 0.5}
-    assert matching.entity_match({"zenobia", "acme"}, weights, 2) == 0.75
-    assert matching.entity_match({"acme"}, weights, 2) == 0.25
-    assert matching.entity_match({"rerik"}, weights, 2) == 0.0
-    assert matching.entity_match((), {}, 0) == 0.0
+    assert signals.entity_match({"zenobia", "acme"}, weights, 2) == 0.75
+    assert signals.entity_match({"acme"}, weights, 2) == 0.25
+    assert signals.entity_match({"rerik"}, weights, 2) == 0.0
+    assert signals.entity_match((), {}, 0) == 0.0
 
 
 def test_relative_recency() -> None:
     oldest = NOW - timedelta(days=10)
     moments = [NOW, NOW - timedelta(days=5), oldest - timedelta(days=3)]
-    assert matching.relative_recency(moments, oldest, NOW).tolist() == [1.0, 0.5, 0.0]
+    assert signals.relative_recency(moments, oldest, NOW).tolist() == [1.0, 0.5, 0.0]

@@ -21,8 +21,8 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import context, lexemes
 from service.runtime.statements.stats import RankingStats
-from service.search import fusion, matching, query_parsing, signals
-from service.search.signals import QueryContext
+from service.search import fusion, query_parsing, signals
+from service.search.fusion import QueryContext
 from service.search.statements.candidates import EntityMatches
 from service.search.statements.features import ALWAYS, OPTIONAL, Features, TermIdf
 from tests.search import candidates
@@ -87,13 +87,11 @@ def one_by_one(row: Row, query_context: QueryContext) -> OneCandidate:
     """One candidate, by the rules of docs/ranking.md."""
     parsed = query_context.parsed
     held = {term for term, number in query_context.term_ids.items() if number in row["terms"]}
-    complete = [
-        term for group in signals.find_required_terms(query_context) if held.issuperset(group) for term in group
-    ]
+    complete = [term for group in fusion.find_required_terms(query_context) if held.issuperset(group) for term in group]
     if query_context.time_span is not None:
-        time = float(matching.relative_recency([row["timestamp"]], *query_context.time_span)[0])
+        time = float(signals.relative_recency([row["timestamp"]], *query_context.time_span)[0])
     else:
-        time = float(matching.time_match(parsed.time, [row["timestamp"]])[0])
+        time = float(signals.time_match(parsed.time, [row["timestamp"]])[0])
     standing = query_context.stats.get(row["ids"])
     age_days = max(0.0, (query_context.now - row["timestamp"]) / timedelta(days=1))
     timeless = parsed.time is None
@@ -114,14 +112,14 @@ def one_by_one(row: Row, query_context: QueryContext) -> OneCandidate:
         row["context_lexical"],
         row["text_vector"],
         row["context_vector"],
-        speaker=matching.speaker_match(parsed, row["speaker"], row["role"]),
+        speaker=signals.speaker_match(parsed, row["speaker"], row["role"]),
         asking=context.question_share(row["phrasing"]) if row["phrasing"] else 0.0,
         first_person=_first_person(row) if parsed.speakers else 0.0,
         time=time,
         dated=float(parsed.asks_when and row["dated"]),
         rare=max((query_context.rarity.get(term, 0.0) for term in complete), default=0.0),
         tag=float(row["tagged"]),
-        entity=matching.entity_match(
+        entity=signals.entity_match(
             query_context.entities.memories.get(row["ids"], ()),
             query_context.entity_weights,
             len(query_context.entities.named_as),
@@ -164,7 +162,7 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
     )
     columns = features(found, signals.choose_features(query_context, matching_texts=1))
     query_context = replace(signals.with_features(query_context, columns, 1, float), goals=query_context.goals)
-    asked = signals.fusion_context(query_context)
+    asked = fusion.fusion_context(query_context)
     fused = fusion.fuse(signals.columns(columns, query_context), asked, fusion=method)
     wanted = fusion.fuse(candidates.columns([one_by_one(row, query_context) for row in found]), asked, fusion=method)
     assert [hit.key for hit in fused] == [hit.key for hit in wanted]
