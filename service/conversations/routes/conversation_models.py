@@ -25,7 +25,7 @@ from service.http.schemas import (
     example,
 )
 from service.memories.routes.memory_models import MemoryItem
-from service.search.routes.answers import Answerable, AnswerProbability, HitProbability
+from service.search.routes.search_models import Answerable, AnswerProbability, HitProbability
 
 MAX_TITLE = 500
 

@@ -18,7 +18,7 @@ from service.http.reads import AuditReadOf, DetailOf, ReadOn, in_time, send_json
 from service.http.schemas import Channel, Filled
 from service.runtime.pii import clean_words
 from service.search import turn_search
-from service.search.routes.answers import MIN_PROBABILITY
+from service.search.routes.search_models import MIN_PROBABILITY
 
 router = APIRouter(prefix="/v1/turns", tags=["conversations"], route_class=JsonRoute)
 
