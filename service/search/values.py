@@ -126,14 +126,14 @@ class EventKind(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class TimelineEvent:
-    """A memory, a turn, a strategy or a goal with the time it is about. `importance`: 0..1, 0.5 if not rated. `cosine`
-    to the query, if there is one."""
+    """A memory, a turn, a strategy or a goal with the time it is about. `importance_score`: 0..1, 0.5 if not rated.
+    `cosine` to the query, if there is one."""
 
-    kind: EventKind
+    memory_type: EventKind
     id: UUID
     event_time: datetime
     summary: str
-    importance: float
+    importance_score: float
     access_count: int
     last_accessed: datetime | None
     channel: str

@@ -16,9 +16,8 @@ from service.http.query_parameters import REPEATABLE, SplitAtCommas
 from service.http.reads import AuditReadOf
 from service.http.schemas import Id, NextCursor, OfChannel, ResponseModel, Time, example
 from service.runtime.pii import clean_words
-from service.runtime.resources import Resources
 from service.search import timeline
-from service.search.values import EventKind, TimelineEvent, TimelineQuery
+from service.search.values import EventKind, TimelineQuery
 
 NEAREST = "Only the `limit` events nearest to this text; the latest, without `similarity`, if it has no vector"
 
@@ -97,23 +96,11 @@ async def get_timeline(
     page, last = cursors.cut(read, limit)
     events = sorted(page, key=lambda event: (event.event_time, event.id), reverse=True)
     audit_read("timeline", scope, events, subject="timeline", query=text, limit=limit)
+    similarity = res.embedder.query_similarity
     return TimelinePage(
-        results=[_item(event, res) for event in events],
+        results=[
+            TimelineItem.of(event, similarity=None if event.cosine is None else similarity(event.cosine))
+            for event in events
+        ],
         next_cursor=cursors.pack(last.event_time, last.id) if last and query is None else None,
-    )
-
-
-def _item(event: TimelineEvent, res: Resources) -> TimelineItem:
-    return TimelineItem(
-        id=event.id,
-        memory_type=event.kind,
-        event_time=event.event_time,
-        summary=event.summary,
-        importance_score=event.importance,
-        access_count=event.access_count,
-        last_accessed=event.last_accessed,
-        channel=event.channel,
-        archived=event.archived,
-        metadata=dict(event.metadata),
-        similarity=None if event.cosine is None else res.embedder.query_similarity(event.cosine),
     )

@@ -25,7 +25,7 @@ from service.search.values import EventKind, TimelineEvent, TimelineQuery
 MAX_CHARS: Final = 2_000
 """Characters of a text without a summary in which its first sentence is looked for."""
 
-COLUMNS: Final = "(id, event_time, summary, importance, access_count, last_accessed, channel, archived, metadata)"
+COLUMNS: Final = "(id, event_time, summary, importance_score, access_count, last_accessed, channel, archived, metadata)"
 
 # By kind: the time, the alias, and the SELECT. ix_memory_user, _agent or _run (ix_turn_…, ix_strategy_…, ix_goal_…)
 # find the rows of the scope; the time is a filter.
