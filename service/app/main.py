@@ -23,7 +23,7 @@ from service.domain.request import Replay
 from service.erasure.routes import conversation_deletion, deletion, forget
 from service.feed.routes import changes, webhooks
 from service.feed.routes.change_stream import OpenStreams
-from service.graph.routes import entities, entity_graph
+from service.graph.routes import entities
 from service.http import answer_headers, buckets, errors, writes
 from service.http.admission import Admission
 from service.http.key_ring import KeyRing
@@ -47,8 +47,8 @@ from service.upkeep.routes import optimization
 from service.worker.scrape import Scrape
 from service.working.routes import working
 
-# search, tags and bulk come before memories, or "search" would be taken for an id; so does entity_graph before
-# entities; automem takes the remaining paths under its address
+# search, tags and bulk come before memories, or "search" would be taken for an id; automem takes the
+# remaining paths under its address
 PARTS = (
     health,
     search,
@@ -63,7 +63,6 @@ PARTS = (
     conversations,
     turns,
     conversation_deletion,
-    entity_graph,
     entities,
     decisions,
     reviews,

@@ -12,7 +12,7 @@ from sqlalchemy import text
 
 from service.domain.relation import WalkOptions
 from service.graph.entity_scope import EdgeFilter
-from service.graph.statements import edges, entity_relations, entity_walks
+from service.graph.statements import edges, entity_relations
 from service.postgres.engine import Database
 
 SPOKES = 20_000
@@ -72,9 +72,9 @@ async def test_a_hub_of_entities_is_read_in_the_order_of_strength(
     database: Database, hub: tuple[UUID, UUID], types: tuple[str, ...]
 ) -> None:
     workspace, first = hub
-    step = entity_walks.STEP_OF_TYPES if types else entity_walks.STEP_ANY
+    step = entity_relations.STEP_OF_TYPES if types else entity_relations.STEP_ANY
     values = {**EdgeFilter(None, types).values, "ids": [first], "seen": [first], "room": 100}
-    values["fan_out"] = entity_walks.FAN_OUT
+    values["fan_out"] = entity_relations.FAN_OUT
     if not types:
         del values["types"]
     found = await plan(database, workspace, step, values)
@@ -82,7 +82,7 @@ async def test_a_hub_of_entities_is_read_in_the_order_of_strength(
     assert ("ix_entity_edge_source_type" if types else "ix_entity_edge_source") in found, found
     read = [float(rows) for rows in re.findall(r"ix_entity_edge_\w+ on \w+(?: \w+)? \(actual rows=([\d.]+)", found)]
     assert len(read) == 2, found
-    assert max(read) <= entity_walks.FAN_OUT + 1, found
+    assert max(read) <= entity_relations.FAN_OUT + 1, found
 
 
 async def test_a_hub_of_memories_too(database: Database, hub: tuple[UUID, UUID]) -> None:
@@ -106,6 +106,6 @@ async def test_a_name_is_found_without_reading_all(database: Database, hub: tupl
 async def test_a_whole_walk_of_three_hops_over_the_hub_ends(database: Database, hub: tuple[UUID, UUID]) -> None:
     workspace, first = hub
     async with database.read(workspace) as session:
-        found = await entity_walks.neighbourhood(session, [first], EdgeFilter(None), depth=3, limit=200)
+        found = await entity_relations.neighbourhood(session, [first], EdgeFilter(None), depth=3, limit=200)
     assert (len(found.depths), found.truncated) == (200, True)
     assert {edge.strength for edge in found.relations if first in (edge.source_id, edge.target_id)} == {0.99}

@@ -1,4 +1,4 @@
-"""Routes for entities: create, change, search, delete, merge."""
+"""Routes for entities and their relations."""
 
 from __future__ import annotations
 
@@ -6,21 +6,31 @@ from dataclasses import replace
 from typing import Annotated
 from uuid import UUID
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Path, Query, Response
+from pydantic import FiniteFloat
 
-from service.domain.entity import Entity, EntityOwner, EntityUpsert, type_name
+from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, type_name
+from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
-from service.graph import entity, reading
-from service.graph.entity_scope import EntityScope
+from service.graph import entity
+from service.graph.entity import ShownRelation
+from service.graph.entity_scope import EdgeFilter, EntityScope
 from service.graph.routes.entity_models import (
+    CreateEntityRelationRequest,
     DeletedEntityResponse,
+    EntityGraphNode,
+    EntityGraphResponse,
     EntityPage,
+    EntityPathResponse,
+    EntityRelationPage,
+    EntityRelationResponse,
     EntityResponse,
     EntitySearchHit,
     EntitySearchResponse,
     ListEntitiesRequest,
     MergeEntitiesRequest,
     UpsertEntityRequest,
+    relation_response,
 )
 from service.http import cursors, errors
 from service.http.deps import (
@@ -34,17 +44,25 @@ from service.http.deps import (
     RunId,
     ScopeOf,
     UserId,
+    Writer,
     list_scope,
     scope_of,
 )
 from service.http.json_body import JsonRoute
+from service.http.narrowing import Comma
 from service.http.preconditions import ExpectedOf, uuid_of
+from service.http.query_parameters import REPEATABLE, split
 from service.http.reads import AuditReadOf, CountsOf
-from service.http.schemas import Channel, Filled, embedding_vector
-from service.http.writes import CallOf, answer, send
+from service.http.schemas import Channel, DeletedCountResponse, Filled, Time, embedding_vector
+from service.http.writes import CallOf, answer, answer_count, send
+from service.language.relations import normalise_label
 from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1/entities", tags=["entities"], route_class=JsonRoute)
+
+MAX_PATH_EDGES = 6
+MAX_STARTS, MAX_TYPES = 50, 20
+DEFAULT_NODES = 100
 
 
 async def _visibility(
@@ -80,6 +98,161 @@ ScopeVisibleOf = Annotated[EntityScope, Depends(_scope_visibility)]
 """The entities that a request by name may see: those of the scope, or of the whole workspace without one."""
 
 
+async def _edge_filter(
+    res: ResourcesOf,
+    types: Annotated[list[Comma] | None, Query(max_length=MAX_TYPES, description=f"{REPEATABLE}; any spelling")] = None,
+    valid_at: Annotated[Time | None, Query(description="Relations valid at this moment; default now")] = None,
+    include_invalid: Annotated[bool, Query(description="Include relations that are not valid at that moment")] = False,
+) -> EdgeFilter:
+    wanted = tuple(dict.fromkeys(normalise_label(part) for part in split(types, "types")))
+    if "" in wanted or len(wanted) > MAX_TYPES:
+        raise InvalidInput(f"types: at most {MAX_TYPES}, each with a letter.", field="types")
+    return EdgeFilter(None if include_invalid else valid_at or res.clock(), wanted)
+
+
+EdgeFilterOf = Annotated[EdgeFilter, Depends(_edge_filter)]
+"""The relations that a request follows."""
+
+
+# -- relations: before entities, or "graph" would be taken for an id --------------------------------------------------
+
+
+@router.get(
+    "/{name:path}/relations", summary="List the relations of an entity by its name", responses=errors.document(404)
+)
+async def list_entity_relations(
+    name: Annotated[str, Path(min_length=1, max_length=255, description="Name, alias or id; case-insensitive")],
+    caller: Reader,
+    res: ResourcesOf,
+    counts: CountsOf,
+    seen: ScopeVisibleOf,
+    edges: EdgeFilterOf,
+    limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
+    cursor: Annotated[str | None, Query(max_length=500)] = None,
+) -> EntityRelationPage:
+    """Relations in both directions, strongest first. Without scope ids, those of every entity with this name in the
+    workspace."""
+    after = cursors.unpack(cursor, FiniteFloat, UUID, UUID) if cursor else None
+    named, relations = await entity.relations_of(seen, name, edges, res, after=after, limit=limit + 1, counts=counts)
+    page, last = cursors.cut(relations, limit)
+    more = None
+    if last:
+        edge = last.relation
+        far = edge.target_id if edge.source_id in {each.id for each in named} else edge.source_id
+        more = cursors.pack(edge.strength, far, edge.id)
+    results = [relation_response(relation) for relation in page]
+    return EntityRelationPage(entities=[EntityResponse.of(each) for each in named], results=results, next_cursor=more)
+
+
+@router.post(
+    "/relations",
+    summary="Create a relation between two entities",
+    status_code=201,
+    response_model=EntityRelationResponse,
+    responses={
+        200: {"model": EntityRelationResponse, "description": "The relation existed and was updated"},
+        **errors.document(404),
+    },
+)
+async def create_entity_relation(
+    body: CreateEntityRelationRequest, caller: Changer, res: ResourcesOf, call: CallOf
+) -> Response:
+    """Reads from source to target: Alice works_at Acme. There is one relation per pair and type; creating it again
+    updates it."""
+    new = EntityRelation(UUID(int=0), label=body.type, **dict(body))
+    call = call.with_serializer(_answer_relation)
+    return send(_answer_relation(await entity.relate(caller.workspace_id, new, res, call)))
+
+
+def _answer_relation(put: tuple[ShownRelation, bool]) -> StoredAnswer:
+    return answer(201 if put[1] else 200, relation_response(put[0]))
+
+
+@router.delete(
+    "/relations",
+    summary="Delete relations between two entities",
+    response_model=DeletedCountResponse,
+    responses=errors.document(404),
+)
+async def delete_entity_relation(
+    caller: Writer,
+    res: ResourcesOf,
+    call: CallOf,
+    source_id: UUID,
+    target_id: UUID,
+    type: Annotated[str | None, Query(min_length=1, max_length=200, description="Default: every type")] = None,
+) -> Response:
+    """Deletes the relations from source to target; without any, 0 are deleted."""
+    call = call.with_serializer(answer_count)
+    return send(answer_count(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, call)))
+
+
+@router.get(
+    "/graph",
+    summary="Get the neighbourhood of entities",
+    response_model=EntityGraphResponse,
+    responses=errors.document(404),
+)
+async def get_entity_graph(
+    caller: Reader,
+    res: ResourcesOf,
+    counts: CountsOf,
+    seen: VisibleOf,
+    edges: EdgeFilterOf,
+    ids: Annotated[list[Comma], Query(max_length=MAX_STARTS, description=REPEATABLE)],
+    depth: Annotated[int, Query(ge=1, le=3, description="Number of edges to follow, in both directions")] = 2,
+    limit: Annotated[int, Query(ge=1, le=entity.MAX_NODES, description="Maximum number of nodes")] = DEFAULT_NODES,
+) -> Response:
+    """Follows the 50 strongest relations of each node; `truncated` says whether there are more, or more nodes than fit
+    the response."""
+    starts = _ids(ids)
+    max_nodes = max(limit, len(starts))
+    nodes, relations, more = await entity.read_graph(
+        seen, starts, edges, res, depth=depth, limit=max_nodes, counts=counts
+    )
+    page, last = cursors.cut(relations, len(relations))
+    body = EntityGraphResponse(
+        nodes=[EntityGraphNode.of(node, depth=away) for away, node in nodes],
+        relations=[relation_response(relation) for relation in page],
+        truncated=more or last is not None,
+    )
+    return send(answer(200, body))  # validated once: a response has hundreds of rows
+
+
+@router.get("/path", summary="Find a shortest path between two entities", responses=errors.document(404))
+async def find_entity_path(
+    caller: Reader,
+    res: ResourcesOf,
+    seen: VisibleOf,
+    edges: EdgeFilterOf,
+    source_id: UUID,
+    target_id: UUID,
+    max_depth: Annotated[int, Query(ge=1, le=MAX_PATH_EDGES)] = 4,
+) -> EntityPathResponse:
+    """Edges are followed in both directions. Without a path, `found` is false."""
+    way, nodes, relations = await entity.find_path(seen, source_id, target_id, edges, res, max_edges=max_depth)
+    return EntityPathResponse(
+        found=bool(nodes),
+        length=len(way.relations) if nodes else None,
+        nodes=[EntityResponse.of(node) for node in nodes],
+        relations=[relation_response(relation) for relation in relations],
+        truncated=way.truncated,
+    )
+
+
+def _ids(given: list[str]) -> list[UUID]:
+    parts = split(given, "ids")
+    if len(parts) > MAX_STARTS:
+        raise InvalidInput(f"ids: at most {MAX_STARTS}.", field="ids")
+    try:
+        return list(dict.fromkeys(UUID(part) for part in parts))
+    except ValueError:
+        raise entity.entity_not_found("ids") from None
+
+
+# -- entities ---------------------------------------------------------------------------------------------------------
+
+
 @router.post("", summary="List the entities of a scope", responses=errors.document(404))
 async def list_entities(body: ListEntitiesRequest, caller: Reader, res: ResourcesOf) -> EntityPage:
     """Entities are listed by name. agent_id and run_id select entities that memories of that agent or run mention,
@@ -88,7 +261,7 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     scope = list_scope(scope, caller, body.channel)
     after = cursors.unpack(body.cursor, UUID, str)[::-1] if body.cursor else None
     kind = type_name(body.type) if body.type else None
-    entities = await reading.list_entities(
+    entities = await entity.list_entities(
         scope, res, kind=kind, conversation=body.conversation_id, after=after, limit=body.limit + 1
     )
     page, last = cursors.cut(entities, body.limit)
@@ -138,7 +311,7 @@ async def search_entities(
     wanted = await clean_words(query, "query", res)
     seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
     kind = type_name(type) if type else None
-    found, warnings = await reading.search(seen, wanted, res, kind=kind, limit=limit, counts=counts)
+    found, warnings = await entity.search(seen, wanted, res, kind=kind, limit=limit, counts=counts)
     hits, more = cursors.cut(found, limit)
     if more:
         warnings.append(f"limit: the first {len(hits)} entities fill an answer.")
@@ -151,7 +324,7 @@ async def search_entities(
 @router.get("/{id}", summary="Get an entity", response_model=EntityResponse)
 async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
     """Scope ids are optional; those given must match the entity's."""
-    return send(_answer_found(await reading.read(seen, uuid_of(id, "entity"), res)))
+    return send(_answer_found(await entity.read(seen, uuid_of(id, "entity"), res)))
 
 
 @router.delete("/{id}", summary="Delete an entity", response_model=DeletedEntityResponse)
