@@ -300,11 +300,12 @@ async def relations_of(
 ) -> tuple[list[Entity], list[ShownRelation]]:
     """The entities with this name or id, and their relations, strongest first. Raises NotFound."""
     async with res.db.begin(seen.workspace_id) as session:
-        named, as_id = await entities.by_name(session, seen, name), uuid_or_none(name)
+        named, as_id = await entities.by_names(session, seen, [name]), uuid_or_none(name)
         if not named and as_id:
             named = list((await entities.get_many(session, seen, [as_id])).values())
         if not named:
             raise NotFound("There is no entity with this name.", field="name")
+        named.sort(key=lambda entity: entity.id)
         ids = [entity.id for entity in named]
         relations = await entity_relations.page(session, ids, edges, after=after, limit=limit)
         shown = await _name_ends(session, relations)

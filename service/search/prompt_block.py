@@ -150,7 +150,7 @@ def entity(item: EntityItem, score: float) -> PromptPiece:
     parts = [f"- {one_line(f'{known.name} ({known.type})')}"]
     if known.description:
         parts.append(one_line(known.description))
-    parts += [one_line(f"{relation.source} {relation.label} {relation.target}") for relation in item.relations]
+    parts += [one_line(f"{relation.source} {relation.relation} {relation.target}") for relation in item.relations]
     text = parts[0] if len(parts) == 1 else f"{parts[0]}: {'; '.join(parts[1:])}"
     return PromptPiece("entities", score, (PromptLine(known.id, text, (known.name, str(known.id))),))
 

@@ -20,6 +20,8 @@ from service.domain.memory import Hit
 from service.domain.moments import Stopwatch
 from service.domain.query import SearchResult, is_probable
 from service.episodes.statements.turns import TurnFilter
+from service.graph.entity_scope import EntityScope
+from service.graph.statements import entities
 from service.memories.statements import sources
 from service.postgres.engine import Session, use_custom_plans
 from service.providers.protocols import Vector
@@ -33,6 +35,7 @@ from service.search.values import Bundle, EntityItem, PartName, RecallQuery
 ANSWERS: frozenset[PartName] = frozenset({"turns", "facts", "entities"})
 """The parts that answer the question; the others do not depend on it."""
 
+MAX_ENTITIES = 20
 MAX_GOALS = 20
 MAX_STRATEGIES = 5
 MIN_STRATEGY_SIMILARITY = 0.5
@@ -180,10 +183,10 @@ async def _entities(
     if "entities" not in query.include:
         return []
     with watch.measure("entities"):
-        entities = await recall_context.find_entities(session, query.scope, names)
-        ids = [entity.id for entity in entities]
-        relations = await recall_context.relations(session, ids, now=res.clock())
-    return [EntityItem(entity, tuple(relations.get(entity.id, ()))) for entity in entities[: query.limit]]
+        seen = EntityScope(query.scope.workspace_id, query.scope)
+        known = await entities.by_names(session, seen, names, limit=MAX_ENTITIES) if names else []
+        relations = await recall_context.relations(session, [entity.id for entity in known], now=res.clock())
+    return [EntityItem(entity, tuple(relations.get(entity.id, ()))) for entity in known[: query.limit]]
 
 
 async def _strategies(

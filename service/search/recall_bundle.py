@@ -19,7 +19,16 @@ from service.language.prompt_text import one_line
 from service.search import prompt_block
 from service.search.messages import Message, plain
 from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, format_turn, pack
-from service.search.values import PARTS, Bundle, EntityItem, FactItem, PartMetrics, PartName, RecallQuery, TurnItem
+from service.search.values import (
+    PARTS,
+    Bundle,
+    EntityItem,
+    FactItem,
+    PartName,
+    RecallPartMetrics,
+    RecallQuery,
+    TurnItem,
+)
 
 LONG_CHARS = 1_000
 """A longer message is shown by its passages that are memories, if there are any."""
@@ -278,7 +287,7 @@ def _fact_items(results: RecallResults, scoring: _Scoring, block: PromptBlock) -
 
 def _metrics(
     query: RecallQuery, results: RecallResults, block: PromptBlock, ms: Mapping[str, float], shown: dict[PartName, int]
-) -> dict[PartName, PartMetrics]:
+) -> dict[PartName, RecallPartMetrics]:
     counts = {
         "turns": len(results.turns),
         "facts": len(results.facts),
@@ -289,7 +298,7 @@ def _metrics(
     }
     kept = {part: len(block.lines.get(part, {})) for part in PARTS} | shown
     return {
-        part: PartMetrics(counts[part], kept[part], block.tokens_of(part), ms.get(part, 0.0))
+        part: RecallPartMetrics(found=counts[part], kept=kept[part], tokens=block.tokens_of(part), ms=ms.get(part, 0.0))
         for part in PARTS
         if part in query.include
     }

@@ -10,6 +10,8 @@ from enum import StrEnum
 from typing import Any, Literal
 from uuid import UUID
 
+from pydantic import Field
+
 from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
@@ -18,6 +20,7 @@ from service.domain.query import Query, TechniqueUse, VectorPath, Window
 from service.domain.ranking import RecallWeights
 from service.domain.scope import Scope
 from service.domain.text import CleanText
+from service.http.schemas import ResponseModel
 
 PartName = Literal["turns", "facts", "entities", "strategies", "goals", "user_context"]
 PARTS: tuple[PartName, ...] = ("user_context", "goals", "facts", "entities", "strategies", "turns")
@@ -70,28 +73,25 @@ class EntityItem:
     """An entity that the query names, with its strongest relations."""
 
     entity: Entity
-    relations: tuple[BundleRelation, ...] = ()
+    relations: tuple[RecallRelationItem, ...] = ()
 
 
-@dataclass(frozen=True, slots=True)
-class BundleRelation:
-    """An edge of the entity graph with the names of both ends, from source to target."""
+class RecallRelationItem(ResponseModel):
+    """A relation of one of these entities, from source to target."""
 
-    source: str
-    label: str
-    target: str
-    strength: float
+    source: str = Field(description="Name of the source entity")
+    relation: str = Field(description="The type as given, such as works_at")
+    target: str = Field(description="Name of the target entity")
+    strength: float = Field(description="0..1")
 
 
-@dataclass(frozen=True, slots=True)
-class PartMetrics:
-    """The figures of a part. `found`: its candidates; `kept`: those in the bundle; `tokens`: of their text; `ms`: to
-    read them."""
+class RecallPartMetrics(ResponseModel):
+    """Size and time of one part."""
 
-    found: int
-    kept: int
-    tokens: int
-    ms: float
+    found: int = Field(description="Number of candidates")
+    kept: int = Field(description="Number of those that fit")
+    tokens: int = Field(description="Estimated tokens, including the heading: bytes of UTF-8 / 4")
+    ms: float = Field(description="Milliseconds to read it")
 
 
 @dataclass(frozen=True, slots=True)
@@ -108,7 +108,7 @@ class Bundle:
     profile: ProfileResponse | None
     text: str
     tokens: int
-    metrics: Mapping[PartName, PartMetrics]
+    metrics: Mapping[PartName, RecallPartMetrics]
     vector_path: VectorPath
     techniques: Mapping[str, TechniqueUse]
     warnings: tuple[str, ...] = ()

@@ -14,6 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from sqlalchemy import bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy.sql.selectable import TextualSelect
 from uuid_utils.compat import uuid7
 
 from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
@@ -126,10 +127,8 @@ async def get(session: Session, seen: EntityScope, entity_id: UUID) -> Entity | 
 
 async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> dict[UUID, Entity]:
     """The visible entities among `ids`."""
-    visible = seen.rows
-    query = f"SELECT {ROW} FROM entity e WHERE {visible.sql} AND e.id = ANY (CAST(:ids AS uuid[]))"  # noqa: S608
-    rows = await session.execute(_columns(query), {**visible.values, "ids": list(ids)})
-    return {row.id: entity_of(row) for row in rows}
+    rows = seen.rows & Condition("e.id = ANY (CAST(:ids AS uuid[]))", {"ids": list(ids)})
+    return {row.id: entity_of(row) for row in await session.execute(_select(rows), rows.values)}
 
 
 async def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
@@ -137,13 +136,15 @@ async def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
     return {row.id: row.name for row in rows}
 
 
-async def by_name(session: Session, seen: EntityScope, name: str) -> list[Entity]:
-    """The entities with this name or alias, ignoring case: of the active channel and `_global`, or of every user."""
-    visible = seen.rows
-    query = f"""SELECT {ROW} FROM entity e WHERE {visible.sql} AND (e.name_key = :key OR e.id IN (
-        SELECT a.entity_id FROM entity_alias a WHERE a.workspace_id = :workspace AND a.alias_key = :key))
-        ORDER BY e.id LIMIT 100"""  # noqa: S608 - our own parts
-    return [entity_of(row) for row in await session.execute(_columns(query), {**visible.values, "key": key(name)})]
+async def by_names(session: Session, seen: EntityScope, names: Iterable[str], *, limit: int = 100) -> list[Entity]:
+    """The entities with one of these names or aliases, ignoring case, the most salient first: of the active channel and
+    `_global`, or of every user."""
+    named = """(e.name_key = ANY (CAST(:keys AS text[])) OR e.id IN (
+        SELECT a.entity_id FROM entity_alias a
+        WHERE a.workspace_id = :workspace AND a.alias_key = ANY (CAST(:keys AS text[]))))"""
+    rows = seen.rows & Condition(named, {"keys": sorted({key(name) for name in names})})
+    statement = _select(rows, "ORDER BY e.salience DESC, e.id LIMIT :limit")
+    return [entity_of(row) for row in await session.execute(statement, {**rows.values, "limit": limit})]
 
 
 async def page(
@@ -156,18 +157,18 @@ async def page(
     limit: int,
 ) -> list[tuple[str, Entity]]:
     """The next entities by name, each with the key that the next page starts after."""
-    visible = seen.rows
+    rows = seen.rows
     if conversation_id is not None:
         mentions = MENTIONS.format(wanted="me.entity_id", given="t.conversation_id = :conversation")
-        visible &= Condition(f"e.id IN ({mentions})", {"conversation": conversation_id})
+        rows &= Condition(f"e.id IN ({mentions})", {"conversation": conversation_id})
     if kind is not None:
-        visible &= Condition("e.type = :type", {"type": kind})
+        rows &= Condition("e.type = :type", {"type": kind})
     if after is not None:
         place = {"after_key": after[0], "after_id": after[1]}
-        visible &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", place)
-    query = f"SELECT {ROW} FROM entity e WHERE {visible.sql} ORDER BY e.name_key, e.id LIMIT :limit"  # noqa: S608
-    values = {**visible.values, "limit": limit}
-    return await direct.page(session, _columns(query), values, lambda row: (row.name_key, entity_of(row)))
+        rows &= Condition("(e.name_key, e.id) > (:after_key, :after_id)", place)
+    statement = _select(rows, "ORDER BY e.name_key, e.id LIMIT :limit")
+    values = {**rows.values, "limit": limit}
+    return await direct.page(session, statement, values, lambda row: (row.name_key, entity_of(row)))
 
 
 async def find_id(session: Session, owner: EntityOwner, name: str) -> UUID | None:
@@ -253,8 +254,9 @@ async def count_read(session: Session, ids: Sequence[UUID], *, now: datetime) ->
     await session.execute(COUNT_READ, {"ids": list(ids), "now": now})
 
 
-def _columns(query: str) -> Any:
-    return text(query).columns(properties=JSONB())
+def _select(rows: Condition, order: str = "") -> TextualSelect:
+    """The entities that meet `rows`, in this order."""
+    return text(f"SELECT {ROW} FROM entity e WHERE {rows.sql} {order}").columns(properties=JSONB())  # noqa: S608
 
 
 def _owner(owner: EntityOwner) -> dict[str, Any]:

@@ -45,7 +45,7 @@ from service.search.routes.search_models import (
     HitProbability,
     TechniqueMetrics,
 )
-from service.search.values import PARTS, Bundle, EntityItem, PartName, RecallQuery
+from service.search.values import PARTS, Bundle, PartName, RecallPartMetrics, RecallQuery, RecallRelationItem
 
 MAX_QUERY = 20_000
 Most = Annotated[int, Field(ge=1, le=500)]
@@ -178,24 +178,6 @@ class RecallEntityItem(ResponseModel):
     score: float = Field(description="Always 1: the query names it")
 
 
-class RecallRelationItem(ResponseModel):
-    """A relation of one of these entities, from source to target."""
-
-    source: str = Field(description="Name of the source entity")
-    relation: str = Field(description="The type as given, such as works_at")
-    target: str = Field(description="Name of the target entity")
-    strength: float = Field(description="0..1")
-
-
-class RecallPartMetrics(ResponseModel):
-    """Size and time of one part."""
-
-    found: int = Field(description="Number of candidates")
-    kept: int = Field(description="Number of those that fit")
-    tokens: int = Field(description="Estimated tokens, including the heading: bytes of UTF-8 / 4")
-    ms: float = Field(description="Milliseconds to read it")
-
-
 class RecallMetrics(ResponseModel):
     """Size and time of the whole bundle and of its parts."""
 
@@ -252,7 +234,7 @@ def _answer(bundle: Bundle, request: RecallRequest, *, ms: float, now: datetime)
         "entities": [
             RecallEntityItem.of(item.entity, aliases=list(item.entity.aliases), score=1.0) for item in bundle.entities
         ],
-        "graph": _answer_relations(bundle.entities),
+        "graph": list(dict.fromkeys(relation for item in bundle.entities for relation in item.relations)),
         "strategies": [strategy_search_hit(match) for match in bundle.strategies],
         "goals": [goal_response(goal, now) for goal in bundle.goals],
         "user_context": bundle.profile,
@@ -269,12 +251,6 @@ def _answer(bundle: Bundle, request: RecallRequest, *, ms: float, now: datetime)
         },
         "warnings": bundle.warnings,
     }
-
-
-def _answer_relations(entities: tuple[EntityItem, ...]) -> list[RecallRelationItem]:
-    """Each relation once, even if both of its entities are in the bundle."""
-    edges = dict.fromkeys(relation for item in entities for relation in item.relations)
-    return [RecallRelationItem.of(edge, relation=edge.label) for edge in edges]
 
 
 INJECTED_FROM = 0.3

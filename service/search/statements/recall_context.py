@@ -1,4 +1,4 @@
-"""The rows that recall reads in addition to its hits: turns around them, entities named in the query, and relations."""
+"""The rows that recall reads in addition to its hits: turns around them, and relations of entities."""
 
 from __future__ import annotations
 
@@ -9,26 +9,13 @@ from uuid import UUID
 from sqlalchemy import and_, or_, select, tuple_
 
 from service.domain.conversation import Turn
-from service.domain.entity import Entity, key
-from service.domain.scope import Scope
 from service.episodes.statements import turns
-from service.graph.entity_scope import EntityScope
-from service.graph.statements import entities
 from service.postgres.engine import Session
 from service.postgres.tables import TURN
-from service.postgres.template import Template, typed_text
-from service.search.values import BundleRelation
+from service.postgres.template import typed_text
+from service.search.values import RecallRelationItem
 
-MAX_ENTITIES = 20
 MAX_RELATIONS = 5
-
-# uq_entity_workspace_id_user_id_channel_name_key, uq_entity_alias_workspace_id_user_id_channel_alias_key
-NAMED = Template("""
-    SELECT e.id FROM entity e WHERE {scope} AND (e.name_key = ANY (CAST(:names AS text[])) OR e.id IN (
-        SELECT a.entity_id FROM entity_alias a
-        WHERE a.workspace_id = :workspace AND a.alias_key = ANY (CAST(:names AS text[]))))
-    ORDER BY e.salience DESC, e.id LIMIT :limit
-""")
 
 # ix_entity_edge_source, ix_entity_edge_target: of each entity the strongest relations in either direction.
 RELATIONS = typed_text("""
@@ -76,21 +63,11 @@ async def hidden_turns(session: Session, places: Sequence[tuple[UUID, int]]) -> 
     return {(row.conversation_id, row.turn_index) for row in await session.execute(query)}
 
 
-async def find_entities(session: Session, scope: Scope, names: Sequence[str]) -> list[Entity]:
-    """Returns entities of the scope with one of these names or aliases, in any case."""
-    if not names:
-        return []
-    seen = EntityScope(scope.workspace_id, scope)
-    values = {**seen.rows.values, "names": sorted({key(name) for name in names}), "limit": MAX_ENTITIES}
-    ids = list(await session.scalars(NAMED.fill(scope=seen.rows.sql), values))
-    known = await entities.get_many(session, seen, ids)
-    return [known[each] for each in ids if each in known]
-
-
-async def relations(session: Session, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, list[BundleRelation]]:
+async def relations(session: Session, ids: Sequence[UUID], *, now: datetime) -> dict[UUID, list[RecallRelationItem]]:
     """Returns for each entity its strongest relations that are valid now, in both directions."""
     values = {"ids": list(ids), "now": now, "each": MAX_RELATIONS}
-    by_entity: dict[UUID, list[BundleRelation]] = {}
+    by_entity: dict[UUID, list[RecallRelationItem]] = {}
     for row in await session.execute(RELATIONS, values):
-        by_entity.setdefault(row.id, []).append(BundleRelation(row.source, row.label, row.target, row.strength))
+        relation = RecallRelationItem(source=row.source, relation=row.label, target=row.target, strength=row.strength)
+        by_entity.setdefault(row.id, []).append(relation)
     return by_entity
