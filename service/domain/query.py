@@ -149,11 +149,9 @@ class Explanation:
 
 @dataclass(frozen=True, slots=True)
 class SearchDetails:
-    """The number of candidates of each arm, the number of texts (counted up to one above the exact limit), and the
-    times."""
+    """The number of candidates of each arm, and the times."""
 
     candidates: Mapping[str, int]
-    texts: int
     timings_ms: Mapping[str, float] = field(default_factory=dict)
 
 

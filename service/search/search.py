@@ -58,23 +58,17 @@ TECHNIQUE_RESULTS = Histogram(
 
 
 @dataclass(frozen=True, slots=True)
-class Page:
-    """The best candidates in their order, and their rows without those that repeat others. `next_skip`: the `skip` for
-    the hits that did not fit (None: all did); `is_short`: hits are missing only because others repeat them."""
+class ReadSearch:
+    """What a search read in its snapshot: the best candidates in their order, and their rows without those that repeat
+    others. `next_skip`: the `skip` for the hits that did not fit (None: all did); `is_short`: hits are missing only
+    because others repeat them; `explanation`: why the memory of `explain_id` was found or not."""
 
+    measured: Measured
     ranked: Sequence[Ranked]
     memories: LeanMemories
     next_skip: int | None
     is_short: bool
-
-
-@dataclass(frozen=True, slots=True)
-class ReadSearch:
-    """What a search read in its snapshot. `explanation`: why the memory of `explain_id` was found or not."""
-
-    measured: Measured
-    page: Page
-    explanation: Explanation | None
+    explanation: Explanation | None = None
 
 
 async def search(query: Query, res: Resources) -> SearchResult:
@@ -94,7 +88,7 @@ async def search(query: Query, res: Resources) -> SearchResult:
 async def _search_text(query: Query, res: Resources) -> SearchResult:
     filtered, used = await techniques.with_self_query(query, res)
     prepared, results = await _prepare_and_read(filtered, res, used)
-    if not results.page.ranked and filtered != query:
+    if not results.ranked and filtered != query:
         # the filters read out of the query match nothing, so it is searched for without them
         note = f"{used['self_query'].note}; nothing matched, so left out"
         used["self_query"] = replace(used["self_query"], note=note)
@@ -122,7 +116,7 @@ async def _most_important(query: Query, res: Resources) -> SearchResult:
         for memory, score in scored
         if score >= query.min_score
     ]
-    details = SearchDetails({"important": len(ids)}, len(ids)) if query.explain else None
+    details = SearchDetails({"important": len(ids)}) if query.explain else None
     return SearchResult(tuple(hits), "none", explained=details, next_skip=next_skip)
 
 
@@ -145,23 +139,22 @@ async def read_results(session: Session, prepared: PreparedSearch, res: Resource
     measure = measuring.measure if query.as_of is None else measuring.measure_recorded
     measured = await measure(session, prepared, plan, res)
     first_rows = rows = max(query.limit + reordering.LOOKAHEAD, reordering.count_shown(query, res))
-    page = await _read_page(session, prepared, measured, rows)
-    while page.is_short:
-        if len(page.ranked) == rows:
+    results = await _read_page(session, prepared, measured, rows)
+    while results.is_short:
+        if len(results.ranked) == rows:
             rows *= 2
         elif plan.limit <= min(len(measured.features.ids), query.limit * MAX_WIDENED):
             plan, rows = replace(plan, arm_limit=plan.arm_limit * 4, limit=plan.limit * 4), first_rows
             measured = await measure(session, prepared, plan, res)
         else:
             break
-        page = await _read_page(session, prepared, measured, rows)
-    explained = None
-    if query.explain_id is not None:
-        explained = await measuring.explain(session, query.explain_id, plan, measured)
-    return ReadSearch(measured, page, explained)
+        results = await _read_page(session, prepared, measured, rows)
+    if query.explain_id is None:
+        return results
+    return replace(results, explanation=await measuring.explain(session, query.explain_id, plan, measured))
 
 
-async def _read_page(session: Session, prepared: PreparedSearch, measured: Measured, rows: int) -> Page:
+async def _read_page(session: Session, prepared: PreparedSearch, measured: Measured, rows: int) -> ReadSearch:
     """The best `rows` candidates without the first `skip`, as many as fit a response."""
     query, stopwatch = prepared.query, prepared.stopwatch
     ranked = _rank(measured, rows)[query.skip :]
@@ -171,7 +164,7 @@ async def _read_page(session: Session, prepared: PreparedSearch, measured: Measu
     shown = _each_once([each for each in ranked if _id(each) in kept], kept)
     is_short = next_skip is None and not query.skip and len(shown) < min(query.limit, len(by_id))
     stopwatch.lap("rows")
-    return Page(ranked, kept, next_skip, is_short)
+    return ReadSearch(measured, ranked, kept, next_skip, is_short)
 
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
@@ -222,20 +215,20 @@ def _rank(measured: Measured, limit: int) -> list[Ranked]:
 @tracing.trace("finish")
 async def rerank_and_shape(prepared: PreparedSearch, results: ReadSearch, res: Resources) -> SearchResult:
     """The final hits, after the reranker has seen them; holds no connection."""
-    query, stopwatch, measured, page = prepared.query, prepared.stopwatch, results.measured, results.page
-    ranked, warnings = page.ranked, (*prepared.text.vectors.warnings, *measured.warnings)
+    query, stopwatch, measured, by_id = prepared.query, prepared.stopwatch, results.measured, results.memories
+    ranked, warnings = results.ranked, (*prepared.text.vectors.warnings, *measured.warnings)
     if query.ranking.rerank or reordering.count_shown(query, res):
-        texts: dict[Hashable, str] = {each: row.text for each, row in page.memories.items()}
+        texts: dict[Hashable, str] = {each: row.text for each, row in by_id.items()}
         ranked, prepared.used["rerank"], more = await reordering.rerank(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
-    ranked = _choose_hits(prepared, ranked, page.memories)
-    hits, answer_probability = _shape_hits(ranked, measured, page.memories, res)
+    ranked = _choose_hits(prepared, ranked, by_id)
+    hits, answer_probability = _shape_hits(ranked, measured, by_id, res)
     stopwatch.lap("later")
     probable = tuple(hit for hit in hits if is_probable(hit.answer_probability, query.min_probability))
     arm_counts = {name: len(arm) for name, arm in measured.candidates.arms.items()}
     _record(prepared, arm_counts)
-    details = SearchDetails(arm_counts, measured.candidates.text_count, stopwatch.ms)
+    details = SearchDetails(arm_counts, stopwatch.ms)
     return SearchResult(
         hits=probable,
         vector_path=measured.candidates.path,
@@ -245,7 +238,7 @@ async def rerank_and_shape(prepared: PreparedSearch, results: ReadSearch, res: R
         why=measuring.correct_explanation(results.explanation, hits, probable) if results.explanation else None,
         entities=measured.context.entities.ids,
         answer_probability=answer_probability,
-        next_skip=page.next_skip if len(ranked) < query.limit else None,
+        next_skip=results.next_skip if len(ranked) < query.limit else None,
     )
 
 
