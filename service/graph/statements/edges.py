@@ -70,9 +70,10 @@ STRONGEST = """
         ORDER BY strength DESC, far, rel_type LIMIT :fan_out
     ) e
 """
+EDGE = "e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid, e.t_invalid, e.created_at"
+
 NEIGHBOURS = typed_text(f"""
-    SELECT node.id AS near, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
-           e.t_invalid, e.created_at
+    SELECT node.id AS near, e.far, {EDGE}
     FROM {STRONGEST}
     ORDER BY e.strength DESC, e.far, e.rel_type
     """).columns(properties=JSONB())  # noqa: S608 - our own part
@@ -80,8 +81,7 @@ NEIGHBOURS = typed_text(f"""
 # One step of a walk: each new memory once, by its strongest edge, and whether a node had more edges than are followed.
 STEP = typed_text(f"""
     WITH stepped AS MATERIALIZED (
-        SELECT e.place, e.far, e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid,
-               e.t_invalid, e.created_at
+        SELECT e.place, e.far, {EDGE}
         FROM {STRONGEST}
     ), fresh AS (
         SELECT DISTINCT ON (far) * FROM stepped
@@ -89,8 +89,7 @@ STEP = typed_text(f"""
     ), kept AS (
         SELECT * FROM fresh ORDER BY strength DESC, far LIMIT :room
     )
-    SELECT (SELECT coalesce(max(place), 0) FROM stepped) >= :fan_out AS truncated, kept.far, kept.source_id,
-           kept.rel_type, kept.target_id, kept.strength, kept.properties, kept.t_valid, kept.t_invalid, kept.created_at
+    SELECT (SELECT coalesce(max(place), 0) FROM stepped) >= :fan_out AS truncated, kept.*
     FROM (SELECT true) always LEFT JOIN kept ON true ORDER BY kept.strength DESC, kept.far
     """).columns(properties=JSONB())  # noqa: S608 - our own part
 

@@ -16,7 +16,7 @@ from dataclasses import dataclass, replace
 from datetime import datetime
 from functools import partial
 from itertools import compress
-from typing import Any, NamedTuple
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -159,13 +159,8 @@ class TurnQuery:
     original: NDArray[np.float32] | None = None
 
 
-class ContextScores(NamedTuple):
-    """The context scores of a turn that a memory came from: BM25 and cosine."""
-
-    memory_id: UUID
-    lexical: float
-    cosine: float | None
-
+ContextScores = tuple[UUID, float, float | None]
+"""A memory, and the context scores of a turn that it came from: BM25 and cosine."""
 
 NO_MEMORIES = Candidates(0, {}, {})
 
@@ -225,7 +220,7 @@ async def read(
         **{term: memories.context_df.get(term, 0.0) + each for term, each in new.items()},
     }
     both = replace(memories, text_count=texts, text_df=text_df, context_df=context_df)
-    scores = [ContextScores(UUID(memory), *scores) for memory, *scores in json.loads(contexts or "[]")]
+    scores = [(UUID(memory), lexical, cosine) for memory, lexical, cosine in json.loads(contexts or "[]")]
     return both, features.of_columns(columns), scores
 
 
