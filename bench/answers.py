@@ -79,7 +79,7 @@ async def _rows(
     if answer is None:
         return None, []
     result = Row(group, answer.measures, answerability.scarcity(len(texts)), bool(asked["evidence"]))
-    ranked = fusion.rank(columns, context, limit=HITS) if asked["evidence"] else []
+    ranked = fusion.fuse(columns, context, limit=HITS) if asked["evidence"] else []
     hits = [
         Row(group, (answer.less_fit[each.key], math.log1p(index)), 0.0, each.key in asked["evidence"])
         for index, each in enumerate(ranked)

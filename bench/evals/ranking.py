@@ -145,7 +145,7 @@ async def indexed(conversation: Mapping[str, Any], embedder: CachedEmbedder) -> 
 async def _ranks(asked: Mapping[str, Any], texts: Sequence[IndexedText], embedder: CachedEmbedder) -> list[int]:
     """The ranks of the evidence, best first."""
     features, known = await measured(asked["text"], texts, embedder)
-    ranked = fusion.rank(signals.columns(features, known), known)
+    ranked = fusion.fuse(signals.columns(features, known), known)
     return [at for at, hit in enumerate(ranked, 1) if hit.key in asked["evidence"]]
 
 

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from service.domain import bm25
 from service.domain.memory import ScoreTerm
 from service.domain.query import Query
-from service.domain.ranking import Fusion, Ranking, Weights
+from service.domain.ranking import Ranking
 from service.runtime.statements.stats import RankingStats
 from service.search import query_parsing
 from service.search.query_parsing import ParsedQuery
@@ -54,24 +54,8 @@ NAMES: Final = (
 )
 """The names of the signals, in weights and explanations."""
 
-DEFAULT: Final = Weights()
-
 Column = NDArray[np.float64]
 """A number for each candidate; NaN for none."""
-
-
-@dataclass(frozen=True, slots=True)
-class FusionContext:
-    """The parts of the query that matter to fusion. `text_full_match`, `context_full_match`: the sum of the IDF of its
-    terms, over texts and over contexts. `unused`: signals that the query says nothing about; they are 0 for all and
-    take no share of the score. `only_...`: the query asks for nothing else, which has a separate weight."""
-
-    text_full_match: float = 0.0
-    context_full_match: float = 0.0
-    only_time: bool = False
-    unused: frozenset[str] = frozenset()
-    only_entity: bool = False
-    only_rare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -97,11 +81,11 @@ class Columns:
     factors: Mapping[str, Column] = field(default_factory=dict)
 
 
-NEXT_ENTITY = 0.5
+NEXT_ENTITY: Final = 0.5
 """Weight of an entity next to one that the query names, at full strength of the relation."""
 
-HYBRID_WEIGHTS = ("text_lexical", "context_lexical", "rare", "rare_alone")
-"""The signals that the technique `hybrid` adds to vectors."""
+HYBRID: Final = frozenset({"text_lexical", "context_lexical", "rare"})
+"""The signals that the technique `hybrid` adds to vectors and properties of the memory."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,60 +161,15 @@ def weigh_entities(entities: EntityMatches, texts: int) -> dict[str, float]:
     }
 
 
-def choose_weights(ranking: Ranking) -> Weights:
-    """The weights in force: without hybrid search only vectors and properties of the memory count."""
-    if ranking.techniques.hybrid:
-        return ranking.weights
-    return ranking.weights.model_copy(update=dict.fromkeys(HYBRID_WEIGHTS, 0.0))
-
-
-def fusion_context(context: QueryContext) -> FusionContext:
-    """The parts of the query that matter to fusion."""
-    parsed = context.parsed
-    applies = {
-        "speaker": bool(parsed.speakers) or parsed.role is not None,
-        "first_person": bool(parsed.speakers),
-        "time": parsed.time is not None or context.time_span is not None,
-        "dated": parsed.asks_when,
-        "rare": bool(find_required_terms(context)),
-        "tag": bool(context.query.tags),
-        "entity": bool(context.entity_weights),
-        "goal": bool(context.goals),
-    }
-    return FusionContext(
-        sum(context.idf.of_texts.values()),
-        sum(context.idf.of_contexts.values()),
-        parsed.only_time,
-        frozenset(name for name in applies if not applies[name]),
-        bool(context.entity_weights)
-        and query_parsing.only_names(parsed, chain.from_iterable(context.entities.named_as.values())),
-        context.few_matches,
-    )
-
-
-def rank(columns: Columns, context: QueryContext, *, limit: int | None = None, explain: bool = True) -> list[Ranked]:
-    """The best `limit` candidates (None: all), best first."""
-    ranking = context.ranking
-    return fuse(columns, fusion_context(context), choose_weights(ranking), ranking.fusion, limit=limit, explain=explain)
-
-
-def fuse(
-    columns: Columns,
-    context: FusionContext,
-    weights: Weights = DEFAULT,
-    fusion: Fusion = "weighted",
-    *,
-    limit: int | None = None,
-    explain: bool = True,
-) -> list[Ranked]:
+def fuse(columns: Columns, context: QueryContext, *, limit: int | None = None, explain: bool = True) -> list[Ranked]:
     """Returns the best `limit` candidates (None: all), best first; equal scores in the order of their keys as text."""
-    used = _weigh(weights, context)
+    used = _weigh(context)
     whole = math.fsum(used.values()) or 1.0
     share = {name: weight / whole for name, weight in used.items() if weight or explain}
     nothing = np.zeros(len(columns.keys))
     raw = {name: columns.signals.get(name, nothing) for name in share}
     # an absent signal says nothing: value 0
-    value = {name: _normal(name, column, context, weights, fusion) for name, column in raw.items()}
+    value = {name: _normal(name, column, context) for name, column in raw.items()}
     totals = sum((value[name] * share[name] for name in share), start=nothing)
     scores = totals
     for factor in columns.factors.values():
@@ -262,15 +201,31 @@ def rarity(texts: int, with_term: float) -> float:
     return min(1.0, max(0.0, 2 * share - 1))
 
 
-def _weigh(weights: Weights, context: FusionContext) -> dict[str, float]:
-    used: dict[str, float] = {name: getattr(weights, name) for name in NAMES}
-    if context.only_time:
-        used["time"] = weights.time_alone
-    if context.only_entity:
-        used["entity"] = weights.entity_alone
-    if context.only_rare:
-        used["rare"] = weights.rare_alone
-    return {name: 0.0 if name in context.unused else weight for name, weight in used.items()}
+def _weigh(context: QueryContext) -> dict[str, float]:
+    """The weights of all signals. One that the query says nothing about is 0 for all candidates and takes no share of
+    the score; one that is all the query asks for has a separate weight."""
+    parsed, weights = context.parsed, context.ranking.weights
+    named = chain.from_iterable(context.entities.named_as.values())
+    applies = {
+        "speaker": bool(parsed.speakers) or parsed.role is not None,
+        "first_person": bool(parsed.speakers),
+        "time": parsed.time is not None or context.time_span is not None,
+        "dated": parsed.asks_when,
+        "rare": bool(find_required_terms(context)),
+        "tag": bool(context.query.tags),
+        "entity": bool(context.entity_weights),
+        "goal": bool(context.goals),
+    }
+    alone = {
+        "time": parsed.only_time,
+        "entity": applies["entity"] and query_parsing.only_names(parsed, named),
+        "rare": context.few_matches,
+    }
+    unused = {name for name, is_asked in applies.items() if not is_asked}
+    if not context.ranking.techniques.hybrid:
+        unused |= HYBRID
+    chosen = {name: f"{name}_alone" if alone.get(name) else name for name in NAMES}
+    return {name: 0.0 if name in unused else getattr(weights, weight) for name, weight in chosen.items()}
 
 
 def _to_known(value: float) -> float | None:
@@ -286,15 +241,15 @@ def _best(scores: Column, keys: Sequence[Hashable], limit: int | None) -> list[i
     return sorted(among, key=lambda at: (-scores[at], str(keys[at])))[:limit]
 
 
-def _normal(name: str, column: Column, context: FusionContext, weights: Weights, fusion: Fusion) -> Column:
+def _normal(name: str, column: Column, context: QueryContext) -> Column:
     if name not in BM25 and name not in COSINES:
         return _fill_zeros(column)
-    if fusion == "rrf":
+    if context.ranking.fusion == "rrf":
         return _by_rank(column, floor=0.0 if name in BM25 else -math.inf)
     if name in COSINES:
         return _spread(column)
-    full_match = context.text_full_match if name == "text_lexical" else context.context_full_match
-    return _share(column, weights.coverage * full_match)
+    idf = context.idf.of_texts if name == "text_lexical" else context.idf.of_contexts
+    return _share(column, context.ranking.weights.coverage * sum(idf.values()))
 
 
 def _fill_zeros(column: Column) -> Column:

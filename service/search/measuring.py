@@ -227,7 +227,7 @@ async def explain(session: Session, memory_id: UUID, plan: SearchPlan, measured:
         reasons = (*reasons, "not_a_candidate")
         own = await features.read(session, plan, [memory_id], context.idf, measured.wanted)
         of_candidates = features.join(own, of_candidates, measured.wanted)
-    ranked = fusion.rank(signals.columns(of_candidates, context), context)
+    ranked = fusion.fuse(signals.columns(of_candidates, context), context)
     place = next((at for at, each in enumerate(ranked, 1) if each.key == memory_id), None)
     if place is None:  # it has just been deleted
         return Explanation(memory_id, found=False, place=None, reasons=("unknown",))

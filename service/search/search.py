@@ -201,7 +201,7 @@ def _rank(measured: Measured, limit: int) -> list[Ranked]:
     query, diversity = measured.context.query, measured.context.ranking.diversity
     explain = query.explain or query.explain_id is not None
     wide = limit * DIVERSITY_OVERFETCH if diversity > 0 else limit
-    ranked = fusion.rank(measured.columns, measured.context, limit=wide, explain=explain)
+    ranked = fusion.fuse(measured.columns, measured.context, limit=wide, explain=explain)
     if diversity == 0:
         return ranked
     terms = dict(zip(measured.features.ids, measured.features.terms, strict=True))

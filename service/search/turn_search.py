@@ -104,7 +104,7 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
     columns, cosines = signals.columns(features, context), signals.cosines(features)
     cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))
     answer = answerability.assess(context, features, columns, cosines)
-    best = fusion.rank(columns, context, limit=query.limit, explain=False)[skip:]
+    best = fusion.fuse(columns, context, limit=query.limit, explain=False)[skip:]
     order = [(UUID(str(ranked.key)), ranked.score) for ranked in best]
     read = partial(turns.get_many, session)
     rows, count = await direct.page_of_ids([each for each, _ in order], read)

@@ -1,13 +1,23 @@
-"""Candidates one by one, for tests: fusion takes them by columns."""
+"""Candidates one by one, for tests: fusion takes them by columns. And a query that asks for every signal."""
 
 from __future__ import annotations
 
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from uuid import UUID
 
 import numpy as np
 
-from service.search.fusion import NAMES, Column, Columns
+from service.domain.query import Query
+from service.domain.ranking import Fusion, Ranking, Weights
+from service.domain.scope import Scope
+from service.domain.text import CleanText
+from service.search.fusion import NAMES, Column, Columns, QueryContext
+from service.search.query_parsing import ParsedQuery, QueryTime
+from service.search.statements.features import TermIdf
+
+NOW = datetime(2026, 1, 5, 12, tzinfo=UTC)
 
 
 @dataclass(frozen=True, slots=True)
@@ -54,3 +64,35 @@ def _signal(each: OneCandidate, name: str) -> float | None:
 
 def _column(values: Sequence[float | None]) -> Column:
     return np.array(values, dtype=np.float64)  # None becomes NaN
+
+
+def asking(
+    texts: float = 0.0,
+    contexts: float = 0.0,
+    *,
+    only_time: bool = False,
+    method: Fusion = "weighted",
+    weights: Weights | None = None,
+) -> QueryContext:
+    """A query to which every signal applies; `texts`, `contexts`: the sums of the IDF of its terms."""
+    parsed = ParsedQuery(
+        "?",
+        "?",
+        (),
+        exact_terms=(("x",),),
+        speakers=frozenset({"Ines"}),
+        time=QueryTime(NOW, NOW),
+        only_time=only_time,
+        asks_when=True,
+    )
+    ranking = Ranking(fusion=method, weights=weights or Weights())
+    return QueryContext(
+        Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10, tags=("sea",), ranking=ranking),
+        parsed,
+        NOW,
+        {},
+        TermIdf({1: texts}, {1: contexts}),
+        {},
+        entity_weights={"x": 1.0},
+        goals={UUID(int=1): 1.0},
+    )

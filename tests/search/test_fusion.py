@@ -14,8 +14,8 @@ from hypothesis import strategies as st
 from service.domain import bm25
 from service.domain.ranking import Fusion, Weights
 from service.search import fusion, reordering
-from service.search.fusion import DEFAULT, FusionContext, Ranked
-from tests.search.candidates import OneCandidate, columns
+from service.search.fusion import Ranked
+from tests.search.candidates import OneCandidate, asking, columns
 from tests.search.scores import recomputed
 
 METHODS: tuple[Fusion, ...] = ("weighted", "rrf")
@@ -45,10 +45,14 @@ def keys(ranked: list[Ranked]) -> list[object]:
 @pytest.mark.parametrize("method", METHODS)
 @given(
     candidates=st.lists(CANDIDATES, max_size=12, unique_by=lambda each: each.key),
-    asking=st.builds(FusionContext, st.floats(0, 40), st.floats(0, 40), st.booleans()),
+    texts=st.floats(0, 40),
+    contexts=st.floats(0, 40),
+    only_time=st.booleans(),
 )
-def test_scores_are_made_of_their_terms(method: Fusion, candidates: list[OneCandidate], asking: FusionContext) -> None:
-    ranked = fusion.fuse(columns(candidates), asking, DEFAULT, method)
+def test_scores_are_made_of_their_terms(
+    method: Fusion, candidates: list[OneCandidate], texts: float, contexts: float, *, only_time: bool
+) -> None:
+    ranked = fusion.fuse(columns(candidates), asking(texts, contexts, only_time=only_time, method=method))
     assert sorted(keys(ranked), key=str) == sorted((each.key for each in candidates), key=str)
     assert [hit.score for hit in ranked] == sorted((hit.score for hit in ranked), reverse=True)
     for hit in ranked:
@@ -69,42 +73,42 @@ FAR = OneCandidate("far", text_vector=0.1, context_vector=0.1)
 
 
 @pytest.mark.parametrize(
-    ("hit", "asking"),
+    ("hit", "full_match", "only_time"),
     [
-        (replace(FAR, text_lexical=9.0, context_lexical=9.0, rare=1.0), FusionContext(9, 9)),
-        (replace(FAR, time=1.0), FusionContext(only_time=True)),
-        (replace(FAR, text_lexical=1.0, tag=1.0, rare=1.0), FusionContext()),
+        (replace(FAR, text_lexical=9.0, context_lexical=9.0, rare=1.0), 9.0, False),
+        (replace(FAR, time=1.0), 0.0, True),
+        (replace(FAR, text_lexical=1.0, tag=1.0, rare=1.0), 0.0, False),
     ],
     ids=["a rare token", "a time and nothing else", "a tag and a name"],
 )
 @pytest.mark.parametrize("method", METHODS)
-def test_what_vectors_do_not_see_can_be_first(hit: OneCandidate, asking: FusionContext, method: Fusion) -> None:
-    assert fusion.fuse(columns([*near_by(), hit]), asking, DEFAULT, method)[0].key == "far"
+def test_what_vectors_do_not_see_can_be_first(
+    hit: OneCandidate, full_match: float, method: Fusion, *, only_time: bool
+) -> None:
+    query_context = asking(full_match, full_match, only_time=only_time, method=method)
+    assert fusion.fuse(columns([*near_by(), hit]), query_context)[0].key == "far"
 
 
 def test_without_any_vector_words_decide() -> None:
-    found = fusion.fuse(
-        columns([OneCandidate("b", 1.0), OneCandidate("a", 2.0), OneCandidate("c")]), FusionContext(2, 2)
-    )
+    found = fusion.fuse(columns([OneCandidate("b", 1.0), OneCandidate("a", 2.0), OneCandidate("c")]), asking(2, 2))
     assert keys(found) == ["a", "b", "c"]
 
 
 def test_a_vector_still_to_come_is_no_reproach_to_a_full_match() -> None:
     queued = OneCandidate("new", text_lexical=8.0, rare=0.9)
-    assert fusion.fuse(columns([*near_by(), queued]), FusionContext(8, 8))[0].key == "new"
+    assert fusion.fuse(columns([*near_by(), queued]), asking(8, 8))[0].key == "new"
 
 
 def test_one_weak_word_in_common_is_no_full_match() -> None:
     ranked = {
-        hit.key: hit
-        for hit in fusion.fuse(columns([OneCandidate("weak", 1.0), OneCandidate("none")]), FusionContext(10, 10))
+        hit.key: hit for hit in fusion.fuse(columns([OneCandidate("weak", 1.0), OneCandidate("none")]), asking(10, 10))
     }
     assert ranked["weak"].terms["text_lexical"].value == pytest.approx(1 / 6)
 
 
 def test_a_memory_without_context_is_its_own_context() -> None:
     note, turn = OneCandidate("note", 4.0, None, 0.6, None), OneCandidate("turn", 4.0, 4.0, 0.6, 0.6)
-    first, second = fusion.fuse(columns([note, turn, FAR]), FusionContext(4, 4))[:2]
+    first, second = fusion.fuse(columns([note, turn, FAR]), asking(4, 4))[:2]
     assert first.score == second.score
 
 
@@ -124,31 +128,31 @@ LIFTED = OneCandidate("b", 1.0, 1.0, 0.5, 0.5)
     ],
 )
 def test_each_sign_lifts(lifted: OneCandidate) -> None:
-    assert keys(fusion.fuse(columns([replace(LIFTED, key="a"), lifted]), FusionContext(1, 1))) == ["b", "a"]
+    assert keys(fusion.fuse(columns([replace(LIFTED, key="a"), lifted]), asking(1, 1))) == ["b", "a"]
 
 
 def test_a_question_stands_behind_a_statement() -> None:
     plain = OneCandidate("b", 1.0, 1.0, 0.5, 0.5)
-    assert keys(fusion.fuse(columns([plain, replace(plain, key="a", asking=1.0)]), FusionContext(1, 1))) == ["b", "a"]
+    assert keys(fusion.fuse(columns([plain, replace(plain, key="a", asking=1.0)]), asking(1, 1))) == ["b", "a"]
 
 
 def test_ties_fall_by_key_and_the_limit_cuts() -> None:
     candidates = [OneCandidate(key, 1.0) for key in ("c", "a", "b")]
-    assert keys(fusion.fuse(columns(candidates), FusionContext(1, 1))) == ["a", "b", "c"]
-    assert keys(fusion.fuse(columns(candidates), FusionContext(1, 1), limit=2)) == ["a", "b"]
-    assert fusion.fuse(columns([]), FusionContext()) == []
+    assert keys(fusion.fuse(columns(candidates), asking(1, 1))) == ["a", "b", "c"]
+    assert keys(fusion.fuse(columns(candidates), asking(1, 1), limit=2)) == ["a", "b"]
+    assert fusion.fuse(columns([]), asking()) == []
 
 
 def test_the_order_does_not_depend_on_the_order_of_arrival() -> None:
     candidates = near_by()
-    assert keys(fusion.fuse(columns(candidates), FusionContext(3, 3))) == keys(
-        fusion.fuse(columns(candidates[::-1]), FusionContext(3, 3))
+    assert keys(fusion.fuse(columns(candidates), asking(3, 3))) == keys(
+        fusion.fuse(columns(candidates[::-1]), asking(3, 3))
     )
 
 
 def test_no_weight_no_score() -> None:
     nothing = Weights(**dict.fromkeys(Weights.model_fields, 0.0))
-    assert [hit.score for hit in fusion.fuse(columns(near_by(2)), FusionContext(), nothing)] == [0.0, 0.0]
+    assert [hit.score for hit in fusion.fuse(columns(near_by(2)), asking(weights=nothing))] == [0.0, 0.0]
 
 
 @pytest.mark.parametrize("wrong", [-0.1, math.nan, math.inf])
@@ -160,8 +164,7 @@ def test_weights_are_finite_and_not_negative(wrong: float) -> None:
 def test_equal_ranks_get_equal_values() -> None:
     ranked = fusion.fuse(
         columns([OneCandidate("a", 2.0), OneCandidate("b", 2.0), OneCandidate("c", 1.0), OneCandidate("d")]),
-        FusionContext(),
-        fusion="rrf",
+        asking(method="rrf"),
     )
     value = {hit.key: hit.terms["text_lexical"].value for hit in ranked}
     assert value == {"a": 1.0, "b": 1.0, "c": pytest.approx(61 / 63), "d": 0.0}
@@ -188,7 +191,7 @@ def test_a_single_holder_is_as_rare_as_can_be() -> None:
 def test_scores_are_made_of_their_terms_after_a_second_look(
     candidates: list[OneCandidate], relevance: dict[Hashable, float], weight: float, diversity: float
 ) -> None:
-    ranked = fusion.fuse(columns(candidates), FusionContext(9, 9))
+    ranked = fusion.fuse(columns(candidates), asking(9, 9))
     groups = np.array([float(hash(hit.key) % 2) for hit in ranked])
     spread = reordering.diversify(ranked, lambda at: np.maximum(groups, groups[at]), diversity, limit=6, one_by_one=3)
     for found in (reordering.blend(ranked, relevance, weight), spread, reordering.blend(spread, relevance, weight)):
@@ -199,15 +202,13 @@ def test_scores_are_made_of_their_terms_after_a_second_look(
 
 
 def test_a_judge_decides_over_what_it_was_shown() -> None:
-    ranked = fusion.fuse(columns(near_by(5)), FusionContext(2, 2))
+    ranked = fusion.fuse(columns(near_by(5)), asking(2, 2))
     last = ranked[-1].key
     assert keys(reordering.blend(ranked, {last: 1.0}, 0.8))[0] == last
     assert keys(reordering.blend(ranked, {last: 1.0}, 0.0)) == keys(ranked)
 
 
 def test_without_explain_there_are_no_terms() -> None:
-    explained, plain = (
-        fusion.fuse(columns(near_by(3)), FusionContext(2, 2), explain=explain) for explain in (True, False)
-    )
+    explained, plain = (fusion.fuse(columns(near_by(3)), asking(2, 2), explain=explain) for explain in (True, False))
     assert [hit.score for hit in explained] == [hit.score for hit in plain]
     assert [len(hit.terms) for hit in plain] == [0, 0, 0]

@@ -162,9 +162,8 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
     )
     columns = features(found, signals.choose_features(query_context, matching_texts=1))
     query_context = replace(signals.with_features(query_context, columns, 1, float), goals=query_context.goals)
-    asked = fusion.fusion_context(query_context)
-    fused = fusion.fuse(signals.columns(columns, query_context), asked, fusion=method)
-    wanted = fusion.fuse(candidates.columns([one_by_one(row, query_context) for row in found]), asked, fusion=method)
+    fused = fusion.fuse(signals.columns(columns, query_context), query_context)
+    wanted = fusion.fuse(candidates.columns([one_by_one(row, query_context) for row in found]), query_context)
     assert [hit.key for hit in fused] == [hit.key for hit in wanted]
     for hit, other in zip(fused, wanted, strict=True):
         assert hit.score == pytest.approx(other.score, abs=1e-9)
