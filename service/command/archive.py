@@ -19,7 +19,7 @@ from pathlib import Path
 from typing import Any
 from uuid import UUID
 
-from service.command.problems import CommandError
+from service.command.terminal import CommandError
 
 FORMAT, VERSION = "loxodon-export", 1
 MANIFEST = "manifest.json"

@@ -14,8 +14,8 @@ from typing import Annotated
 import typer
 
 from service import __version__
-from service.command import jobs, memories, moving, workspaces
-from service.command.problems import exit_with_message, settings, warn
+from service.command import commands, moving
+from service.command.terminal import exit_with_message, settings, warn
 from service.launch import parent_death
 
 app = typer.Typer(
@@ -118,11 +118,11 @@ def mcp(
     channel: Annotated[str | None, typer.Option(envvar="LOXODON_MCP_CHANNEL", help="Their channel.")] = None,
 ) -> None:
     """Serve the Model Context Protocol on standard input and output, for the service at LOXODON_URL."""
-    from service.launch import mcp_stdio
+    from service.command.rest import serve_mcp
     from service.mcp.requests import FixedIds
 
     with exit_with_message():
-        mcp_stdio.serve(settings(), FixedIds(user_id, agent_id, run_id, channel))
+        serve_mcp(FixedIds(user_id, agent_id, run_id, channel))
 
 
 @app.command()
@@ -181,11 +181,11 @@ def bootstrap_sql(
         print(f"{roles.URL_VARIABLES[role]}=postgresql://{login}:{made[login]}@{passwords}", file=sys.stderr)
 
 
-app.add_typer(workspaces.app, name="workspaces")
-app.add_typer(jobs.app, name="jobs")
-for command in (memories.add, memories.search, memories.recall, memories.users):
+app.add_typer(commands.workspaces, name="workspaces")
+app.add_typer(commands.jobs, name="jobs")
+for command in (commands.add, commands.search, commands.recall, commands.users):
     app.command()(command)
-app.command("list")(memories.list_memories)
+app.command("list")(commands.list_memories)
 app.command("export")(moving.export)
 app.command("import")(moving.import_)
 app.command()(moving.backup)

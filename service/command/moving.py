@@ -10,8 +10,7 @@ from uuid import UUID
 
 import typer
 
-from service.command.output import AsJson, progress, show_fields, show_json
-from service.command.problems import calling, exit_with_message, settings
+from service.command.terminal import AsJson, calling, exit_with_message, progress, settings, show_fields, show_json
 
 Workspace = Annotated[str | None, typer.Option("--workspace", help="Its id or name; left out: the only one there is.")]
 
@@ -25,12 +24,12 @@ def export(
     """Write a whole workspace into a folder, as of one moment, while the service runs."""
     import asyncio
 
-    from service.command import export
+    from service.command import workspace_copy
     from service.launch.postgres import login_url
     from service.postgres.roles import WORKER
 
     with exit_with_message(), login_url(settings(), WORKER) as url, progress("export") as advance:
-        made = asyncio.run(export.export(url, folder, workspace, with_vectors=vectors, advance=advance))
+        made = asyncio.run(workspace_copy.export(url, folder, workspace, with_vectors=vectors, advance=advance))
         rows = {table.name: table.rows for table in made.tables if table.rows}
         summary: dict[str, Any] = {"folder": str(folder), "workspace": made.workspace["id"], "rows": made.rows}
     show_json({**summary, "tables": rows}) if as_json else show_fields(summary)
@@ -58,7 +57,7 @@ def import_(
 
     import asyncio
 
-    from service.command import importing
+    from service.command import workspace_copy
     from service.launch.postgres import login_url
     from service.postgres.roles import WORKER
 
@@ -66,7 +65,7 @@ def import_(
         print(f"Made workspace {made}; its first key, shown this once: {key}", file=sys.stderr, flush=True)
 
     with exit_with_message(), login_url(settings(), WORKER) as url, progress("import") as advance:
-        done = asyncio.run(importing.import_export(url, path, workspace, advance=advance, announce=announce))
+        done = asyncio.run(workspace_copy.import_export(url, path, workspace, advance=advance, announce=announce))
         summary: dict[str, Any] = {
             "workspace": str(done.workspace_id),
             "rows": done.rows,
@@ -79,11 +78,11 @@ def import_(
 
 
 def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json: bool) -> None:
-    from service.command import dump_import
-    from service.command.dump_readers import Owner
+    from service.command import dumps
+    from service.command.dumps import Owner
 
     with calling() as rest, progress(f"from {source}") as advance:
-        done = dump_import.bring(rest, source, path, Owner(user, agent), advance=advance)
+        done = dumps.bring(rest, source, path, Owner(user, agent), advance=advance)
     lost, examples = done.report.lost, done.report.examples
     if as_json:
         omitted = [{"reason": why, "count": count, "ids": examples.get(why, [])} for why, count in lost.items()]

@@ -1,22 +1,31 @@
 """The REST API as commands call it: the server of LOXODON_URL with the key of LOXODON_API_KEY.
 
 Without LOXODON_URL it is the service on this machine; then the first key, which `run` keeps in the data folder, does
-where no other is named.
+where no other is named. `loxodon mcp` is such a client too, so it starts in a second and holds no database.
 """
 
 from __future__ import annotations
 
+import asyncio
 import time
 from collections.abc import Iterator, Mapping
 from typing import Any
 
 import httpx2
 
-from service.command.problems import CommandError, settings
-from service.launch.listener import note_position, service_key, service_url
+from service.command.terminal import CommandError, settings
+from service.kit.settings import Settings
+from service.launch import data_dir
+from service.launch.listener import reachable_url
+from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest
+from service.observability import logs
+from service.providers.endpoints import secret
 
 URL, KEY = "LOXODON_URL", "LOXODON_API_KEY"
+POSITION = "X-Loxodon-Position"
 TIMEOUT_S = 60.0
+"""A time-out longer than any request takes: the service ends longer ones itself, and says so."""
+
 BUSY = frozenset({429, 503})
 TRIES, WAIT_S = 30, 1.0
 """Number of attempts of a command that sends much; between them it waits as long as the server says, or a second."""
@@ -65,7 +74,7 @@ class Api:
             raise CommandError(
                 f"No Loxodon answers at {self.url} ({exc or type(exc).__name__}). Start it, or set {URL}."
             ) from exc
-        note_position(self._client.headers, answer.headers)
+        _note_position(self._client.headers, answer.headers)
         if answer.status_code in BUSY and tries > 1:
             time.sleep(min(float(answer.headers.get("Retry-After", WAIT_S)), 10.0))
             return self._call(method, path, tries=tries - 1, **request)
@@ -90,9 +99,64 @@ def _sentence(answer: httpx2.Response) -> str:
 
 def open_api() -> Api:
     """The configured server. Raises CommandError where no key is known."""
-    configured = settings()
-    url, key = service_url(configured), service_key(configured)
+    return Api(*_server(settings()))
+
+
+def _server(configured: Settings) -> tuple[str, str]:
+    """URL and key. On this machine the key is the first one where no other is named: it opens everything, and so goes
+    nowhere else. Raises CommandError where no key is known, LaunchError where it cannot be read."""
+    server, client = configured.server, configured.client
+    url = client.url.rstrip("/") if client.url else reachable_url(server.host, server.port)
+    key = secret(client.api_key)
+    if key is None and not client.url:
+        key = secret(server.bootstrap_api_key)
+        key = key or data_dir.read_first_key(server.data_dir, secret(configured.database.url))
     if not key:
-        far = f" to a key of {url}." if configured.client.url else f", and {URL} if it is far."
+        far = f" to a key of {url}." if client.url else f", and {URL} if it is far."
         raise CommandError(f"No API key: set {KEY}{far}")
-    return Api(url, key)
+    return url, key
+
+
+def _note_position(sent: httpx2.Headers, answered: httpx2.Headers) -> None:
+    """Keeps the greatest position that came with an answer among the headers that are sent, so that this process reads
+    what it wrote from whatever server."""
+    if POSITION in answered:
+        sent[POSITION] = max(answered[POSITION], sent.get(POSITION, ""))
+
+
+# -- the tools of agents -----------------------------------------------------------------------------------------------
+
+
+def serve_mcp(ids: FixedIds) -> None:
+    """Serves the Model Context Protocol on standard input and output, until the input ends."""
+    configured = settings()
+    logs.set_up(configured)
+    asyncio.run(_serve_mcp(*_server(configured), ids))
+
+
+async def _serve_mcp(url: str, key: str, ids: FixedIds) -> None:
+    from service.mcp.server import over_stdio
+
+    headers = {"Authorization": f"Bearer {key}", "User-Agent": "loxodon-mcp"}
+    async with httpx2.AsyncClient(headers=headers, timeout=TIMEOUT_S) as client:
+        await over_stdio(_asking(client, url), ids)
+
+
+def _asking(client: httpx2.AsyncClient, url: str) -> Ask:
+    """Asks the service at the URL; a service that is not there is an answer, too."""
+
+    async def ask(request: RestRequest) -> RestAnswer:
+        target = f"{url}{request.path}" + (f"?{request.query_string}" if request.query else "")
+        try:
+            response = await client.request(request.method, target, json=request.body)
+        except httpx2.HTTPError as exc:
+            detail = f"The memory service at {url} cannot be reached ({type(exc).__name__}). Is it running?"
+            return RestAnswer(503, {"code": "unavailable", "detail": detail})
+        _note_position(client.headers, response.headers)
+        try:
+            return RestAnswer(response.status_code, response.json())
+        except ValueError:
+            detail = f"The server at {url} is not Loxodon: it did not send JSON."
+            return RestAnswer(502, {"code": "http_error", "detail": detail})
+
+    return ask

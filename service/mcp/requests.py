@@ -1,6 +1,6 @@
 """Requests of tools and resources to the REST API, and the answers.
 
-A process with the routes calls them (mcp/routes/mcp.py), the command `mcp` uses HTTP (launch/mcp_stdio.py). Either way
+A process with the routes calls them (mcp/routes/mcp.py), the command `mcp` uses HTTP (command/rest.py). Either way
 rights, walls, limits, audit and error messages are those of the routes.
 """
 

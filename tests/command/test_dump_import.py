@@ -11,8 +11,8 @@ from typing import Any, get_args
 
 import pytest
 
-from service.command.dump_readers import EDGE_TYPES
-from service.command.output import Advance
+from service.command.dumps import EDGE_TYPES
+from service.command.terminal import Advance
 from service.memories.routes.relations import RelationName
 from service.runtime.resources import Resources
 from tests.command.conftest import Run

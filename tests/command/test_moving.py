@@ -17,10 +17,9 @@ from uuid import UUID, uuid4
 import pytest
 from typer.testing import CliRunner, Result
 
-from service.command import archive, cli, transfer, workspace_access
-from service.command.export import export
-from service.command.importing import Imported, import_export
-from service.command.problems import CommandError
+from service.command import archive, cli, transfer, workspace_copy
+from service.command.terminal import CommandError
+from service.command.workspace_copy import Imported, export, import_export
 from service.postgres import doctor, tables
 from tests.command.conftest import Moving
 
@@ -52,8 +51,8 @@ async def lines(moving: Moving, side: Path | UUID) -> dict[str, list[str]]:
     if isinstance(side, Path):
         entries = archive.read(side).tables
         return {name: list(archive.lines(side, name)) if any(e.name == name for e in entries) else [] for name in names}
-    async with workspace_access.connected(moving.as_worker) as connection, connection.transaction():
-        await workspace_access.enter(connection, side)
+    async with workspace_copy.connected(moving.as_worker) as connection, connection.transaction():
+        await workspace_copy.enter_workspace(connection, side)
         generation = (await transfer.active(connection)).number
         return {
             table.name: [line async for line in transfer.lines(connection, table, side, generation, with_vectors=True)]

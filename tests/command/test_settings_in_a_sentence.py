@@ -64,16 +64,16 @@ def test_it_takes_no_restarts_and_no_time(tmp_path: Path) -> None:
 def test_what_has_no_effect_is_named_and_the_start_goes_on(
     monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    from service.command import problems
+    from service.command import terminal
 
     for name in [each for each in os.environ if "LLM" in each or each.endswith("_API_KEY")]:
         monkeypatch.delenv(name)
     monkeypatch.setenv("LLM_MODEL", "gpt-6-luna")
     monkeypatch.setenv("LOXODON_LLM_MODLE", "x")
-    assert problems.warn(problems.settings()).llm.model == "gpt-6-luna"
+    assert terminal.warn(terminal.settings()).llm.model == "gpt-6-luna"
     misspelt, unused = capsys.readouterr().err.splitlines()
     assert misspelt == "loxodon: warning: LOXODON_LLM_MODLE is not a setting: did you mean LOXODON_LLM_MODEL?"
     assert unused.startswith("loxodon: warning: LLM_MODEL is set, but there is no language model: ")
     monkeypatch.setenv("LLM_PROVIDER", "none")
-    problems.warn(problems.settings())
+    terminal.warn(terminal.settings())
     assert "LLM_MODEL" not in capsys.readouterr().err.replace("LOXODON_LLM_MODEL", "")

@@ -1,14 +1,17 @@
-"""Reads the dumps of other memory services as records of ours. Each reader yields them in the order to send them.
+"""`loxodon import --from`: reads the dump of another memory service as records of ours, and sends them to the
+REST API.
 
 mem0      what get_all answers, as JSON or JSON lines; or the rows of its pgvector table as JSON lines
 automem   the folder that backup_automem.py makes, one of its files, or a list of memories as JSON
 
-Files may be compressed with gzip. docs/moving.md says what becomes of which field.
+Each reader yields its records in the order to send them. Files may be compressed with gzip. Ids of the source are kept,
+so a second import finds what the first one stored and adds nothing. docs/moving.md says what becomes of which field.
 """
 
 from __future__ import annotations
 
 import gzip
+import hashlib
 import json
 from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping
@@ -17,8 +20,9 @@ from pathlib import Path
 from typing import Any
 from uuid import NAMESPACE_URL, UUID, uuid5
 
-from service.command.problems import CommandError
-from service.domain import moments
+from service.command.rest import Api
+from service.command.terminal import Advance, CommandError
+from service.domain import moments, sizes
 from service.domain.kinds import MemoryType
 from service.domain.relation import AUTHORABLE, RelationType
 from service.http.schemas import RESERVED_METADATA
@@ -299,3 +303,57 @@ READERS: Mapping[str, Callable[[Path, Owner, Report], Iterator[Record]]] = {
     "mem0": _mem0,
     "automem": _automem,
 }
+
+
+@dataclass(slots=True)
+class DumpImport:
+    """Sends records. `stored`: how many memories and edges were stored or existed already; `report`: what could not be
+    imported."""
+
+    rest: Api
+    stored: Counter[str] = field(default_factory=Counter)
+    report: Report = field(default_factory=Report)
+    waiting: list[dict[str, Any]] = field(default_factory=list)
+
+    def send(self, record: Record) -> None:
+        if not record.source:
+            together = sum(sizes.weight(each["content"]) for each in [*self.waiting, record.fields])
+            if len(self.waiting) >= sizes.MAX_BATCH_ITEMS or together > sizes.MAX_TEXTS:
+                self.flush()
+            self.waiting.append(record.fields)
+            return
+        self.flush()  # edges lead to memories that are there
+        try:
+            self.rest.send("POST", f"/v1/memories/{record.source}/relations", record.fields)
+        except CommandError as exc:
+            if not self.rest.answered:
+                raise
+            self.report.note(f"edges that were refused: {exc}", record.source)
+        else:
+            self.stored["edges"] += 1
+
+    def flush(self) -> None:
+        """Stores the memories that wait."""
+        items, self.waiting = self.waiting, []
+        if not items:
+            return
+        key = hashlib.sha256(json.dumps(items, sort_keys=True).encode()).hexdigest()
+        answer = self.rest.send("POST", "/v1/memories/batch", {"items": items}, idempotency_key=f"import-{key}")
+        for item, done in zip(items, answer["results"], strict=True):
+            if done["error"] is None:
+                self.stored["memories"] += 1
+            else:
+                self.report.note(f"memories that were refused: {done['error']['detail']}", item["id"])
+
+
+def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance) -> DumpImport:
+    """Stores everything of a dump that can be stored. Raises CommandError where the dump cannot be read, the key may
+    not write, or the server does not answer; what was sent until then is stored."""
+    sender = DumpImport(rest)
+    rest.get("/v1/whoami")  # a wrong key is one error, not one for each record
+    total = sum(1 for _ in read(source, path, owner, Report()))
+    for number, record in enumerate(read(source, path, owner, sender.report), 1):
+        sender.send(record)
+        advance("records", number, total)
+    sender.flush()
+    return sender
