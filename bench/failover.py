@@ -36,7 +36,7 @@ from bench.rolling import WORDS, Backend, replace
 from bench.standby import GONE, asked, copy_cluster
 from bench.superuser import SUPERUSER, login_url, trusting
 from service.kit.settings import PREFIX, UNPREFIXED
-from service.launch import accounts, cluster, sockets
+from service.launch import cluster, postgres, programs
 from service.launch.postgres import DATABASE, EmbeddedPostgres
 from service.postgres.roles import APP, LOGINS, OWNER, URL_VARIABLES
 
@@ -71,7 +71,7 @@ class ServerPair:
     def urls_of(self, role: str) -> tuple[str, list[str]]:
         """The URL of a role's login on whichever server takes writes, and its URLs on each."""
         hosts = ",".join(str(self._socket(number)) for number in (0, 1))
-        ports = f"{sockets.PORT},{sockets.PORT}"
+        ports = f"{postgres.PORT},{postgres.PORT}"
         either = f"postgresql://{LOGINS[role]}@/{DATABASE}?host={quote(hosts, safe=',')}&port={ports}"
         return f"{either}&target_session_attrs=read-write", [login_url(self._url(number), role) for number in (0, 1)]
 
@@ -119,11 +119,11 @@ class ServerPair:
 
     def _socket(self, number: int) -> Path:
         folder = self._folders[number]
-        return sockets.folder(folder, accounts.choose(folder / "postgres"))
+        return postgres.socket_folder(folder, programs.choose_account(folder / "postgres"))
 
     def _url(self, number: int) -> str:
         host = quote(str(self._socket(number)), safe="")
-        return f"postgresql://{SUPERUSER}@/{DATABASE}?host={host}&port={sockets.PORT}"
+        return f"postgresql://{SUPERUSER}@/{DATABASE}?host={host}&port={postgres.PORT}"
 
 
 @dataclass

@@ -25,10 +25,10 @@ import asyncpg  # type: ignore[import-untyped]
 
 from bench.superuser import SUPERUSER
 from bench.target import ROOT, Service, children
-from service.launch import accounts, parent_death, sockets
-from service.launch.binaries import call, find_binaries, tail
+from service.launch import parent_death, postgres, programs
 from service.launch.parent_death import end_with_parent
 from service.launch.postgres import DATABASE, EmbeddedPostgres
+from service.launch.programs import call, find_binaries, tail
 
 SLOT = "loxodon_chaos"
 BACK_S, CAUGHT_UP_S = 90.0, 120.0
@@ -91,8 +91,8 @@ async def standing_by(service: Service, folder: Path) -> AsyncIterator[Standby]:
     assert service.processes is not None
     await asyncio.to_thread(copy_cluster, service.database, service.processes.cluster, folder, slot=SLOT)
     with _kept_alive(folder) as keeper:
-        host = sockets.folder(folder, accounts.choose(folder / "postgres"))
-        url = f"postgresql://{SUPERUSER}@/{DATABASE}?host={host}&port={sockets.PORT}"
+        host = postgres.socket_folder(folder, programs.choose_account(folder / "postgres"))
+        url = f"postgresql://{SUPERUSER}@/{DATABASE}?host={host}&port={postgres.PORT}"
         found = Standby(service.database, url, keeper, folder / "postgres.log")
         deadline = time.monotonic() + BACK_S
         while not await found.follows():
@@ -105,7 +105,7 @@ def copy_cluster(primary: str, cluster: Path, folder: Path, *, slot: str | None 
     """Copies the primary's cluster as that of a standby, with a replication slot of its own if `slot` names one. Raises
     SystemExit."""
     where = parse_qs(urlsplit(primary).query)
-    account, target = accounts.choose(cluster), folder / "postgres"
+    account, target = programs.choose_account(cluster), folder / "postgres"
     target.mkdir(mode=0o700)
     account.give(target)
     command = [*account.prefix, str(find_binaries() / "pg_basebackup"), "-h", where["host"][0], "-p", where["port"][0]]

@@ -90,7 +90,7 @@ def worker(
 @app.command()
 def migrate() -> None:
     """Bring the database to the newest revision; ensure LOXODON_BOOTSTRAP_API_KEY when it is set."""
-    from service.launch.schema import migrate_database
+    from service.launch.database import migrate_database
 
     with exit_with_message():
         migrate_database(settings())
@@ -103,7 +103,7 @@ def wait(
 ) -> None:
     """Wait until the API, or the worker, could start: the database answers and is migrated."""
     _without_rich()
-    from service.launch.schema import wait_for_schema
+    from service.launch.database import wait_for_schema
     from service.postgres.roles import APP, WORKER
 
     with exit_with_message():
@@ -132,12 +132,12 @@ def doctor(
 ) -> None:
     """Look whether the database is whole; exit code 1 when something is broken, 3 when it cannot be looked at."""
     _without_rich()
-    from service.launch import doctor
+    from service.launch import database
     from service.postgres.doctor import is_whole
 
     with exit_with_message(CANNOT_LOOK):
-        results = doctor.examine_database(settings(), examples=examples)
-    print(doctor.as_json(results) if as_json else doctor.table(results))
+        results = database.examine_database(settings(), examples=examples)
+    print(database.format_json(results) if as_json else database.format_table(results))
     if not is_whole(results):
         raise typer.Exit(BROKEN)
 
@@ -149,18 +149,18 @@ def reembed(
     again: Annotated[bool, typer.Option("--again", help="Compute all vectors again with the embedder in use.")] = False,
 ) -> None:
     """Change over to the embedder that the settings name: its vectors are made by the worker while searches go on."""
-    from service.launch import reembed
+    from service.launch import database
 
     if rollback + drop_old + again > 1:
         raise typer.BadParameter("--rollback, --drop-old and --again exclude each other")
     with exit_with_message():
         chosen = settings()
         if rollback:
-            print(reembed.roll_back(chosen))
+            print(database.roll_back_reembedding(chosen))
         elif drop_old:
-            print(reembed.drop_old(chosen))
+            print(database.drop_old_vectors(chosen))
         else:
-            print(reembed.begin(chosen, again=again))
+            print(database.begin_reembedding(chosen, again=again))
 
 
 @app.command("bootstrap-sql")

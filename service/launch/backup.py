@@ -18,12 +18,12 @@ from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 
 from service.kit.settings import Settings
-from service.launch import accounts, data_dir
-from service.launch.binaries import environment, find_binaries, tail
+from service.launch import data_dir, programs
+from service.launch.cluster import BACKUP_LOGIN
 from service.launch.data_dir import KEY_FILE, FolderLock, removed_on_failure
-from service.launch.logins import BACKUP_LOGIN
 from service.launch.postgres import EmbeddedPostgres, running_or_started
 from service.launch.problems import AlreadyRunning, LaunchError
+from service.launch.programs import environment, find_binaries, tail
 
 BASE, LOG, MANIFEST = "base.tar.gz", "pg_wal.tar.gz", "backup_manifest"
 FAR = re.compile(r"\s*(\d+)/(\d+) kB ")
@@ -92,7 +92,7 @@ def _restore(folder: Path, target: Path, cluster: Path, fresh: Path, advance: Ad
     try:
         _unpack(folder, fresh, advance)
         _run(["pg_verifybackup", str(fresh)], f"The backup in {folder} is damaged", {}, advance)
-        account = accounts.choose(cluster)
+        account = programs.choose_account(cluster)
         for path in (fresh, *fresh.rglob("*")):
             account.give(path)
         fresh.rename(cluster)

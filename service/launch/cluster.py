@@ -1,4 +1,10 @@
-"""The Postgres cluster folder: making it with initdb, and finding and ending the processes that run on it.
+"""The Postgres cluster folder: making it with initdb, its logins, and finding and ending the processes that run on it.
+
+The logins are made by a single-user server, before the real one starts, so nobody ever connects as superuser: the
+access file written here refuses it. docs/decisions/044-logins.md
+
+    <data_dir>/postgres/logins.json    the passwords, mode 600
+    <data_dir>/postgres/pg_hba.conf    passwords for everyone, the superuser refused
 
 A pid in postmaster.pid proves nothing: it may be a zombie or belong to an unrelated process by now. A process belongs
 to the cluster when its working directory is the cluster folder, which is where every Postgres process runs.
@@ -7,22 +13,27 @@ to the cluster when its working directory is the cluster folder, which is where 
 from __future__ import annotations
 
 import contextlib
+import hashlib
+import json
 import os
+import secrets
 import shutil
 import signal
 import subprocess
 import sys
 import time
+from collections.abc import Mapping
 from pathlib import Path
 
-from service.launch.accounts import Account
-from service.launch.binaries import call, major_version, tail
+from service.launch.data_dir import write_private
 from service.launch.parent_death import end_with_parent
 from service.launch.problems import LaunchError
+from service.launch.programs import Account, call, major_version, tail
+from service.postgres.roles import bootstrap_sql, new_passwords
 
 POLL_S = 0.02
 
-# nobody connects before logins.py has made logins, and nobody as superuser
+# nobody connects before the logins are made, and nobody as superuser
 ACCESS = ("-U", "postgres", "--auth-local=reject", "--auth-host=reject")
 
 
@@ -30,7 +41,7 @@ def ensure_cluster(binaries: Path, cluster: Path, account: Account, *, sync: boo
     """Makes the cluster when it is missing. Raises LaunchError when it was made by another major version."""
     major = major_version(binaries)
     if not cluster.exists():
-        _make(binaries, cluster, account, major, sync=sync)
+        _make_cluster(binaries, cluster, account, major, sync=sync)
     written = (cluster / "PG_VERSION").read_text().strip()
     if written != str(major):
         raise LaunchError(
@@ -39,7 +50,7 @@ def ensure_cluster(binaries: Path, cluster: Path, account: Account, *, sync: boo
         )
 
 
-def _make(binaries: Path, cluster: Path, account: Account, major: int, *, sync: bool) -> None:
+def _make_cluster(binaries: Path, cluster: Path, account: Account, major: int, *, sync: bool) -> None:
     """Makes it under another name and renames it: a killed initdb leaves nothing that looks finished."""
     fresh = cluster.with_name(cluster.name + ".new")
     shutil.rmtree(fresh, ignore_errors=True)
@@ -171,3 +182,67 @@ def _name(pid: int) -> str:
 def _command_line(pid: int) -> str:
     process = subprocess.run(["ps", "-wwo", "command=", "-p", str(pid)], check=False, capture_output=True, text=True)
     return process.stdout
+
+
+BACKUP_LOGIN = "loxodon_backup"
+# Copies the whole cluster, and may read no table. A Postgres of one's own has its own way to make backups.
+BACKUP_SQL = f"""
+DO $$
+BEGIN
+    IF NOT EXISTS (SELECT FROM pg_roles WHERE rolname = '{BACKUP_LOGIN}') THEN
+        CREATE ROLE {BACKUP_LOGIN} LOGIN REPLICATION;
+    END IF;
+END $$;
+
+ALTER ROLE {BACKUP_LOGIN} PASSWORD '%s';
+"""
+
+PASSWORDS = "logins.json"
+FINGERPRINT = "made"  # the fingerprint of the statements that made them
+ACCESS_FILE = """\
+# Written by Loxodon when it made its logins. The server listens on a socket only.
+local  all          postgres        reject
+local  all          all             scram-sha-256
+local  replication  loxodon_backup  scram-sha-256
+"""
+
+
+def ensure_logins(binaries: Path, cluster: Path, database: str, account: Account) -> Mapping[str, str]:
+    """The password of each login, that of backups among them. Makes the database and the logins where they are
+    missing, or were made by an earlier version. The cluster's server must not run."""
+    fingerprint = hashlib.sha256((bootstrap_sql() + BACKUP_SQL + ACCESS_FILE).encode()).hexdigest()
+    stored = _read(cluster / PASSWORDS)
+    if stored.pop(FINGERPRINT, None) == fingerprint:
+        return stored
+    passwords, backup = new_passwords(), secrets.token_urlsafe(24)
+    _single_user(binaries, cluster, "postgres", f"CREATE DATABASE {database};\n\n", account, may_fail=True)
+    _single_user(binaries, cluster, database, f"{bootstrap_sql(passwords)}\n{BACKUP_SQL % backup}", account)
+    passwords[BACKUP_LOGIN] = backup
+    write_private(cluster / "pg_hba.conf", ACCESS_FILE, account)
+    write_private(cluster / PASSWORDS, json.dumps({**passwords, FINGERPRINT: fingerprint}, indent=1), account)
+    return passwords
+
+
+def read_passwords(cluster: Path) -> Mapping[str, str]:
+    """The password of each login, read from the cluster's folder; empty if the logins were never made."""
+    return {login: password for login, password in _read(cluster / PASSWORDS).items() if login != FINGERPRINT}
+
+
+def _single_user(
+    binaries: Path, cluster: Path, database: str, sql: str, account: Account, *, may_fail: bool = False
+) -> None:
+    """Runs statements in a single-user server; each ends with a semicolon and an empty line. `may_fail`: a failing
+    statement does not stop the others, because they may have run before."""
+    command = [*account.prefix, str(binaries / "postgres"), "--single", "-j", "-D", str(cluster)]
+    command += ["-c", f"exit_on_error={'off' if may_fail else 'on'}", database]
+    done = call(end_with_parent(command, signal.SIGTERM, uid=account.uid, gid=account.gid), given=sql)
+    if done.returncode != 0:
+        raise LaunchError(f"The logins of {cluster} could not be made:\n{tail(done.stderr)}")
+
+
+def _read(path: Path) -> dict[str, str]:
+    try:
+        stored = json.loads(path.read_text())
+    except (FileNotFoundError, ValueError):
+        return {}
+    return {str(name): str(value) for name, value in stored.items()} if isinstance(stored, dict) else {}

@@ -14,8 +14,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import parse_qs, urlsplit
 
-from service.launch.accounts import Account
 from service.launch.problems import AlreadyRunning, LaunchError
+from service.launch.programs import Account
 
 RUN_LOCK = "run.lock"
 STOPPING_S = 60.0  # as long as a drain may take
@@ -28,7 +28,7 @@ KEY_PREFIX = "lox_"
 def prepare(data_dir: Path) -> None:
     """Make the folder when it is missing. Raises LaunchError naming LOXODON_DATA_DIR when that cannot be.
 
-    Root's folder lets others pass through without listing it: Postgres may have to run as nobody inside (accounts.py).
+    Root's folder lets others pass through without listing it: Postgres may have to run as nobody inside (programs.py).
     """
     mode = 0o711 if os.geteuid() == 0 else 0o700
     try:

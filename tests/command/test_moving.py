@@ -137,9 +137,9 @@ async def test_an_export_without_vectors_has_them_made_again(moving: Moving, tmp
 KILLED = """
 import asyncio, os, signal, sys
 from pathlib import Path
-from service.command import importing
+from service.command import workspace_copy
 
-importing.BATCH_ROWS = 1
+workspace_copy.BATCH_ROWS = 1
 seen = 0
 
 def advance(what, done, total=None):
@@ -149,7 +149,7 @@ def advance(what, done, total=None):
         os.kill(os.getpid(), signal.SIGKILL)
 
 url, folder, workspace = sys.argv[1:]
-asyncio.run(importing.import_export(url, Path(folder), workspace, advance=advance, announce=print))
+asyncio.run(workspace_copy.import_export(url, Path(folder), workspace, advance=advance, announce=print))
 """
 
 

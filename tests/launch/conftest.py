@@ -12,8 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from service.launch.binaries import call, find_binaries
 from service.launch.postgres import EmbeddedPostgres, Server
+from service.launch.programs import call, find_binaries
 from service.postgres.roles import MIGRATE_LOGIN
 
 ROOT = Path(__file__).parents[2]

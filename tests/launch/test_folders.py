@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
-from service.launch import sockets
-from service.launch.accounts import Account
+from service.launch import postgres
 from service.launch.data_dir import FolderLock
 from service.launch.postgres import Server
 from service.launch.problems import LaunchError
+from service.launch.programs import Account
 
 
 @pytest.mark.parametrize(
@@ -28,7 +28,7 @@ from service.launch.problems import LaunchError
     ],
 )
 def test_fits(path: str, fits: bool) -> None:
-    assert sockets.fits(Path(path)) is fits
+    assert postgres.fits_socket(Path(path)) is fits
 
 
 @pytest.fixture
@@ -41,8 +41,8 @@ def runtime_dir(monkeypatch: pytest.MonkeyPatch) -> Iterator[Path]:
 
 def test_the_fallback_is_the_same_at_every_start(tmp_path: Path, runtime_dir: Path) -> None:
     (long := tmp_path / ("x" * 100)).mkdir()
-    found = sockets.folder(long, Account())
-    assert found == sockets.folder(long, Account())
+    found = postgres.socket_folder(long, Account())
+    assert found == postgres.socket_folder(long, Account())
     assert found.parent == runtime_dir
     assert found.stat().st_mode & 0o777 == 0o700
 
@@ -50,12 +50,12 @@ def test_the_fallback_is_the_same_at_every_start(tmp_path: Path, runtime_dir: Pa
 @pytest.mark.usefixtures("runtime_dir")
 def test_a_planted_link_is_refused(tmp_path: Path) -> None:
     (long := tmp_path / ("x" * 100)).mkdir()
-    planted = sockets.folder(long, Account())
+    planted = postgres.socket_folder(long, Account())
     planted.rmdir()
     planted.symlink_to(tmp_path / "elsewhere", target_is_directory=True)
     (tmp_path / "elsewhere").mkdir()
     with pytest.raises(LaunchError, match="not a folder of yours"):
-        sockets.folder(long, Account())
+        postgres.socket_folder(long, Account())
 
 
 def test_url_quotes_what_a_path_may_hold() -> None:

@@ -10,7 +10,7 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 
 from bench.superuser import SUPERUSER, TRUST
-from service.launch import logins
+from service.launch import cluster
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.postgres.roles import LOGINS, MIGRATE_LOGIN
 
@@ -26,8 +26,8 @@ async def _connect(url: str) -> str:
 
 def test_each_login_has_a_password_and_the_superuser_is_refused(postgres: EmbeddedPostgres) -> None:
     server = postgres.start()
-    assert (postgres.cluster / logins.FILE).stat().st_mode & 0o777 == 0o600
-    assert set(server.passwords) == {*LOGINS.values(), logins.BACKUP_LOGIN}
+    assert (postgres.cluster / cluster.PASSWORDS).stat().st_mode & 0o777 == 0o600
+    assert set(server.passwords) == {*LOGINS.values(), cluster.BACKUP_LOGIN}
     for login in LOGINS.values():
         assert asyncio.run(_connect(server.url(login))) == login
         with pytest.raises(asyncpg.InvalidPasswordError):
@@ -47,7 +47,7 @@ def test_a_cluster_of_an_earlier_version_gets_its_logins(postgres: EmbeddedPostg
     """It had the roles, and let the superuser in over the socket."""
     run_sql(postgres.start(), "CREATE TABLE kept AS SELECT 7 AS seven")
     postgres.stop()
-    (postgres.cluster / logins.FILE).unlink()
+    (postgres.cluster / cluster.PASSWORDS).unlink()
     (postgres.cluster / "pg_hba.conf").write_text(TRUST)
     server = postgres.start()
     assert run_sql(server, "SELECT seven FROM kept") == "7"
@@ -58,8 +58,8 @@ def test_a_cluster_of_an_earlier_version_gets_its_logins(postgres: EmbeddedPostg
 def test_changed_statements_are_run_again(postgres: EmbeddedPostgres, run_sql: RunSql) -> None:
     run_sql(postgres.start(), "SELECT 1")
     postgres.stop()
-    path = postgres.cluster / logins.FILE
-    path.write_text(json.dumps(json.loads(path.read_text()) | {logins.MADE: "of another version"}))
+    path = postgres.cluster / cluster.PASSWORDS
+    path.write_text(json.dumps(json.loads(path.read_text()) | {cluster.FINGERPRINT: "of another version"}))
     server = postgres.start()
     assert asyncio.run(_connect(server.url(MIGRATE_LOGIN))) == MIGRATE_LOGIN
-    assert logins.MADE not in server.passwords
+    assert cluster.FINGERPRINT not in server.passwords

@@ -14,7 +14,7 @@ import pytest
 from sqlalchemy import text
 from sqlalchemy.ext.asyncio import create_async_engine
 
-from service.launch import accounts, cluster
+from service.launch import cluster, programs
 from service.launch.postgres import EmbeddedPostgres, Server
 from service.launch.problems import AlreadyRunning, LaunchError
 from service.postgres.roles import MIGRATE_LOGIN
@@ -174,7 +174,7 @@ def test_a_broken_setting_is_told_with_the_servers_words(data_dir: Path) -> None
 
 @as_root
 def test_as_root_without_namespaces_the_closed_folder_is_named(data_dir: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(accounts, "namespaces_allowed", lambda: False)
+    monkeypatch.setattr(programs, "namespaces_allowed", lambda: False)
     data_dir.parent.chmod(0o700)
     with pytest.raises(LaunchError, match="'nobody' cannot enter /"):
         EmbeddedPostgres(data_dir).start()
@@ -184,7 +184,7 @@ def test_as_root_without_namespaces_the_closed_folder_is_named(data_dir: Path, m
 def test_as_root_without_namespaces_nobody_runs_it(
     open_folder: Path, run_sql: RunSql, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(accounts, "namespaces_allowed", lambda: False)
+    monkeypatch.setattr(programs, "namespaces_allowed", lambda: False)
     with EmbeddedPostgres(open_folder / "data", settings=UNSAFE) as server:
         assert run_sql(server, "SELECT 1") == "1"
     monkeypatch.undo()
@@ -194,10 +194,10 @@ def test_as_root_without_namespaces_nobody_runs_it(
 
 @as_root
 def test_an_ordinary_user(python: Python, data_dir: Path) -> None:
-    if not accounts.namespaces_allowed():
+    if not programs.namespaces_allowed():
         pytest.skip("user namespaces are forbidden here")
     owner = python(
-        "import os; assert os.geteuid() == 1000" + OWNER, str(data_dir), "leashed", prefix=accounts.NAMESPACE
+        "import os; assert os.geteuid() == 1000" + OWNER, str(data_dir), "leashed", prefix=programs.NAMESPACE
     )
     assert _first_number(owner) > 0
     assert owner.communicate("\n", timeout=10)[0] == "stopped\n"

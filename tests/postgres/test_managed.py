@@ -19,8 +19,8 @@ from sqlalchemy import make_url, text
 from bench.superuser import SUPERUSER, trusting
 from service.domain.errors import StoreUnavailable
 from service.kit.settings import Settings
-from service.launch.binaries import call, find_binaries
 from service.launch.postgres import EmbeddedPostgres
+from service.launch.programs import call, find_binaries
 from service.postgres import migrate, roles
 from service.postgres.engine import Access, Database
 from service.postgres.rights import find_access

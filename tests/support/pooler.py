@@ -17,7 +17,7 @@ from urllib.parse import unquote
 import yaml  # type: ignore[import-untyped]
 
 from bench.target import free_port
-from service.launch import accounts
+from service.launch import programs
 from service.postgres.roles import API_LOGIN
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -48,7 +48,7 @@ def pooling(owner_url: str, *, servers: int) -> Iterator[str]:
         lines = ["[databases]", f"* = host={unquote(sockets[1])} port=5432", "[pgbouncer]"]
         lines += [f"{name} = {value}" for name, value in parameters.items()]
         (Path(folder) / "pgbouncer.ini").write_text("\n".join(lines))
-        account = accounts.choose(Path(folder) / "none")  # PgBouncer does not run as root
+        account = programs.choose_account(Path(folder) / "none")  # PgBouncer does not run as root
         command = (*account.prefix, PGBOUNCER, "-q", str(Path(folder) / "pgbouncer.ini"))
         process = subprocess.Popen(command, stderr=subprocess.DEVNULL)
         try:

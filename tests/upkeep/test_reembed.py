@@ -28,7 +28,7 @@ from bench.superuser import login_url, own_database
 from service.access.statements import bootstrap
 from service.app.main import create_app
 from service.kit.settings import Settings
-from service.launch import reembed
+from service.launch import database
 from service.postgres import migrate
 from service.postgres.roles import APP, OWNER, WORKER
 from service.runtime.opening import open_resources, preflight
@@ -198,7 +198,7 @@ async def test_every_kind_of_vector_is_made_anew_and_taken_over_at_once(place: C
     asked = len(place.old.embeddings.texts)
     async with api(place.after) as (_, client), worker(place.after):
         assert (await client.get("/v1/health/details")).json()["embedder"] == "custom:old"
-        said = await call(reembed.begin, place.after)
+        said = await call(database.begin_reembedding, place.after)
         assert "custom:new (768 dimensions)" in said
         assert "generation 2" in said
         await wait_for(lambda: place.is_active(2))
@@ -252,7 +252,7 @@ async def test_kills_and_a_load_of_searches_and_stores_cost_no_request_and_lose_
         await tell_everything(first, (KILLS + 1) * missing_vectors.BATCH)
         load = [asyncio.create_task(each) for each in (store(first, "Ada"), search(first), search(second))]
         load.append(asyncio.create_task(store(second, "Bo")))
-        await call(reembed.begin, place.after)
+        await call(database.begin_reembedding, place.after)
         seen = 0
 
         async def further() -> bool:
@@ -304,7 +304,7 @@ async def test_another_embedder_is_one_sentence_and_the_service_goes_on(place: C
         assert (await client.get("/readyz")).status_code == 200
         assert (await found(client, "Note 2 is about subject 14."))[0] == "Note 2 is about subject 14."
         assert (await client.post("/v1/memories", json={"content": "Still taken.", **USER})).status_code == 201
-        await call(reembed.begin, place.after)  # and no worker: it stays as it is
+        await call(database.begin_reembedding, place.after)  # and no worker: it stays as it is
 
         async def told() -> bool:
             detail = (await client.get("/v1/health/details")).json()["detail"]
@@ -328,7 +328,7 @@ async def test_an_old_embedder_that_cannot_be_reached_leaves_the_search_by_words
         stored = await client.post("/v1/memories", json={"content": "A pending one.", **USER})
         assert stored.status_code in (200, 201, 202), stored.text
         async with worker(env):
-            await call(reembed.begin, env)
+            await call(database.begin_reembedding, env)
             await wait_for(lambda: place.is_active(2))
         assert (await place.vectors(2))["text"] == await place.connection.fetchval("SELECT count(*) FROM memory")
 
@@ -336,14 +336,14 @@ async def test_an_old_embedder_that_cannot_be_reached_leaves_the_search_by_words
 async def test_going_back_is_at_once_and_what_came_since_is_made_up_for(place: Changing) -> None:
     async with api(place.after) as (_, client), worker(place.after):
         await tell_everything(client, 10)
-        await call(reembed.begin, place.after)
+        await call(database.begin_reembedding, place.after)
         await wait_for(lambda: place.is_active(2))
 
         await wait_for(lambda: uses(client, "custom:new"))
         await client.post("/v1/memories", json={"content": "Written after the change.", **USER})
         with pytest.raises(Exception, match="less than a minute"):
-            await call(reembed.drop_old, place.after)
-        said = await call(reembed.roll_back, place.after)
+            await call(database.drop_old_vectors, place.after)
+        said = await call(database.roll_back_reembedding, place.after)
         assert "custom:old" in said
         assert await place.states() == {1: "active", 2: "retired"}
         await wait_for(lambda: uses(client, "custom:old"))
@@ -353,7 +353,7 @@ async def test_going_back_is_at_once_and_what_came_since_is_made_up_for(place: C
             return (await place.vectors(1)) == (await place.vectors(2))
 
         await wait_for(complete)
-        await call(reembed.begin, place.after)  # the kept vectors are used again
+        await call(database.begin_reembedding, place.after)  # the kept vectors are used again
         await wait_for(lambda: place.is_active(2))
         assert await place.states() == {1: "retired", 2: "active"}
 
@@ -362,15 +362,15 @@ async def test_giving_up_during_the_build_stops_it(place: Changing) -> None:
     place.new.embeddings.delay_s = 0.3  # type: ignore[attr-defined]
     async with api(place.after) as (_, client), worker(place.after):
         await tell_everything(client, 300)
-        await call(reembed.begin, place.after)
+        await call(database.begin_reembedding, place.after)
 
         async def begun() -> bool:
             return (await place.vectors(2))["text"] > 0
 
         await wait_for(begun)
         with pytest.raises(Exception, match="reembed --rollback"):
-            await call(reembed.begin, {**place.after, "EMBEDDER_MODEL": "third"})
-        said = await call(reembed.roll_back, place.after)
+            await call(database.begin_reembedding, {**place.after, "EMBEDDER_MODEL": "third"})
+        said = await call(database.roll_back_reembedding, place.after)
         assert "custom:old" in said
 
         async def stopped() -> bool:
@@ -380,18 +380,18 @@ async def test_giving_up_during_the_build_stops_it(place: Changing) -> None:
         await wait_for(stopped)
         assert await place.states() == {1: "active", 2: "retired"}
         with pytest.raises(Exception, match="nothing to go back to"):
-            await call(reembed.roll_back, place.after)
+            await call(database.roll_back_reembedding, place.after)
 
 
 async def test_dropping_the_old_vectors_leaves_only_the_new(place: Changing) -> None:
     async with api(place.after) as (_, client), worker(place.after):
         await tell_everything(client, 10)
-        await call(reembed.begin, place.after)
+        await call(database.begin_reembedding, place.after)
         with pytest.raises(Exception, match="being made"):
-            await call(reembed.drop_old, place.after)
+            await call(database.drop_old_vectors, place.after)
         await wait_for(lambda: place.is_active(2))
         await place.connection.execute("UPDATE embedding_generation SET activated_at = now() - interval '1 hour'")
-        assert "custom:old" in await call(reembed.drop_old, place.after)
+        assert "custom:old" in await call(database.drop_old_vectors, place.after)
 
         async def gone() -> bool:
             return not any((await place.vectors(1)).values())
@@ -400,7 +400,7 @@ async def test_dropping_the_old_vectors_leaves_only_the_new(place: Changing) -> 
         assert await place.connection.fetchval("SELECT to_regclass('ix_memory_vector_hnsw_1')") is None
         assert (await place.vectors(2))["text"] > 0
         with pytest.raises(Exception, match="nothing to go back to"):
-            await call(reembed.roll_back, place.after)
+            await call(database.roll_back_reembedding, place.after)
 
 
 async def test_a_text_that_changes_during_the_build_has_no_vector_of_what_it_was(place: Changing) -> None:
@@ -409,7 +409,7 @@ async def test_a_text_that_changes_during_the_build_has_no_vector_of_what_it_was
         memory_id = told.json()["results"][0]["id"] if "results" in told.json() else told.json()["id"]
         entity = {"name": "Oslo", "description": "A town", **USER}
         assert (await client.put("/v1/entities", json=entity)).status_code in (200, 201)
-        await call(reembed.begin, place.after)
+        await call(database.begin_reembedding, place.after)
         await place.connection.execute("UPDATE job SET run_after = now() + interval '1 hour' WHERE kind = 'reembed'")
         workspace = await place.connection.fetchval("SELECT workspace_id FROM workspace")
         async with open_resources(Settings.from_env(place.after), role=WORKER) as res:
