@@ -19,7 +19,7 @@ from service.launch import data_dir
 from service.launch.listener import reachable_url
 from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest
 from service.observability import logs
-from service.providers.endpoints import secret
+from service.providers.presets import secret
 
 URL, KEY = "LOXODON_URL", "LOXODON_API_KEY"
 POSITION = "X-Loxodon-Position"

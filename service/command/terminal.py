@@ -16,7 +16,7 @@ import typer
 
 from service.kit.settings import Settings, SettingsError
 from service.launch.problems import LaunchError
-from service.providers import endpoints
+from service.providers import presets
 
 if TYPE_CHECKING:
     from service.command.rest import Api
@@ -39,7 +39,7 @@ def settings(*, serving: bool = False) -> Settings:
     serves needs its key."""
     read = Settings.from_env(os.environ)
     try:
-        endpoints.check(read, or_key=None if serving else "none")
+        presets.check_endpoints(read, or_key=None if serving else "none")
     except ValueError as exc:
         raise SettingsError(f"{exc}.") from exc
     return read
@@ -47,7 +47,7 @@ def settings(*, serving: bool = False) -> Settings:
 
 def warn(chosen: Settings) -> Settings:
     """Prints a line for each variable that is misspelt or without effect; returns the settings."""
-    for line in (*Settings.misspelt(os.environ), endpoints.find_unused(chosen)):
+    for line in (*Settings.misspelt(os.environ), presets.find_unused(chosen)):
         if line is not None:
             print(f"loxodon: warning: {line}", file=sys.stderr, flush=True)
     return chosen

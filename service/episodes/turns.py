@@ -23,8 +23,7 @@ from service.http.schemas import embedding_vector
 from service.language import lexemes
 from service.language.prompt_text import estimate_tokens
 from service.postgres.engine import Session
-from service.providers.protocols import Vector
-from service.providers.windows import unit
+from service.providers.protocols import Vector, unit
 from service.runtime import pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources

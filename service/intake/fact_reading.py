@@ -21,8 +21,7 @@ from service.language.talk import Utterance
 from service.language.talk.quotes import SAME_TALK
 from service.memories import decide
 from service.postgres.engine import Session
-from service.providers.protocols import Vector
-from service.providers.windows import unit
+from service.providers.protocols import Vector, unit
 from service.runtime.resources import Resources
 from service.understanding import extract
 from service.understanding.extract import Extracted

@@ -8,8 +8,8 @@ import time
 from collections.abc import Sequence
 from dataclasses import asdict
 
-from service.access.statements import bootstrap
-from service.access.statements.bootstrap import FirstKey
+from service.access.statements import keys
+from service.access.statements.keys import FirstKey
 from service.domain.errors import ServiceError
 from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres, login_url
@@ -64,7 +64,7 @@ def _bring_up_to_date(url: str, settings: Settings) -> None:
     migrate.upgrade(url, settings)
     asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedder.dim))
     if settings.server.bootstrap_api_key is not None:
-        first_key = asyncio.run(bootstrap.ensure_admin_key(url, settings.server.bootstrap_api_key.get_secret_value()))
+        first_key = asyncio.run(keys.ensure_admin_key(url, settings.server.bootstrap_api_key.get_secret_value()))
         if first_key is FirstKey.REVOKED:
             print(REVOKED, flush=True)
 

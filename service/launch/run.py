@@ -28,8 +28,7 @@ from service.launch.programs import find_binaries
 from service.launch.supervisor import ChildProcess, Stopped, Supervisor
 from service.postgres.roles import LOGINS, URL_VARIABLES
 from service.providers import model_files
-from service.providers.endpoints import secret
-from service.providers.presets import LOCAL
+from service.providers.presets import LOCAL, secret
 
 REVOKED = """The first key was revoked, or has expired. Make another with a key that has admin:
 

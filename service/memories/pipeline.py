@@ -22,8 +22,7 @@ from service.kit.settings import Settings
 from service.language import importance
 from service.memories import annotate, decide
 from service.observability import metrics, tracing
-from service.providers.protocols import Vector
-from service.providers.windows import unit
+from service.providers.protocols import Vector, unit
 from service.runtime import pii
 from service.runtime.pii import clean
 from service.runtime.resources import Resources

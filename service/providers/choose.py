@@ -10,12 +10,19 @@ from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.kit.settings import Settings
 from service.providers.embedder_process import EmbedderProcess
-from service.providers.endpoints import embedder_endpoint, keys, llm_endpoint, secret
 from service.providers.local import DIMENSION, MODEL, LocalEmbedder
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
-from service.providers.presets import Endpoint, canonical, choose_embedder
+from service.providers.presets import (
+    Endpoint,
+    canonical,
+    choose_embedder,
+    embedder_endpoint,
+    llm_endpoint,
+    provider_keys,
+    secret,
+)
 from service.providers.protocols import Embedder, Llm, Vector
 from service.providers.retry import RetryPolicy
 
@@ -49,7 +56,7 @@ def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_u
     url = settings.embedder.old_base_url or (settings.embedder.base_url if is_same else None)
     try:
         endpoint = choose_embedder(
-            provider=provider, model=name, api_key=secret(key), base_url=url, keys=keys(settings)
+            provider=provider, model=name, api_key=secret(key), base_url=url, keys=provider_keys(settings)
         )
     except ValueError as exc:
         return MissingEmbedder(model, dimension, str(exc))

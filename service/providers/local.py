@@ -29,10 +29,8 @@ from service.domain.text import CleanText
 from service.kit import fair_gate
 from service.kit.fair_gate import FairGate
 from service.providers import model_files
-from service.providers.calibration import Calibration, Curve
 from service.providers.model_files import ModelFiles
-from service.providers.protocols import Embedder, Vector
-from service.providers.windows import unit
+from service.providers.protocols import Calibration, Curve, Embedder, Vector, unit
 
 Pieces = list[int]
 R = TypeVar("R")

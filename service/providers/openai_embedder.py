@@ -1,13 +1,16 @@
 """Embedding models on an OpenAI-compatible server.
 
 Texts go in batches and every answer is checked: a server that returns too few vectors, too many, or vectors of another
-length would otherwise store a memory under the vector of another.
+length would otherwise store a memory under the vector of another. A text longer than the model's window is cut into
+windows, and the mean of their vectors, weighted by length, stands for it: otherwise everything after the first window
+would be invisible to search.
 """
 
 from __future__ import annotations
 
 import base64
 import binascii
+import re
 from collections.abc import Iterator, Sequence
 
 import numpy as np
@@ -16,15 +19,20 @@ from pydantic import BaseModel
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.observability import tracing
-from service.providers import windows
 from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, prefixes
-from service.providers.protocols import Embedder, Vector
+from service.providers.protocols import Embedder, Vector, unit
 from service.providers.retry import LASTING, CallFailed
 
 PATH = "/embeddings"
 BATCH_CHARS = 200_000
 """Characters per call: OpenAI takes 300,000 tokens, and a character of Chinese may be more than one."""
+
+
+MAX_WINDOWS = 32
+"""A longer text is represented by this many windows spread evenly over it."""
+
+BREAK = re.compile(r"\s+(?=\S*$)")
 
 
 class _Item(BaseModel):
@@ -60,21 +68,21 @@ class OpenAiEmbedder(Embedder):
         return (await self._embed([text], self._prefixes.query))[0]
 
     async def windows(self, text: CleanText) -> tuple[int, bool]:
-        pieces = windows.split(text, self._endpoint.preset.window_chars)
+        pieces = split(text, self._endpoint.preset.window_chars)
         return len(pieces), sum(map(len, pieces)) == len(text)
 
     async def close(self) -> None:
         await self._client.close()
 
     async def _embed(self, texts: Sequence[str], prefix: str) -> list[Vector]:
-        pieces = [windows.split(text, self._endpoint.preset.window_chars) for text in texts]
+        pieces = [split(text, self._endpoint.preset.window_chars) for text in texts]
         flat = [prefix + piece for group in pieces for piece in group]
         vectors = [
             vector for batch in batches(flat, self._endpoint.preset.batch_texts) for vector in await self._batch(batch)
         ]
         rest = iter(vectors)
         try:
-            return [windows.mean([next(rest) for _ in group], [len(piece) for piece in group]) for group in pieces]
+            return [mean([next(rest) for _ in group], [len(piece) for piece in group]) for group in pieces]
         except ValueError as exc:
             raise _unusable("a text's windows cancel out") from exc
 
@@ -128,7 +136,7 @@ def _vector(item: _Item, dimension: int) -> Vector:
         numbers = _unpack(item.embedding) if isinstance(item.embedding, str) else np.asarray(item.embedding)
         if numbers.shape != (dimension,):
             raise _unusable(f"{numbers.size} dimensions instead of {dimension}")
-        return windows.unit(numbers)
+        return unit(numbers)
     except (ValueError, binascii.Error) as exc:
         raise _unusable("a vector that cannot be read") from exc
 
@@ -142,3 +150,31 @@ def _unusable(what: str) -> EmbeddingError:
     error = EmbeddingError(f"The embedder's answer cannot be used: {what}.")
     error.retryable = False
     return error
+
+
+def split(text: str, max_chars: int) -> list[str]:
+    """The text in at most MAX_WINDOWS pieces of at most `max_chars`, cut at white space close to the limit if any."""
+    pieces = []
+    start = 0
+    while len(text) - start > max_chars:
+        end = start + _cut(text[start : start + max_chars])
+        pieces.append(text[start:end])
+        start = end
+    pieces.append(text[start:])
+    if len(pieces) <= MAX_WINDOWS:
+        return pieces
+    return [pieces[round(at * (len(pieces) - 1) / (MAX_WINDOWS - 1))] for at in range(MAX_WINDOWS)]
+
+
+def _cut(piece: str) -> int:
+    """Where to end the piece: after the last white space of its last quarter, else at its end."""
+    tail = len(piece) - len(piece) // 4
+    match = BREAK.search(piece, tail)
+    return match.end() if match else len(piece)
+
+
+def mean(vectors: Sequence[Vector], weights: Sequence[int]) -> Vector:
+    """The weighted mean, of length 1. Raises ValueError when it is zero or not finite."""
+    if len(vectors) == 1:
+        return vectors[0]
+    return unit(np.average(np.stack(vectors), axis=0, weights=np.asarray(weights, dtype=np.float64)))

@@ -1,4 +1,4 @@
-"""The table of OpenAI-compatible providers, and the choice of one from the settings.
+"""The table of OpenAI-compatible providers, and the choice of one by the settings. Loads no client.
 
 Everything by which they differ is a field here, so no other module compares provider names. `choose_llm` and
 `choose_embedder` return an `Endpoint`, or None for "work without"; where a setting is missing or wrong they raise a
@@ -11,6 +11,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field, replace
 from enum import StrEnum
 from types import MappingProxyType
+
+from pydantic import SecretStr
+
+from service.kit.settings import Settings
 
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
@@ -273,3 +277,56 @@ def _endpoint(
         raise ValueError(f"{variable} is not set: the provider {preset.name} needs a key")
     url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings")
     return Endpoint(preset, url, model, key, MappingProxyType({k: v for k, v in models.items() if v}))
+
+
+def check_endpoints(settings: Settings, *, or_key: str | None = None) -> None:
+    """Raises ValueError with a sentence that names the variable, where a model cannot be reached by these settings.
+    `or_key` stands for keys that are not there: migrations have none."""
+    llm_endpoint(settings, or_key=or_key)
+    embedder_endpoint(settings, or_key=or_key)
+
+
+def find_unused(settings: Settings) -> str | None:
+    """A sentence where a model is named and none is in use."""
+    named = next((name for name in ("llm_model", "extraction_model") if settings.value(name)), None)
+    if not named or llm_endpoint(settings) or canonical(settings.llm.provider or "") in OFF:
+        return None
+    return f"{named.upper()} is set, but there is no language model: set the key of a provider, or LLM_BASE_URL."
+
+
+def llm_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
+    """The language model; None without one."""
+    return choose_llm(
+        provider=settings.llm.provider,
+        model=settings.llm.model,
+        api_key=secret(settings.llm.api_key) or (or_key if settings.llm.provider else None),
+        base_url=settings.llm.base_url,
+        models={"extract": settings.llm.extraction_model or ""},
+        keys=provider_keys(settings),
+    )
+
+
+def embedder_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
+    """The hosted embedder; None for the local one."""
+    return choose_embedder(
+        provider=settings.embedder.provider,
+        model=settings.embedder.model,
+        api_key=secret(settings.embedder.api_key) or or_key,
+        base_url=settings.embedder.base_url,
+        keys=provider_keys(settings),
+    )
+
+
+def provider_keys(settings: Settings) -> dict[str, str]:
+    """The keys of providers that have a variable of their own, by the name of their preset."""
+    by_name = {
+        "openai": settings.llm.openai_api_key,
+        "anthropic": settings.llm.anthropic_api_key,
+        "google": settings.llm.google_api_key,
+    }
+    return {name: key.get_secret_value() for name, key in by_name.items() if key}
+
+
+def secret(value: SecretStr | None) -> str | None:
+    """The value of a key, None without one."""
+    return value.get_secret_value() if value is not None else None

@@ -10,7 +10,7 @@ from pydantic import BaseModel
 from service.domain.errors import TooLarge
 from service.kit.settings import PER_WORKSPACE, PLACES, PREFIX, UNPREFIXED, Settings, SettingsError
 from service.memories import pipeline
-from service.providers import endpoints
+from service.providers import presets
 from service.providers.protocols import LlmRequest
 from service.understanding import model_calls
 
@@ -128,8 +128,8 @@ def test_limits_of_a_text() -> None:
 def test_keys_of_providers() -> None:
     env = {"ANTHROPIC_API_KEY": "a", "EMBEDDER_PROVIDER": "openai", "EMBEDDER_API_KEY": "e"}
     settings = Settings.from_env(env)
-    assert endpoints.keys(settings) == {"anthropic": "a"}
-    endpoint = endpoints.embedder_endpoint(settings)
+    assert presets.provider_keys(settings) == {"anthropic": "a"}
+    endpoint = presets.embedder_endpoint(settings)
     assert endpoint is not None
     assert endpoint.api_key == "e"
 

@@ -10,8 +10,7 @@ from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.providers.budget import Budget, Limits
 from service.providers.caches import CachedEmbedder
-from service.providers.protocols import Embedder, Vector
-from service.providers.windows import unit
+from service.providers.protocols import Embedder, Vector, unit
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 TEA, CHESS, TURIN = CleanText("likes tea"), CleanText("plays chess"), CleanText("lives in Turin")

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.providers.calibration import IDENTITY, Curve
+from service.providers.protocols import IDENTITY, Curve
 
 CURVE = Curve(((0.5, 0.0), (0.8, 0.6), (1.0, 1.0)))
 

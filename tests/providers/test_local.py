@@ -16,9 +16,9 @@ import pytest
 
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.providers import local, model_files, windows
+from service.providers import local, model_files
 from service.providers.local import THREAD_NICE, Encoder, LocalEmbedder, spread
-from service.providers.protocols import Embedder, Vector
+from service.providers.protocols import Embedder, Vector, unit
 
 ROOT = Path(__file__).parents[2]
 LONG = CleanText("The harbour master writes down every ship that leaves, its cargo and the weather of the day. " * 60)
@@ -54,7 +54,7 @@ class Gate:
         if self.breaks:
             raise RuntimeError("out of memory")
         assert self.open.wait(5)
-        return windows.unit(np.ones(3))
+        return unit(np.ones(3))
 
 
 @pytest.fixture

@@ -7,8 +7,7 @@ import pytest
 from service.kit.settings import Settings
 from service.providers import choose
 from service.providers.choose import embedder_dimension, embedder_model, open_embedder_of
-from service.providers.endpoints import llm_endpoint
-from service.providers.presets import PRESETS, Endpoint, choose_embedder, choose_llm, prefixes
+from service.providers.presets import PRESETS, Endpoint, choose_embedder, choose_llm, llm_endpoint, prefixes
 
 KEYS = {"openai": "sk-o", "anthropic": "sk-a", "google": "g"}
 

@@ -3,7 +3,8 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from service.providers.windows import MAX_WINDOWS, mean, split, unit
+from service.providers.openai_embedder import MAX_WINDOWS, mean, split
+from service.providers.protocols import unit
 
 
 @pytest.mark.parametrize(

@@ -17,9 +17,9 @@ from pydantic import SecretStr
 
 from service.kit.settings import Settings
 from service.providers import choose
-from service.providers.endpoints import llm_endpoint
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
+from service.providers.presets import llm_endpoint
 from service.providers.protocols import Llm
 from service.providers.retry import RetryPolicy
 from service.runtime.resources import Resources
