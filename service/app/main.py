@@ -23,6 +23,7 @@ from service.domain.request import Replay
 from service.erasure.routes import conversation_deletion, deletion, forget
 from service.feed.routes import changes, webhooks
 from service.feed.routes.change_stream import OpenStreams
+from service.feed.routes.changes import OpenStreams
 from service.graph.routes import entities
 from service.http import answer_headers, buckets, errors, writes
 from service.http.admission import Admission
@@ -35,7 +36,7 @@ from service.kit.settings import Settings
 from service.mcp.routes import mcp
 from service.memories.routes import bulk, decisions, memories, relations, reviews
 from service.observability import logs, tracing
-from service.providers import endpoints
+from service.providers import presets
 from service.runtime.background import running
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
@@ -44,7 +45,7 @@ from service.search.routes import recall, search, timeline
 from service.tenants.routes import api_keys, audit, scopes, workspaces
 from service.understanding import model_calls
 from service.upkeep.routes import optimization
-from service.worker.scrape import Scrape
+from service.worker.monitoring import Scrape
 from service.working.routes import working
 
 # search, tags and bulk come before memories, or "search" would be taken for an id; automem takes the
@@ -113,7 +114,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.uses = uses
             app.state.key_uses = key_uses
             app.state.admission = Admission(resources.settings)
-            app.state.tokens = TokenSigner(resources.db, endpoints.secret(settings.server.token_secret))
+            app.state.tokens = TokenSigner(resources.db, presets.secret(settings.server.token_secret))
             app.state.streams = OpenStreams()
             app.state.mcp_positions = {}
             app.state.budgets = buckets.of_keys(settings.server.key_requests_per_s)

@@ -20,7 +20,7 @@ from httpx2 import AsyncClient
 from service.domain.decision import Action
 from service.domain.request import Call
 from service.domain.scope import Scope
-from service.feed.routes import change_stream
+from service.feed.routes import changes
 from service.feed.routes.changes import format_cursor, parse_cursor
 from service.feed.values import FeedCursor, FeedPosition, MemoryState, kind_of
 from service.http import key_ring
@@ -287,8 +287,8 @@ async def events(answer: httpx2.Response, count: int) -> list[dict[str, str]]:
 async def test_a_stream_goes_on_with_what_comes_and_is_taken_up_again(
     client: AsyncClient, app: FastAPI, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_stream, "POLL_S", 0.05)
-    monkeypatch.setattr(change_stream, "HEARTBEAT_S", 0.1)
+    monkeypatch.setattr(changes, "POLL_S", 0.05)
+    monkeypatch.setattr(changes, "HEARTBEAT_S", 0.1)
     one = await store(client, "Repairs clocks in a small shop")
     async with listening(app) as at:
         async with stream(at, tenant.key) as answer:
@@ -310,12 +310,11 @@ async def test_a_stream_goes_on_with_what_comes_and_is_taken_up_again(
 async def test_streams_are_few_and_end_with_their_key_and_the_process(
     client: AsyncClient, app: FastAPI, tenant: Tenant, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(change_stream, "POLL_S", 0.05)
+    monkeypatch.setattr(changes, "POLL_S", 0.05)
     made = (await client.post("/v1/api-keys", json={"name": "listener", "rights": ["memory:read"]})).json()
     async with listening(app) as at, contextlib.AsyncExitStack() as open_streams:
         running = [
-            await open_streams.enter_async_context(stream(at, made["api_key"]))
-            for _ in range(change_stream.STREAMS_PER_KEY)
+            await open_streams.enter_async_context(stream(at, made["api_key"])) for _ in range(changes.STREAMS_PER_KEY)
         ]
         async with stream(at, made["api_key"]) as refused:
             assert (refused.status_code, "retry-after" in refused.headers) == (429, True)
@@ -337,7 +336,7 @@ async def test_a_walled_stream_stays_open_until_its_key_ends(
     wall: dict[str, Any], end: str, *, by_token: bool,
 ) -> None:  # fmt: skip
     """Also when the key is looked up again from within the stream."""
-    monkeypatch.setattr(change_stream, "POLL_S", 0.05)
+    monkeypatch.setattr(changes, "POLL_S", 0.05)
     monkeypatch.setattr(key_ring, "REMEMBERED_S", 0.0)
     expires = {"expires_at": (clock() + timedelta(seconds=60)).isoformat()} if end == "expired" else {}
     rights = ["memory:read", "tokens"]

@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
-from service.feed import webhook_admin
+from service.feed import webhooks
 from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryState, Webhook, WebhookDelivery
 from service.http import cursors, errors
 from service.http.deps import Admin, ResourcesOf
@@ -155,22 +155,22 @@ async def create_webhook(
     body: CreateWebhookRequest, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf
 ) -> CreateWebhookResponse:
     """It receives the changes of the whole workspace from now on. Only this response shows the secret."""
-    made = await webhook_admin.create(caller.workspace_id, dict(body), res, call)
+    made = await webhooks.create_webhook(caller.workspace_id, dict(body), res, call)
     return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
 
 
 @router.get("", summary="List the webhooks of the workspace")
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """The webhooks are returned without their secrets."""
-    webhooks = await webhook_admin.list_all(caller.workspace_id, res)
-    return WebhooksResponse(results=[WebhookItem.describing(webhook) for webhook in webhooks])
+    found = await webhooks.list_webhooks(caller.workspace_id, res)
+    return WebhooksResponse(results=[WebhookItem.describing(webhook) for webhook in found])
 
 
 @router.get("/{id}", summary="Get a webhook")
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """The webhook is returned without its secret; `disabled_reason` says why the service disabled it."""
     wanted = uuid_of(id, "webhook")
-    return WebhookItem.describing(await webhook_admin.read(caller.workspace_id, wanted, res))
+    return WebhookItem.describing(await webhooks.read_webhook(caller.workspace_id, wanted, res))
 
 
 @router.patch("/{id}", summary="Change a webhook, or enable it again")
@@ -181,20 +181,20 @@ async def update_webhook(
     disabled are sent once it is enabled."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     wanted = uuid_of(id, "webhook")
-    return WebhookItem.describing(await webhook_admin.change(caller.workspace_id, wanted, given, res, call))
+    return WebhookItem.describing(await webhooks.change_webhook(caller.workspace_id, wanted, given, res, call))
 
 
 @router.delete("/{id}", summary="Delete a webhook", status_code=204)
 async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, call: UnkeyedCallOf) -> None:
     """Also deletes its deliveries; waiting ones are not sent."""
-    await webhook_admin.remove(caller.workspace_id, uuid_of(id, "webhook"), res, call)
+    await webhooks.remove_webhook(caller.workspace_id, uuid_of(id, "webhook"), res, call)
 
 
 @router.post("/{id}/test", summary="Send a test to a webhook")
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and returns the result. Disabled webhooks can be
     tested too."""
-    answer = await webhook_admin.test(caller.workspace_id, uuid_of(id, "webhook"), res)
+    answer = await webhooks.test_webhook(caller.workspace_id, uuid_of(id, "webhook"), res)
     return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
 
 
@@ -210,7 +210,7 @@ async def list_webhook_deliveries(
     """Newest first; kept for 7 days after they finish. Dead ones are retried when the webhook is enabled again."""
     before = None if cursor is None else cursors.unpack(cursor, UUID)[0]
     wanted = uuid_of(id, "webhook")
-    deliveries = await webhook_admin.list_deliveries(
+    deliveries = await webhooks.list_deliveries(
         caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1
     )
     shown, last = cursors.cut(deliveries, limit)
