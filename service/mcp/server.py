@@ -1,4 +1,5 @@
-"""The server of the Model Context Protocol, using its authors' library.
+"""The server of the Model Context Protocol, using its authors' library. Its resources are a user's profile and the
+transcript of a conversation.
 
 A server is created for a connection, or for one HTTP request, and has no state, so any process can answer any request.
 An error in a tool is an answer with `isError` and the message of the REST API; for a resource it is a protocol error
@@ -8,9 +9,11 @@ with that message.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import replace
 from typing import Any, Final
+from urllib.parse import quote, unquote
 
 import mcp_types
 import structlog
@@ -19,15 +22,97 @@ from mcp.server.lowlevel.server import Server
 from mcp.server.stdio import stdio_server
 from mcp.server.streamable_http_manager import StreamableHTTPSessionManager
 from mcp.shared.exceptions import MCPError
+from mcp_types import Resource
 from starlette.types import Receive, Scope, Send
 
 from service import __version__
 from service.domain.errors import InvalidInput
-from service.language.prompt_text import harmless_in
-from service.mcp import documents
-from service.mcp.documents import CONVERSATION, PROFILE, NotRead
-from service.mcp.requests import Ask, FixedIds, RestRequest
+from service.language.prompt_text import harmless_in, indented, one_line
+from service.mcp.requests import Ask, FixedIds, RestAnswer, RestRequest, Values, in_path
 from service.mcp.tools import BY_NAME, IDS, TOOLS, AgentTool
+
+PROFILE_TEMPLATE, CONVERSATION_TEMPLATE = "loxodon://users/{user_id}/profile", "loxodon://conversations/{id}{?cursor}"
+PROFILE_URI = re.compile(r"loxodon://users/([^/?#]+)/profile")
+CONVERSATION_URI = re.compile(r"loxodon://conversations/([^/?#]+)(?:\?cursor=([^&#]+))?")
+JSON, TEXT = "application/json", "text/plain"
+
+LATEST, TURNS = 20, 200
+"""The number of listed conversations, and of turns per page of a conversation."""
+
+
+class NotRead(Exception):
+    """The service refused the request; the answer says why."""
+
+    def __init__(self, answer: RestAnswer) -> None:
+        super().__init__(answer.detail)
+        self.answer = answer
+
+
+async def list_documents(ask: Ask, ids: FixedIds) -> list[Resource]:
+    """The profile of a fixed user, if there is one, and the latest conversations; nothing without a scope. Raises
+    NotRead."""
+    links = []
+    if ids.user_id:
+        profile = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', ids.user_id)}/profile"))
+        if not profile.is_error:
+            uri = PROFILE_TEMPLATE.replace("{user_id}", quote(ids.user_id, safe=""))
+            links.append(_link(uri, "Profile", f"What is known of {ids.user_id}", JSON))
+    answer = await ask(RestRequest("GET", "/v1/conversations", {"limit": LATEST, **ids.given()}))
+    if answer.is_error and answer.problem.get("code") == "scope_error":
+        return links
+    for each in _body(answer)["results"]:
+        uri = f"loxodon://conversations/{each['id']}"
+        name = each["title"] or each["external_id"]
+        links.append(_link(uri, name, f"{each['turn_count']} turns, begun {each['started_at']}", TEXT))
+    return links
+
+
+def _link(uri: str, name: str, description: str, media_type: str) -> Resource:
+    return Resource(uri=uri, name=one_line(name), description=one_line(description), mime_type=media_type)
+
+
+async def read_document(uri: str, ask: Ask, ids: FixedIds) -> tuple[str, str]:
+    """The text and its media type. Raises InvalidInput for an unknown address, or NotRead."""
+    if match := PROFILE_URI.fullmatch(uri):
+        user_id = unquote(match[1])
+        if ids.user_id and user_id != ids.user_id:
+            raise InvalidInput("user_id: is fixed by this connection to another one.", field="user_id")
+        answer = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', user_id)}/profile"))
+        return json.dumps(harmless_in(_body(answer)), ensure_ascii=False, indent=1), JSON
+    if match := CONVERSATION_URI.fullmatch(uri):
+        owner = {name: value for name, value in ids.given().items() if name in IDS}
+        place = {"cursor": unquote(match[2])} if match[2] else {}
+        path = f"/v1/conversations/{in_path('id', unquote(match[1]))}"
+        answer = await ask(RestRequest("GET", path, {"limit": TURNS, **place, **owner}))
+        return _transcript(_body(answer)), TEXT
+    raise InvalidInput(f"uri: must be {PROFILE_TEMPLATE} or {CONVERSATION_TEMPLATE}.", field="uri")
+
+
+def _body(answer: RestAnswer) -> Values:
+    if answer.is_error:
+        raise NotRead(answer)
+    body: Values = answer.body
+    return body
+
+
+def _transcript(body: Values) -> str:
+    """A line for each turn, with its further lines indented. Outdated parts are marked."""
+    lines = [f"# {one_line(body['title'] or body['external_id'])}, {body['turn_count']} turns", ""]
+    for turn in body["turns"]:
+        who = one_line(" ".join(each for each in (turn["role"], turn["name"]) if each))
+        lines.append(f"[{turn['timestamp']}] {who}: {indented(_mark(turn))}")
+    if body.get("next_cursor"):
+        lines += ["", f"Read on: loxodon://conversations/{body['id']}?cursor={quote(body['next_cursor'], safe='')}"]
+    return "\n".join(lines)
+
+
+def _mark(turn: Values) -> str:
+    text: str = turn["content"]
+    for span in sorted(turn.get("withdrawn", ()), key=lambda each: -each["start"]):
+        start, end = span["start"], span["end"]
+        text = f"{text[:start]}[no longer so: {text[start:end]}]{text[end:]}"
+    return text
+
 
 log = structlog.get_logger(__name__)
 
@@ -126,7 +211,7 @@ class _Handlers:
     ) -> mcp_types.ListResourcesResult:
         ids = await self._inside_wall()
         try:
-            return mcp_types.ListResourcesResult(resources=await documents.list_documents(self._ask, ids))
+            return mcp_types.ListResourcesResult(resources=await list_documents(self._ask, ids))
         except NotRead as exc:
             raise _refusal(exc) from None
 
@@ -134,16 +219,16 @@ class _Handlers:
         self, _: Context, __: mcp_types.PaginatedRequestParams | None
     ) -> mcp_types.ListResourceTemplatesResult:
         profile = mcp_types.ResourceTemplate(
-            uri_template=PROFILE,
+            uri_template=PROFILE_TEMPLATE,
             name="Profile",
             description="Preferences, expertise and style of a user",
-            mime_type=documents.JSON,
+            mime_type=JSON,
         )
         conversation = mcp_types.ResourceTemplate(
-            uri_template=CONVERSATION,
+            uri_template=CONVERSATION_TEMPLATE,
             name="Conversation",
             description="What was said, turn by turn; by UUID or by its name",
-            mime_type=documents.TEXT,
+            mime_type=TEXT,
         )
         return mcp_types.ListResourceTemplatesResult(resource_templates=[profile, conversation])
 
@@ -151,7 +236,7 @@ class _Handlers:
         self, _: Context, params: mcp_types.ReadResourceRequestParams
     ) -> mcp_types.ReadResourceResult:
         try:
-            text, kind = await documents.read(params.uri, self._ask, self._ids)
+            text, kind = await read_document(params.uri, self._ask, self._ids)
         except (InvalidInput, NotRead) as exc:
             raise _refusal(exc) from None
         return mcp_types.ReadResourceResult(
