@@ -8,7 +8,7 @@ from fastapi import FastAPI
 
 from bench.superuser import login_url
 from service.access.statements import keys
-from service.access.statements.bootstrap import FirstKey, ensure_admin_key
+from service.access.statements.keys import FirstKey, ensure_admin_key
 from service.postgres.engine import Database
 from service.postgres.roles import OWNER
 from tests.support.application import Tables, client_of

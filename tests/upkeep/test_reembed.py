@@ -25,7 +25,7 @@ import pytest
 from fastapi import FastAPI
 
 from bench.superuser import login_url, own_database
-from service.access.statements import bootstrap
+from service.access.statements import keys
 from service.app.main import create_app
 from service.kit.settings import Settings
 from service.launch import database
@@ -114,7 +114,7 @@ async def place(owner_url: str) -> AsyncIterator[Changing]:
         settings = Settings.from_env(before)
         await migrate.upgrade_async(login_url(url, OWNER), settings)
         await generations.record_first(login_url(url, OWNER), "custom:old", OLD)
-        await bootstrap.ensure_admin_key(login_url(url, OWNER), KEY)
+        await keys.ensure_admin_key(login_url(url, OWNER), KEY)
         yield Changing(url, before, after, connection, old, new)
 
 

@@ -11,15 +11,19 @@ import hashlib
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from datetime import datetime
+from enum import Enum
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Row, func, insert, select, text, update
+from sqlalchemy import Row, func, insert, or_, select, text, update
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
+from sqlalchemy.pool import NullPool
 from uuid_utils.compat import uuid7
 
 from service.access.values import Issued, NewKey, defaults_of, wall_of
 from service.domain.access import Caller, Defaults, Right, Wall
 from service.domain.scope import NIL_WORKSPACE
+from service.postgres import roles
 from service.postgres.engine import Database, Session
 from service.postgres.tables import API_KEY, WORKSPACE
 
@@ -212,3 +216,52 @@ async def change_workspace(session: Session, *, name: str | None, settings: Mapp
         await session.execute(
             update(WORKSPACE).where(WORKSPACE.c.workspace_id == session.workspace_id).values(**values)
         )
+
+
+FIRST_WORKSPACE = "default"
+
+
+class FirstKey(Enum):
+    """The outcome for the first key."""
+
+    MADE = "made"
+    KNOWN = "known"
+    REVOKED = "revoked"
+
+
+async def ensure_admin_key(owner_url: str, key: str) -> FirstKey:
+    """Creates `key` with every right in the oldest workspace, which is created if needed. If the database has seen the
+    key before, nothing changes: one that was revoked or given fewer rights stays so.
+
+    Safe to run at every start and by several processes at once.
+    """
+    engine = create_async_engine(owner_url, poolclass=NullPool)
+    try:
+        async with engine.begin() as session:
+            await session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:bootstrap', 0))"))
+            await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
+            return await _ensure_first_key(session, key)
+    finally:
+        await engine.dispose()
+
+
+async def _ensure_first_key(session: AsyncConnection, key: str) -> FirstKey:
+    key_hash = digest(key)
+    seen = or_(API_KEY.c.key_hash == key_hash, API_KEY.c.former_key_hashes.contains([key_hash]))
+    known = await session.execute(select(API_KEY.c.revoked_at).where(seen))
+    if (row := known.first()) is not None:
+        return FirstKey.KNOWN if row.revoked_at is None else FirstKey.REVOKED
+    workspace = await session.scalar(select(WORKSPACE.c.workspace_id).order_by(WORKSPACE.c.created_at).limit(1))
+    if workspace is None:
+        workspace = uuid7()
+        await session.execute(insert(WORKSPACE).values(workspace_id=workspace, name=FIRST_WORKSPACE))
+    first = {
+        "workspace_id": workspace,
+        "id": uuid7(),
+        "name": "first key",
+        "key_hash": key_hash,
+        "hint": key[-4:],
+        "rights": [str(right) for right in EVERY_RIGHT],
+    }
+    await session.execute(insert(API_KEY).values(first))
+    return FirstKey.MADE
