@@ -21,8 +21,8 @@ import numpy as np
 from bench.evals import pairs
 from bench.evals.pairs import Numbers, Pair
 from service.domain.text import CleanText
-from service.providers.calibration import Knot
 from service.providers.local import LocalEmbedder
+from service.providers.protocols import Knot
 
 QUESTIONS = Path(__file__).parent / "evals" / "questions.jsonl"
 

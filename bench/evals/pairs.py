@@ -18,8 +18,8 @@ from numpy.typing import NDArray
 
 from bench.evals.scoring import read_rows
 from service.domain.text import CleanText
-from service.providers.calibration import Curve
 from service.providers.local import LocalEmbedder
+from service.providers.protocols import Curve
 
 Numbers = NDArray[np.float64]
 

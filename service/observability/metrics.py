@@ -1,7 +1,7 @@
 """Counters and measurements of a process; docs/metrics.md explains each.
 
 Labels have fixed sets of values: routes, kinds of work, models in the settings. Never a workspace, a user or a text.
-Metrics read from the database are in service/worker/scrape.py.
+Metrics read from the database are in service/worker/monitoring.py.
 """
 
 from __future__ import annotations

@@ -38,10 +38,9 @@ from service.runtime.opening import open_resources
 from service.runtime.resources import Context, Resources
 from service.worker import batches
 from service.worker.batches import Batch, ClaimGroup
-from service.worker.health_port import HealthPort, serve
+from service.worker.monitoring import HealthPort, serve
 from service.worker.recorder import JobRecorder, describe, ending_of_failure
-from service.worker.registry import EMBED_BATCH, TASKS, Task
-from service.worker.timetable import TICK_S, Timetable
+from service.worker.registry import EMBED_BATCH, TASKS, TICK_S, Task, Timetable
 
 POLL_S = 2.0  # how often a worker looks when nothing wakes it, and late vectors wait for others to join their call
 LEASE_S = 60.0  # a job whose worker is silent this long is given to another

@@ -3,6 +3,9 @@
 A task runs outside the claiming transaction and opens its own; it is safe to run twice. It may return counts, which are
 stored in its job_run row. Every name of `domain.job.JobName` has a line here, which a test checks. docs/adding.md shows
 how to add one.
+
+Every worker looks for recurring jobs that are due; the one that locks the row in `schedule` starts the run, so each is
+started once however many workers there are. The queue then runs it like any other job, with retries and a lease.
 """
 
 from __future__ import annotations
@@ -14,10 +17,13 @@ from types import MappingProxyType
 from service.access import workspace_jobs
 from service.cognition.jobs import patterns
 from service.domain.job import SHORTEST_MIN, Counts, Job, JobName, WorkspaceJobName
+from service.domain.scope import NIL_WORKSPACE
 from service.erasure import forget_scope
 from service.feed import webhooks
 from service.intake import deferred
 from service.memories.jobs import enrich
+from service.postgres.engine import Database
+from service.queue.statements import schedule
 from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing, embed, maintenance, promotion, reembed
 
@@ -86,3 +92,29 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "deliver_webhook": Task(webhooks.deliver, timeout_s=120.0, at_most_half=True),
     }
 )
+
+
+TICK_S = 10.0
+"""Intervals are minutes, so looking every ten seconds is on time."""
+
+
+class Timetable:
+    """The recurring ones among `tasks`."""
+
+    def __init__(self, db: Database, tasks: Mapping[str, Task]) -> None:
+        self._db = db
+        self._intervals_s = {name: task.interval_s for name, task in tasks.items() if task.interval_s is not None}
+        self._at_start = [name for name, task in tasks.items() if task.at_start]
+        self._registered = False
+
+    async def start_due(self) -> list[str]:
+        """Queues a run of everything that is due; returns the names. The first look includes `at_start`."""
+        if not self._intervals_s:
+            return []
+        async with self._db.begin(NIL_WORKSPACE) as session:
+            if not self._registered:
+                await schedule.register(session, self._intervals_s)
+                await schedule.make_due(session, self._at_start)
+            started = await schedule.start_due(session, list(self._intervals_s))
+        self._registered = True
+        return started

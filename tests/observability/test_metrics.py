@@ -20,7 +20,7 @@ from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import choose_llm
 from service.runtime.resources import Resources
 from service.worker import loop
-from service.worker.scrape import KEPT_S, Scrape
+from service.worker.monitoring import KEPT_S, Scrape
 from tests.conftest import Tenant
 from tests.fakes.openai_server import OpenAiServer
 from tests.support.application import Tables, client_of, serving

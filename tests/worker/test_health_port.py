@@ -13,8 +13,8 @@ import pytest
 from service.kit.settings import Settings, SettingsError
 from service.postgres.readiness import AHEAD
 from service.runtime.resources import Resources
-from service.worker import health_port
-from service.worker.health_port import HealthPort, serve
+from service.worker import monitoring
+from service.worker.monitoring import HealthPort, serve
 
 
 @pytest.fixture
@@ -92,7 +92,7 @@ async def test_connections_that_ask_nothing_keep_no_probe_out(
     port: HealthPort, monitor: httpx2.AsyncClient, settings_with_port: Settings
 ) -> None:
     where = ("127.0.0.1", settings_with_port.jobs.port)
-    idle = [await asyncio.open_connection(*where) for _ in range(health_port.CONNECTIONS + 20)]
+    idle = [await asyncio.open_connection(*where) for _ in range(monitoring.CONNECTIONS + 20)]
     assert (await monitor.get("/livez")).status_code == 200
     async with asyncio.timeout(2):
         assert [await reader.read() for reader, _ in idle[:20]] == [b""] * 20, "the oldest give way"

@@ -15,8 +15,7 @@ from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.queue.statements import overview, schedule
 from service.runtime.resources import Resources
-from service.worker.registry import TASKS, Task
-from service.worker.timetable import Timetable
+from service.worker.registry import TASKS, Task, Timetable
 from tests.support.workers import fetch, jobs_of, until, working
 
 

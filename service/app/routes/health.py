@@ -26,7 +26,7 @@ from service.observability.metrics import HTTP_WAITING
 from service.postgres import readiness
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
-from service.worker.scrape import CONTENT_TYPE, Scrape
+from service.worker.monitoring import CONTENT_TYPE, Scrape
 
 router = APIRouter(tags=["health"], route_class=JsonRoute)
 log = structlog.get_logger(__name__)
