@@ -26,7 +26,7 @@ from service.intake.conversation import ConversationDraft
 from service.intake.curate import curate
 from service.intake.store import store
 from service.memories.store import store_text
-from service.queue.statements import queue, schedule
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 
 CALL = Call("job-chaos")
@@ -86,7 +86,7 @@ class CaseWorkspace:
         """A run, as the clock or POST /v1/jobs/{name}/run starts one."""
         workspace_id = NIL_WORKSPACE if system else self.workspace_id
         async with self.res.db.begin(workspace_id) as session:
-            await schedule.request(session, name)
+            await queue.request_run(session, name)
 
     async def bulk(self, count: int) -> None:
         """So many whole memories of Ann's, enriched, last used twenty days ago."""

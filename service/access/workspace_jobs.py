@@ -13,7 +13,8 @@ from service.domain.errors import ServiceError
 from service.domain.job import Counts, Job, Payload, WorkspaceJobName
 from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE
-from service.queue.statements import operations, schedule
+from service.queue.statements import operations
+from service.queue.statements import queue
 from service.queue.statements.operations import OperationRecord
 from service.runtime.resources import Resources
 
@@ -38,10 +39,10 @@ def in_each(name: WorkspaceJobName, work: Work) -> Work:
 async def start(name: WorkspaceJobName, res: Resources) -> Counts:
     """Starts a run in each workspace in which it is due and switched on."""
     async with res.db.read(NIL_WORKSPACE) as session:
-        due = await schedule.list_due_workspaces(session, name, res.settings.jobs.intervals_min.of(name))
+        due = await queue.list_due_workspaces(session, name, res.settings.jobs.intervals_min.of(name))
     for workspace_id in due:
         async with res.db.begin(workspace_id) as session:
-            await schedule.request(session, name, BY_CLOCK, reason="schedule")
+            await queue.request_run(session, name, BY_CLOCK, reason="schedule")
     if due:
         res.wakeup.notify()
     return {"started": len(due)}

@@ -6,7 +6,7 @@ To mirror the memories, a reader removes those that were deleted or erased and w
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
@@ -65,13 +65,17 @@ class FeedEntry:
     """One change. `memory`: columns of the memory as the change left it; None if it is gone."""
 
     at: FeedPosition
-    kind: ChangeKind
+    event: ChangeKind
     memory_id: UUID
     changed_at: datetime
     user_id: str | None = None
     agent_id: str | None = None
     run_id: str | None = None
     memory: Mapping[str, Any] | None = None
+
+    @property
+    def id(self) -> str:
+        return self.at.id
 
 
 @dataclass(frozen=True, slots=True)
@@ -115,7 +119,7 @@ class Webhook:
     id: UUID
     url: str
     description: str | None
-    events: tuple[str, ...]
+    events: Sequence[ChangeKind]
     enabled: bool
     disabled_reason: str | None
     secret: str
@@ -127,6 +131,10 @@ class Webhook:
     position: int
     seq: int
 
+    @property
+    def at(self) -> FeedPosition:
+        return FeedPosition(self.position, self.seq)
+
 
 @dataclass(frozen=True, slots=True)
 class WebhookDelivery:
@@ -134,7 +142,8 @@ class WebhookDelivery:
 
     id: UUID
     webhook_id: UUID
-    at: FeedPosition
+    position: int
+    seq: int
     event: ChangeKind
     memory_id: UUID
     state: DeliveryState
@@ -144,3 +153,11 @@ class WebhookDelivery:
     created_at: datetime
     attempted_at: datetime | None
     finished_at: datetime | None
+
+    @property
+    def at(self) -> FeedPosition:
+        return FeedPosition(self.position, self.seq)
+
+    @property
+    def change_id(self) -> str:
+        return self.at.id

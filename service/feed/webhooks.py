@@ -32,7 +32,6 @@ from service.feed.values import (
     TEST_EVENT,
     DeliveryState,
     FeedEntry,
-    FeedPosition,
     Webhook,
     WebhookDelivery,
 )
@@ -157,6 +156,7 @@ DISABLE_AFTER = timedelta(hours=72)
 """A webhook that has only failed for this long is disabled: a weekend and a Monday."""
 
 GONE = 410
+SENT_FIELDS = ("id", "event", "memory_id", "changed_at", "user_id", "agent_id", "run_id")
 
 
 def new_secret() -> str:
@@ -172,19 +172,8 @@ def sign(secret: str, message_id: str, moment: int, body: bytes) -> str:
 
 def payload_of(entry: FeedEntry) -> dict[str, Any]:
     """A change as JSON, with the fields of GET /v1/changes except the cursor."""
-    memory = None
-    if entry.memory is not None:
-        memory = {name: plain(value) for name, value in entry.memory.items()}
-    return {
-        "id": entry.at.id,
-        "event": entry.kind,
-        "memory_id": str(entry.memory_id),
-        "changed_at": entry.changed_at.isoformat(),
-        "user_id": entry.user_id,
-        "agent_id": entry.agent_id,
-        "run_id": entry.run_id,
-        "memory": memory,
-    }
+    memory = None if entry.memory is None else {name: plain(value) for name, value in entry.memory.items()}
+    return {**{name: plain(getattr(entry, name)) for name in SENT_FIELDS}, "memory": memory}
 
 
 # -- making deliveries
@@ -212,11 +201,10 @@ async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -
         webhook = await webhooks.get(session, webhook_id, lock=True)
         if webhook is None or not webhook.enabled:
             return 0, False
-        after = FeedPosition(webhook.position, webhook.seq)
-        entries, end, has_more = await feed.list_entries(session, after, limit=PAGE)
-        if end == after:
+        entries, end, has_more = await feed.list_entries(session, webhook.at, limit=PAGE)
+        if end == webhook.at:
             return 0, False
-        wanted = [entry for entry in entries if not webhook.events or entry.kind in webhook.events]
+        wanted = [entry for entry in entries if not webhook.events or entry.event in webhook.events]
         await webhooks.add_deliveries(session, webhook_id, wanted, end)
         if wanted:
             await webhooks.schedule(session, webhook_id, wait_s=_left_s(webhook, res))
@@ -260,7 +248,7 @@ async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) ->
             return True
         busy_until = res.clock() + timedelta(seconds=TIMEOUT_S + MARGIN_S)
         await webhooks.change(session, webhook_id, {"retry_at": busy_until})
-    answer = await _send(webhook, str(delivery.id), entry.kind, entry.changed_at, payload_of(entry), res)
+    answer = await _send(webhook, str(delivery.id), entry.event, entry.changed_at, payload_of(entry), res)
     now = res.clock()
     disabled = reason_to_disable(webhook, answer, now)
     await _record(workspace_id, webhook, delivery, answer, disabled, now, res)

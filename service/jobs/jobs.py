@@ -20,7 +20,8 @@ from service.domain.job import JobName, JobRecord, JobState, SystemJobName, Work
 from service.domain.request import Call, Operation
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.postgres.engine import Session
-from service.queue.statements import overview, schedule
+from service.queue.statements import overview
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
 
@@ -89,7 +90,7 @@ async def run(of: JobsOf, name: JobName, res: Resources, call: Call) -> JobRecor
         which = "with system=true" if of.system else "without system=true"
         raise InvalidInput(f"name: only these can be run on request {which}: {', '.join(allowed)}.", field="name")
     async with plain_transaction(of.workspace_id, res, call) as write:
-        job_id = await schedule.request(write.session, name)
+        job_id = await queue.request_run(write.session, name)
         job = await overview.get(write.session, job_id)
         assert job is not None, "it was just made"
         await _audit(write, "run_job", [job_id], of)

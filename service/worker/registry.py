@@ -23,7 +23,7 @@ from service.feed import webhooks
 from service.intake import deferred
 from service.memories.jobs import enrich
 from service.postgres.engine import Database
-from service.queue.statements import schedule
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing, embed, maintenance, promotion, reembed
 
@@ -113,8 +113,8 @@ class Timetable:
             return []
         async with self._db.begin(NIL_WORKSPACE) as session:
             if not self._registered:
-                await schedule.register(session, self._intervals_s)
-                await schedule.make_due(session, self._at_start)
-            started = await schedule.start_due(session, list(self._intervals_s))
+                await queue.register_recurring(session, self._intervals_s)
+                await queue.make_recurring_due(session, self._at_start)
+            started = await queue.start_due_runs(session, list(self._intervals_s))
         self._registered = True
         return started

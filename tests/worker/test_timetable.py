@@ -13,7 +13,8 @@ from service.domain.errors import InvalidInput
 from service.domain.job import Counts, Job, JobName
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
-from service.queue.statements import overview, schedule
+from service.queue.statements import overview
+from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.worker.registry import TASKS, Task, Timetable
 from tests.support.workers import fetch, jobs_of, until, working
@@ -94,7 +95,7 @@ async def test_a_run_leaves_its_counts_or_its_error(
     assert run.started_at is not None
     assert run.finished_at is not None
     async with database.begin(NIL_WORKSPACE) as session:
-        await schedule.request(session, kind)
+        await queue.request_run(session, kind)
     async with working(res, {kind: Task(failing)}):
         await until(is_failed)
     assert (await runs(database, kind))[0].error == "invalid_input: no such thing"
@@ -104,10 +105,10 @@ async def test_a_request_that_waits_already_is_the_same_run(
     database: Database, workspace: UUID, stranger: Any, kind: JobName
 ) -> None:
     async with database.begin(workspace) as session:
-        first = await schedule.request(session, kind)
-        assert await schedule.request(session, kind) == first
+        first = await queue.request_run(session, kind)
+        assert await queue.request_run(session, kind) == first
     async with database.begin(stranger.workspace_id) as session:
-        assert await schedule.request(session, kind) != first
+        assert await queue.request_run(session, kind) != first
         assert [run.name for run in await overview.runs(session, kind, limit=10)] == [kind]
 
 

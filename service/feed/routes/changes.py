@@ -249,7 +249,7 @@ def change_item(entry: FeedEntry, end: FeedCursor) -> ChangeItem:
     """`end`: the place after the page that contains the entry."""
     memory = None if entry.memory is None else ChangedMemory(**entry.memory)
     cursor = format_cursor(FeedCursor(end.source, entry.at, end.moment))
-    return ChangeItem.of(entry, id=entry.at.id, cursor=cursor, event=entry.kind, memory=memory)
+    return ChangeItem.of(entry, cursor=cursor, memory=memory)
 
 
 def as_event(entry: FeedEntry, end: FeedCursor) -> bytes:

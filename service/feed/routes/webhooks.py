@@ -10,7 +10,7 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from service.feed import webhooks
-from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryState, Webhook, WebhookDelivery
+from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryState
 from service.http import cursors, errors
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
@@ -90,10 +90,6 @@ class WebhookItem(ResponseModel):
     delivered_at: Time | None = Field(description="When a delivery was last accepted; null: never")
     created_at: Time = Field(description="When it was created")
 
-    @classmethod
-    def describing(cls, webhook: Webhook) -> Self:
-        return cls.of(webhook, events=list(webhook.events))
-
 
 class CreateWebhookResponse(ResponseModel):
     """A webhook with its secret, which is shown only once."""
@@ -138,10 +134,6 @@ class DeliveryItem(ResponseModel):
     attempted_at: Time | None = Field(description="When it was last sent; null: not yet")
     finished_at: Time | None = Field(description="When it was delivered, given up or dropped; null: waiting")
 
-    @classmethod
-    def describing(cls, delivery: WebhookDelivery) -> Self:
-        return cls.of(delivery, change_id=delivery.at.id)
-
 
 class DeliveriesPage(ResponseModel):
     """Newest first; pass `next_cursor` as `cursor` for the next page."""
@@ -156,21 +148,21 @@ async def create_webhook(
 ) -> CreateWebhookResponse:
     """It receives the changes of the whole workspace from now on. Only this response shows the secret."""
     made = await webhooks.create_webhook(caller.workspace_id, dict(body), res, call)
-    return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.describing(made))
+    return CreateWebhookResponse(secret=made.secret, webhook=WebhookItem.of(made))
 
 
 @router.get("", summary="List the webhooks of the workspace")
 async def list_webhooks(caller: Admin, res: ResourcesOf) -> WebhooksResponse:
     """The webhooks are returned without their secrets."""
     found = await webhooks.list_webhooks(caller.workspace_id, res)
-    return WebhooksResponse(results=[WebhookItem.describing(webhook) for webhook in found])
+    return WebhooksResponse(results=[WebhookItem.of(webhook) for webhook in found])
 
 
 @router.get("/{id}", summary="Get a webhook")
 async def get_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookItem:
     """The webhook is returned without its secret; `disabled_reason` says why the service disabled it."""
     wanted = uuid_of(id, "webhook")
-    return WebhookItem.describing(await webhooks.read_webhook(caller.workspace_id, wanted, res))
+    return WebhookItem.of(await webhooks.read_webhook(caller.workspace_id, wanted, res))
 
 
 @router.patch("/{id}", summary="Change a webhook, or enable it again")
@@ -181,7 +173,7 @@ async def update_webhook(
     disabled are sent once it is enabled."""
     given = {name: getattr(body, name) for name in body.model_fields_set}
     wanted = uuid_of(id, "webhook")
-    return WebhookItem.describing(await webhooks.change_webhook(caller.workspace_id, wanted, given, res, call))
+    return WebhookItem.of(await webhooks.change_webhook(caller.workspace_id, wanted, given, res, call))
 
 
 @router.delete("/{id}", summary="Delete a webhook", status_code=204)
@@ -215,4 +207,4 @@ async def list_webhook_deliveries(
     )
     shown, last = cursors.cut(deliveries, limit)
     more = cursors.pack(last.id) if last else None
-    return DeliveriesPage(results=[DeliveryItem.describing(delivery) for delivery in shown], next_cursor=more)
+    return DeliveriesPage(results=list(map(DeliveryItem.of, shown)), next_cursor=more)

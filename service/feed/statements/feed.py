@@ -7,16 +7,16 @@ transaction, so reads up to there are complete. See docs/decisions/074-change-fe
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import TextClause, text
+from sqlalchemy import text
 
 from service.feed.values import FEED_START, FeedEntry, FeedPosition, MemoryState, kind_of
 from service.postgres import direct
-from service.postgres.engine import Session, is_walled
+from service.postgres.engine import Session
 
 COLUMNS = (
     "id", "user_id", "agent_id", "run_id", "channel", "session_id", "content", "type", "fact_confidence", "importance",
@@ -31,20 +31,9 @@ SENT_AS = {"content": "memory"}
 SETTLED = "(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
 """The oldest transaction of the server that may still write; read once per statement."""
 
-# With a wall there are no erasures, because an id does not say whose it was. ix_memory_history_position,
-# pk_erased_memory.
-ERASED = f"""
-    UNION ALL
-    (SELECT e.position, e.seq, e.memory_id, NULL AS event, NULL::jsonb AS before, e.erased_at AS at, NULL AS user_id,
-            NULL AS agent_id, NULL AS run_id
-     FROM erased_memory e
-     WHERE e.workspace_id = :workspace AND (e.position, e.seq) > (:position, :seq) AND e.position < {SETTLED}
-     ORDER BY e.position, e.seq LIMIT :limit)
-"""  # noqa: S608 - our own constants
-
 # `next` is the next change of the memory: its `before` is the state after this one. If there is none, the state is the
-# memory's row.
-PAGE = f"""
+# memory's row. ix_memory_history_position, pk_erased_memory.
+PAGE = text(f"""
     SELECT c.position, c.seq, c.memory_id, c.event, c.at, c.user_id AS of_user, c.agent_id AS of_agent,
            c.run_id AS of_run, c.before IS NOT NULL AS was,
            coalesce((c.before ->> 'archived')::boolean, false) AS was_archived,
@@ -57,7 +46,11 @@ PAGE = f"""
          FROM memory_history h
          WHERE h.workspace_id = :workspace AND (h.position, h.seq) > (:position, :seq) AND h.position < {SETTLED}
          ORDER BY h.position, h.seq LIMIT :limit)
-        {{erased}}
+        UNION ALL
+        (SELECT e.position, e.seq, e.memory_id, NULL, NULL::jsonb, e.erased_at, NULL, NULL, NULL
+         FROM erased_memory e
+         WHERE e.workspace_id = :workspace AND (e.position, e.seq) > (:position, :seq) AND e.position < {SETTLED}
+         ORDER BY e.position, e.seq LIMIT :limit)
     ) found ORDER BY position, seq LIMIT :limit) c
     LEFT JOIN LATERAL (
         SELECT n.id, n.before FROM memory_history n
@@ -72,21 +65,17 @@ PAGE = f"""
         WHERE c.event IS NOT NULL AND next.id IS NULL AND l.workspace_id = :workspace AND l.id = c.memory_id
     ) m ON true
     ORDER BY c.position, c.seq
-"""  # noqa: S608 - our own constants
+""")  # noqa: S608 - our own constants
 
-NEWEST = f"""
+NEWEST = text(f"""
     SELECT c.position, c.seq FROM (
         (SELECT h.position, h.seq FROM memory_history h WHERE h.workspace_id = :workspace AND h.position < {SETTLED}
          ORDER BY h.position DESC, h.seq DESC LIMIT 1)
-        {{erased}}
+        UNION ALL
+        (SELECT e.position, e.seq FROM erased_memory e WHERE e.workspace_id = :workspace AND e.position < {SETTLED}
+         ORDER BY e.position DESC, e.seq DESC LIMIT 1)
     ) c ORDER BY c.position DESC, c.seq DESC LIMIT 1
-"""  # noqa: S608 - our own constants
-
-NEWEST_ERASED = f"""
-    UNION ALL
-    (SELECT e.position, e.seq FROM erased_memory e WHERE e.workspace_id = :workspace AND e.position < {SETTLED}
-     ORDER BY e.position DESC, e.seq DESC LIMIT 1)
-"""  # noqa: S608 - our own constants
+""")  # noqa: S608 - our own constants
 
 # Restoring a dump creates a new table, on this server or another.
 SOURCE = text("""
@@ -94,10 +83,6 @@ SOURCE = text("""
            pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next
     FROM pg_control_system()
 """)
-
-PAGES: Mapping[bool, TextClause] = {False: text(PAGE.format(erased=ERASED)), True: text(PAGE.format(erased=""))}
-NEWESTS = {False: text(NEWEST.format(erased=NEWEST_ERASED)), True: text(NEWEST.format(erased=""))}
-"""The statements by whether the transaction has a wall."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,21 +105,21 @@ async def list_entries(
     """The next visible changes after `after`, in order; the position of the last entry that was read; and whether there
     may be more, because `limit` or the most entries of one read was reached."""
     values = {"position": after.position, "seq": after.seq, "limit": limit}
-    rows = await direct.page(session, PAGES[is_walled(session)], values, _position_of)
-    entries_read = [entry for _, entry in rows if entry is not None]
+    rows = await direct.page(session, PAGE, values, _position_of)
+    entries = [entry for _, entry in rows if entry is not None]
     end = rows[-1][0] if rows else after
-    return entries_read, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
+    return entries, end, len(rows) == limit or (bool(rows) and len(rows) % direct.PIECE == 0)
 
 
 async def entry_at(session: Session, at: FeedPosition) -> FeedEntry | None:
     """The change at this position; None if it was erased."""
-    read, _, _ = await list_entries(session, FeedPosition(at.position, at.seq - 1), limit=1)
-    return read[0] if read and read[0].at == at else None
+    entries, _, _ = await list_entries(session, FeedPosition(at.position, at.seq - 1), limit=1)
+    return entries[0] if entries and entries[0].at == at else None
 
 
 async def find_newest(session: Session) -> FeedPosition:
     """The position of the last settled entry."""
-    row = await direct.first(session, NEWESTS[is_walled(session)], {})
+    row = await direct.first(session, NEWEST, {})
     return FEED_START if row is None else FeedPosition(row.position, row.seq)
 
 

@@ -32,13 +32,7 @@ SCHEDULE = text("""
 """)
 
 COLUMNS = [WEBHOOK.c[field.name] for field in fields(Webhook)]
-DELIVERY = [
-    WEBHOOK_DELIVERY.c[name]
-    for name in (
-        "id", "webhook_id", "position", "seq", "event", "memory_id", "state", "attempts", "status", "error",
-        "created_at", "attempted_at", "finished_at",
-    )
-]  # fmt: skip
+DELIVERY = [WEBHOOK_DELIVERY.c[field.name] for field in fields(WebhookDelivery)]
 
 
 def _is(workspace_id: UUID, webhook_id: UUID) -> Any:
@@ -49,14 +43,6 @@ def _of(workspace_id: UUID, webhook_id: UUID) -> Any:
     return and_(WEBHOOK_DELIVERY.c.workspace_id == workspace_id, WEBHOOK_DELIVERY.c.webhook_id == webhook_id)
 
 
-def _webhook(row: Any) -> Webhook:
-    return Webhook(**{**row._mapping, "events": tuple(row.events)})
-
-
-def _delivery(row: Any) -> WebhookDelivery:
-    return WebhookDelivery(row[0], row[1], FeedPosition(row[2], row[3]), *row[4:])
-
-
 async def find_due(session: Session, *, limit: int) -> list[tuple[UUID, UUID]]:
     """Workspace and id of webhooks with changes to send; for the worker."""
     return [(row.workspace_id, row.id) for row in await session.execute(FIND, {"most": limit})]
@@ -65,7 +51,7 @@ async def find_due(session: Session, *, limit: int) -> list[tuple[UUID, UUID]]:
 async def add(session: Session, values: Mapping[str, Any], after: FeedPosition) -> Webhook:
     """A new webhook for changes after `after`. `values`: url, description, events, secret."""
     row = {"workspace_id": session.workspace_id, "id": uuid7(), "position": after.position, "seq": after.seq, **values}
-    return _webhook((await session.execute(insert(WEBHOOK).returning(*COLUMNS), [row])).one())
+    return Webhook(*(await session.execute(insert(WEBHOOK).returning(*COLUMNS), [row])).one())
 
 
 async def count(session: Session) -> int:
@@ -76,19 +62,19 @@ async def count(session: Session) -> int:
 async def listing(session: Session) -> list[Webhook]:
     """All webhooks of the workspace, oldest first."""
     query = select(*COLUMNS).where(WEBHOOK.c.workspace_id == session.workspace_id).order_by(WEBHOOK.c.id)
-    return [_webhook(row) for row in await session.execute(query)]
+    return [Webhook(*row) for row in await session.execute(query)]
 
 
 async def get(session: Session, webhook_id: UUID, *, lock: bool = False) -> Webhook | None:
     query = select(*COLUMNS).where(_is(session.workspace_id, webhook_id))
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
-    return None if row is None else _webhook(row)
+    return Webhook(*row) if row else None
 
 
 async def change(session: Session, webhook_id: UUID, values: Mapping[str, Any]) -> Webhook | None:
     statement = update(WEBHOOK).where(_is(session.workspace_id, webhook_id)).values(**values).returning(*COLUMNS)
     row = (await session.execute(statement)).one_or_none()
-    return None if row is None else _webhook(row)
+    return Webhook(*row) if row else None
 
 
 async def remove(session: Session, webhook_id: UUID) -> None:
@@ -115,7 +101,7 @@ async def add_deliveries(session: Session, webhook_id: UUID, entries: Sequence[F
             "webhook_id": webhook_id,
             "position": entry.at.position,
             "seq": entry.at.seq,
-            "event": entry.kind,
+            "event": entry.event,
             "memory_id": entry.memory_id,
         }
         for entry in entries
@@ -134,7 +120,7 @@ async def next_delivery(session: Session, webhook_id: UUID) -> WebhookDelivery |
         .limit(1)
     )
     row = (await session.execute(query)).one_or_none()
-    return None if row is None else _delivery(row)
+    return WebhookDelivery(*row) if row else None
 
 
 async def revive(session: Session, webhook_id: UUID) -> None:
@@ -158,7 +144,7 @@ async def deliveries(
         query = query.where(WEBHOOK_DELIVERY.c.state == state)
     if before is not None:
         query = query.where(WEBHOOK_DELIVERY.c.id < before)
-    return await direct.page(session, query, None, _delivery)
+    return await direct.page(session, query, None, lambda row: WebhookDelivery(*row))
 
 
 async def record_attempt(session: Session, delivery_id: UUID, values: Mapping[str, Any]) -> None:

@@ -19,7 +19,7 @@ GRANT SELECT, INSERT, DELETE ON tool_invocation, job TO loxodon_walled;
 GRANT INSERT ON audit_log TO loxodon_walled;
 -- Answers and vectors by the hash of the requested text: a caller who has the text learns nothing new.
 GRANT SELECT, INSERT, UPDATE, DELETE ON llm_cache, embedding_cache TO loxodon_walled;
-GRANT SELECT ON term_stat, embedding_generation TO loxodon_walled;
+GRANT SELECT ON term_stat, embedding_generation, erased_memory TO loxodon_walled;
 GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_walled;
 
 GRANT EXECUTE ON FUNCTION
@@ -128,6 +128,9 @@ CREATE POLICY wall ON job AS RESTRICTIVE TO loxodon_walled
            AND NOT is_outside('conversation', (payload ->> 'conversation_id')::uuid))
     WITH CHECK (NOT is_outside('memory', memory_id)
                 AND NOT is_outside('conversation', (payload ->> 'conversation_id')::uuid));
+
+-- An id does not say whose it was: the change feed has no erasures behind a wall.
+CREATE POLICY wall ON erased_memory AS RESTRICTIVE TO loxodon_walled USING (false);
 
 -- Only the frequencies of terms over all workspaces: those of its own workspace would reveal others' texts.
 CREATE POLICY wall ON term_stat AS RESTRICTIVE FOR SELECT TO loxodon_walled

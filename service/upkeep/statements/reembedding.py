@@ -25,7 +25,7 @@ from service.domain.job import LONG_MAX_ATTEMPTS
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres import rights, roles
 from service.postgres.driver_errors import LOCK_TIMEOUT, translated_errors
-from service.queue.statements import schedule
+from service.queue.statements import queue
 from service.runtime.statements import generations
 from service.runtime.statements.generations import Generation
 
@@ -235,7 +235,7 @@ async def _queue(owner: AsyncConnection) -> bool:
     if await owner.scalar(WORKING, {"workspace": NIL_WORKSPACE}):
         return False
     row = {"workspace": NIL_WORKSPACE, "id": uuid7(), "name": "reembed", "reason": "request"}
-    await owner.execute(schedule.REQUEST, {**row, "max_attempts": LONG_MAX_ATTEMPTS, "payload": json.dumps({})})
+    await owner.execute(queue.INSERT_RUN, {**row, "max_attempts": LONG_MAX_ATTEMPTS, "payload": json.dumps({})})
     return True
 
 
