@@ -13,8 +13,7 @@ from service.domain.errors import ServiceError
 from service.domain.job import Counts, Job, Payload, WorkspaceJobName
 from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE
-from service.queue.statements import operations
-from service.queue.statements import queue
+from service.queue.statements import operations, queue
 from service.queue.statements.operations import OperationRecord
 from service.runtime.resources import Resources
 

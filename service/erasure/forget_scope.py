@@ -24,8 +24,7 @@ from service.graph.statements import entities
 from service.memories.lifecycle import in_batches
 from service.memories.statements import deletion
 from service.postgres.engine import Session
-from service.queue.statements import operations
-from service.queue.statements import queue
+from service.queue.statements import operations, queue
 from service.queue.statements.operations import OperationRecord
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, check_share, plain_transaction

@@ -20,8 +20,7 @@ from service.domain.job import JobName, JobRecord, JobState, SystemJobName, Work
 from service.domain.request import Call, Operation
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.postgres.engine import Session
-from service.queue.statements import overview
-from service.queue.statements import queue
+from service.queue.statements import overview, queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
 

@@ -33,7 +33,7 @@ from service.kit.settings import Settings
 from service.observability import tracing
 from service.postgres.roles import WORKER
 from service.queue.statements import queue
-from service.queue.statements.queue import (FIRST_LANE, Lane)
+from service.queue.statements.queue import FIRST_LANE, Lane
 from service.runtime.opening import open_resources
 from service.runtime.resources import Context, Resources
 from service.worker import batches

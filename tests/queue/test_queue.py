@@ -15,7 +15,7 @@ from service.domain.job import Ending, Job, JobName, NewJob
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.queue.statements import queue
-from service.queue.statements.queue import (FIRST_LANE, Lane)
+from service.queue.statements.queue import FIRST_LANE, Lane
 from tests.support.workers import add
 
 

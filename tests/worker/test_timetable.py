@@ -13,8 +13,7 @@ from service.domain.errors import InvalidInput
 from service.domain.job import Counts, Job, JobName
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
-from service.queue.statements import overview
-from service.queue.statements import queue
+from service.queue.statements import overview, queue
 from service.runtime.resources import Resources
 from service.worker.registry import TASKS, Task, Timetable
 from tests.support.workers import fetch, jobs_of, until, working

@@ -11,21 +11,29 @@ the job and its job_run row, under the same id, in the nil workspace. From there
 from __future__ import annotations
 
 import json
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from uuid import UUID
+
 from sqlalchemy import DateTime, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
+
 from service.domain.access import Wall
-from service.domain.job import Ending, Job, NewJob
+from service.domain.job import (
+    LONG_MAX_ATTEMPTS,
+    MAX_ATTEMPTS,
+    NOTHING,
+    Ending,
+    Job,
+    JobName,
+    NewJob,
+    Payload,
+    RunReason,
+)
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
-from collections.abc import Mapping, Sequence
-from sqlalchemy import text
-from service.domain.job import LONG_MAX_ATTEMPTS, MAX_ATTEMPTS, NOTHING, JobName, Payload, RunReason
-
 
 Lane = tuple[UUID, str]
 """A workspace and a kind of job."""
