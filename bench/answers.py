@@ -19,12 +19,13 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
+from service.providers.caches import CachedEmbedder
 
 from bench.evals import ranking
 from bench.evals.answerable import auc
 from bench.evals.ranking import IndexedText
 from bench.load_conversations import read
-from service.providers.caches import CachedEmbedder
+from service.runtime.embedding import CachedEmbedder
 from service.search import answerability, fusion, signals
 from service.search.statements import features
 

@@ -31,9 +31,9 @@ from service.kit.settings import Settings
 from service.memories.statements import deletion
 from service.postgres.engine import Access, Database
 from service.postgres.roles import APP, WORKER
-from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Embedder, LlmReply, LlmRequest, Vector
 from service.queue.wakeup import Wakeup
+from service.runtime.embedding import CachedEmbedder
 from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing, maintenance
 from service.upkeep.statements import fading

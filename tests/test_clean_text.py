@@ -30,7 +30,7 @@ MADE_OF_CLEAN_TEXTS = {
     "search/preparation.py": 2,
     "search/techniques.py": 3,
     "conversations/reading.py": 1,
-    "providers/caches.py": 1,
+    "runtime/embedding.py": 1,
 }
 """Casts of what is put together, cut or reworded from clean texts, and of what a model said of them, which is redacted
 before it is stored. Let functions return CleanText instead of adding to it."""

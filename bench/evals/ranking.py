@@ -30,9 +30,9 @@ from service.language import context, temporal
 from service.language.context import ContextTurn
 from service.language.lexemes import term_id, weights
 from service.providers import model_files
-from service.providers.caches import CachedEmbedder
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
+from service.runtime.embedding import CachedEmbedder
 from service.runtime.resources import Context, Resources
 from service.search import fusion, preparation, query_parsing, signals
 from service.search.fusion import QueryContext

@@ -18,10 +18,9 @@ from service.postgres.engine import Database
 from service.postgres.replicas import Replicas, RequestPosition
 from service.postgres.scopes import ScopeLocks
 from service.providers.budget import Budget
-from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Llm, Vector
 from service.queue.wakeup import Wakeup
-from service.runtime.embedding import ActiveEmbedder
+from service.runtime.embedding import ActiveEmbedder, CachedEmbedder
 from service.runtime.statements.caches import DeferredEntries, VectorTable
 
 ScopeKey = tuple[str, str, int, Wall]

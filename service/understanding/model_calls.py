@@ -11,7 +11,7 @@ import hashlib
 import json
 import logging
 from collections.abc import Callable
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import UTC
 from functools import cache
 from typing import TypeVar
@@ -29,7 +29,7 @@ from service.kit.settings import Settings
 from service.observability import metrics
 from service.providers.budget import estimate_prompt
 from service.providers.json_reply import validate
-from service.providers.protocols import Llm, LlmReply, LlmRequest, TokenUsage
+from service.providers.protocols import LlmReply, LlmRequest, TokenUsage
 from service.runtime.resources import Resources
 from service.runtime.statements.caches import AnswerTable
 
@@ -52,15 +52,15 @@ async def complete(
 ) -> LlmReply:
     """The stored answer to an equal prompt, with no token usage, or the model's; raises LlmError. The caller has
     checked that there is a model. Only a `usable` answer is stored, or a retry would get it again until it expires."""
-    prompt, llm = tune(prompt, res.settings), DayLimitedLlm(res, workspace_id)
-    answers = AnswerTable(res.db, res.clock, res.context.deferred)
-    key = (workspace_id, prompt.task, llm.model, fingerprint(prompt))
+    assert res.llm is not None
+    prompt, answers = tune(prompt, res.settings), AnswerTable(res.db, res.clock, res.context.deferred)
+    key = (workspace_id, prompt.task, res.llm.model, fingerprint(prompt))
     stored = await answers.get(*key)
     metrics.count_look_up("model_answer", hits=int(stored is not None), misses=int(stored is None))
     if stored is not None:
         res.context.budget.note(cached=1)
-        return LlmReply(stored, model=llm.model)
-    reply = await llm.complete(prompt)
+        return LlmReply(stored, model=res.llm.model)
+    reply = await complete_on_account(res, workspace_id, prompt)
     if not reply.truncated and (usable is None or usable(reply)):
         await answers.put(*key, reply.text)
     return reply
@@ -97,7 +97,7 @@ def tune(prompt: LlmRequest, settings: Settings) -> LlmRequest:
 
 async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmRequest) -> LlmReply:
     """Completes a prompt without the cache, as it will hardly be sent again."""
-    return await DayLimitedLlm(res, workspace_id).complete(tune(prompt, res.settings))
+    return await complete_on_account(res, workspace_id, tune(prompt, res.settings))
 
 
 async def complete_read(
@@ -133,74 +133,62 @@ async def probe(res: Resources) -> None:
             log.warning("the language model does not answer, so rules read what is stored: %s", res.model_status.result)
 
 
-@dataclass(frozen=True, slots=True)
-class DayLimitedLlm:
-    """The model on the account of a workspace. Made per call."""
+async def complete_on_account(res: Resources, workspace_id: UUID, request: LlmRequest) -> LlmReply:
+    """The model's answer, on the account of the workspace. Raises LlmError, and ModelBudgetSpent where too little is
+    left for this call."""
+    assert res.llm is not None, "the caller asks only where there is a model"
+    budget = res.context.budget
+    budget.check(request)  # what it refuses needs no statement
+    call = ModelCall(workspace_id, res.clock().astimezone(UTC).date(), uuid7())
+    estimate = TokenUsage(estimate_prompt(request), request.max_tokens)
+    reserved = await _reserve(res, call, estimate, request.deadline_s)
+    try:
+        reply = await budget.complete(res.llm, request)
+    except LlmError as exc:
+        res.model_status.result = exc.detail
+        used = TokenUsage(*exc.tokens) if exc.tokens is not None else estimate
+        if reserved or used != NOTHING:
+            await _settle(res, call, used, request.task)
+        raise
+    except BaseException:  # cancelled: the provider may go on
+        await _settle(res, call, estimate, request.task)
+        raise
+    res.model_status.result = ANSWERS
+    await _settle(res, call, estimate if reply.usage == NOTHING else reply.usage, request.task)
+    return reply
 
-    res: Resources
-    workspace_id: UUID
 
-    @property
-    def llm(self) -> Llm:
-        assert self.res.llm is not None, "the caller asks only where there is a model"
-        return self.res.llm
+async def _reserve(res: Resources, call: ModelCall, estimate: TokenUsage, deadline_s: float) -> bool:
+    """Reserves the estimate of a call; False if no limit applies. Raises ModelBudgetSpent."""
+    now, background = res.clock(), res.context.background
+    limit = res.settings.llm.budget.limit(background=background)
+    if limit is None:
+        return False
+    tokens = estimate.prompt_tokens + estimate.completion_tokens
+    ends_s = now.timestamp() + deadline_s + RESERVED_AFTER_S
+    database = res.db.without_wall()  # a key made for one user has no right on the account
+    if await model_days.reserve(database, call, limit, tokens=tokens, now=now, ends_s=ends_s):
+        return True
+    REFUSED.labels("background" if background else "request").inc()
+    resets_at = day_end(call.day)
+    raise ModelBudgetSpent(
+        f"The workspace's budget for the language model is used up until {resets_at:%Y-%m-%d %H:%M} UTC.",
+        retry_after_s=(resets_at - now).total_seconds(),
+    )
 
-    @property
-    def model(self) -> str:
-        return self.llm.model
 
-    async def complete(self, request: LlmRequest) -> LlmReply:
-        """The model's answer. Raises LlmError, and ModelBudgetSpent where too little is left for this call."""
-        budget = self.res.context.budget
-        budget.check(request)  # what it refuses needs no statement
-        call = ModelCall(self.workspace_id, self.res.clock().astimezone(UTC).date(), uuid7())
-        estimate = TokenUsage(estimate_prompt(request), request.max_tokens)
-        reserved = await self._reserve(call, estimate, request.deadline_s)
-        try:
-            reply = await budget.complete(self.llm, request)
-        except LlmError as exc:
-            self.res.model_status.result = exc.detail
-            used = TokenUsage(*exc.tokens) if exc.tokens is not None else estimate
-            if reserved or used != NOTHING:
-                await self._settle(call, used, request.task)
-            raise
-        except BaseException:  # cancelled: the provider may go on
-            await self._settle(call, estimate, request.task)
-            raise
-        self.res.model_status.result = ANSWERS
-        await self._settle(call, estimate if reply.usage == NOTHING else reply.usage, request.task)
-        return reply
-
-    async def _reserve(self, call: ModelCall, estimate: TokenUsage, deadline_s: float) -> bool:
-        """Reserves the estimate of a call; False if no limit applies. Raises ModelBudgetSpent."""
-        now, background = self.res.clock(), self.res.context.background
-        limit = self.res.settings.llm.budget.limit(background=background)
-        if limit is None:
-            return False
-        tokens = estimate.prompt_tokens + estimate.completion_tokens
-        ends_s = now.timestamp() + deadline_s + RESERVED_AFTER_S
-        database = self.res.db.without_wall()  # a key made for one user has no right on the account
-        if await model_days.reserve(database, call, limit, tokens=tokens, now=now, ends_s=ends_s):
-            return True
-        REFUSED.labels("background" if background else "request").inc()
-        resets_at = day_end(call.day)
-        raise ModelBudgetSpent(
-            f"The workspace's budget for the language model is used up until {resets_at:%Y-%m-%d %H:%M} UTC.",
-            retry_after_s=(resets_at - now).total_seconds(),
+async def _settle(res: Resources, call: ModelCall, used: TokenUsage, task: str) -> None:
+    """Never raises for the database: the answer exists, and a reservation ends by itself."""
+    cost = res.settings.llm.budget.cost(used.prompt_tokens, used.completion_tokens)
+    metrics.MODEL_COST.labels(*name_model(res, task).split(":", 1)).inc(cost)
+    try:
+        await model_days.settle(
+            res.db.without_wall(),
+            call,
+            calls=int(used != NOTHING),
+            prompt_tokens=used.prompt_tokens,
+            completion_tokens=used.completion_tokens,
+            cost=cost,
         )
-
-    async def _settle(self, call: ModelCall, used: TokenUsage, task: str) -> None:
-        """Never raises for the database: the answer exists, and a reservation ends by itself."""
-        cost = self.res.settings.llm.budget.cost(used.prompt_tokens, used.completion_tokens)
-        metrics.MODEL_COST.labels(*name_model(self.res, task).split(":", 1)).inc(cost)
-        try:
-            await model_days.settle(
-                self.res.db.without_wall(),
-                call,
-                calls=int(used != NOTHING),
-                prompt_tokens=used.prompt_tokens,
-                completion_tokens=used.completion_tokens,
-                cost=cost,
-            )
-        except ServiceError as exc:
-            log.warning("tokens of a call of the language model were not counted: %s", exc.code)
+    except ServiceError as exc:
+        log.warning("tokens of a call of the language model were not counted: %s", exc.code)

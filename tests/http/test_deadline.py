@@ -20,8 +20,8 @@ from service.kit import deadline
 from service.kit.deadline import Deadline
 from service.kit.settings import Settings
 from service.postgres import engine
-from service.providers.caches import CachedEmbedder
 from service.providers.protocols import LlmReply, LlmRequest, Vector
+from service.runtime.embedding import CachedEmbedder
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder

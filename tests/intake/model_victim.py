@@ -13,12 +13,12 @@ from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
-from service.providers.caches import CachedEmbedder
 from service.providers.choose import open_llm
 from service.providers.protocols import LlmRequest
 from service.queue.wakeup import Wakeup
+from service.runtime.embedding import CachedEmbedder
 from service.runtime.resources import Resources
-from service.understanding.model_calls import DayLimitedLlm
+from service.understanding.model_calls import complete_on_account
 from tests.fakes.embedder import AngleEmbedder
 
 PROMPT = LlmRequest("annotate", "You rate.", "How important is tea?", max_tokens=100, deadline_s=5)
@@ -33,7 +33,7 @@ async def main(url: str, workspace_id: UUID, model_url: str, now: datetime) -> N
     assert llm is not None
     embedder = CachedEmbedder(AngleEmbedder(), entries=0)
     res = Resources(database, embedder, 1, llm, settings, Wakeup(url), lambda: now)
-    await DayLimitedLlm(res, workspace_id).complete(PROMPT)
+    await complete_on_account(res, workspace_id, PROMPT)
 
 
 if __name__ == "__main__":

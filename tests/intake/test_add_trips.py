@@ -11,7 +11,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.providers.caches import CachedEmbedder
+from service.runtime.embedding import CachedEmbedder
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder

@@ -4,9 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import sys
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Callable, Coroutine
 from contextlib import asynccontextmanager
 from dataclasses import replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -20,8 +21,9 @@ from service.intake import deferred
 from service.postgres import direct
 from service.postgres.engine import Database
 from service.providers.budget import estimate_prompt
+from service.providers.protocols import LlmReply, LlmRequest
 from service.runtime.resources import Context, Resources
-from service.understanding.model_calls import RESERVED_AFTER_S, DayLimitedLlm
+from service.understanding.model_calls import RESERVED_AFTER_S, complete_on_account
 from service.worker.loop import Worker
 from service.worker.recorder import ending_of_failure
 from service.worker.registry import TASKS
@@ -38,15 +40,17 @@ TEA = ConversationScript(facts={"tea": ["User likes green tea"]})
 SAID = {"messages": [{"role": "user", "content": "I like green tea in the morning."}], "user_id": "alice"}
 
 
+Ask = Callable[[LlmRequest], Coroutine[Any, Any, LlmReply]]
+
+
 @asynccontextmanager
 async def model(
     resources: Resources, tenant: Tenant, answers: Any = "yes", **limits: Any
-) -> AsyncIterator[tuple[ModelSetup, DayLimitedLlm]]:
+) -> AsyncIterator[tuple[ModelSetup, Ask]]:
     """An application, and the model on the account of the tenant."""
     settings = resources.settings.changed(model_budget=limits)
     async with with_scripted_model(resources, tenant, answers, settings, ONCE) as scripted:
-        assert scripted.resources.llm is not None
-        yield scripted, DayLimitedLlm(scripted.resources, tenant.workspace_id)
+        yield scripted, partial(complete_on_account, scripted.resources, tenant.workspace_id)
 
 
 WAITING = "SELECT run_after FROM job WHERE workspace_id = $1 AND kind = 'consolidate' AND state = 'ready'"
@@ -65,9 +69,9 @@ async def tokens(client: AsyncClient) -> tuple[int, int]:
 
 
 async def test_a_call_is_reserved_and_settled_with_what_the_wire_reports(resources: Resources, tenant: Tenant) -> None:
-    async with model(resources, tenant, hard_tokens=1_000, prompt_price=2, completion_price=10) as (scripted, llm):
+    async with model(resources, tenant, hard_tokens=1_000, prompt_price=2, completion_price=10) as (scripted, ask):
         scripted.server.chat.reply("yes", delay_s=2.0)
-        calling = asyncio.create_task(llm.complete(PROMPT))
+        calling = asyncio.create_task(ask(PROMPT))
         for _ in range(100):  # until it is set aside
             if await tokens(scripted.client) != (0, 0):
                 break
@@ -82,38 +86,38 @@ async def test_a_call_is_reserved_and_settled_with_what_the_wire_reports(resourc
 
 
 async def test_the_estimate_stays_where_the_wire_reports_nothing(resources: Resources, tenant: Tenant) -> None:
-    async with model(resources, tenant, hard_tokens=1_000) as (scripted, llm):
+    async with model(resources, tenant, hard_tokens=1_000) as (scripted, ask):
         scripted.server.chat.reply("yes", usage={"total_tokens": 0})
-        await llm.complete(PROMPT)
+        await ask(PROMPT)
         assert await tokens(scripted.client) == (ESTIMATE, 0)
 
 
 async def test_what_a_failed_call_costs(resources: Resources, tenant: Tenant) -> None:
     """Nothing when it was refused, what the wire reports of an answer that cannot be used, the estimate when nobody
     knows."""
-    async with model(resources, tenant, hard_tokens=10_000) as (scripted, llm):
+    async with model(resources, tenant, hard_tokens=10_000) as (scripted, ask):
         scripted.server.chat.status(500)
         with pytest.raises(LlmError):
-            await llm.complete(PROMPT)
+            await ask(PROMPT)
         assert await tokens(scripted.client) == (0, 0)
         scripted.server.chat.reply("", usage={"prompt_tokens": 40, "completion_tokens": 2})
         with pytest.raises(LlmError):
-            await llm.complete(PROMPT)
+            await ask(PROMPT)
         assert await tokens(scripted.client) == (42, 0)
         scripted.server.chat.hang(1.0)
         with pytest.raises(LlmError):
-            await llm.complete(replace(PROMPT, deadline_s=0.2))
+            await ask(replace(PROMPT, deadline_s=0.2))
         assert await tokens(scripted.client) == (42 + ESTIMATE, 0)
 
 
 async def test_calls_at_once_do_not_pass_the_limit(resources: Resources, tenant: Tenant) -> None:
     """Of twenty only as many are sent as there is room for, whoever comes first."""
-    async with model(resources, tenant, hard_tokens=5 * ESTIMATE) as (scripted, llm):
+    async with model(resources, tenant, hard_tokens=5 * ESTIMATE) as (scripted, ask):
         for _ in range(20):
             scripted.server.chat.reply(
                 "yes", delay_s=1.0, usage={"prompt_tokens": ESTIMATE - 9, "completion_tokens": 9}
             )
-        answers = await asyncio.gather(*(llm.complete(PROMPT) for _ in range(20)), return_exceptions=True)
+        answers = await asyncio.gather(*(ask(PROMPT) for _ in range(20)), return_exceptions=True)
         refused = [each for each in answers if isinstance(each, ModelBudgetSpent)]
         assert (len(scripted.server.chat.requests), len(refused)) == (5, 15)
         assert await tokens(scripted.client) == (5 * ESTIMATE, 0)
@@ -121,27 +125,27 @@ async def test_calls_at_once_do_not_pass_the_limit(resources: Resources, tenant:
 
 
 async def test_a_new_day_begins_at_midnight_in_utc(resources: Resources, tenant: Tenant, clock: SetClock) -> None:
-    async with model(resources, tenant, hard_tokens=ESTIMATE) as (scripted, llm):
-        await llm.complete(PROMPT)
+    async with model(resources, tenant, hard_tokens=ESTIMATE) as (scripted, ask):
+        await ask(PROMPT)
         clock.forward(hours=14)
         with pytest.raises(ModelBudgetSpent) as refused:
-            await llm.complete(PROMPT)
+            await ask(PROMPT)
         assert refused.value.retry_after_s == 30 * 60
         clock.forward(minutes=30)
         assert await tokens(scripted.client) == (0, 0)
-        await llm.complete(PROMPT)
+        await ask(PROMPT)
         assert await tokens(scripted.client) == (REPORTED, 0)
 
 
 async def test_one_workspace_does_not_spend_anothers(
     resources: Resources, tenant: Tenant, stranger: Tenant, database: Database, clock: SetClock
 ) -> None:
-    async with model(resources, tenant, hard_tokens=ESTIMATE) as (scripted, llm):
-        await llm.complete(PROMPT)
-        other = DayLimitedLlm(scripted.resources, stranger.workspace_id)
-        await other.complete(PROMPT)
+    async with model(resources, tenant, hard_tokens=ESTIMATE) as (scripted, ask):
+        await ask(PROMPT)
+        ask_other = partial(complete_on_account, scripted.resources, stranger.workspace_id)
+        await ask_other(PROMPT)
         with pytest.raises(ModelBudgetSpent):
-            await other.complete(PROMPT)
+            await ask_other(PROMPT)
         assert await tokens(scripted.client) == (REPORTED, 0)
         async with database.read(stranger.workspace_id) as session:  # row-level security, not the WHERE
             values = {"workspace": tenant.workspace_id, "day": clock().date(), "now_s": clock().timestamp()}
@@ -152,7 +156,7 @@ async def test_one_workspace_does_not_spend_anothers(
 async def test_the_reservation_of_a_killed_process_ends_by_itself(
     resources: Resources, tenant: Tenant, clock: SetClock, owner_url: str
 ) -> None:
-    async with model(resources, tenant, hard_tokens=ESTIMATE) as (scripted, llm):
+    async with model(resources, tenant, hard_tokens=ESTIMATE) as (scripted, ask):
         scripted.server.chat.hang(60)
         command = [sys.executable, "-m", "tests.intake.model_victim", owner_url, str(tenant.workspace_id)]
         where = scripted.server.base_url, clock().isoformat()
@@ -168,19 +172,19 @@ async def test_the_reservation_of_a_killed_process_ends_by_itself(
         spent, held = await tokens(scripted.client)
         assert (spent, held) == (0, ESTIMATE)
         with pytest.raises(ModelBudgetSpent):
-            await llm.complete(PROMPT)
+            await ask(PROMPT)
         clock.forward(seconds=PROMPT.deadline_s + RESERVED_AFTER_S + 1)
         assert await tokens(scripted.client) == (0, 0)
-        await llm.complete(PROMPT)
+        await ask(PROMPT)
         assert await tokens(scripted.client) == (REPORTED, 0)
 
 
 async def test_a_call_that_is_cut_off_keeps_its_estimate(resources: Resources, tenant: Tenant) -> None:
     """The provider may go on, and wants to be paid."""
-    async with model(resources, tenant, hard_tokens=1_000) as (scripted, llm):
+    async with model(resources, tenant, hard_tokens=1_000) as (scripted, ask):
         scripted.server.chat.hang(3)
         with pytest.raises(TimeoutError):
-            await asyncio.wait_for(llm.complete(PROMPT), 0.3)
+            await asyncio.wait_for(ask(PROMPT), 0.3)
         assert await tokens(scripted.client) == (ESTIMATE, 0)
 
 

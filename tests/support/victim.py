@@ -21,9 +21,9 @@ from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.postgres.rights import find_access
 from service.postgres.roles import WORKER
-from service.providers.caches import CachedEmbedder
 from service.providers.choose import open_llm
 from service.queue.wakeup import Wakeup
+from service.runtime.embedding import CachedEmbedder
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.loop import Worker

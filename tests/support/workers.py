@@ -21,9 +21,9 @@ from service.domain.text import content_hash
 from service.kit.settings import Settings
 from service.memories.jobs import enrich
 from service.postgres.engine import Database
-from service.providers.caches import CachedEmbedder
 from service.queue.statements import queue
 from service.queue.wakeup import Wakeup
+from service.runtime.embedding import CachedEmbedder
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.loop import Worker

@@ -14,8 +14,8 @@ from service.launch.postgres import EmbeddedPostgres
 from service.postgres import migrate
 from service.postgres.engine import Access, Database
 from service.postgres.roles import JOBS_LOGIN, MIGRATE_LOGIN
-from service.providers.caches import CachedEmbedder
 from service.queue.wakeup import Wakeup
+from service.runtime.embedding import CachedEmbedder
 from service.runtime.resources import Resources
 from service.worker.registry import Task
 from tests.fakes.embedder import AngleEmbedder

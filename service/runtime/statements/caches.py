@@ -103,7 +103,7 @@ class AnswerTable:
 
 @dataclass(frozen=True, slots=True)
 class VectorTable:
-    """Implements providers.caches.VectorStore on `embedding_cache`. Not for the local embedder, which is as fast."""
+    """Vectors of texts in `embedding_cache`; `model` is the embedder's identity, a digest has 32 bytes."""
 
     db: Database
     deferred: DeferredEntries | None = None

@@ -20,10 +20,10 @@ from service.domain.errors import EmbeddingError
 from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
 from service.domain.scope import NIL_ID, NIL_WORKSPACE
 from service.postgres.engine import Session
-from service.providers.caches import CachedEmbedder
 from service.providers.choose import MissingEmbedder
 from service.providers.protocols import Vector
 from service.queue.statements import queue
+from service.runtime.embedding import CachedEmbedder
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from service.runtime.statements.generations import Generation

@@ -9,8 +9,9 @@ import pytest
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.providers.budget import Budget, Limits
-from service.providers.caches import CachedEmbedder
 from service.providers.protocols import Embedder, Vector, unit
+from service.runtime.embedding import CachedEmbedder
+from service.runtime.statements.caches import VectorTable
 
 ONE, OTHER = UUID(int=1), UUID(int=2)
 TEA, CHESS, TURIN = CleanText("likes tea"), CleanText("plays chess"), CleanText("lives in Turin")
@@ -49,17 +50,19 @@ class CountingEmbedder(Embedder):
         self.texts.append("closed")
 
 
-class FakeVectorStore:
+class FakeVectorTable(VectorTable):
     """The table cache as a dictionary."""
 
+    rows: dict[tuple[UUID, str, bytes], Vector]
+
     def __init__(self) -> None:
-        self.rows: dict[tuple[UUID, str, bytes], Vector] = {}
+        object.__setattr__(self, "rows", {})
 
     async def get_many(self, owner: UUID, model: str, digests: Sequence[bytes]) -> Mapping[bytes, Vector]:
         return {digest: self.rows[owner, model, digest] for digest in digests if (owner, model, digest) in self.rows}
 
     async def put_many(self, owner: UUID, model: str, vectors: Mapping[bytes, Vector]) -> None:
-        self.rows |= {(owner, model, digest): vector for digest, vector in vectors.items()}
+        self.rows.update({(owner, model, digest): vector for digest, vector in vectors.items()})
 
 
 @pytest.fixture
@@ -78,7 +81,7 @@ async def test_a_text_is_embedded_once(counting: CountingEmbedder) -> None:
 
 
 async def test_tenants_share_nothing(counting: CountingEmbedder) -> None:
-    cached = CachedEmbedder(counting, entries=10, store=FakeVectorStore())
+    cached = CachedEmbedder(counting, entries=10, table=FakeVectorTable())
     await cached.embed(ONE, [TEA])
     await cached.embed(OTHER, [TEA])
     assert counting.texts == [TEA, TEA]
@@ -108,9 +111,9 @@ async def test_more_texts_than_entries(counting: CountingEmbedder, entries: int)
 
 
 async def test_the_table_answers_after_a_restart(counting: CountingEmbedder) -> None:
-    table = FakeVectorStore()
-    await CachedEmbedder(counting, entries=10, store=table).embed(ONE, [TEA])
-    after = CachedEmbedder(counting, entries=10, store=table)
+    table = FakeVectorTable()
+    await CachedEmbedder(counting, entries=10, table=table).embed(ONE, [TEA])
+    after = CachedEmbedder(counting, entries=10, table=table)
     await after.embed(ONE, [TEA, CHESS])
     assert counting.texts == [TEA, CHESS]
     assert len(table.rows) == 2
@@ -143,7 +146,7 @@ async def test_vectors_cannot_be_spoilt(counting: CountingEmbedder) -> None:
 
 async def test_the_request_is_told(counting: CountingEmbedder) -> None:
     budget = Budget(Limits(max_calls=1, max_tokens=1, deadline_s=1))
-    cached = CachedEmbedder(counting, entries=10).within("", budget, FakeVectorStore())
+    cached = CachedEmbedder(counting, entries=10).within("", budget, FakeVectorTable())
     await cached.embed(ONE, [TEA, CHESS])
     await cached.embed(ONE, [TEA, TURIN])
     await cached.embed_query(ONE, TEA)
