@@ -1,8 +1,9 @@
 """The supervisor: starts programs, restarts those that die, stops them in order.
 
-One thread, one loop: it checks every program ten times a second and restarts a dead one after a growing pause, at most
-5 times a minute. A program that dies more often and never ran well ends the service: a restart does not cure that. One
-that once ran well is restarted for ever: a database that is unavailable for an hour must not end the service.
+One thread, one loop: it checks every program ten times a second and restarts a dead one after a pause, which doubles
+with each death since it last ran well. A program that dies again and again and never ran well ends the service: a
+restart does not cure that. One that once ran well is restarted for ever: a database that is unavailable for an hour
+must not end the service.
 """
 
 from __future__ import annotations
@@ -12,10 +13,9 @@ import os
 import signal
 import subprocess
 import time
-from collections import deque
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from types import FrameType
 from typing import Protocol
 
@@ -24,6 +24,8 @@ from service.launch.problems import LaunchError
 
 POLL_S = 0.1
 PROVEN_S = 10.0  # a program that lives that long has found its settings and its database
+FIRST_PAUSE_S, LONGEST_PAUSE_S = 0.2, 15.0  # before a restart
+MOST_DEATHS = 5  # of a program that never ran well
 STOP_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
@@ -97,35 +99,10 @@ class Stopped(Exception):
 
 
 @dataclass(slots=True)
-class Restarts:
-    """Restart times: after 0.2 s, doubled with each restart in the window; at most `limit` in `window_s`."""
-
-    limit: int = 5
-    window_s: float = 60.0
-    first_pause_s: float = 0.2
-    planned: deque[float] = field(default_factory=deque)
-
-    def plan(self, death_at: float) -> float:
-        """The time of the next restart. Beyond the limit: when the oldest one leaves the window."""
-        if self.exhausted(death_at):
-            at = self.planned[0] + self.window_s
-        else:
-            at = death_at + self.first_pause_s * 2 ** len(self.planned)
-        self.planned.append(at)
-        return float(at)
-
-    def exhausted(self, now: float) -> bool:
-        """True when the window holds as many restarts as are allowed."""
-        while self.planned and now - self.planned[0] >= self.window_s:
-            self.planned.popleft()
-        return len(self.planned) >= self.limit
-
-
-@dataclass(slots=True)
 class _Supervised:
     program: Program
     started_at: float
-    restarts: Restarts
+    deaths: int = 0  # since it last ran well
     restart_at: float | None = None
     proven: bool = False  # it once lived for PROVEN_S in a service that was ready
 
@@ -153,7 +130,7 @@ class Supervisor:
     def start(self, program: Program) -> None:
         """Starts it and watches it from now on. Raises Stopped when a stop was requested."""
         self._check_stopping()
-        self._programs.append(_Supervised(program, self._clock(), Restarts()))
+        self._programs.append(_Supervised(program, self._clock()))
         program.start()
 
     def run_once(self, program: Program) -> int:
@@ -237,11 +214,14 @@ class Supervisor:
 
     def _plan(self, supervised: _Supervised, why: str) -> None:
         now = self._clock()
-        supervised.proven |= self._ready and now - supervised.started_at >= PROVEN_S
-        if supervised.restarts.exhausted(now) and not supervised.proven:
+        if self._ready and now - supervised.started_at >= PROVEN_S:
+            supervised.proven, supervised.deaths = True, 0
+        if supervised.deaths >= MOST_DEATHS and not supervised.proven:
             raise GaveUp(f"{supervised.program.name} keeps dying ({why}). Its messages stand above; giving up.")
-        supervised.restart_at = supervised.restarts.plan(now)
-        self._say(f"{supervised.program.name} ended ({why}); starting it again in {supervised.restart_at - now:.1f} s")
+        pause_s = min(FIRST_PAUSE_S * 2**supervised.deaths, LONGEST_PAUSE_S)
+        supervised.deaths += 1
+        supervised.restart_at = now + pause_s
+        self._say(f"{supervised.program.name} ended ({why}); starting it again in {pause_s:.1f} s")
 
 
 def how_it_ended(code: int) -> str:
