@@ -61,7 +61,7 @@ def restart_pauses(
     supervisor: Supervisor, program: FakeProgram, clock: Ticks, lived_s: float, deaths: int
 ) -> list[float]:
     """How long after each death the program was started again."""
-    pauses = []
+    pauses = list[float]()
     for _ in range(deaths):
         clock.now += lived_s
         program.code, died_at = 1, clock.now
