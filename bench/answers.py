@@ -19,7 +19,6 @@ from typing import Any
 
 import numpy as np
 from numpy.typing import NDArray
-from service.providers.caches import CachedEmbedder
 
 from bench.evals import ranking
 from bench.evals.answerable import auc

@@ -22,7 +22,6 @@ from service.conversations.routes import conversations, turns
 from service.domain.request import Replay
 from service.erasure.routes import conversation_deletion, deletion, forget
 from service.feed.routes import changes, webhooks
-from service.feed.routes.change_stream import OpenStreams
 from service.feed.routes.changes import OpenStreams
 from service.graph.routes import entities
 from service.http import answer_headers, buckets, errors, writes

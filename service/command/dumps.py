@@ -274,8 +274,8 @@ def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
     """The objects of a JSON document (a list, or the lists with these names), or of JSON lines."""
     if path.is_dir():
         raise CommandError(f"{path} is a folder: name a file.")
-    first = next((line for line in _text(path) if line.strip()), "").strip()
-    if _is_whole(first) and isinstance(json.loads(first), dict) and not set(lists) & json.loads(first).keys():
+    first = _parse(next((line for line in _text(path) if line.strip()), ""))
+    if first and not set(lists) & first.keys():
         for number, line in enumerate(_text(path), 1):
             if line.strip():
                 try:
@@ -289,14 +289,6 @@ def _objects(path: Path, lists: tuple[str, ...]) -> Iterator[Fields]:
         if not isinstance(document, list) or not all(isinstance(each, dict) for each in document):
             raise CommandError(f"{path} holds no list of objects, nor one under {' or '.join(lists)}.")
         yield from document
-
-
-def _is_whole(line: str) -> bool:
-    try:
-        json.loads(line)
-    except ValueError:
-        return False
-    return True
 
 
 READERS: Mapping[str, Callable[[Path, Owner, Report], Iterator[Record]]] = {
