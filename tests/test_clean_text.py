@@ -29,7 +29,7 @@ MADE_OF_CLEAN_TEXTS = {
     "search/measuring.py": 1,
     "search/preparation.py": 2,
     "search/techniques.py": 3,
-    "conversations/reading.py": 1,
+    "conversations/conversations.py": 1,
     "runtime/embedding.py": 1,
 }
 """Casts of what is put together, cut or reworded from clean texts, and of what a model said of them, which is redacted

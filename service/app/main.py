@@ -18,7 +18,7 @@ from service.app.routes import health, reference, welcome
 from service.cognition.routes import goals, profiles, strategies, tools
 from service.compat import automem, automem_recall, mem0
 from service.console import pages
-from service.conversations.routes import conversations, turns
+from service.conversations.routes import conversations
 from service.domain.request import Replay
 from service.erasure.routes import conversation_deletion, deletion, forget
 from service.feed.routes import changes, webhooks
@@ -40,7 +40,7 @@ from service.runtime.background import running
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
 from service.runtime.write_behind import ReadLog, UseCounter, in_background
-from service.search.routes import recall, search, timeline
+from service.search.routes import recall, search, timeline, turns
 from service.tenants.routes import api_keys, audit, scopes, workspaces
 from service.understanding import model_calls
 from service.upkeep.routes import optimization

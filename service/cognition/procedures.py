@@ -15,12 +15,12 @@ from uuid_utils.compat import uuid7
 
 from service.cognition.statements import invocations, strategies, tool_patterns
 from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStatsItem
+from service.conversations.statements import conversations
 from service.domain.conversation import Conversation
 from service.domain.errors import NotFound
 from service.domain.request import Call, Expected, Operation, check_version
 from service.domain.scope import Scope
 from service.domain.text import Redaction
-from service.episodes.statements import conversations
 from service.memories.decide import CANDIDATES, is_same
 from service.postgres.engine import Session
 from service.providers.protocols import Vector

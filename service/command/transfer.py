@@ -20,8 +20,8 @@ from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import ColumnClause, DateTime, Integer, TableClause, Uuid
 from sqlalchemy.dialects.postgresql import JSONB
 
+from service.conversations.statements.turns import TURNS_OF
 from service.domain.job import MAX_ATTEMPTS
-from service.episodes.statements.turns import TURNS_OF
 from service.postgres.tables import TABLES, primary_key
 from service.runtime.statements.generations import Generation
 

@@ -1,1 +1,1 @@
-"""Conversations as callers see them."""
+"""Conversations and their turns: stored, changed, read."""

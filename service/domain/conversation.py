@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -110,15 +110,3 @@ class TurnHit:
     score: float
     similarity: float | None
     answer_probability: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class ConversationChanges:
-    """What to change in a conversation; None leaves a field as it is. `metadata` is merged key by key, a None in it
-    removes the key. `title_given`: the title is set, also to None."""
-
-    title: str | None = None
-    title_given: bool = False
-    archived: bool | None = None
-    consolidated: bool | None = None
-    metadata: Mapping[str, Any] = field(default_factory=dict)

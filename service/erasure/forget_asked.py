@@ -9,6 +9,8 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from service.conversations.statements import withdrawn
+from service.conversations.statements.turns import StoredTurn
 from service.domain.conversation import WithdrawnSpan
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft
@@ -16,8 +18,6 @@ from service.domain.errors import EmbeddingError
 from service.domain.memory import Outcome
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.domain.text import CleanText
-from service.episodes.statements import withdrawn
-from service.episodes.statements.turns import StoredTurn
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_plan import CLEAR_SIMILARITY, SEVERAL
 from service.erasure.values import ForgetPlan, ForgetScope

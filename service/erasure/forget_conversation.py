@@ -10,13 +10,13 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from uuid import UUID
 
+from service.conversations.conversations import find_conversation
+from service.conversations.statements import contexts, conversations
+from service.conversations.statements.turns import get_many
 from service.domain.errors import NotFound
 from service.domain.filters import uuid_or_none
 from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Scope
-from service.episodes.statements import contexts, conversations
-from service.episodes.statements.turns import get_many
-from service.episodes.turns import find
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, turns
 from service.erasure.values import Talk
@@ -48,11 +48,11 @@ async def find_turn(owner: Scope, turn_id: UUID, res: Resources) -> Talk:
     return talk
 
 
-async def find_conversation(owner: Scope, wanted: str, res: Resources) -> Talk:
+async def find_present_or_logged(owner: Scope, wanted: str, res: Resources) -> Talk:
     """The conversation, existing or (by its id) deleted. Raises NotFound."""
     async with res.db.read(owner.workspace_id) as session:
         try:
-            conversation = await find(session, owner, wanted)
+            conversation = await find_conversation(session, owner, wanted)
             return Talk(conversation.scope, conversation.id)
         except NotFound:
             as_id = uuid_or_none(wanted)

@@ -12,12 +12,12 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.conversations.statements import contexts, withdrawn
 from service.domain.conversation import WithdrawnSpan
 from service.domain.decision import Neighbour, Strike
 from service.domain.request import Call
 from service.domain.scope import Scope
 from service.domain.text import CleanText, content_hash
-from service.episodes.statements import contexts, withdrawn
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, targets
 from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget

@@ -12,11 +12,11 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from uuid import UUID
 
+from service.conversations.statements import withdrawn
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.episodes.statements import withdrawn
 from service.erasure import forget_texts
 from service.erasure.forget_texts import ALIKE, ChosenParts, ForgetTexts, Key, MemoryKey
 from service.erasure.statements import targets

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from uuid import UUID
 
-from service.episodes.statements import withdrawn
+from service.conversations.statements import withdrawn
 from service.erasure.statements import targets
 from service.erasure.statements.targets import SpokenText, StoredText
 from service.erasure.values import ForgetScope

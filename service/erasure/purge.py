@@ -13,11 +13,11 @@ from datetime import datetime
 from typing import Literal
 from uuid import UUID
 
+from service.conversations.statements import contexts
 from service.domain.errors import NotFound
 from service.domain.job import NewJob
 from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Extent, Scope
-from service.episodes.statements import contexts
 from service.erasure.statements import purge
 from service.queue.statements import queue
 from service.runtime.resources import Resources

@@ -25,7 +25,6 @@ from service.domain.request import Call, Expected, check_version
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_ALIASES, check_merged
 from service.domain.text import CleanText
-from service.episodes.turns import find
 from service.graph.entity_scope import EdgeFilter, EdgePlace, EntityScope
 from service.graph.statements import entities, entity_relations, merges
 from service.language.relations import normalise_label
@@ -242,7 +241,7 @@ async def list_entities(
     """The next entities of a scope by name, each with its key for the next page. `conversation`: only entities that it
     mentions. Raises NotFound."""
     async with res.db.snapshot(scope.workspace_id) as session:
-        talk = (await find(session, scope, conversation, "conversation_id")).id if conversation else None
+        talk = (await find_conversation(session, scope, conversation, "conversation_id")).id if conversation else None
         seen = EntityScope(scope.workspace_id, scope)
         return await entities.page(session, seen, kind=kind, conversation_id=talk, after=after, limit=limit)
 

@@ -10,11 +10,10 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
+from service.conversations.statements.turns import NewTurn, StoredTurn, TurnContent
 from service.domain import filters
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.scope import Scope
-from service.episodes.statements.last_turns import TurnContent
-from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.providers.protocols import Vector
 
 GIVEN, OPTIONS, SPEECH = TypeAdapter(CallerFields), TypeAdapter(Options), TypeAdapter(Speech)

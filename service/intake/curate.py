@@ -17,6 +17,8 @@ from uuid import UUID
 
 import numpy as np
 
+from service.conversations.statements import conversations
+from service.conversations.statements.turns import NewTurn, StoredTurn
 from service.domain import sizes
 from service.domain.decision import Action, Neighbour
 from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
@@ -26,8 +28,6 @@ from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.memory import Outcome, StoreResult
 from service.domain.moments import elapsed_ms
 from service.domain.request import Call
-from service.episodes.statements import conversations
-from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.erasure import forget_asked
 from service.intake import fact_reading
 from service.intake.conversation import ConversationDraft, new_turn

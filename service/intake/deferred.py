@@ -23,6 +23,9 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.access import workspace_jobs
+from service.conversations.statements import conversations, turns
+from service.conversations.statements.conversations import UnreadTurns
+from service.conversations.statements.turns import TurnContent
 from service.domain import filters
 from service.domain.decision import Action
 from service.domain.draft import CallerFields, Draft, Options
@@ -32,9 +35,6 @@ from service.domain.memory import StoreResult
 from service.domain.request import Call, IdempotencyKey, Replay, StoredAnswer
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
-from service.episodes.statements import conversations, last_turns, unread
-from service.episodes.statements.last_turns import TurnContent
-from service.episodes.statements.unread import UnreadTurns
 from service.intake.conversation import ConversationDraft
 from service.intake.curate import TurnsGone, curate, without_model
 from service.intake.store import store
@@ -188,7 +188,9 @@ async def _queue(job: Job, res: Resources) -> Counts:
     last: UUID | None = NIL_WORKSPACE
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:
-            unread_turns = await unread.find(session, after=last, quiet=QUIET, kept=verbatim_too, batch=batch)
+            unread_turns = await conversations.find_unread(
+                session, after=last, quiet=QUIET, kept=verbatim_too, batch=batch
+            )
             await queue.enqueue(session, [_job_of(unread_turn, own) for unread_turn in unread_turns])
             queued += len(unread_turns)
         last = unread_turns[-1].conversation_id if len(unread_turns) == batch else None
@@ -210,5 +212,5 @@ async def _find_turns(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnCon
     first, last = int(str(payload["first"])), int(str(payload["last"]))
     async with res.db.read(job.workspace_id) as session:
         conversation = await conversations.get(session, conversation_id)
-        turns = await last_turns.before(session, conversation_id, last + 1, first=first)
-    return (replace(conversation.scope, run_id=None), turns) if conversation and turns else None
+        unread = await turns.latest_before(session, conversation_id, last + 1, first=first)
+    return (replace(conversation.scope, run_id=None), unread) if conversation and unread else None

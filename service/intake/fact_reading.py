@@ -12,10 +12,10 @@ from zoneinfo import ZoneInfo
 
 import numpy as np
 
+from service.conversations.statements import conversations, turns
 from service.domain.draft import Draft, EmbeddingStatus
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
-from service.episodes.statements import conversations, last_turns
 from service.intake.conversation import ConversationDraft
 from service.language.talk import Utterance
 from service.language.talk.quotes import SAME_TALK
@@ -71,15 +71,15 @@ async def _read_turns_before(session: Session, conversation: ConversationDraft, 
     scope, name = conversation.scope, conversation.external_id
     if conversation.stored is not None:
         place = conversation.stored[0]
-        contents = await last_turns.before(session, place.conversation_id, place.index, limit=LAST_TURNS)
+        contents = await turns.latest_before(session, place.conversation_id, place.index, limit=LAST_TURNS)
     elif name is not None:
         talk = await conversations.of_scope(session, replace(scope, run_id=name))
         if talk is None:
             return []
-        contents = await last_turns.before(session, talk.id, talk.next_index, limit=LAST_TURNS)
+        contents = await turns.latest_before(session, talk.id, talk.next_index, limit=LAST_TURNS)
     else:
         since = first.timestamp - SAME_TALK
-        contents = await last_turns.of_recent_conversation(session, scope, since, first.timestamp, limit=LAST_TURNS)
+        contents = await turns.latest_of_recent_conversation(session, scope, since, first.timestamp, limit=LAST_TURNS)
     return [Utterance(content.role, content.text, content.speaker, content.timestamp) for content in contents]
 
 

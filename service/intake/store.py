@@ -12,14 +12,14 @@ from dataclasses import dataclass, replace
 
 from uuid_utils.compat import uuid7
 
+from service.conversations.statements import conversations, turns
+from service.conversations.statements.turns import NewTurn, StoredTurn
 from service.domain.decision import Action
 from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, NewMemory, TurnContext
 from service.domain.errors import EmbeddingError, OutcomeUnknown, ServiceError, StoreUnavailable
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import Call, Replay, StoredAnswer
 from service.domain.scope import Scope
-from service.episodes.statements import conversations, last_turns
-from service.episodes.statements.turns import NewTurn, StoredTurn
 from service.intake.conversation import ConversationDraft, new_turn
 from service.intake.curate import curate
 from service.language.context import PRECEDING, ContextTurn, embedded_text, lexical_text
@@ -84,8 +84,8 @@ async def _before(conversation: ConversationDraft, res: Resources) -> tuple[int,
         stored = await conversations.of_scope(session, replace(scope, run_id=conversation.external_id))
         if stored is None:
             return 0, []
-        turns = await last_turns.before(session, stored.id, stored.next_index, limit=PRECEDING)
-    return stored.next_index, [ContextTurn(turn.text, turn.speaker or turn.role) for turn in turns]
+        latest = await turns.latest_before(session, stored.id, stored.next_index, limit=PRECEDING)
+    return stored.next_index, [ContextTurn(turn.text, turn.speaker or turn.role) for turn in latest]
 
 
 async def _add_contexts(drafts: Sequence[Draft], before: Sequence[ContextTurn], res: Resources) -> list[Draft]:

@@ -15,11 +15,11 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.conversations.statements.turns import StoredTurn
 from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import Dedup, DedupAction, Draft
 from service.domain.memory import Outcome
 from service.domain.text import content_hash
-from service.episodes.statements.turns import StoredTurn
 from service.kit.settings import Settings
 from service.memories import backdated, writing
 from service.memories.statements import decisions, deduplication, history, promotable, versions

@@ -12,13 +12,13 @@ from operator import itemgetter
 from uuid import UUID
 
 from service.access.statements.keys import workspace
+from service.conversations.statements import withdrawn
 from service.domain.decision import Action
 from service.domain.errors import NotFound
 from service.domain.memory import Memory
 from service.domain.request import Call, Expected, check_version
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
-from service.episodes.statements import withdrawn
 from service.memories import reading, writing
 from service.memories.revise import refuse_past
 from service.memories.statements import deletion, history, memories, undo, updates

@@ -18,6 +18,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.conversations.statements import withdrawn
 from service.domain import sizes
 from service.domain.decision import Action, Evidence, StoredDecision
 from service.domain.errors import Conflict, NotFound
@@ -26,7 +27,6 @@ from service.domain.request import Call, Operation
 from service.domain.scope import Scope
 from service.domain.text import CleanText, content_hash
 from service.domain.version import begins
-from service.episodes.statements import withdrawn
 from service.memories import writing
 from service.memories.statements import decisions, deletion, history, memories, undo
 from service.memories.statements.decisions import Review

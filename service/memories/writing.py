@@ -14,6 +14,8 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.conversations.statements import contexts, withdrawn
+from service.conversations.statements.withdrawn import Withdrawal
 from service.domain.decision import Action, Evidence, Strike
 from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.errors import Conflict
@@ -24,8 +26,6 @@ from service.domain.request import Operation
 from service.domain.scope import Scope
 from service.domain.text import content_hash
 from service.domain.version import begins
-from service.episodes.statements import contexts, withdrawn
-from service.episodes.statements.withdrawn import Withdrawal
 from service.graph.statements import edges
 from service.language import withdrawal
 from service.memories.statements import decisions, deduplication, history, memories, updates, versions

@@ -11,13 +11,14 @@ import re
 from collections import namedtuple
 from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, fields
+from datetime import datetime
 from functools import lru_cache
 from itertools import groupby, starmap
 from operator import attrgetter
 from typing import Any, Final, TypeVar
 from uuid import UUID
 
-from sqlalchemy import Dialect, TextClause
+from sqlalchemy import ColumnElement, Dialect, Select, TextClause, tuple_
 from sqlalchemy.sql.base import Executable
 
 from service.domain import sizes
@@ -81,6 +82,21 @@ async def page(
             break
     await rows.close()
     return values_made
+
+
+async def newest(
+    session: Session,
+    query: Select[Any],
+    key: Sequence[ColumnElement[Any]],
+    make: Callable[[Any], T],
+    *,
+    after: tuple[datetime, UUID | int] | None,
+    limit: int,
+) -> list[T]:
+    """The rows converted by `make`, newest first, after the keyset position `after`. `key`: a time and the id."""
+    if after is not None:
+        query = query.where(tuple_(*key) < tuple_(*after))
+    return await page(session, query.order_by(*(column.desc() for column in key)).limit(limit), None, make)
 
 
 async def page_of_ids(

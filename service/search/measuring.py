@@ -18,11 +18,11 @@ import numpy as np
 from numpy.typing import NDArray
 from pgvector import HalfVector
 
+from service.conversations.statements.turns import TurnFilter
 from service.domain import sizes
 from service.domain.memory import Hit
 from service.domain.query import EVER, Explanation, Query
 from service.domain.text import CleanText
-from service.episodes.statements.turns import TurnFilter
 from service.language import lexemes
 from service.memories.statements import recorded, visibility
 from service.memories.statements.recorded import RecordedScope

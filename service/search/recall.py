@@ -14,12 +14,12 @@ from itertools import islice
 from service.cognition import strategy_ranking
 from service.cognition.statements import goals, profiles
 from service.cognition.values import Goal, ProfileResponse, StrategyMatch
+from service.conversations.statements.turns import TurnFilter
 from service.domain.conversation import Turn, TurnHit, TurnPlace
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit
 from service.domain.moments import Stopwatch
 from service.domain.query import SearchResult, is_probable
-from service.episodes.statements.turns import TurnFilter
 from service.graph.entity_scope import EntityScope
 from service.graph.statements import entities
 from service.memories.statements import sources

@@ -17,9 +17,9 @@ from uuid import UUID
 
 from prometheus_client import Histogram
 
+from service.conversations.statements import turns
 from service.domain.memory import Hit, LaterStatement, LeanMemory, ScoreTerm, memory_of
 from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, is_probable
-from service.episodes.statements import turns
 from service.memories import reading
 from service.memories.statements import memories, recorded, sources, visibility
 from service.memories.statements.recorded import RecordedScope

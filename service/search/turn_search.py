@@ -13,14 +13,14 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
+from service.conversations.statements import turns
+from service.conversations.statements.turns import TurnFilter
 from service.domain.conversation import TurnHit
 from service.domain.moments import Stopwatch
 from service.domain.query import Query
 from service.domain.ranking import Factors, Ranking
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.episodes.statements import turns
-from service.episodes.statements.turns import TurnFilter
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.runtime.resources import Resources

@@ -9,7 +9,7 @@ from httpx2 import AsyncClient
 
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
-from tests.episodes.test_withdrawn import ALICE, learned
+from tests.conversations.test_withdrawn import ALICE, learned
 from tests.support.application import Tables, client_of
 from tests.support.calls import body_of, listed, opened, said
 from tests.support.judging import judged, tell

@@ -12,7 +12,7 @@ from service.erasure import forget_matched
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write
 from tests.conftest import Tenant
-from tests.episodes.test_withdrawn import ALICE, everything_read, learned, transcript
+from tests.conversations.test_withdrawn import ALICE, everything_read, learned, transcript
 from tests.support.application import Tables, client_of
 from tests.support.calls import body_of, opened, said, store
 from tests.support.judging import judged

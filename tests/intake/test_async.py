@@ -130,7 +130,7 @@ async def test_the_last_failure_fails_the_operation(
     async def refuses(*_: Any, **__: Any) -> None:
         raise ServiceError("It cannot be done.")
 
-    monkeypatch.setattr("service.episodes.statements.conversations.append_turns", refuses)
+    monkeypatch.setattr("service.conversations.statements.conversations.append_turns", refuses)
     with pytest.raises(ServiceError):
         await work(resources, tables, tenant.workspace_id, "ingest")
     failed = (await client.get(url)).json()

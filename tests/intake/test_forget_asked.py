@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from tests.episodes.test_withdrawn import ALICE, everything_read
+from tests.conversations.test_withdrawn import ALICE, everything_read
 from tests.erasure.test_forget import left
 from tests.support.application import client_of
 from tests.support.calls import store

@@ -8,7 +8,7 @@ from uuid import UUID
 import pytest
 from httpx2 import AsyncClient
 
-from service.episodes.turn_models import TurnListItem, TurnResponse
+from service.conversations.models import TurnListItem, TurnResponse
 from service.memories.routes.memory_models import MemoryItem, MemoryResponse
 from tests.support.application import Tables
 from tests.support.calls import store

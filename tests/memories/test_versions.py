@@ -15,12 +15,12 @@ from uuid import UUID, uuid4
 
 import pytest
 
+from service.conversations.statements.turns import StoredTurn
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour
 from service.domain.draft import Draft
 from service.domain.memory import Outcome
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.episodes.statements.turns import StoredTurn
 from service.memories import decide, edits
 from service.memories.pipeline import FACT, run
 from service.memories.review import undo_decision

@@ -14,12 +14,12 @@ from service.cognition import procedures
 from service.cognition.goals import add_goal, revise_goal
 from service.cognition.procedures import NewStrategy
 from service.cognition.statements import goals
+from service.conversations.statements import contexts
 from service.domain.entity import EntityOwner, EntityUpsert
 from service.domain.errors import EmbeddingError
 from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
-from service.episodes.statements import contexts
 from service.graph import entity
 from service.postgres.engine import Database, Session
 from service.providers.protocols import Vector

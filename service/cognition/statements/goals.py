@@ -116,7 +116,7 @@ async def page(
     if status is not None:
         query = query.where(GOAL.c.status == str(status))
     key = GOAL.c.created_at, GOAL.c.id
-    return await records.newest(session, query, key, _goal, after=after, limit=limit)
+    return await direct.newest(session, query, key, _goal, after=after, limit=limit)
 
 
 async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:

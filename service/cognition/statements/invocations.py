@@ -10,7 +10,6 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, Select, delete, func, insert, null, select, text, tuple_
 from sqlalchemy.sql.elements import TextClause
 
-from service.cognition.statements import records
 from service.cognition.values import Invocation, InvocationFilter, ToolStatsItem
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
@@ -48,7 +47,7 @@ async def page(
     """Invocations of a scope by time of recording, newest first, after `after` (recorded_at, id)."""
     query = select(*TOOL_INVOCATION.c).where(*_conditions(scope, wanted))
     key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
-    return await records.newest(session, query, key, _invocation, after=after, limit=limit)
+    return await direct.newest(session, query, key, _invocation, after=after, limit=limit)
 
 
 async def stats(session: Session, scope: Scope, wanted: InvocationFilter) -> list[ToolStatsItem]:

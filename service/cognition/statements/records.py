@@ -2,34 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from datetime import datetime
-from typing import Any, TypeVar
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, TableClause, delete, tuple_
+from sqlalchemy import TableClause, delete
 
 from service.domain.scope import Scope
-from service.postgres import direct, scopes
+from service.postgres import scopes
 from service.postgres.engine import Session
 from service.runtime.statements import idempotency
-
-Made = TypeVar("Made")
-
-
-async def newest(
-    session: Session,
-    query: Select[Any],
-    key: Sequence[ColumnElement[Any]],
-    make: Callable[[Any], Made],
-    *,
-    after: tuple[datetime, UUID | int] | None,
-    limit: int,
-) -> list[Made]:
-    """The rows converted by `make`, newest first, after the keyset position `after`. `key`: a time and the id."""
-    if after is not None:
-        query = query.where(tuple_(*key) < tuple_(*after))
-    return await direct.page(session, query.order_by(*(column.desc() for column in key)).limit(limit), None, make)
 
 
 async def remove(session: Session, table: TableClause, record_id: UUID) -> None:

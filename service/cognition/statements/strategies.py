@@ -67,7 +67,7 @@ async def page(
     if tool_name is not None:
         query = query.where(any_(STRATEGY.c.tool_sequence) == tool_name)
     key = STRATEGY.c.created_at, STRATEGY.c.id
-    return await records.newest(session, query, key, _strategy, after=after, limit=limit)
+    return await direct.newest(session, query, key, _strategy, after=after, limit=limit)
 
 
 async def nearest(

@@ -8,30 +8,28 @@ from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
 
-from service.conversations import reading
-from service.conversations.conversation_context import context
-from service.conversations.conversations import change, open_conversation
-from service.conversations.routes.conversation_models import (
-    ConversationContextResponse,
+from service.conversations import conversations
+from service.conversations.models import (
     ConversationDetailsResponse,
     ConversationPage,
     ConversationResponse,
     CreateConversationRequest,
     PatchConversationRequest,
+    StoreTurnRequest,
     StoreTurnResponse,
+    TurnResponse,
     conversation_fields,
+    turn_fields,
 )
-from service.domain.conversation import Conversation, ConversationChanges
+from service.conversations.turns import TurnOutcome, store
+from service.domain.conversation import Conversation
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
-from service.episodes.turn_models import StoreTurnRequest, TurnResponse, turn_fields, turn_item
-from service.episodes.turns import TurnOutcome, store
 from service.http import cursors, errors
 from service.http.deps import (
     AgentId,
     CallerOf,
     Changer,
-    IncludeShared,
     ListScopeOf,
     Reader,
     ResourcesOf,
@@ -40,13 +38,9 @@ from service.http.deps import (
     scope_of,
 )
 from service.http.json_body import JsonRoute
-from service.http.model_budget import with_budget
 from service.http.preconditions import ExpectedOf
-from service.http.reads import AuditReadOf, CountUseOf, DetailOf, send_json
-from service.http.schemas import Filled, RedactionCount
+from service.http.schemas import RedactionCount
 from service.http.writes import CallOf, answer, etag, send
-from service.memories.routes.memory_models import memory_item
-from service.runtime.pii import clean_words
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
@@ -78,15 +72,8 @@ async def create_conversation(
     nothing."""
     scope = scope_of(caller, body.scope_ids, body.channel)
     name = body.external_id or body.run_id or scope.run_id
-    opened = await open_conversation(
-        replace(scope, run_id=name),
-        title=body.title,
-        started_at=body.started_at,
-        metadata=body.metadata,
-        res=res,
-        call=call.with_serializer(_answer_opened),
-    )
-    return send(_answer_opened(opened))
+    call = call.with_serializer(_answer_opened)
+    return send(_answer_opened(await conversations.open_conversation(replace(scope, run_id=name), body, res, call)))
 
 
 @router.get("/conversations", summary="List the conversations of a scope, newest first")
@@ -104,7 +91,7 @@ async def list_conversations(
 ) -> ConversationPage:
     """`run_id` selects the conversation of this name. A conversation mentions the entities of the memories extracted
     from it."""
-    conversations, turn_counts = await reading.page(
+    newest, turn_counts = await conversations.list_conversations(
         scope,
         res,
         after=cursors.decode(cursor),
@@ -113,7 +100,7 @@ async def list_conversations(
         consolidated=consolidated,
         entity_id=entity_id,
     )
-    page, last = cursors.cut(conversations, limit)
+    page, last = cursors.cut(newest, limit)
     results = [
         ConversationResponse.of(conversation, **conversation_fields(conversation, turn_counts.get(conversation.id, 0)))
         for conversation in page
@@ -136,7 +123,7 @@ async def get_conversation(
     """The conversation is found by id or name; a name that several users have needs `user_id` or `agent_id`. The ETag
     is for If-Match."""
     after = None if cursor is None else cursors.unpack(cursor, Literal["turn"], cursors.Count)[1]
-    conversation, turn_count, shown, last = await reading.details(owner, id, res, after=after, limit=limit)
+    conversation, turn_count, shown, last = await conversations.details(owner, id, res, after=after, limit=limit)
     response.headers["ETag"] = etag(conversation.version)
     return ConversationDetailsResponse.of(
         conversation,
@@ -163,16 +150,9 @@ async def patch_conversation(
 ) -> Response:
     """Changes title, metadata, `archived`, and which jobs have processed it. Turns of an archived conversation are not
     searched."""
-    changes = ConversationChanges(
-        title=body.title,
-        title_given="title" in body.model_fields_set,
-        archived=body.archived,
-        consolidated=body.consolidated,
-        metadata=body.metadata,
-    )
-    conversation = await reading.get(owner, id, res)
+    conversation = await conversations.get(owner, id, res)
     once = call.with_serializer(_answer_counted)
-    return send(_answer_counted(await change(conversation, changes, res, once, expected=expected)))
+    return send(_answer_counted(await conversations.change(conversation, body, res, once, expected=expected)))
 
 
 @router.post(
@@ -191,58 +171,8 @@ async def store_turn(
     """The turn is redacted, embedded and can be found at once. Sending the same text with the same `turn_index` again
     changes nothing. Without `turn_index` a turn equal to the last one counts as a repetition: to store "Yes." twice,
     number it."""
-    conversation = await reading.get(owner, id, res)
+    conversation = await conversations.get(owner, id, res)
     return send(_answer_stored(await store(conversation, body, res, call.with_serializer(_answer_stored))))
-
-
-@router.get(
-    "/conversations/{id}/context",
-    summary="Get turns and memories for the next prompt",
-    response_model=ConversationContextResponse,
-    responses=errors.document(404),
-)
-async def get_conversation_context(
-    id: ConversationId,
-    caller: Reader,
-    res: ResourcesOf,
-    owner: OwnerOf,
-    note: AuditReadOf,
-    used: CountUseOf,
-    max_tokens: Annotated[
-        int, Query(ge=50, le=200_000, description="Maximum size of `context`, in estimated tokens")
-    ] = 2_000,
-    query: Annotated[
-        Filled | None, Query(min_length=1, max_length=20_000, description="Default: the last turn of the user")
-    ] = None,
-    include_shared: IncludeShared = None,
-    reinforce: Annotated[bool, Query(description="Count the memories as used; false for previews")] = True,
-    detail: DetailOf = "lean",
-) -> Response:
-    """The last turns and relevant memories of the same user or agent, as many as fit; `context` has them as text."""
-    asked = None if query is None else await clean_words(query, "query", res)
-    conversation = await reading.get(owner, id, res)
-    shared = res.settings.search.include_shared if include_shared is None else include_shared
-    conversation_context = await context(
-        conversation, asked, max_tokens, with_budget(res), include_shared=shared, detail=detail
-    )
-    memories = [hit.memory for hit in conversation_context.memories]
-    note("context", conversation.scope, memories, query=asked, max_tokens=max_tokens)
-    if reinforce:
-        used(memories)
-    return send_json(
-        {
-            "conversation_id": conversation.id,
-            "turns": [turn_item(turn, detail) for turn in conversation_context.turns],
-            "memories": [
-                {**memory_item(each.memory, detail), "score": each.score, "similarity": each.similarity}
-                for each in conversation_context.memories
-            ],
-            "context": conversation_context.text,
-            "tokens": conversation_context.tokens,
-            "max_tokens": max_tokens,
-            "warnings": conversation_context.warnings,
-        }
-    )
 
 
 def _answer_counted(counted: tuple[Conversation, int], status: int = 200) -> StoredAnswer:

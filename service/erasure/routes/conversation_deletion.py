@@ -59,7 +59,7 @@ async def delete_conversation(
     With `purge=true` all of it is erased from every table, with the facts extracted from it alone, even if it was
     deleted before (by its id), and the response is a receipt.
     """
-    talk = await forget_conversation.find_conversation(owner, id, res)
+    talk = await forget_conversation.find_present_or_logged(owner, id, res)
     if purge:
         call = call.with_serializer(receipt_answer)
         return send(receipt_answer(await forget_conversation.purge_talk(talk, res, call, expected=expected)))

@@ -14,8 +14,8 @@ from uuid import UUID
 
 from sqlalchemy import text
 
+from service.conversations.statements import withdrawn
 from service.domain.text import sha256
-from service.episodes.statements import withdrawn
 from service.erasure.values import ForgetScope
 from service.language import withdrawal
 from service.language.withdrawal import Span

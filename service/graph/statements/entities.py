@@ -17,6 +17,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.sql.selectable import TextualSelect
 from uuid_utils.compat import uuid7
 
+from service.conversations.statements.conversations import MENTIONS
 from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -105,20 +106,6 @@ COUNT_READ = typed_text("""
           ORDER BY id FOR NO KEY UPDATE SKIP LOCKED) unlocked
     WHERE e.workspace_id = :workspace AND e.id = unlocked.id
 """)
-
-
-# A conversation mentions the entities that the memories read from its turns name. Uses ix_memory_source_turn,
-# ix_memory_entity_entity and the primary keys.
-MENTIONS = """SELECT {wanted} FROM memory_entity me
-              JOIN memory_source s ON s.workspace_id = me.workspace_id AND s.memory_id = me.memory_id
-              JOIN turn t ON t.workspace_id = s.workspace_id AND t.id = s.turn_id
-              WHERE me.workspace_id = :workspace AND {given}"""
-
-
-def mentioning(workspace_id: UUID, entity_id: UUID) -> Condition:
-    """A condition on `conversation`: it mentions the entity."""
-    mentions = MENTIONS.format(wanted="t.conversation_id", given="me.entity_id = :entity")
-    return Condition(f"conversation.id IN ({mentions})", {"workspace": workspace_id, "entity": entity_id})
 
 
 async def get(session: Session, seen: EntityScope, entity_id: UUID) -> Entity | None:

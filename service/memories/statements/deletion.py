@@ -16,9 +16,9 @@ from uuid import UUID
 from sqlalchemy import ColumnElement, and_, func, select, text, true
 from uuid_utils.compat import uuid7
 
+from service.conversations.statements import contexts, withdrawn
+from service.conversations.statements.withdrawn import Withdrawal
 from service.domain.scope import Extent
-from service.episodes.statements import contexts, withdrawn
-from service.episodes.statements.withdrawn import Withdrawal
 from service.graph.statements import entity_links, entity_relations
 from service.memories.statements import history, versions
 from service.memories.statements.history import BEFORE, TEXT_VECTOR

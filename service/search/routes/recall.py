@@ -13,12 +13,12 @@ from pydantic import ConfigDict, Field, model_validator
 from service.cognition.routes.goal_models import GoalResponse, goal_response
 from service.cognition.routes.strategy_models import StrategySearchHit, strategy_search_hit
 from service.cognition.values import ProfileResponse
+from service.conversations.models import TurnListItem, turn_item
 from service.domain.moments import elapsed_ms
 from service.domain.query import Detail, Narrow, VectorPath, Window, is_answerable
 from service.domain.ranking import RecallWeights, Techniques, over
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.episodes.turn_models import TurnListItem, turn_item
 from service.http import narrowing
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute

@@ -8,8 +8,8 @@ from uuid import UUID
 
 from sqlalchemy import and_, or_, select, tuple_
 
+from service.conversations.statements import turns
 from service.domain.conversation import Turn
-from service.episodes.statements import turns
 from service.postgres.engine import Session
 from service.postgres.tables import TURN
 from service.postgres.template import typed_text

@@ -22,9 +22,9 @@ from uuid import UUID
 import numpy as np
 from numpy.typing import NDArray
 
+from service.conversations.statements.turns import TurnFilter
 from service.domain import sizes
 from service.domain.bm25 import IDF_SQL
-from service.episodes.statements.turns import TurnFilter
 from service.memories.statements.nearest import graph_limit
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans

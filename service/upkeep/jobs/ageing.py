@@ -16,11 +16,11 @@ from uuid import UUID
 from sqlalchemy import TextClause
 
 from service.access import workspace_jobs
+from service.conversations.statements import conversations
 from service.domain.job import Counts, Job
 from service.domain.memory import Memory
 from service.domain.request import Call
 from service.domain.scope import NIL_ID, Scope
-from service.episodes.statements import conversations
 from service.memories import writing
 from service.memories.statements import memories
 from service.memories.writing import ChangeContext

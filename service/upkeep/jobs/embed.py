@@ -14,10 +14,10 @@ from types import MappingProxyType
 from uuid import UUID
 
 from service.cognition.statements import goals, strategies
+from service.conversations.statements import contexts, turns
+from service.conversations.statements.turns import TURNS_OF
 from service.domain.job import Counts, Job
 from service.domain.scope import NIL_WORKSPACE
-from service.episodes.statements import contexts, turns
-from service.episodes.statements.turns import TURNS_OF
 from service.graph.statements import entities
 from service.memories.statements import enrichment
 from service.postgres.tables import TURN

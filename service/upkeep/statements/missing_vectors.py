@@ -14,9 +14,9 @@ from pgvector import HalfVector
 from sqlalchemy import text
 
 from service.cognition.statements import goals, strategies
+from service.conversations.statements import contexts, turns
+from service.conversations.statements.contexts import ContextTexts
 from service.domain.text import CleanText
-from service.episodes.statements import contexts, turns
-from service.episodes.statements.contexts import ContextTexts
 from service.graph.statements import entities
 from service.postgres.engine import Session
 from service.providers.protocols import Vector

@@ -16,9 +16,9 @@ from pgvector import SparseVector
 from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
+from service.conversations.statements.turns import embed_job
 from service.domain.conversation import WithdrawnSpan
 from service.domain.text import CleanText
-from service.episodes.statements.turns import embed_job
 from service.language import lexemes, withdrawal
 from service.postgres import direct
 from service.postgres.direct import NewRows

@@ -1,4 +1,4 @@
-"""Storing the turns of a conversation, and finding a conversation by its id or name.
+"""Storing the turns of a conversation.
 
 Redaction and embedding happen before the transaction, which then writes the turn with its vector, the conversation log,
 the audit entry and the copy in working memory. A turn is identified by its index: the same text at the same index is
@@ -10,15 +10,13 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from service.conversations.models import StoreTurnRequest
+from service.conversations.statements import conversations, turns
+from service.conversations.statements.turns import NewTurn, StoredTurn
 from service.domain.conversation import Conversation, Turn
-from service.domain.errors import Conflict, InvalidInput, NotFound
-from service.domain.filters import uuid_or_none
+from service.domain.errors import Conflict, NotFound
 from service.domain.request import Call
-from service.domain.scope import Scope
 from service.domain.text import CleanText, Redaction, sha256
-from service.episodes.statements import conversations, turns
-from service.episodes.statements.turns import NewTurn, StoredTurn
-from service.episodes.turn_models import StoreTurnRequest
 from service.http.schemas import embedding_vector
 from service.language import lexemes
 from service.language.prompt_text import estimate_tokens
@@ -117,25 +115,3 @@ async def _vector(
     if vector is None:
         return None, ("embedding_unavailable: stored without a vector, which follows later.",)
     return vector, ()
-
-
-async def find(session: Session, owner: Scope, wanted: str, field: str = "id") -> Conversation:
-    """The conversation with this id, or else with this name, of the user and agent of `owner` (None: any). Raises
-    NotFound, or InvalidInput if several have this name and the owner does not distinguish them."""
-    as_id = uuid_or_none(wanted)
-    conversation = await conversations.get(session, as_id) if as_id else None
-    if conversation is not None and _is_owned(conversation, owner):
-        return conversation
-    named = await conversations.by_external_id(session, wanted, user_id=owner.user_id, agent_id=owner.agent_id)
-    if len(named) > 1:
-        raise InvalidInput(
-            f"{field}: several conversations have this name; say whose with user_id or agent_id.", field="user_id"
-        )
-    if not named or not _is_owned(named[0], owner):
-        raise NotFound.of("conversation", field)
-    return named[0]
-
-
-def _is_owned(conversation: Conversation, owner: Scope) -> bool:
-    """Ids of a scope are optional here; one that is given must be the conversation's."""
-    return conversation.scope.has_ids(user_id=owner.user_id, agent_id=owner.agent_id, run_id=owner.run_id)

@@ -10,11 +10,11 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
+from service.conversations.statements import turns
 from service.domain.conversation import Conversation, Turn
 from service.domain.memory import Hit
 from service.domain.query import Detail, Query
 from service.domain.text import CleanText
-from service.episodes.statements import turns
 from service.runtime.resources import Resources
 from service.search import prompt_block, search
 from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece

@@ -8,23 +8,22 @@ docs/decisions/015-conversation-identity.md.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
-from datetime import datetime
+from dataclasses import dataclass, replace
+from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import DateTime, and_, bindparam, func, insert, or_, select, text, update
+from sqlalchemy import DateTime, Interval, bindparam, func, insert, select, text, update
 from sqlalchemy.dialects.postgresql import distinct_on
 from uuid_utils.compat import uuid7
 
+from service.conversations.statements.turns import NewTurn, StoredTurn, new_rows
 from service.domain.conversation import Conversation
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.episodes.statements.turns import NewTurn, StoredTurn, new_rows
 from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition
 from service.postgres.tables import CONVERSATION, TURN
 from service.postgres.template import Template
 
@@ -211,6 +210,16 @@ async def of_scope(session: Session, scope: Scope) -> Conversation | None:
     return None if row is None else _conversation(row)
 
 
+# A conversation mentions the entities that the memories read from its turns name. Uses ix_memory_source_turn,
+# ix_memory_entity_entity and the primary keys.
+MENTIONS = """SELECT {wanted} FROM memory_entity me
+              JOIN memory_source s ON s.workspace_id = me.workspace_id AND s.memory_id = me.memory_id
+              JOIN turn t ON t.workspace_id = s.workspace_id AND t.id = s.turn_id
+              WHERE me.workspace_id = :workspace AND {given}"""
+OF_ENTITY = MENTIONS.format(wanted="t.conversation_id", given="me.entity_id = :entity")
+MENTIONS_ENTITY = text(f"conversation.id IN ({OF_ENTITY})")
+
+
 async def page(
     session: Session,
     scope: Scope,
@@ -219,26 +228,23 @@ async def page(
     limit: int,
     include_archived: bool = False,
     consolidated: bool | None = None,
-    mentions: Condition | None = None,
+    entity_id: UUID | None = None,
 ) -> list[Conversation]:
-    """Conversations of a scope, newest first, after the key `after`."""
-    named = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
-    given = [CONVERSATION.c[name] == value for name, value in named.items() if value is not None]
+    """Conversations of a scope, newest first, after the key `after`. `entity_id`: that mention this entity."""
+    ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "external_id": scope.run_id}
     query = select(*COLUMNS).where(
-        CONVERSATION.c.workspace_id == scope.workspace_id, scopes.seen_channels("conversation", scope).clause, *given
+        CONVERSATION.c.workspace_id == scope.workspace_id,
+        scopes.seen_channels("conversation", scope).clause,
+        *(CONVERSATION.c[name] == value for name, value in ids.items() if value is not None),
     )
-    if mentions is not None:
-        query = query.where(mentions.clause)
+    if entity_id is not None:
+        query = query.where(MENTIONS_ENTITY.bindparams(workspace=scope.workspace_id, entity=entity_id))
     if not include_archived:
         query = query.where(~CONVERSATION.c.archived)
     if consolidated is not None:
         query = query.where(CONVERSATION.c.consolidated_at.is_not(None) == consolidated)
-    if after is not None:
-        at, last = after
-        older = and_(CONVERSATION.c.created_at == at, CONVERSATION.c.id < last)
-        query = query.where(or_(CONVERSATION.c.created_at < at, older))
-    order = CONVERSATION.c.created_at.desc(), CONVERSATION.c.id.desc()
-    return await direct.page(session, query.order_by(*order).limit(limit), None, _conversation)
+    key = CONVERSATION.c.created_at, CONVERSATION.c.id
+    return await direct.newest(session, query, key, _conversation, after=after, limit=limit)
 
 
 async def change(session: Session, conversation_id: UUID, values: Mapping[str, Any], *, now: datetime) -> Conversation:
@@ -282,3 +288,51 @@ _conversation = direct.reader(
     scope=lambda row: Scope(row.workspace_id, row.user_id, row.agent_id, row.external_id, row.channel),
     next_index=lambda row: row.turn_count,
 )
+
+
+LOCK_UNREAD = text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:consolidate:' || :workspace, 0))")
+
+# Facts get the same run as the conversation's own memories.
+UNREAD = text("""
+    SELECT c.workspace_id, c.id, c.user_id, c.agent_id, c.channel, c.external_id, said.first, said.last,
+           (SELECT m.run_id FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+            WHERE s.workspace_id = c.workspace_id AND s.turn_id = said.last_id LIMIT 1) AS run_id
+    FROM conversation c CROSS JOIN LATERAL (
+        SELECT min(t.turn_index) AS first, max(t.turn_index) AS last, max(t.created_at) AS at,
+               (array_agg(t.id ORDER BY t.turn_index DESC))[1] AS last_id
+        FROM turn t
+        WHERE t.workspace_id = c.workspace_id AND t.conversation_id = c.id
+          AND t.turn_index >= c.consolidated_turns AND t.shown IS DISTINCT FROM ''
+    ) said
+    WHERE c.workspace_id = :workspace AND c.id > :after AND c.consolidated_at IS NULL AND NOT c.archived
+      AND (c.user_id IS NOT NULL OR c.agent_id IS NOT NULL)  -- nobody's facts would be everybody's
+      AND said.at <= now() - :quiet
+      AND (:kept OR NOT EXISTS (
+          SELECT FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+          WHERE s.workspace_id = c.workspace_id AND s.turn_id = said.last_id AND m.turn_index IS NOT NULL))
+      AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = c.workspace_id AND j.kind = 'consolidate'
+                      AND j.state IN ('ready', 'running', 'dead') AND j.payload ->> 'conversation_id' = c.id::text)
+    ORDER BY c.id LIMIT :batch
+""").bindparams(bindparam("quiet", type_=Interval()))
+
+
+@dataclass(frozen=True, slots=True)
+class UnreadTurns:
+    """Turns `first` to `last` of a conversation; `scope` is that of the facts, `name` the conversation's own."""
+
+    conversation_id: UUID
+    scope: Scope
+    name: str
+    first: int
+    last: int
+
+
+async def find_unread(session: Session, *, after: UUID, quiet: timedelta, kept: bool, batch: int) -> list[UnreadTurns]:
+    """At most `batch` conversations after the id `after`; `quiet`: since their last turn was stored; `kept`: also
+    messages that are stored verbatim as memories. A conversation with a job is skipped, even if that job is dead,
+    because a person has to decide about it. A concurrent run waits until the transaction ends, and then sees its
+    jobs."""
+    await session.execute(LOCK_UNREAD, {"workspace": str(session.workspace_id)})
+    values = {"after": after, "quiet": quiet, "kept": kept, "batch": batch}
+    rows = await direct.fetch(session, UNREAD, values)
+    return [UnreadTurns(row.id, scopes.of_row(row), row.external_id, row.first, row.last) for row in rows]

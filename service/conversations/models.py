@@ -1,23 +1,28 @@
-"""The request and response models of a turn."""
+"""Request and response models of conversations and turns."""
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any, Literal, Self
 
-from pydantic import ConfigDict, Field
+from pydantic import ConfigDict, Field, model_validator
 
-from service.domain.conversation import Turn
+from service.domain.conversation import Conversation, Turn
 from service.domain.query import Detail
 from service.domain.text import sha256
 from service.http.free_json import JsonObject
 from service.http.schemas import (
+    Filled,
     Id,
+    Name,
+    NextCursor,
     OfAgent,
     OfChannel,
     OfUser,
+    RedactionCount,
     RequestModel,
     ResponseModel,
     Role,
+    ScopeFields,
     Secretless,
     Speaker,
     Text,
@@ -131,4 +136,99 @@ def turn_item(turn: Turn, detail: Detail) -> dict[str, Any]:
         "user_id": turn.scope.user_id,
         "agent_id": turn.scope.agent_id,
         "channel": turn.scope.channel,
+    }
+
+
+MAX_TITLE = 500
+
+
+class CreateConversationRequest(ScopeFields):
+    """A conversation to open, named by `external_id` or its alias `run_id`; by default a name is generated."""
+
+    model_config = example(user_id="alice", external_id="chat-17", title="Moving to Lisbon")
+
+    external_id: Name | None = Field(None, description="Your own name for it; opening it twice is allowed")
+    title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
+    started_at: Time | None = Field(None, description="Default now")
+    metadata: JsonObject = Field(default_factory=dict, description="Your own data")
+
+    @model_validator(mode="after")
+    def _one_name(self) -> Self:
+        if self.external_id is not None and self.run_id is not None and self.external_id != self.run_id:
+            raise ValueError("external_id: give external_id or run_id, not both")
+        return self
+
+
+class PatchConversationRequest(RequestModel):
+    """Only the given fields change. `title` may be null; a null metadata value removes the key."""
+
+    model_config = example(title="Moving to Porto", archived=False)
+
+    title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
+    archived: bool | None = Field(
+        None,
+        description="true: lists and searches omit it and its turns, until a new turn or false restores it",
+    )
+    consolidated: bool | None = Field(None, description="Whether facts were extracted; a new turn resets it")
+    metadata: JsonObject = Field(default_factory=dict, description="Merged key by key; a null value removes the key")
+
+
+class ConversationResponse(ResponseModel):
+    """A conversation without its turns."""
+
+    id: Id = Field(description="UUID")
+    external_id: str = Field(description="Its name: yours, or a generated one")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: str = Field(description="Equal to external_id")
+    channel: OfChannel
+    title: str | None = Field(description="Title, for people; null: none")
+    started_at: Time = Field(description="As given when opened; default: the time of opening")
+    turn_count: int = Field(description="Number of turns")
+    next_index: int = Field(
+        description="The `turn_index` that the next turn gets by default; greater than turn_count if indexes have gaps"
+    )
+    consolidated: bool = Field(description="Whether facts were extracted from all its turns; a new turn resets it")
+    consolidated_at: Time | None = Field(description="When they were extracted; null: not yet")
+    patterns_extracted: bool = Field(
+        description="Whether the job `patterns` has processed it; a new turn or tool invocation resets it"
+    )
+    archived: bool = Field(
+        description="true: lists and searches omit it and its turns, until a new turn or false restores it"
+    )
+    metadata: dict[str, Any] = Field(description="Your own data")
+    version: int = Field(description="Starts at 1, incremented by each change of it or its turns; the ETag")
+    created_at: Time = Field(description="When it was opened")
+    updated_at: Time = Field(description="When it or its turns last changed")
+
+
+class StoreTurnResponse(TurnResponse):
+    """The stored turn, with what was redacted."""
+
+    redactions: list[RedactionCount] = Field(
+        description="What was redacted, by kind; may be empty", default_factory=list
+    )
+    warnings: list[str] = Field(description="What was deferred, each as `code: sentence`", default_factory=list)
+
+
+class ConversationDetailsResponse(ConversationResponse):
+    """A conversation with a page of its turns, in order; pass `next_cursor` as `cursor` for the next page."""
+
+    turns: list[TurnResponse] = Field(description="At most `limit` turns, by turn_index")
+    next_cursor: NextCursor = None
+
+
+class ConversationPage(ResponseModel):
+    """Newest first."""
+
+    results: list[ConversationResponse] = Field(description="At most `limit` conversations")
+    next_cursor: NextCursor = None
+
+
+def conversation_fields(conversation: Conversation, turn_count: int) -> dict[str, Any]:
+    """Fields whose names or values differ from the domain's."""
+    return {
+        "run_id": conversation.external_id,
+        "turn_count": turn_count,
+        "consolidated": conversation.consolidated_at is not None,
     }

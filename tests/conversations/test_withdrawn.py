@@ -11,8 +11,8 @@ import pytest
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
+from service.conversations.statements.turns import LATE_VECTORS
 from service.domain.scope import Scope
-from service.episodes.statements.turns import LATE_VECTORS
 from service.memories.lifecycle import remove_outlived
 from service.memories.statements import sources
 from service.memories.statements.sources import SourceLink

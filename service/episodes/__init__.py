@@ -1,1 +1,0 @@
-"""Turns of conversations, as they are stored."""
