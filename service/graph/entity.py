@@ -9,6 +9,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
+from service.conversations.conversations import find_conversation
 from service.domain.entity import (
     Entity,
     EntityOwner,

@@ -5,21 +5,14 @@ from __future__ import annotations
 import json
 from dataclasses import dataclass
 from datetime import datetime
-from enum import StrEnum
-from typing import Any
+from typing import Any, Literal
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
 from service.domain.scope import GLOBAL_CHANNEL
 from service.domain.text import CleanText
 
-
-class WorkingKind(StrEnum):
-    """`item`: values under a key; a session has at most one entry of kind `goal`."""
-
-    TURN = "turn"
-    ITEM = "item"
-    THOUGHT = "thought"
-    GOAL = "goal"
+WorkingKind = Literal["turn", "item", "thought", "goal"]
+"""`item`: values under a key; a session has at most one entry of kind `goal`."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,7 +41,6 @@ class WorkingEntry:
     value: Any
     version: int
     created_at: datetime
-    last_used_at: datetime
     expires_at: datetime
 
 

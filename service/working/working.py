@@ -37,12 +37,12 @@ async def put(
 ) -> tuple[WorkingEntry, bool]:
     """Stores an entry; returns it, and whether its key was new. Raises TooLarge, PiiRejected, or PreconditionFailed if
     the stored version is not the expected one."""
-    field = "value" if kind is WorkingKind.ITEM else str(kind)
+    field = "value" if kind == "item" else kind
     _check_size(value, field)
-    clean = await pii.clean_json(value, field, res, key=key if kind is WorkingKind.ITEM else "")
+    clean = await pii.clean_json(value, field, res, key=key if kind == "item" else "")
     async with _lock_session(scope, res) as session:
         before = await working.use(session, scope, kind, key, now=res.clock())
-        check_version(before.version if before else None, expected, str(kind))
+        check_version(before.version if before else None, expected, kind)
         lifetime_s = ttl_s or res.settings.memories.working_ttl_s
         entry = await working.put(session, scope, kind, key, clean, now=res.clock(), ttl_s=lifetime_s)
     return entry, before is None
@@ -85,7 +85,7 @@ async def put_goal(
             raise NotFound("goal_id: there is no goal with this id.", field="goal_id")
         description = description or described
     value = {"goal_id": str(goal_id) if goal_id else None, "description": description}
-    return await put(scope, WorkingKind.GOAL, ONLY, value, res, ttl_s=ttl_s, expected=expected)
+    return await put(scope, "goal", ONLY, value, res, ttl_s=ttl_s, expected=expected)
 
 
 async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources) -> WorkingEntry:
@@ -124,12 +124,12 @@ async def remove(
         entry = await working.use(session, scope, kind, key, now=res.clock())
         if entry is None:
             raise entry_not_found(kind)
-        check_version(entry.version, expected, str(kind))
+        check_version(entry.version, expected, kind)
         await working.remove(session, scope, kind, key)
 
 
 def entry_not_found(kind: WorkingKind) -> NotFound:
-    field = "key" if kind is WorkingKind.ITEM else "conversation_id"
+    field = "key" if kind == "item" else "conversation_id"
     return NotFound(f"This session has no such {kind}.", field=field)
 
 

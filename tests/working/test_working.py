@@ -17,7 +17,7 @@ from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from service.upkeep.jobs import maintenance
 from service.working.statements import working
-from service.working.values import WorkingKind, WorkingScope, WorkingTurn
+from service.working.values import WorkingScope, WorkingTurn
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of, serving
 
@@ -80,7 +80,7 @@ async def test_a_workspace_says_how_long_a_note_is_kept(client: AsyncClient, clo
 async def test_turns_newest_first_and_trimmed(
     resources: Resources, tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(working.MAX_ENTRIES, WorkingKind.TURN, 3)
+    monkeypatch.setitem(working.MAX_ENTRIES, "turn", 3)
     async with serving(resources) as app, client_of(app, tenant.key) as client:
         for number in range(5):
             said = {"role": "user", "content": f"turn {number}", "name": "Ann"}
@@ -153,7 +153,7 @@ async def test_a_session_is_of_its_user_agent_channel_and_conversation(
 async def test_the_least_recently_used_value_goes(
     client: AsyncClient, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(working.MAX_ENTRIES, WorkingKind.ITEM, 3)
+    monkeypatch.setitem(working.MAX_ENTRIES, "item", 3)
     for key in ("a", "b", "c"):
         clock.forward(seconds=1)
         await put(client, key, 1)
@@ -286,7 +286,7 @@ async def test_a_turn_is_copied_in_its_own_transaction_and_goes_with_it(
 async def test_the_caps_hold_under_parallel_writers(
     database: Database, tenant: Tenant, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setitem(working.MAX_ENTRIES, WorkingKind.TURN, 5)
+    monkeypatch.setitem(working.MAX_ENTRIES, "turn", 5)
     desk = WorkingScope(tenant.workspace_id, str(uuid4()), "alice")
 
     async def write(number: int) -> None:
@@ -297,7 +297,7 @@ async def test_the_caps_hold_under_parallel_writers(
 
     await asyncio.gather(*(write(number) for number in range(8)))
     async with database.read(tenant.workspace_id) as session:
-        assert len(await working.latest(session, desk, WorkingKind.TURN, limit=100, now=clock())) == 5
+        assert len(await working.latest(session, desk, "turn", limit=100, now=clock())) == 5
 
 
 async def test_the_sweeper_takes_what_is_over_in_every_workspace(

@@ -12,7 +12,7 @@ from uuid import UUID
 
 from service.access import workspace_jobs
 from service.cognition.procedures import NewStrategy, learn
-from service.cognition.statements import exemplars, tool_patterns
+from service.cognition.statements import tool_patterns
 from service.cognition.statements.tool_patterns import TaskUses, UnreadConversation
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.job import Counts, Job
@@ -67,10 +67,10 @@ async def _exemplify(workspace_id: UUID, res: Resources, call: Call) -> Counts:
     now, drawn = res.clock(), 0
     last: UUID | None = NIL_ID
     async with res.db.read(workspace_id) as session:
-        since = await exemplars.read_until(session) - OVERLAP
+        since = await tool_patterns.read_until(session) - OVERLAP
     while last is not None:
         async with res.db.read(workspace_id) as session:
-            candidates = await exemplars.candidates(session, after=last, since=since, now=now)
+            candidates = await tool_patterns.candidates(session, after=last, since=since, now=now)
         pairs = [(candidate.example or "", candidate.pattern) for candidate in candidates]
         shares = await res.rules.run(pattern_examples.shares, pairs) if pairs else []
         for example_candidate, share in zip(candidates, shares, strict=True):
@@ -79,7 +79,7 @@ async def _exemplify(workspace_id: UUID, res: Resources, call: Call) -> Counts:
                     workspace_id, example_candidate.example_id, example_candidate.pattern_id, share, res, call
                 )
         ids = dict.fromkeys(candidate.pattern_id for candidate in candidates)
-        last = max(ids) if len(ids) == exemplars.PATTERNS_AT_ONCE else None
+        last = max(ids) if len(ids) == tool_patterns.PATTERNS_AT_ONCE else None
     return {"examples": drawn, "examples_until": int(now.timestamp())}
 
 

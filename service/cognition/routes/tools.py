@@ -8,7 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field, JsonValue
 
 from service.cognition import procedures
-from service.cognition.routes.strategy_models import Label
+from service.cognition.routes.strategies import ToolName
 from service.cognition.values import Invocation, InvocationFilter, ToolStatsItem
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
@@ -56,8 +56,8 @@ class RecordToolInvocationRequest(ScopeFields):
 
     conversation_id: Id | None = Field(None, description="UUID of the conversation it was used in")
     turn_id: Id | None = Field(None, description="UUID of a turn of the conversation; needs conversation_id")
-    tool_name: Label = Field(description="Name of the tool")
-    task_type: Label | None = Field(
+    tool_name: ToolName = Field(description="Name of the tool")
+    task_type: ToolName | None = Field(
         None, description="Your name for the kind of task; statistics can be filtered by it"
     )
     tool_input: Payload = Field(description="What it was called with; redacted")

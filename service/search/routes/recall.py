@@ -10,8 +10,8 @@ from typing import Annotated, Any, Literal, Self
 from fastapi import APIRouter, Response
 from pydantic import ConfigDict, Field, model_validator
 
-from service.cognition.routes.goal_models import GoalResponse, goal_response
-from service.cognition.routes.strategy_models import StrategySearchHit, strategy_search_hit
+from service.cognition.routes.goals import GoalResponse, goal_response
+from service.cognition.routes.strategies import StrategySearchHit, strategy_search_hit
 from service.cognition.values import ProfileResponse
 from service.conversations.models import TurnListItem, turn_item
 from service.domain.moments import elapsed_ms

@@ -1,42 +1,166 @@
-"""Routes for working memory: what an agent keeps for one session, by default for an hour."""
+"""Routes for working memory, with their models: what an agent keeps for one session, by default for an hour."""
 
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
-from typing import Annotated
+from typing import Annotated, Self
 from uuid import uuid4
 
 from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from pydantic import Field, JsonValue, model_validator
 
 from service.domain.errors import InvalidInput
 from service.domain.request import Operation
 from service.domain.scope import Scope
 from service.http import errors
 from service.http.deps import AgentId, CallerOf, Changer, ChannelName, PrimaryReader, ResourcesOf, UserId, Writer
+from service.http.free_json import Payload
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
 from service.http.reads import AuditReadOf
-from service.http.schemas import DeletedCountResponse, Name
+from service.http.schemas import (
+    DeletedCountResponse,
+    Id,
+    Name,
+    RequestModel,
+    ResponseModel,
+    Role,
+    Speaker,
+    Text,
+    Time,
+    example,
+)
 from service.http.writes import answer, send
 from service.working import working
-from service.working.routes.working_models import (
-    ActiveGoalResponse,
-    AddWorkingTurnRequest,
-    PushThoughtRequest,
-    SetActiveGoalRequest,
-    SetWorkingItemRequest,
-    ThoughtList,
-    ThoughtResponse,
-    WorkingItemResponse,
-    WorkingMemoryResponse,
-    WorkingTurnList,
-    WorkingTurnResponse,
-    active_goal_response,
-    thought_response,
-    working_turn_response,
-)
-from service.working.values import WorkingKind, WorkingScope
+from service.working.values import WorkingEntry, WorkingKind, WorkingScope
 from service.working.working import ONLY
+
+Ttl = Annotated[
+    int | None,
+    Field(ge=1, le=604_800, description="Lifetime in seconds, at most a week; default: the service's setting (3600)"),
+]
+
+
+class SetWorkingItemRequest(RequestModel):
+    """A JSON value to store under a key, replacing the previous value."""
+
+    model_config = example(value={"step": 3}, ttl_seconds=600)
+
+    value: Payload = Field(description="Any JSON; 64 kB at most")
+    ttl_seconds: Ttl = None
+
+
+class AddWorkingTurnRequest(RequestModel):
+    """A turn to keep in working memory only, not in the conversation."""
+
+    model_config = example(role="user", content="Book the night train.")
+
+    role: Role = Field(description="user, assistant, system or tool")
+    content: Text = Field(description="What was said")
+    name: Annotated[Speaker, Field(min_length=1)] | None = Field(None, description="Name of the speaker")
+    timestamp: Time | None = Field(None, description="When it was said")
+    ttl_seconds: Ttl = None
+
+
+class PushThoughtRequest(RequestModel):
+    """A thought to keep."""
+
+    model_config = example(thought="Ask for the passport number last.")
+
+    thought: Text = Field(description="The agent's thought")
+    ttl_seconds: Ttl = None
+
+
+class SetActiveGoalRequest(RequestModel):
+    """The goal of the session: a description, the id of a goal, or both."""
+
+    model_config = example(description="Plan the trip to Oslo")
+
+    goal_id: Id | None = Field(None, description="UUID of a goal")
+    description: Text | None = Field(None, description="What the session is working on")
+    ttl_seconds: Ttl = None
+
+    @model_validator(mode="after")
+    def _something(self) -> Self:
+        if self.goal_id is None and self.description is None:
+            raise ValueError("description: give a description, a goal_id or both")
+        return self
+
+
+class WorkingEntryResponse(ResponseModel):
+    """Common fields of all entries of working memory."""
+
+    version: int = Field(description="Incremented by every change in working memory, never reused; the ETag")
+    created_at: Time = Field(description="When it was first set")
+    expires_at: Time = Field(description="When it expires")
+
+
+class WorkingItemResponse(WorkingEntryResponse):
+    """A value with its key."""
+
+    key: str = Field(description="As in the path")
+    value: JsonValue = Field(description="Any JSON, redacted")
+
+
+class WorkingTurnResponse(WorkingEntryResponse):
+    """A turn in working memory."""
+
+    role: str = Field(description="user, assistant, system, tool, or any other word")
+    content: str = Field(description="What was said, redacted")
+    name: str | None = Field(description="Name of the speaker; null: not given")
+    timestamp: Time | None = Field(description="When it was said; null: not given")
+    turn_id: Id | None = Field(description="UUID of the stored turn it was copied from; null: none")
+    turn_index: int | None = Field(description="Index of that turn in the conversation, from 0; null: none")
+
+
+class ThoughtResponse(WorkingEntryResponse):
+    """A thought in working memory."""
+
+    thought: str = Field(description="The agent's thought, redacted")
+
+
+class ActiveGoalResponse(WorkingEntryResponse):
+    """The goal of the session."""
+
+    goal_id: Id | None = Field(description="UUID of the goal; null: only a description")
+    description: str = Field(description="As given, else that of the goal")
+
+
+class WorkingTurnList(ResponseModel):
+    """Newest first."""
+
+    results: list[WorkingTurnResponse] = Field(description="At most `limit` turns")
+
+
+class ThoughtList(ResponseModel):
+    """Newest first."""
+
+    results: list[ThoughtResponse] = Field(description="At most `limit` thoughts")
+
+
+class WorkingMemoryResponse(ResponseModel):
+    """All entries of a session that have not expired; turns and thoughts newest first."""
+
+    conversation_id: str = Field(description="As in the path")
+    user_id: Name | None = Field(description="Owner of the session; null: none")
+    agent_id: Name | None = Field(description="Owner of the session; null: none")
+    channel: str = Field(description="Channel of the session; default _global")
+    turns: list[WorkingTurnResponse] = Field(description="At most 100 unless configured otherwise")
+    thoughts: list[ThoughtResponse] = Field(description="At most 100 unless configured otherwise")
+    items: dict[str, WorkingItemResponse] = Field(description="By key")
+    goal: ActiveGoalResponse | None = Field(description="The goal of the session; null: not set")
+
+
+def working_turn_response(entry: WorkingEntry) -> WorkingTurnResponse:
+    return WorkingTurnResponse.of(entry, **entry.value)
+
+
+def thought_response(entry: WorkingEntry) -> ThoughtResponse:
+    return ThoughtResponse.of(entry, thought=entry.value)
+
+
+def active_goal_response(entry: WorkingEntry) -> ActiveGoalResponse:
+    return ActiveGoalResponse.of(entry, **entry.value)
 
 
 async def refuse_key(
@@ -95,17 +219,19 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Parts without entries are empty. Reading does not extend the lifetime of entries."""
     entries = await working.read_all(scope, res)
-    by_kind = {kind: [entry for entry in entries if entry.kind is kind] for kind in WorkingKind}
-    items = sorted(by_kind[WorkingKind.ITEM], key=lambda entry: entry.key)
+    by_kind: dict[WorkingKind, list[WorkingEntry]] = {}
+    for entry in entries:
+        by_kind.setdefault(entry.kind, []).append(entry)
+    items = sorted(by_kind.get("item", ()), key=lambda entry: entry.key)
     return WorkingMemoryResponse(
         conversation_id=scope.conversation_id,
         user_id=scope.user_id,
         agent_id=scope.agent_id,
         channel=scope.channel,
-        turns=[working_turn_response(entry) for entry in by_kind[WorkingKind.TURN]],
-        thoughts=[thought_response(entry) for entry in by_kind[WorkingKind.THOUGHT]],
+        turns=[working_turn_response(entry) for entry in by_kind.get("turn", ())],
+        thoughts=[thought_response(entry) for entry in by_kind.get("thought", ())],
         items={entry.key: WorkingItemResponse.of(entry) for entry in items},
-        goal=next(map(active_goal_response, by_kind[WorkingKind.GOAL]), None),
+        goal=next(map(active_goal_response, by_kind.get("goal", ())), None),
     )
 
 
@@ -127,9 +253,7 @@ async def set_working_item(
 ) -> Response:
     """The value is redacted. Above the session's limit the least recently used value is deleted. With `If-Match`, fails
     with 412 if the value has changed or expired."""
-    entry, is_new = await working.put(
-        scope, WorkingKind.ITEM, key, body.value, res, ttl_s=body.ttl_seconds, expected=expected
-    )
+    entry, is_new = await working.put(scope, "item", key, body.value, res, ttl_s=body.ttl_seconds, expected=expected)
     return send(answer(201 if is_new else 200, WorkingItemResponse.of(entry)))
 
 
@@ -141,7 +265,7 @@ async def set_working_item(
 )
 async def get_working_item(key: Key, scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """Counts as a use, but does not extend the lifetime of the value."""
-    return send(answer(200, WorkingItemResponse.of(await working.read(scope, WorkingKind.ITEM, key, res))))
+    return send(answer(200, WorkingItemResponse.of(await working.read(scope, "item", key, res))))
 
 
 @router.delete("/items/{key:path}", summary="Delete the value of a key", responses=errors.document(404))
@@ -149,7 +273,7 @@ async def delete_working_item(
     key: Key, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> DeletedCountResponse:
     """404 if there is none or it has expired. With `If-Match`, fails with 412 if the value has changed."""
-    await working.remove(scope, WorkingKind.ITEM, key, res, expected=expected)
+    await working.remove(scope, "item", key, res, expected=expected)
     return DeletedCountResponse(deleted=1)
 
 
@@ -169,7 +293,7 @@ async def list_working_turns(
     scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
     """Newest first. Does not count as a use."""
-    entries = await working.latest(scope, WorkingKind.TURN, res, limit=limit)
+    entries = await working.latest(scope, "turn", res, limit=limit)
     return WorkingTurnList(results=[working_turn_response(entry) for entry in entries])
 
 
@@ -177,7 +301,7 @@ async def list_working_turns(
 async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> Response:
     """Above the session's limit the oldest thought is deleted."""
     key = str(uuid4())
-    entry, _ = await working.put(scope, WorkingKind.THOUGHT, key, body.thought, res, ttl_s=body.ttl_seconds)
+    entry, _ = await working.put(scope, "thought", key, body.thought, res, ttl_s=body.ttl_seconds)
     return send(answer(201, thought_response(entry)))
 
 
@@ -186,7 +310,7 @@ async def list_thoughts(
     scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> ThoughtList:
     """Newest first. Does not count as a use."""
-    entries = await working.latest(scope, WorkingKind.THOUGHT, res, limit=limit)
+    entries = await working.latest(scope, "thought", res, limit=limit)
     return ThoughtList(results=[thought_response(entry) for entry in entries])
 
 
@@ -212,4 +336,4 @@ async def set_active_goal(
 )
 async def get_active_goal(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """404 if none is set or it has expired."""
-    return send(answer(200, active_goal_response(await working.read(scope, WorkingKind.GOAL, ONLY, res))))
+    return send(answer(200, active_goal_response(await working.read(scope, "goal", ONLY, res))))

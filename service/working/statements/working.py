@@ -21,10 +21,10 @@ from service.postgres.template import typed_text
 from service.working.values import WorkingEntry, WorkingKind, WorkingScope, WorkingTurn
 
 MAX_ENTRIES: dict[WorkingKind, int] = {
-    WorkingKind.ITEM: 256,
-    WorkingKind.TURN: 100,
-    WorkingKind.THOUGHT: 100,
-    WorkingKind.GOAL: 1,
+    "item": 256,
+    "turn": 100,
+    "thought": 100,
+    "goal": 1,
 }
 """The most entries of a session; beyond that the least recently used, or the oldest, is removed."""
 
@@ -32,7 +32,9 @@ MAX_ENTRIES: dict[WorkingKind, int] = {
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('working:' || CAST(:name AS text), 0))")
 
-PUT = typed_text("""
+ENTRY = "kind, key, value, seq AS version, created_at, expires_at"
+
+PUT = typed_text(f"""
     INSERT INTO working_item (workspace_id, session_id, kind, key, user_id, agent_id, channel, conversation_id, turn_id,
                               value, last_used_at, expires_at)
     VALUES (:workspace, :session, :kind, :key, :user_id, :agent_id, :channel, :conversation_id, :turn_id,
@@ -42,8 +44,8 @@ PUT = typed_text("""
             expires_at = excluded.expires_at, turn_id = excluded.turn_id,
             created_at = CASE WHEN working_item.expires_at <= :now THEN excluded.created_at
                               ELSE working_item.created_at END
-    RETURNING kind, key, value, seq, created_at, last_used_at, expires_at
-""").bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))
+    RETURNING {ENTRY}
+""").bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))  # noqa: S608 - our own columns
 
 # Deletes expired entries, and all others but the `max_entries` used last; reading an item is a use.
 TRIM = typed_text("""
@@ -55,23 +57,23 @@ TRIM = typed_text("""
           ORDER BY last_used_at DESC, seq DESC OFFSET :max_entries)))
 """)
 
-USE = typed_text("""
+USE = typed_text(f"""
     UPDATE working_item SET last_used_at = :now
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
-    RETURNING kind, key, value, seq, created_at, last_used_at, expires_at
-""")
+    RETURNING {ENTRY}
+""")  # noqa: S608 - our own columns
 
-LATEST = typed_text("""
-    SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
+LATEST = typed_text(f"""
+    SELECT {ENTRY} FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND expires_at > :now
     ORDER BY seq DESC LIMIT :limit
-""")
+""")  # noqa: S608 - our own columns
 
-ALL = typed_text("""
-    SELECT kind, key, value, seq, created_at, last_used_at, expires_at FROM working_item
+ALL = typed_text(f"""
+    SELECT {ENTRY} FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND expires_at > :now
     ORDER BY seq DESC
-""")
+""")  # noqa: S608 - our own columns
 
 REMOVE = text("""
     DELETE FROM working_item
@@ -135,7 +137,7 @@ async def put(
     turn_id: UUID | None = None,
 ) -> WorkingEntry:
     """Stores an entry, replacing the one with its key, and removes those beyond MAX_ENTRIES. Under `lock`."""
-    common = {**_parameters(scope, now), "kind": str(kind)}
+    common = {**_parameters(scope, now), "kind": kind}
     new = {
         **common,
         "key": key,
@@ -158,15 +160,14 @@ async def put_turn(
     """Stores a turn, inside the caller's transaction, whose last lock this takes. A turn whose `turn_id` is stored
     already replaces that entry and becomes the newest."""
     await lock(session, scope)
-    key, kind = turn.key, WorkingKind.TURN
-    return await put(session, scope, kind, key, turn.value, now=now, ttl_s=ttl_s, turn_id=turn.turn_id)
+    return await put(session, scope, "turn", turn.key, turn.value, now=now, ttl_s=ttl_s, turn_id=turn.turn_id)
 
 
 async def use(
     session: Session, scope: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
 ) -> WorkingEntry | None:
     """The entry, now the most recently used of its kind."""
-    row = (await session.execute(USE, {**_parameters(scope, now), "kind": str(kind), "key": key})).one_or_none()
+    row = (await session.execute(USE, {**_parameters(scope, now), "kind": kind, "key": key})).one_or_none()
     return _entry(row) if row else None
 
 
@@ -174,7 +175,7 @@ async def latest(
     session: Session, scope: WorkingScope, kind: WorkingKind, *, limit: int, now: datetime
 ) -> list[WorkingEntry]:
     """Entries of a kind, newest first."""
-    values = {**_parameters(scope, now), "kind": str(kind), "limit": limit}
+    values = {**_parameters(scope, now), "kind": kind, "limit": limit}
     return await direct.page(session, LATEST, values, _entry)
 
 
@@ -185,7 +186,7 @@ async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> l
 
 async def remove(session: Session, scope: WorkingScope, kind: WorkingKind, key: str) -> bool:
     """Deletes the entry; whether it existed."""
-    values = {"session": scope.session_id, "kind": str(kind), "key": key}
+    values = {"session": scope.session_id, "kind": kind, "key": key}
     return bool((await session.execute(REMOVE, values)).rowcount)
 
 
@@ -222,9 +223,7 @@ def _parameters(scope: WorkingScope, now: datetime) -> dict[str, Any]:
     return {"workspace": scope.workspace_id, "session": scope.session_id, "now": now}
 
 
-def _entry(row: Any) -> WorkingEntry:
-    kind = WorkingKind(row.kind)
-    return WorkingEntry(kind, row.key, row.value, row.seq, row.created_at, row.last_used_at, row.expires_at)
+_entry = direct.reader(WorkingEntry)
 
 
 GOAL_DESCRIPTION = typed_text("""
