@@ -103,7 +103,7 @@ CLOSED_SETS: Mapping[str, tuple[str, tuple[str, ...]]] = {
     "FindingRemedy": ("What applying a finding does", get_args(Remedy)),
     "FilterOperator": ("How to compare a field with a value", get_args(filters.Operator)),
     "Fusion": ("How to combine signals into a score", get_args(ranking.Fusion)),
-    "GoalStatus": ("State of a goal", tuple(GoalStatus)),
+    "GoalStatus": ("State of a goal", get_args(GoalStatus)),
     "ImportanceBand": ("An importance as a word", get_args(kinds.ImportanceBand)),
     "JobName": ("Name of a background job", get_args(job.JobName)),
     "JobState": ("State of a job", get_args(job.JobState)),

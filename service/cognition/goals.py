@@ -14,7 +14,7 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.cognition.statements import goals
+from service.cognition.statements import goals, records
 from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
 from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.errors import Conflict, InvalidInput, NotFound
@@ -78,7 +78,7 @@ async def revise_goal(
         changed = {name: value for name, value in values.items() if value != getattr(goal, name)}
         if not changed:
             return await _answer(write, goal)
-        if "status" in changed and goal.status.is_over:
+        if "status" in changed and goal.is_over:
             raise Conflict(f"status: the goal is {goal.status}, which is final.", field="status")
         if "description" in changed:
             await goals.LATE_VECTORS.replace(session, goal_id, vector, generation=res.generation)
@@ -110,13 +110,13 @@ async def close_goal(
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         goal = await _lock(session, goal_id, expected)
-        if goal.status is status:
+        if goal.status == status:
             return await _answer(write, goal)
-        if goal.status.is_over:
+        if goal.is_over:
             raise Conflict(f"The goal is already {goal.status}.", field="status")
         columns = {"status": status, "result": clean_result, "completed_at": res.clock()}
         await goals.change(session, goal, columns, now=res.clock())
-        return await _record(write, goal_id, "goal_complete", status=str(status))
+        return await _record(write, goal_id, "goal_complete", status=status)
 
 
 async def remove_goal(
@@ -126,7 +126,7 @@ async def remove_goal(
     PreconditionFailed."""
     async with plain_transaction(workspace_id, res, call) as write:
         goal = await _lock(write.session, goal_id, expected)
-        await goals.remove(write.session, goal_id)
+        await records.remove(write.session, GOAL, goal_id)
         await write.audit("goal_delete", goal.scope, [goal_id], subject="goal")
         return await write.answer(1)
 

@@ -1,28 +1,38 @@
-"""Recording tool invocations; learning and reinforcing strategies.
+"""Recording tool invocations; learning, reinforcing and ranking strategies.
 
 Texts and payloads are redacted and embedded before the transaction. A strategy that is already known (same tools, same
-type of task, and the same text or nearly so) is reinforced instead of stored twice.
+type of task, and the same text or nearly so) is reinforced instead of stored twice. One that is close to a task but
+always failed ranks below one that is a little less close and works.
 """
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.cognition.statements import invocations, strategies, tool_patterns
-from service.cognition.values import Invocation, InvocationFilter, Strategy, ToolStatsItem
+from service.cognition.statements import invocations, learning, records, strategies
+from service.cognition.values import (
+    Invocation,
+    InvocationFilter,
+    LearnStrategyRequest,
+    Strategy,
+    StrategyMatch,
+    ToolStatsItem,
+)
 from service.conversations.statements import conversations
 from service.domain.conversation import Conversation
-from service.domain.errors import NotFound
+from service.domain.errors import EmbeddingError, NotFound
 from service.domain.request import Call, Expected, Operation, check_version
 from service.domain.scope import Scope
-from service.domain.text import Redaction
+from service.domain.text import CleanText, Redaction
 from service.memories.decide import CANDIDATES, is_same
 from service.postgres.engine import Session
+from service.postgres.tables import STRATEGY
 from service.providers.protocols import Vector
 from service.runtime import pii
 from service.runtime.deferred_vectors import embed_now
@@ -45,7 +55,7 @@ async def record_invocation(given: Invocation, res: Resources, call: Call) -> In
             clean = replace(clean, turn_index=index)
         row_id, recorded_at = await invocations.add(write.session, clean)
         if clean.conversation_id is not None:
-            await tool_patterns.unmark(write.session, clean.conversation_id)
+            await learning.unmark(write.session, clean.conversation_id)
         recorded = replace(clean, id=row_id, recorded_at=recorded_at)
         if res.settings.history.audit_level == "verbose":
             about: Any = {"conversation_id": clean.conversation_id, "invocation": row_id}
@@ -68,34 +78,20 @@ async def _redact(given: Invocation, res: Resources) -> Invocation:
     )
 
 
-@dataclass(frozen=True, slots=True)
-class NewStrategy:
-    """A strategy to learn, not redacted yet. `success` None: it has not been tried. `once`: do not count a conversation
-    twice."""
-
-    scope: Scope
-    description: str
-    context_pattern: str | None = None
-    task_type: str | None = None
-    tool_sequence: tuple[str, ...] = ()
-    success: bool | None = True
-    from_conversation_id: UUID | None = None
-    once: bool = False
-
-
-async def learn(new: NewStrategy, res: Resources, call: Call) -> tuple[Strategy, bool]:
-    """Stores a strategy, or reinforces the one that it repeats; returns it, and whether it is new. Raises NotFound for
-    a conversation that does not exist or belongs to another."""
-    scope, workspace_id = new.scope, new.scope.workspace_id
-    strategy = await _strategy(new, res)
-    vector = await embed_now(workspace_id, strategy.embedded_text, res)
-    async with plain_transaction(workspace_id, res, call) as write:
+async def learn(
+    scope: Scope, new: LearnStrategyRequest, res: Resources, call: Call, *, once: bool = False
+) -> tuple[Strategy, bool]:
+    """Stores a strategy, or reinforces the one that it repeats; returns it, and whether it is new. `once`: does not
+    count a conversation twice. Raises NotFound for a conversation that does not exist or belongs to another."""
+    strategy = await _redact_strategy(scope, new, res)
+    vector = await embed_now(scope.workspace_id, strategy.embedded_text, res)
+    async with plain_transaction(scope.workspace_id, res, call) as write:
         session = write.session
         await strategies.lock(session, scope)
         if new.from_conversation_id is not None:
             await _find_conversation(session, scope, new.from_conversation_id, "from_conversation_id")
         equal = await _find_equal(session, strategy, vector, res)
-        if new.once and equal is not None and new.from_conversation_id is not None:
+        if once and equal is not None and new.from_conversation_id is not None:
             known = await strategies.get(session, equal)
             if known is not None and await strategies.is_linked(session, equal, new.from_conversation_id):
                 return known, False
@@ -113,17 +109,17 @@ async def learn(new: NewStrategy, res: Resources, call: Call) -> tuple[Strategy,
         return await write.answer((stored, equal is None))
 
 
-async def _strategy(new: NewStrategy, res: Resources) -> Strategy:
+async def _redact_strategy(scope: Scope, new: LearnStrategyRequest, res: Resources) -> Strategy:
     """The new strategy, if no equal one is known."""
     description = await pii.clean_words(new.description, "description", res)
     pattern = new.context_pattern
     return Strategy(
         id=uuid7(),
-        scope=new.scope,
+        scope=scope,
         description=description,
         context_pattern=await pii.clean_words(pattern, "context_pattern", res) if pattern is not None else None,
         task_type=new.task_type,
-        tool_sequence=new.tool_sequence,
+        tool_sequence=tuple(new.tool_sequence),
         success_count=int(new.success is True),
         failure_count=int(new.success is False),
         version=1,
@@ -178,7 +174,7 @@ async def remove(
         if strategy is None:
             raise NotFound.of("strategy")
         check_version(strategy.version, expected, "strategy")
-        await strategies.remove(write.session, strategy_id)
+        await records.remove(write.session, STRATEGY, strategy_id)
         await write.audit("strategy_delete", strategy.scope, [strategy_id], subject="procedural")
         return await write.answer(1)
 
@@ -197,7 +193,7 @@ async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given
     )
 
 
-find = strategies.get
+find_strategy = strategies.get
 
 
 async def read_strategy(workspace_id: UUID, strategy_id: UUID, res: Resources) -> Strategy:
@@ -242,3 +238,64 @@ async def _find_conversation(session: Session, scope: Scope, conversation_id: UU
     if conversation is None or not scope.may_link_to(conversation.scope):
         raise NotFound.of("conversation", field)
     return conversation
+
+
+MIN_CANDIDATES = 200
+"""How many of the nearest strategies are ranked, unless more are asked for; the others are hardly about the task."""
+
+
+async def find_strategies(
+    scope: Scope,
+    task: CleanText,
+    res: Resources,
+    *,
+    limit: int,
+    channels: Sequence[str] = (),
+    task_type: str | None = None,
+) -> tuple[list[StrategyMatch], tuple[str, ...]]:
+    """Returns at most `limit` strategies, best first, and warnings: without an embedder only success counts."""
+    warnings: tuple[str, ...] = ()
+    try:
+        vector = await res.embedder.embed_query(scope.workspace_id, task)
+    except EmbeddingError:
+        vector, warnings = None, ("embedding_unavailable: ranked by success alone.",)
+    async with res.db.read(scope.workspace_id) as session:
+        matches = await rank_nearest(session, scope, vector, res, limit=limit, channels=channels, task_type=task_type)
+    return matches, warnings
+
+
+async def rank_nearest(
+    session: Session,
+    scope: Scope,
+    vector: Vector | None,
+    res: Resources,
+    *,
+    limit: int,
+    channels: Sequence[str] = (),
+    task_type: str | None = None,
+) -> list[StrategyMatch]:
+    """Ranks in the caller's transaction, with the vector of the task, None without an embedder."""
+    candidates = await strategies.nearest(
+        session,
+        scope,
+        vector,
+        generation=res.generation,
+        limit=max(MIN_CANDIDATES, limit),
+        channels=channels,
+        task_type=task_type,
+    )
+    return rank(candidates, res.embedder.query_similarity, limit=limit)
+
+
+def rank(
+    candidates: Sequence[tuple[Strategy, float | None]], similarity: Callable[[float], float], *, limit: int
+) -> list[StrategyMatch]:
+    """Ranks strategies with their cosines, best first, equal ones by id. A strategy without a cosine has similarity 0
+    if others have one, and 1 if none has."""
+    no_cosines = all(cosine is None for _, cosine in candidates)
+    matches = []
+    for strategy, cosine in candidates:
+        alike = None if cosine is None else similarity(cosine)
+        weight = alike if alike is not None else float(no_cosines)
+        matches.append(StrategyMatch(strategy, alike, weight * strategy.smoothed_rate))
+    return sorted(matches, key=lambda each: (-each.score, str(each.strategy.id)))[:limit]

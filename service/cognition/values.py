@@ -5,28 +5,16 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any, Literal
 from uuid import UUID
 
 from pydantic import Field
 
 from service.domain.scope import Scope
 from service.domain.text import CleanText, Redaction
-from service.http.schemas import ResponseModel, Time, Unit
+from service.http.schemas import Filled, Id, ResponseModel, ScopeFields, Secretless, Time, Unit, example
 
-
-class GoalStatus(StrEnum):
-    """`is_over`: completed or abandoned, which is final."""
-
-    ACTIVE = "active"
-    COMPLETED = "completed"
-    ABANDONED = "abandoned"
-    BLOCKED = "blocked"
-
-    @property
-    def is_over(self) -> bool:
-        return self in (GoalStatus.COMPLETED, GoalStatus.ABANDONED)
+GoalStatus = Literal["active", "completed", "abandoned", "blocked"]
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,9 +37,14 @@ class Goal:
     updated_at: datetime
     completed_at: datetime | None
 
+    @property
+    def is_over(self) -> bool:
+        """Whether it is completed or abandoned, which is final."""
+        return self.status in ("completed", "abandoned")
+
     def is_overdue(self, now: datetime) -> bool:
         """Whether the deadline has passed while the goal is still active or blocked."""
-        return self.deadline is not None and self.deadline <= now and not self.status.is_over
+        return self.deadline is not None and self.deadline <= now and not self.is_over
 
 
 @dataclass(frozen=True, slots=True)
@@ -106,6 +99,34 @@ class InvocationFilter:
     tool_name: str | None = None
     conversation_id: UUID | None = None
     since: datetime | None = None
+
+
+ToolName = Annotated[Filled, Field(min_length=1, max_length=100), Secretless]
+StrategyText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
+
+
+class LearnStrategyRequest(ScopeFields):
+    """At least one of user_id, agent_id, run_id."""
+
+    model_config = example(
+        user_id="alice",
+        description="Look for night trains before flights",
+        context_pattern="A trip within the country",
+        task_type="travel",
+        tool_sequence=["search_trains", "search_flights"],
+        success=True,
+    )
+
+    description: StrategyText = Field(description="What to do")
+    context_pattern: StrategyText | None = Field(None, description="When it fits")
+    task_type: ToolName | None = Field(None, description="Your name for the kind of task it is for")
+    tool_sequence: Annotated[list[ToolName], Field(max_length=50)] = Field(
+        default_factory=list, description="Names of tools, in the order of their use"
+    )
+    from_conversation_id: Id | None = Field(
+        None, description="UUID of the conversation it was learned from; `success` is recorded for it"
+    )
+    success: bool | None = Field(True, description="Whether it worked there; null: not tried yet")
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,7 +11,7 @@ from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
 
-from service.cognition import strategy_ranking
+from service.cognition import procedures
 from service.cognition.statements import goals, profiles
 from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.conversations.statements.turns import TurnFilter
@@ -197,9 +197,7 @@ async def _strategies(
         return []
     limit = min(MAX_STRATEGIES, query.limit)
     with watch.measure("strategies"):
-        matches = await strategy_ranking.find_in(
-            session, query.scope, vector, res, limit=limit, channels=query.channels
-        )
+        matches = await procedures.rank_nearest(session, query.scope, vector, res, limit=limit, channels=query.channels)
     return [match for match in matches if match.similarity is None or match.similarity >= MIN_STRATEGY_SIMILARITY]
 
 

@@ -7,7 +7,7 @@ from uuid import UUID
 
 import pytest
 
-from service.cognition.strategy_ranking import rank
+from service.cognition.procedures import rank
 from service.cognition.values import Strategy
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText

@@ -12,8 +12,8 @@ from sqlalchemy import text
 
 from service.cognition import procedures
 from service.cognition.goals import add_goal, revise_goal
-from service.cognition.procedures import NewStrategy
 from service.cognition.statements import goals
+from service.cognition.values import LearnStrategyRequest
 from service.conversations.statements import contexts
 from service.domain.entity import EntityOwner, EntityUpsert
 from service.domain.errors import EmbeddingError
@@ -195,9 +195,12 @@ async def test_goals_and_strategies_written_without_an_embedder_get_their_vector
     embedder.down = True
     goal = (await add_goal(scope, {"description": "Find a flat"}, res, asked)).goal
     await revise_goal(workspace, goal.id, {"description": "Find a house"}, res, asked)
-    await procedures.learn(
-        NewStrategy(scope, "Ask an agent first", "When a flat is sought", None, ("call",), True), res, asked
-    )
+    strategy = {
+        "description": "Ask an agent first",
+        "context_pattern": "When a flat is sought",
+        "tool_sequence": ["call"],
+    }
+    await procedures.learn(scope, LearnStrategyRequest.model_validate(strategy), res, asked)
     jobs = [job for job in await jobs_of(worker_database, "embed") if job.workspace_id == workspace]
     assert [job.payload for job in jobs] == [{"words_of": "goals"}] * 2 + [{"words_of": "strategies"}]
     waiting = [replace(job_for(workspace, None, "embed"), payload=job.payload) for job in jobs]

@@ -11,9 +11,10 @@ from datetime import timedelta
 from uuid import UUID
 
 from service.access import workspace_jobs
-from service.cognition.procedures import NewStrategy, learn
-from service.cognition.statements import tool_patterns
-from service.cognition.statements.tool_patterns import TaskUses, UnreadConversation
+from service.cognition.procedures import learn
+from service.cognition.statements import learning
+from service.cognition.statements.learning import TaskUses, UnreadConversation
+from service.cognition.values import LearnStrategyRequest
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.job import Counts, Job
 from service.domain.relation import Relation, RelationType
@@ -47,13 +48,13 @@ async def patterns(job: Job, res: Resources) -> Counts:
     last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
-            batch = await tool_patterns.list_unread(session, after=last, quiet_since=quiet_since, batch=BATCH_ROWS)
+            batch = await learning.list_unread(session, after=last, quiet_since=quiet_since, batch=BATCH_ROWS)
         for conversation in batch:
             async with res.db.read(job.workspace_id) as session:
-                uses = await tool_patterns.list_uses(session, conversation, quiet_since=quiet_since)
+                uses = await learning.list_uses(session, conversation, quiet_since=quiet_since)
             learned += await _learn(conversation, uses, res, call)
             async with res.db.begin(job.workspace_id) as session:
-                await tool_patterns.mark(session, conversation)
+                await learning.mark(session, conversation)
                 seen += 1
                 await queue.advance(session, job, seen, seen)
         last = batch[-1].id if len(batch) == BATCH_ROWS else None
@@ -67,10 +68,10 @@ async def _exemplify(workspace_id: UUID, res: Resources, call: Call) -> Counts:
     now, drawn = res.clock(), 0
     last: UUID | None = NIL_ID
     async with res.db.read(workspace_id) as session:
-        since = await tool_patterns.read_until(session) - OVERLAP
+        since = await learning.read_examples_until(session) - OVERLAP
     while last is not None:
         async with res.db.read(workspace_id) as session:
-            candidates = await tool_patterns.candidates(session, after=last, since=since, now=now)
+            candidates = await learning.list_candidates(session, after=last, since=since, now=now)
         pairs = [(candidate.example or "", candidate.pattern) for candidate in candidates]
         shares = await res.rules.run(pattern_examples.shares, pairs) if pairs else []
         for example_candidate, share in zip(candidates, shares, strict=True):
@@ -79,7 +80,7 @@ async def _exemplify(workspace_id: UUID, res: Resources, call: Call) -> Counts:
                     workspace_id, example_candidate.example_id, example_candidate.pattern_id, share, res, call
                 )
         ids = dict.fromkeys(candidate.pattern_id for candidate in candidates)
-        last = max(ids) if len(ids) == tool_patterns.PATTERNS_AT_ONCE else None
+        last = max(ids) if len(ids) == learning.PATTERNS_AT_ONCE else None
     return {"examples": drawn, "examples_until": int(now.timestamp())}
 
 
@@ -101,18 +102,18 @@ async def _learn(conversation: UnreadConversation, uses: Sequence[TaskUses], res
         for shared in _find_same_sequence(each, uses):
             if shared.is_counted:
                 continue
-            wanted = NewStrategy(
-                conversation.owner,
-                ", then ".join(shared.sequence),  # the names of its tools, since nothing else was observed
-                context_pattern=shared.task_type,
-                task_type=shared.task_type,
-                tool_sequence=shared.sequence,
-                success=shared.succeeded,
-                from_conversation_id=shared.conversation_id,
-                once=True,
+            strategy = LearnStrategyRequest.model_validate(
+                {
+                    "description": ", then ".join(shared.sequence),  # its tools, since nothing else was observed
+                    "context_pattern": shared.task_type,
+                    "task_type": shared.task_type,
+                    "tool_sequence": list(shared.sequence),
+                    "success": shared.succeeded,
+                    "from_conversation_id": shared.conversation_id,
+                }
             )
             try:
-                new += (await learn(wanted, res, call))[1]
+                new += (await learn(conversation.owner, strategy, res, call, once=True))[1]
             except (NotFound, InvalidInput):  # just erased, or a name that must not be stored
                 continue
     return new

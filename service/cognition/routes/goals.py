@@ -40,7 +40,6 @@ from service.http.writes import CallOf, answer, answer_count, send
 GoalText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="Greater comes first")]
 Ids = Annotated[list[Id], Field(max_length=100)]
-StatusName = Literal["active", "completed", "abandoned", "blocked"]
 
 
 class CreateGoalRequest(ScopeFields):
@@ -102,7 +101,7 @@ class GoalResponse(ResponseModel):
 
     id: Id = Field(description="UUID")
     description: str = Field(description="What to achieve, redacted")
-    status: StatusName = Field(description="completed and abandoned are final")
+    status: GoalStatus = Field(description="completed and abandoned are final")
     priority: int = Field(description="-1,000..1,000, default 0; greater comes first")
     user_id: OfUser
     agent_id: OfAgent
@@ -135,13 +134,12 @@ class GoalPage(ResponseModel):
 
 
 def goal_response(goal: Goal, now: datetime) -> GoalResponse:
-    return GoalResponse.of(goal, status=goal.status.value, overdue=goal.is_overdue(now))
+    return GoalResponse.of(goal, overdue=goal.is_overdue(now))
 
 
 def goal_details_response(goal: GoalDetails, now: datetime) -> GoalDetailsResponse:
     return GoalDetailsResponse.of(
         goal.goal,
-        status=goal.goal.status.value,
         overdue=goal.goal.is_overdue(now),
         parent=goal_response(goal.parent, now) if goal.parent else None,
         subgoals=[goal_response(subgoal, now) for subgoal in goal.subgoals],
@@ -170,14 +168,13 @@ async def list_goals(
     caller: Reader,
     scope: ListScopeOf,
     res: ResourcesOf,
-    status: Annotated[StatusName | None, Query(description="Only goals with this status")] = None,
+    status: Annotated[GoalStatus | None, Query(description="Only goals with this status")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> GoalPage:
     """Newest first; with `channel`, those of that channel and of _global."""
-    wanted = GoalStatus(status) if status else None
-    found = await goals.list_goals(scope, wanted, res, after=cursors.decode(cursor), limit=limit + 1)
-    page, last = cursors.cut(found, limit)
+    newest = await goals.list_goals(scope, status, res, after=cursors.decode(cursor), limit=limit + 1)
+    page, last = cursors.cut(newest, limit)
     now = res.clock()
     return GoalPage(
         results=[goal_response(goal, now) for goal in page],
@@ -203,17 +200,9 @@ async def update_goal(
     """A change that would create a cycle of goals is rejected (409). A closed goal can be edited, not reopened. A
     blocked one stays blocked until its status is set to active, even after the goals it waits for are completed."""
     given: dict[Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
-    if body.status is not None:
-        given["status"] = GoalStatus(body.status)
     serialize = partial(_details, now=res.clock())
-    goal = await goals.revise_goal(
-        caller.workspace_id,
-        uuid_of(id, "goal"),
-        given,
-        res,
-        call.with_serializer(serialize),
-        expected=expected,
-    )
+    call = call.with_serializer(serialize)
+    goal = await goals.revise_goal(caller.workspace_id, uuid_of(id, "goal"), given, res, call, expected=expected)
     return send(serialize(goal))
 
 
@@ -233,10 +222,10 @@ async def complete_goal(
     id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
 ) -> Response:
     """Repeating the request changes nothing; 409 if the goal is closed with the other status."""
-    wanted, status = uuid_of(id, "goal"), GoalStatus(body.status)
+    goal_id = uuid_of(id, "goal")
     serialize = partial(_details, now=res.clock())
     call = call.with_serializer(serialize)
-    goal = await goals.close_goal(caller.workspace_id, wanted, status, body.result, res, call, expected=expected)
+    goal = await goals.close_goal(caller.workspace_id, goal_id, body.status, body.result, res, call, expected=expected)
     return send(serialize(goal))
 
 

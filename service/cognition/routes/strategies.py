@@ -7,9 +7,8 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.cognition import procedures, strategy_ranking
-from service.cognition.procedures import NewStrategy
-from service.cognition.values import Strategy, StrategyMatch
+from service.cognition import procedures
+from service.cognition.values import LearnStrategyRequest, Strategy, StrategyMatch
 from service.domain.request import StoredAnswer
 from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, ScopeOf, scope_of
@@ -19,7 +18,6 @@ from service.http.reads import AuditReadOf
 from service.http.schemas import (
     Channel,
     DeletedCountResponse,
-    Filled,
     Id,
     NextCursor,
     OfAgent,
@@ -28,41 +26,12 @@ from service.http.schemas import (
     OfUser,
     RequestModel,
     ResponseModel,
-    ScopeFields,
-    Secretless,
     Time,
     Unit,
     example,
 )
 from service.http.writes import CallOf, answer, answer_count, send
 from service.runtime.pii import clean_words
-
-ToolName = Annotated[Filled, Field(min_length=1, max_length=100), Secretless]
-StrategyText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
-
-
-class LearnStrategyRequest(ScopeFields):
-    """At least one of user_id, agent_id, run_id."""
-
-    model_config = example(
-        user_id="alice",
-        description="Look for night trains before flights",
-        context_pattern="A trip within the country",
-        task_type="travel",
-        tool_sequence=["search_trains", "search_flights"],
-        success=True,
-    )
-
-    description: StrategyText = Field(description="What to do")
-    context_pattern: StrategyText | None = Field(None, description="When it fits")
-    task_type: ToolName | None = Field(None, description="Your name for the kind of task it is for")
-    tool_sequence: Annotated[list[ToolName], Field(max_length=50)] = Field(
-        default_factory=list, description="Names of tools, in the order of their use"
-    )
-    from_conversation_id: Id | None = Field(
-        None, description="UUID of the conversation it was learned from; `success` is recorded for it"
-    )
-    success: bool | None = Field(True, description="Whether it worked there; null: not tried yet")
 
 
 class ReinforceStrategyRequest(RequestModel):
@@ -156,7 +125,7 @@ def _uses(strategy: Strategy) -> list[StrategyUseItem]:
 
 router = APIRouter(prefix="/v1/strategies", tags=["procedures"], route_class=JsonRoute)
 
-IN_SCOPE = [in_scope(procedures.find, "strategy")]
+IN_SCOPE = [in_scope(procedures.find_strategy, "strategy")]
 Label = Annotated[str | None, Query(min_length=1, max_length=100)]
 
 
@@ -174,16 +143,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
     """A strategy is known if the scope and channel has one with the same tools and type of task and a text that is
     equal or similar enough to be a duplicate."""
     scope = scope_of(caller, body.scope_ids, body.channel)
-    new = NewStrategy(
-        scope,
-        body.description,
-        body.context_pattern,
-        body.task_type,
-        tuple(body.tool_sequence),
-        body.success,
-        body.from_conversation_id,
-    )
-    return send(_answer_learn(await procedures.learn(new, res, call.with_serializer(_answer_learn))))
+    return send(_answer_learn(await procedures.learn(scope, body, res, call.with_serializer(_answer_learn))))
 
 
 @router.get("", summary="List the strategies of a scope")
@@ -222,7 +182,7 @@ async def find_strategies(
 ) -> StrategySearchResponse:
     """Ordered by similarity × smoothed success rate, (successes + 1) / (tries + 2): Laplace's rule of succession."""
     clean = await clean_words(task, "task", res)
-    matches, warnings = await strategy_ranking.find(
+    matches, warnings = await procedures.find_strategies(
         scope, clean, res, limit=limit, channels=channels or (), task_type=task_type
     )
     shown = [match.strategy for match in matches]

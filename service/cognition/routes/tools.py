@@ -8,8 +8,7 @@ from fastapi import APIRouter, Depends, Query, Response
 from pydantic import Field, JsonValue
 
 from service.cognition import procedures
-from service.cognition.routes.strategies import ToolName
-from service.cognition.values import Invocation, InvocationFilter, ToolStatsItem
+from service.cognition.values import Invocation, InvocationFilter, ToolName, ToolStatsItem
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
@@ -134,19 +133,8 @@ async def record_tool_invocation(
     scope = scope_of(caller, body.scope_ids, body.channel, needs_id=False)
     if body.conversation_id is not None:
         scope = await procedures.scope_of_conversation(caller.workspace_id, body.conversation_id, scope, res)
-    new = Invocation(
-        scope.require_owner(),
-        body.tool_name,
-        body.tool_input,
-        body.success,
-        body.timestamp or res.clock(),
-        body.tool_output,
-        body.task_type,
-        body.latency_ms,
-        body.error_message,
-        body.conversation_id,
-        body.turn_id,
-    )
+    fields = body.model_dump(exclude={"user_id", "agent_id", "run_id", "channel", "timestamp"})
+    new = Invocation(scope.require_owner(), timestamp=body.timestamp or res.clock(), **fields)
     return send(_answer_recorded(await procedures.record_invocation(new, res, call.with_serializer(_answer_recorded))))
 
 

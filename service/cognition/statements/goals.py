@@ -14,7 +14,6 @@ from uuid import UUID
 from sqlalchemy import Select, TableClause, Uuid, delete, func, select, text, update
 from sqlalchemy.dialects.postgresql import ARRAY, insert
 
-from service.cognition.statements import records
 from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -45,7 +44,6 @@ REACHES_SOURCE = text("""
 _goal = direct.reader(
     Goal,
     scope=scopes.of_row,
-    status=lambda row: GoalStatus(row.status),
     blocked_by=lambda row: tuple(row.blocked_by),
     memory_ids=lambda row: tuple(row.memory_ids),
 )
@@ -114,14 +112,14 @@ async def page(
     """Goals of the scope with this status (None: any), newest first. Uses ix_goal_user, _agent or _run."""
     query = GOALS.where(scopes.readable("goal", scope.private).clause)
     if status is not None:
-        query = query.where(GOAL.c.status == str(status))
+        query = query.where(GOAL.c.status == status)
     key = GOAL.c.created_at, GOAL.c.id
     return await direct.newest(session, query, key, _goal, after=after, limit=limit)
 
 
 async def active(session: Session, scope: Scope, *, limit: int) -> list[Goal]:
     """The active goals of a scope: by priority, then by deadline, then the newest."""
-    conditions = scopes.readable("goal", scope.private).clause, GOAL.c.status == str(GoalStatus.ACTIVE)
+    conditions = scopes.readable("goal", scope.private).clause, GOAL.c.status == "active"
     order = GOAL.c.priority.desc(), GOAL.c.deadline.asc().nulls_last(), GOAL.c.created_at.desc(), GOAL.c.id
     return [_goal(row) for row in await session.execute(GOALS.where(*conditions).order_by(*order).limit(limit))]
 
@@ -130,7 +128,7 @@ async def add(
     session: Session, scope: Scope, goal_id: UUID, columns: Mapping[str, Any], vector: Vector | None, *, generation: int
 ) -> None:
     """Inserts an active goal and its vector, without edges and memories."""
-    values = {**scope.columns, **columns, "id": goal_id, "status": str(GoalStatus.ACTIVE)}
+    values = {**scope.columns, **columns, "id": goal_id, "status": "active"}
     await session.execute(insert(GOAL).values(**values, updated_at=func.now()))  # equals created_at
     await LATE_VECTORS.put(session, goal_id, vector, generation=generation)
 
@@ -167,30 +165,22 @@ async def would_close_cycle(session: Session, goal_id: UUID, rel_type: str, targ
 
 async def set_edges(session: Session, goal_id: UUID, rel_type: str, targets: Collection[UUID]) -> None:
     """Replaces the goal's edges of this kind by edges to the targets."""
-    conditions = (
-        GOAL_EDGE.c.workspace_id == session.workspace_id,
-        GOAL_EDGE.c.source_id == goal_id,
-        GOAL_EDGE.c.rel_type == rel_type,
-    )
-    await session.execute(delete(GOAL_EDGE).where(*conditions, GOAL_EDGE.c.target_id.not_in(targets)))
-    if targets:
-        start = {"workspace_id": session.workspace_id, "source_id": goal_id, "rel_type": rel_type}
-        rows = [{**start, "target_id": target} for target in sorted(targets)]
-        await session.execute(insert(GOAL_EDGE).values(rows).on_conflict_do_nothing())
+    await _set_links(session, GOAL_EDGE, {"source_id": goal_id, "rel_type": rel_type}, "target_id", targets)
 
 
 async def set_memories(session: Session, goal_id: UUID, ids: Collection[UUID]) -> None:
     """Replaces the memories that are tied to the goal."""
-    conditions = GOAL_MEMORY.c.workspace_id == session.workspace_id, GOAL_MEMORY.c.goal_id == goal_id
-    await session.execute(delete(GOAL_MEMORY).where(*conditions, GOAL_MEMORY.c.memory_id.not_in(ids)))
+    await _set_links(session, GOAL_MEMORY, {"goal_id": goal_id}, "memory_id", ids)
+
+
+async def _set_links(
+    session: Session, table: TableClause, start: Mapping[str, Any], end: str, ids: Collection[UUID]
+) -> None:
+    key = {"workspace_id": session.workspace_id, **start}
+    conditions = [table.c[name] == value for name, value in key.items()]
+    await session.execute(delete(table).where(*conditions, table.c[end].not_in(ids)))
     if ids:
-        rows = [{"workspace_id": session.workspace_id, "goal_id": goal_id, "memory_id": key} for key in sorted(ids)]
-        await session.execute(insert(GOAL_MEMORY).values(rows).on_conflict_do_nothing())
-
-
-async def remove(session: Session, goal_id: UUID) -> None:
-    """Deletes the goal with its edges and vector."""
-    await records.remove(session, GOAL, goal_id)
+        await session.execute(insert(table).on_conflict_do_nothing(), [{**key, end: each} for each in sorted(ids)])
 
 
 LATE_VECTORS = DeferredVectors("goals", GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))

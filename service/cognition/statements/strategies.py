@@ -15,7 +15,6 @@ from uuid import UUID
 from sqlalchemy import any_, func, select, text, update
 from sqlalchemy.dialects.postgresql import insert
 
-from service.cognition.statements import records
 from service.cognition.values import Strategy
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
@@ -26,6 +25,9 @@ from service.runtime.statements.deferred_vectors import DeferredVectors
 
 LOCK = text("SELECT pg_advisory_xact_lock(hashtextextended('strategies:' || CAST(:name AS text), 0))")
 
+
+STORED = ("id", "description", "context_pattern", "task_type", "success_count", "failure_count", "last_used_at")
+"""Columns of a new strategy with its fields' names."""
 
 _strategy = direct.reader(
     Strategy, scope=scopes.of_row, tool_sequence=lambda row: tuple(row.tool_sequence), conversations=lambda row: {}
@@ -120,19 +122,8 @@ async def _nearest(
 
 async def add(session: Session, new: Strategy, vector: Vector | None, *, generation: int) -> None:
     """Inserts a strategy and its vector."""
-    await session.execute(
-        insert(STRATEGY).values(
-            **new.scope.columns,
-            id=new.id,
-            description=new.description,
-            context_pattern=new.context_pattern,
-            task_type=new.task_type,
-            tool_sequence=list(new.tool_sequence),
-            success_count=new.success_count,
-            failure_count=new.failure_count,
-            last_used_at=new.last_used_at,
-        )
-    )
+    values = {name: getattr(new, name) for name in STORED} | {"tool_sequence": list(new.tool_sequence)}
+    await session.execute(insert(STRATEGY).values(**new.scope.columns, **values))
     await LATE_VECTORS.put(session, new.id, vector, generation=generation)
 
 
@@ -163,11 +154,6 @@ async def is_linked(session: Session, strategy_id: UUID, conversation_id: UUID) 
         STRATEGY_CONVERSATION.c.conversation_id == conversation_id,
     )
     return await session.scalar(select(STRATEGY_CONVERSATION.c.success).where(*key)) is not None
-
-
-async def remove(session: Session, strategy_id: UUID) -> None:
-    """Deletes the strategy with its conversations and vector."""
-    await records.remove(session, STRATEGY, strategy_id)
 
 
 LATE_VECTORS = DeferredVectors(

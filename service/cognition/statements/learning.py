@@ -1,4 +1,5 @@
-"""The tools that conversations used, task by task, for learning strategies from them.
+"""What the job `patterns` learns from: the tools that conversations used, task by task, and memories that may be
+examples of a memory of type Pattern.
 
 Only the job marks a conversation (`patterns_extracted`); a later turn or use of a tool removes the mark. The job locks
 the conversation, waits for uses that are being written, and marks it only if it is unchanged since it was read.
@@ -231,8 +232,10 @@ class ExampleCandidate:
     example: str | None
 
 
-async def candidates(session: Session, *, after: UUID, since: datetime, now: datetime) -> Sequence[ExampleCandidate]:
-    """The next PATTERNS_AT_ONCE patterns after `after`, each with its candidates, by the id of the pattern."""
+async def list_candidates(
+    session: Session, *, after: UUID, since: datetime, now: datetime
+) -> Sequence[ExampleCandidate]:
+    """The next PATTERNS_AT_ONCE patterns after `after`, each with its list_candidates, by the id of the pattern."""
     values = {
         "after": after,
         "since": since,
@@ -245,7 +248,7 @@ async def candidates(session: Session, *, after: UUID, since: datetime, now: dat
     return [ExampleCandidate(*row) for row in await session.execute(CANDIDATES, values)]
 
 
-async def read_until(session: Session) -> datetime:
+async def read_examples_until(session: Session) -> datetime:
     """The time up to which the last run read memories; the beginning of time if there was none."""
     seconds = await session.scalar(READ_UNTIL)
     return datetime.fromtimestamp(seconds or 0, UTC)
