@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 from uuid import UUID
+
+from pydantic import Field
+
+from service.http.schemas import Id, NextCursor, ResponseModel
 
 Section = Literal["duplicates", "contradictions", "stale", "low_value", "orphan_entities", "missing_vectors"]
 """A kind of finding; each has one remedy."""
@@ -29,17 +32,17 @@ PAIRS: Final[frozenset[Section]] = frozenset({"duplicates", "contradictions"})
 GainUnit = Literal["memories", "bytes", "vectors"]
 """`memories`: fewer for searches to look at; `bytes`: freed on disk; `vectors`: more texts found by their meaning."""
 
+VERSION = "Version of the memory or entity when it was examined"
 
-@dataclass(frozen=True, slots=True)
-class CleanupChange:
-    """A finding as a person confirms it: the change of `id` and, for PAIRS, the memory that is kept in its place, both
-    as reported. `version`: of the memory or entity."""
 
-    section: Section
-    id: UUID
-    version: int
-    kept_id: UUID | None = None
-    kept_version: int | None = None
+class OptimizationChangeItem(ResponseModel):
+    """A change to send to `apply`, unmodified."""
+
+    section: Section = Field(description="Kind of finding, which determines the remedy", examples=["stale"])
+    id: Id = Field(description="UUID of the memory or entity to change")
+    version: int = Field(description=VERSION, examples=[1])
+    kept_id: Id | None = Field(description="UUID of the memory to keep; null: no second memory")
+    kept_version: int | None = Field(description="Its version; null: no second memory")
 
     @property
     def ids(self) -> tuple[UUID, ...]:
@@ -55,22 +58,39 @@ class CleanupChange:
         return self.remedy in UNDOABLE
 
 
-@dataclass(frozen=True, slots=True)
-class CleanupFinding:
-    """`about`, `kept`: the first characters of the memory, or the name of the entity. `review_id`: the review that
-    decides it, instead of a confirmation of `change`."""
+class OptimizationFinding(ResponseModel):
+    """One thing that could be cleaned up."""
 
-    change: CleanupChange
-    reason: str
-    gain: int
-    gain_unit: GainUnit
-    about: str
-    kept: str | None = None
-    review_id: UUID | None = None
+    change: OptimizationChangeItem | None = Field(
+        description="Send it to `apply`; null: `apply` cannot do it, see `reason`"
+    )
+    ids: list[Id] = Field(description="UUIDs of the memory or entity it is about, and of the memory to keep")
+    remedy: Remedy = Field(description="What `apply` does")
+    is_undoable: bool = Field(description="Whether it can be undone")
+    reason: str = Field(description="Why it was reported", examples=["It was not used since 2026-01-02."])
+    gain: int = Field(description="The gain, in `gain_unit`", examples=[1])
+    gain_unit: GainUnit = Field(
+        description="memories: fewer to search; bytes: freed on disk; vectors: more memories found by meaning"
+    )
+    about: str = Field(description="The first 240 characters of the memory, or the name of the entity")
+    kept: str | None = Field(description="The first 240 characters of the memory to keep; null: none")
+    review_id: Id | None = Field(description="UUID of the review that decides it; null: none")
 
 
-@dataclass(frozen=True, slots=True)
-class WalkCursor:
+class OptimizationSection(ResponseModel):
+    """The findings of one kind, in the order of their ids."""
+
+    section: Section = Field(description="Which kind")
+    findings: list[OptimizationFinding] = Field(description="At most `limit`")
+    total: int = Field(description="Number of findings from this page on", examples=[3])
+    is_exact: bool = Field(
+        description="Whether `total` is exact. If not, only a part was examined: there may be more, or, for "
+        "duplicates, whose texts were not all compared, fewer"
+    )
+    next_cursor: NextCursor = None
+
+
+class WalkCursor(NamedTuple):
     """Where a section continues: after the last pair of ids examined; `second` is nil for findings of one id."""
 
     first: UUID
@@ -78,15 +98,3 @@ class WalkCursor:
 
 
 START: Final = WalkCursor(UUID(int=0), UUID(int=0))
-
-
-@dataclass(frozen=True, slots=True)
-class SectionReport:
-    """One section of the report. `total`: the number of findings from this page on. If not exact, it counts only the
-    part that was examined: there may be more after it, or, of duplicates whose texts were not all compared, fewer."""
-
-    section: Section
-    findings: tuple[CleanupFinding, ...]
-    total: int
-    is_exact: bool
-    next: WalkCursor | None

@@ -25,7 +25,7 @@ from service.memories.jobs import enrich
 from service.postgres.engine import Database
 from service.queue.statements import queue
 from service.runtime.resources import Resources
-from service.upkeep.jobs import ageing, embed, maintenance, promotion, reembed
+from service.upkeep.jobs import ageing, embed, maintenance, reembed
 
 Run = Callable[[Job, Resources], Awaitable[Counts | None]]
 RunMany = Callable[[Sequence[Job], Resources], Awaitable[Counts | None]]
@@ -87,7 +87,7 @@ TASKS: Mapping[JobName, Task] = MappingProxyType(
         "flag_stale": _in_each("flag_stale", ageing.flag_stale),
         "forget": _in_each("forget", ageing.archive),
         "patterns": _in_each("patterns", patterns.patterns),
-        "promote": _in_each("promote", promotion.promote),
+        "promote": _in_each("promote", ageing.promote),
         "reembed": Task(reembed.run, interval_s=24 * HOUR_S, timeout_s=24 * HOUR_S),
         "deliver_webhook": Task(webhooks.deliver, timeout_s=120.0, at_most_half=True),
     }

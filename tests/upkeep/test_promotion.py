@@ -12,7 +12,7 @@ from httpx2 import AsyncClient
 from service.domain.job import Job
 from service.memories.promote import promote_if_worthy
 from service.runtime.resources import Resources
-from service.upkeep.jobs import promotion
+from service.upkeep.jobs import ageing
 from tests.conftest import Tenant
 from tests.memories.test_promote import promote
 from tests.support.application import Tables
@@ -127,9 +127,9 @@ async def test_twice_and_by_two_workers_is_once(
     for number in range(5):
         await told(client, tables, f"The crane number {number} lifts {number + 3} tons")
     job = Job(tenant.workspace_id, UUID(int=1), "promote", None, {}, 1, 1, "test")
-    counts = await asyncio.gather(*(promotion.promote(job, resources) for _ in range(3)))
+    counts = await asyncio.gather(*(ageing.promote(job, resources) for _ in range(3)))
     assert sum(each["promoted"] for each in counts if each) == 5
-    assert await promotion.promote(job, resources) == {"seen": 0, "promoted": 0, "archived": 0}
+    assert await ageing.promote(job, resources) == {"seen": 0, "promoted": 0, "archived": 0}
     assert len(await promoted(client)) == len(await listed(client, user_id="alice", channel="_global")) == 5
 
 
@@ -151,11 +151,11 @@ async def test_a_run_that_dies_goes_on(
             raise ConnectionError
         return await verb(*args, **kwargs)
 
-    monkeypatch.setattr(promotion, "promote_if_worthy", dies)
+    monkeypatch.setattr(ageing, "promote_if_worthy", dies)
     job = Job(tenant.workspace_id, UUID(int=1), "promote", None, {}, 1, 1, "test")
     with pytest.raises(ConnectionError):
-        await promotion.promote(job, resources)
-    assert await promotion.promote(job, resources) == {"seen": 2, "promoted": 2, "archived": 0}
+        await ageing.promote(job, resources)
+    assert await ageing.promote(job, resources) == {"seen": 2, "promoted": 2, "archived": 0}
     assert len(await listed(client, user_id="alice", channel="_global")) == 3
 
 

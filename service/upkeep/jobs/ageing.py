@@ -1,16 +1,19 @@
-"""Ageing: lets relevance, salience and the confidence of inferred facts fade, flags stale memories, archives faded
-ones.
+"""Ageing and promotion. Lets relevance, salience and the confidence of inferred facts fade, flags stale memories,
+archives faded ones; makes memories of a project that were often used and said in several conversations known
+everywhere.
 
 On schedule, a run in the nil workspace starts a run in each workspace that is due; that one works in batches of one
-transaction each. Every number is computed from a stored base and the clock, so an interrupted or repeated run does no
-harm.
+transaction each. Every number is computed from a stored base and the clock, and a memory is promoted by the verb of the
+route, which checks its figures again, so an interrupted, repeated or concurrent run does no harm.
 """
 
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
+from functools import partial
 from itertools import groupby
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import TextClause
@@ -19,11 +22,13 @@ from service.access import workspace_jobs
 from service.conversations.statements import conversations
 from service.domain.job import Counts, Job
 from service.domain.memory import Memory
-from service.domain.request import Call
+from service.domain.request import Call, Operation
 from service.domain.scope import NIL_ID, Scope
 from service.memories import writing
-from service.memories.statements import memories
+from service.memories.promote import archive_stale_copy, promote_if_worthy
+from service.memories.statements import memories, promotable
 from service.memories.writing import ChangeContext
+from service.postgres.engine import Session
 from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import plain_transaction, write_transaction
@@ -44,8 +49,11 @@ async def decay(job: Job, res: Resources) -> Counts:
     memories = await _age(job, fading.MEMORY_SALIENCE, res)
     facts = await _age(job, fading.CONFIDENCE, res)
     entities = await _age(job, fading.ENTITY_SALIENCE, res, entities=True)
-    removed = await _in_batches(_remove_forgotten_entities, job, res)
-    idle = await _in_batches(_archive_idle_conversations, job, res)
+    remove = partial(fading.remove_forgotten, now=res.clock(), batch=BATCH_ROWS)
+    removed = await _in_batches(remove, job, res, "delete_entity", why="faded")
+    before = res.clock() - timedelta(days=res.settings.jobs.ageing.conversation_archive_days)
+    archive_idle = partial(conversations.archive_idle, before=before, batch=BATCH_ROWS)
+    idle = await _in_batches(archive_idle, job, res, "archive", subject="episodic", why="idle")
     return {
         **memories,
         "facts": facts["seen"],
@@ -57,11 +65,17 @@ async def decay(job: Job, res: Resources) -> Counts:
     }
 
 
-async def _in_batches(verb: Callable[..., Awaitable[int]], job: Job, res: Resources) -> int:
-    """Calls the verb until a batch is not full; returns the total."""
+async def _in_batches(
+    change: Callable[[Session], Awaitable[list[UUID]]], job: Job, res: Resources, operation: Operation, **audit: Any
+) -> int:
+    """Changes rows, a batch and a transaction at a time, until a batch is not full; returns how many."""
     total, done = 0, BATCH_ROWS
     while done == BATCH_ROWS:
-        done = await verb(job.workspace_id, res, workspace_jobs.call_of(job), batch=BATCH_ROWS)
+        async with plain_transaction(job.workspace_id, res, workspace_jobs.call_of(job)) as write:
+            ids = await change(write.session)
+            if ids:
+                await write.audit(operation, Scope(job.workspace_id), ids, **audit)
+        done = len(ids)
         total += done
     return total
 
@@ -102,26 +116,6 @@ async def _archive(scope: Scope, ids: list[UUID], res: Resources, call: Call) ->
     return len(archived)
 
 
-async def _remove_forgotten_entities(workspace_id: UUID, res: Resources, call: Call, *, batch: int) -> int:
-    """Removes the next faded entities that no memory or relation names and no caller wrote; returns how many."""
-    async with plain_transaction(workspace_id, res, call) as write:
-        gone = await fading.remove_forgotten(write.session, now=res.clock(), batch=batch)
-        if gone:
-            await write.audit("delete_entity", Scope(workspace_id), gone, why="faded")
-    return len(gone)
-
-
-async def _archive_idle_conversations(workspace_id: UUID, res: Resources, call: Call, *, batch: int) -> int:
-    """Archives the next idle conversations; returns how many."""
-    before = res.clock() - timedelta(days=res.settings.jobs.ageing.conversation_archive_days)
-    async with plain_transaction(workspace_id, res, call) as write:
-        idle = await conversations.archive_idle(write.session, before=before, batch=batch)
-        if idle:
-            scope = Scope(workspace_id)
-            await write.audit("archive", scope, idle, subject="episodic", why="idle")
-    return len(idle)
-
-
 async def _age(job: Job, statement: TextClause, res: Resources, *, entities: bool = False) -> Mapping[str, int]:
     """Goes over all rows of the workspace, a batch and a transaction at a time."""
     workspace_id, now, rules = job.workspace_id, res.clock(), res.settings.jobs.ageing
@@ -135,3 +129,39 @@ async def _age(job: Job, statement: TextClause, res: Resources, *, entities: boo
             seen, changed, last = seen + batch.seen, changed + batch.changed, batch.last
             await queue.advance(session, job, seen, total)
     return {"seen": seen, "changed": changed}
+
+
+BATCH = 100
+
+
+async def promote(job: Job, res: Resources) -> Counts:
+    """Promotes memories that meet the workspace's thresholds to `_global`."""
+    call = workspace_jobs.call_of(job)
+    archived = await _archive_stale_copies(job.workspace_id, res, call)
+    seen = promoted = 0
+    last: UUID | None = NIL_ID
+    while last is not None:
+        async with res.db.read(job.workspace_id) as session:
+            worthy_ids = await promotable.list_worthy(
+                session, res.settings.jobs.promoting, after=last, now=res.clock(), batch=BATCH
+            )
+        for memory_id in worthy_ids:
+            promoted += await promote_if_worthy(job.workspace_id, memory_id, res, call) is not None
+        seen += len(worthy_ids)
+        async with res.db.begin(job.workspace_id) as session:
+            await queue.advance(session, job, seen, seen)
+        last = worthy_ids[-1] if len(worthy_ids) == BATCH else None
+    return {"seen": seen, "promoted": promoted, "archived": archived}
+
+
+async def _archive_stale_copies(workspace_id: UUID, res: Resources, call: Call) -> int:
+    """Archives copies whose originals have changed or ended since; returns how many."""
+    archived = 0
+    last: UUID | None = NIL_ID
+    while last is not None:
+        async with res.db.read(workspace_id) as session:
+            ids = await promotable.list_stale_copies(session, after=last, now=res.clock(), batch=BATCH)
+        for copy_id in ids:
+            archived += await archive_stale_copy(workspace_id, copy_id, res, call)
+        last = ids[-1] if len(ids) == BATCH else None
+    return archived

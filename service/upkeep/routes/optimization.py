@@ -14,18 +14,16 @@ from service.domain.request import StoredAnswer
 from service.http import cursors
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, example
+from service.http.schemas import Id, RequestModel, ResponseModel, Time, example
 from service.http.writes import CallOf, answer, send
-from service.upkeep import optimization_report, optimize
+from service.upkeep import optimization
 from service.upkeep.values import (
     PAIRS,
     START,
-    CleanupChange,
-    CleanupFinding,
-    GainUnit,
-    Remedy,
+    VERSION,
+    OptimizationChangeItem,
+    OptimizationSection,
     Section,
-    SectionReport,
     WalkCursor,
 )
 
@@ -33,8 +31,6 @@ router = APIRouter(prefix="/v1/optimization", tags=["optimization"], route_class
 
 SECTIONS: tuple[Section, ...] = get_args(Section)
 MAX_CHANGES = 100
-
-VERSION = "Version of the memory or entity when it was examined"
 
 
 class OptimizationChange(RequestModel):
@@ -52,48 +48,6 @@ class OptimizationChange(RequestModel):
             if (getattr(self, name) is not None) != (self.section in PAIRS):
                 raise ValueError(f"{name}: is required for duplicates and contradictions, and not allowed otherwise")
         return self
-
-
-class OptimizationChangeItem(ResponseModel):
-    """A change to send to `apply`, unmodified."""
-
-    section: Section = Field(description="Kind of finding, which determines the remedy", examples=["stale"])
-    id: Id = Field(description="UUID of the memory or entity to change")
-    version: int = Field(description=VERSION, examples=[1])
-    kept_id: Id | None = Field(description="UUID of the memory to keep; null: no second memory")
-    kept_version: int | None = Field(description="Its version; null: no second memory")
-
-
-class OptimizationFinding(ResponseModel):
-    """One thing that could be cleaned up."""
-
-    change: OptimizationChangeItem | None = Field(
-        description="Send it to `apply`; null: `apply` cannot do it, see `reason`"
-    )
-    ids: list[Id] = Field(description="UUIDs of the memory or entity it is about, and of the memory to keep")
-    remedy: Remedy = Field(description="What `apply` does")
-    is_undoable: bool = Field(description="Whether it can be undone")
-    reason: str = Field(description="Why it was reported", examples=["It was not used since 2026-01-02."])
-    gain: int = Field(description="The gain, in `gain_unit`", examples=[1])
-    gain_unit: GainUnit = Field(
-        description="memories: fewer to search; bytes: freed on disk; vectors: more memories found by meaning"
-    )
-    about: str = Field(description="The first 240 characters of the memory, or the name of the entity")
-    kept: str | None = Field(description="The first 240 characters of the memory to keep; null: none")
-    review_id: Id | None = Field(description="UUID of the review that decides it; null: none")
-
-
-class OptimizationSection(ResponseModel):
-    """The findings of one kind, in the order of their ids."""
-
-    section: Section = Field(description="Which kind")
-    findings: list[OptimizationFinding] = Field(description="At most `limit`")
-    total: int = Field(description="Number of findings from this page on", examples=[3])
-    is_exact: bool = Field(
-        description="Whether `total` is exact. If not, only a part was examined: there may be more, or, for "
-        "duplicates, whose texts were not all compared, fewer"
-    )
-    next_cursor: NextCursor = None
 
 
 class OptimizationReport(ResponseModel):
@@ -144,12 +98,10 @@ async def get_optimization_report(
     if cursor is not None and len(wanted) != 1:
         raise InvalidInput("cursor: requires exactly one section.", field="cursor")
     after = START if cursor is None else WalkCursor(*cursors.unpack(cursor, UUID, UUID))
-    sections = [
-        await optimization_report.report(caller.workspace_id, each, res, after=after, limit=limit) for each in wanted
-    ]
+    sections = [await optimization.report(caller.workspace_id, each, res, after=after, limit=limit) for each in wanted]
     return OptimizationReport(
         made_at=res.clock(),
-        sections=[_section(each) for each in sections],
+        sections=sections,
     )
 
 
@@ -157,14 +109,14 @@ async def get_optimization_report(
 async def apply_optimization(body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, call: CallOf) -> Response:
     """Applies all changes or none: 409 names the first object that has changed since the
     report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""
-    changes = [CleanupChange(one.section, one.id, one.version, one.kept_id, one.kept_version) for one in body.changes]
+    changes = [OptimizationChangeItem(**dict(change)) for change in body.changes]
     _refuse_overlap(changes)
     shown = partial(_answer_applied, dry_run=body.dry_run, count=len(changes))
     call = call.with_serializer(shown)
-    return send(shown(await optimize.apply(caller.workspace_id, changes, res, call, dry_run=body.dry_run)))
+    return send(shown(await optimization.apply(caller.workspace_id, changes, res, call, dry_run=body.dry_run)))
 
 
-def _refuse_overlap(changes: list[CleanupChange]) -> None:
+def _refuse_overlap(changes: list[OptimizationChangeItem]) -> None:
     gone: set[UUID] = set()
     for index, change in enumerate(changes):
         if change.id in gone:
@@ -179,20 +131,3 @@ def _refuse_overlap(changes: list[CleanupChange]) -> None:
 def _answer_applied(decision_id: UUID | None, *, dry_run: bool, count: int) -> StoredAnswer:
     applied = 0 if dry_run else count
     return answer(200, ApplyOptimizationResponse(dry_run=dry_run, applied=applied, decision_id=decision_id))
-
-
-def _section(section: SectionReport) -> OptimizationSection:
-    more = cursors.pack(section.next.first, section.next.second) if section.next else None
-    findings = [_finding(finding) for finding in section.findings]
-    return OptimizationSection.of(section, findings=findings, next_cursor=more)
-
-
-def _finding(finding: CleanupFinding) -> OptimizationFinding:
-    change = finding.change
-    return OptimizationFinding.of(
-        finding,
-        change=OptimizationChangeItem.of(change) if finding.review_id is None else None,
-        ids=list(change.ids),
-        remedy=change.remedy,
-        is_undoable=change.is_undoable,
-    )

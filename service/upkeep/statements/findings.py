@@ -19,7 +19,7 @@ from sqlalchemy.dialects.postgresql import JSONB
 from service.domain.ageing import DECAYING_BELOW
 from service.postgres.engine import Session
 from service.postgres.template import Template
-from service.upkeep.values import PAIRS, CleanupChange, Section, WalkCursor
+from service.upkeep.values import PAIRS, OptimizationChangeItem, Section, WalkCursor
 
 LOOKED_AT: Final = 100_000
 PAIRS_LOOKED_AT: Final = 20_000
@@ -185,7 +185,7 @@ class Candidate:
     """A finding as read. `cursor`: from where a walk continues after it. `detail`: the data for its reason."""
 
     cursor: WalkCursor
-    change: CleanupChange
+    change: OptimizationChangeItem
     detail: Mapping[str, Any]
 
 
@@ -235,9 +235,15 @@ def _candidates(section: Section, rows: Sequence[Any]) -> tuple[Candidate, ...]:
     return tuple(
         Candidate(
             WalkCursor(row.first, row.second),
-            CleanupChange(section, row.id, row.version, row.kept_id, row.kept_version),
+            _change(section, row),
             row.detail,
         )
         for row in rows
         if row.id is not None
+    )
+
+
+def _change(section: Section, row: Any) -> OptimizationChangeItem:
+    return OptimizationChangeItem(
+        section=section, id=row.id, version=row.version, kept_id=row.kept_id, kept_version=row.kept_version
     )
