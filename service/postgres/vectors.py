@@ -51,3 +51,8 @@ def read_many(sent: Sequence[bytes]) -> NDArray[np.float32]:
     """Vectors of one dimension as rows. `sent`: results of halfvec_send(): four bytes, then the numbers in two bytes
     each. As bytes they cost no object of the driver's for each vector."""
     return np.frombuffer(b"".join(sent), dtype=">f2").reshape(len(sent), -1)[:, 2:].astype(np.float32)
+
+
+def as_text(vector: NDArray[np.float32]) -> str:
+    """pgvector's text form, for an array of vectors in one parameter."""
+    return HalfVector(vector).to_text()

@@ -30,7 +30,7 @@ from service.language import context, lexemes
 from service.language.context import PRECEDING, ContextTurn
 from service.postgres.engine import Session
 from service.postgres.tables import TERM_DIMENSIONS
-from service.postgres.vectors import Half
+from service.postgres.vectors import as_text
 from service.queue.statements import queue
 
 PAYLOAD = {"context": True}
@@ -105,20 +105,14 @@ NO_VECTORS = text("""
     WHERE workspace_id = :workspace AND memory_id = ANY (CAST(:ids AS uuid[])) AND kind = 'context'
 """)
 
-# A vector of another generation was made from the previous text.
-VECTOR = text("""
-    WITH outdated AS (
-        DELETE FROM memory_vector WHERE workspace_id = :workspace AND memory_id = :id AND kind = 'context'
-            AND generation <> :generation
-    ), written AS (
-        INSERT INTO memory_vector (
-            workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
-        SELECT workspace_id, id, :generation, 'context', user_id, agent_id, run_id, channel, :embedding
-        FROM memory WHERE workspace_id = :workspace AND id = :id
-        ON CONFLICT (workspace_id, memory_id, generation, kind) DO UPDATE SET embedding = excluded.embedding
-    )
-    SELECT
-""").bindparams(bindparam("embedding", type_=Half()))
+VECTORS = text("""
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
+    SELECT :workspace, m.id, :generation, 'context', m.user_id, m.agent_id, m.run_id, m.channel, made.vector::halfvec
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:vectors AS text[])) AS made (id, vector)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = made.id
+    ON CONFLICT (workspace_id, memory_id, generation, kind) DO UPDATE SET embedding = excluded.embedding
+    RETURNING memory_id
+""")
 
 LOCK = text("""
     SELECT id FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id
@@ -191,17 +185,21 @@ async def texts_of(session: Session, ids: Sequence[UUID]) -> dict[UUID, ContextT
 
 
 async def store(
-    session: Session, made: Mapping[UUID, tuple[ContextTexts, NDArray[np.float32]]], *, generation: int
-) -> None:
-    """Stores contexts with their vectors, unless the texts have changed."""
+    session: Session,
+    made: Mapping[UUID, tuple[ContextTexts, NDArray[np.float32]]],
+    *,
+    generation: int,
+    with_columns: bool = True,
+) -> int:
+    """Stores contexts with their vectors, except those whose texts have changed; returns how many."""
     await session.execute(LOCK, {"ids": list(made)})
     current = await texts_of(session, list(made))
-    for memory_id, (texts, vector) in made.items():
-        if current.get(memory_id) != texts:
-            continue
-        await _columns(session, memory_id, texts)
-        values = {"id": memory_id, "generation": generation, "embedding": vector}
-        await session.execute(VECTOR, values)
+    same = {key: vector for key, (texts, vector) in made.items() if current.get(key) == texts}
+    if with_columns:
+        for memory_id in same:
+            await _columns(session, memory_id, current[memory_id])
+    values = {"generation": generation, "ids": list(same), "vectors": list(map(as_text, same.values()))}
+    return len((await session.scalars(VECTORS, values)).all())
 
 
 async def _columns(session: Session, memory_id: UUID, texts: ContextTexts) -> None:

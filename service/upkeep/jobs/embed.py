@@ -21,7 +21,7 @@ from service.domain.scope import NIL_WORKSPACE
 from service.graph.statements import entities
 from service.memories.statements import enrichment
 from service.postgres.tables import TURN
-from service.providers.protocols import Vector
+from service.postgres.vectors import as_text
 from service.queue.statements import queue
 from service.runtime.deferred_vectors import embed_missing
 from service.runtime.resources import Resources
@@ -65,7 +65,7 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
     if not subjects:
         return
     vectors = await res.embedder.embed(workspace_id, [subject.text for subject in subjects])
-    made = {subject: _as_text(vector) for subject, vector in zip(subjects, vectors, strict=True)}
+    made = {subject: as_text(vector) for subject, vector in zip(subjects, vectors, strict=True)}
     async with res.db.begin(workspace_id, background=True) as session:
         await enrichment.store_vectors(session, made, generation=res.generation)
 
@@ -91,7 +91,3 @@ async def sweep(res: Resources) -> Counts:
         async with res.db.begin(workspace_id) as session:
             queued += await queue.enqueue_embeds(session, [memory_id for _, memory_id in group])
     return {"queued": queued}
-
-
-def _as_text(vector: Vector) -> str:
-    return "[" + ",".join(map(str, vector.tolist())) + "]"

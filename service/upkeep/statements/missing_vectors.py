@@ -10,7 +10,6 @@ from collections.abc import Awaitable, Callable, Mapping
 from dataclasses import dataclass
 from uuid import UUID
 
-from pgvector import HalfVector
 from sqlalchemy import text
 
 from service.cognition.statements import goals, strategies
@@ -19,6 +18,7 @@ from service.conversations.statements.contexts import ContextTexts
 from service.domain.text import CleanText
 from service.graph.statements import entities
 from service.postgres.engine import Session
+from service.postgres.vectors import as_text
 from service.providers.protocols import Vector
 from service.runtime.statements.deferred_vectors import DeferredVectors
 
@@ -70,14 +70,6 @@ CONTEXTS = text("""
       AND NOT EXISTS (SELECT FROM memory_vector o WHERE o.workspace_id = v.workspace_id AND o.memory_id = v.memory_id
                       AND o.generation = :generation AND o.kind = 'context')
     ORDER BY v.memory_id LIMIT :limit
-""")
-
-STORE_CONTEXTS = text("""
-    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
-    SELECT :workspace, m.id, :generation, 'context', m.user_id, m.agent_id, m.run_id, m.channel, made.vector::halfvec
-    FROM unnest(CAST(:ids AS uuid[]), CAST(:vectors AS text[])) AS made (id, vector)
-    JOIN memory m ON m.workspace_id = :workspace AND m.id = made.id
-    ON CONFLICT DO NOTHING RETURNING memory_id
 """)
 
 TABLES = ("memory_vector", "turn_vector", "goal_vector", "strategy_vector", "entity_vector")
@@ -143,7 +135,7 @@ async def store_memories(session: Session, generation: int, made: MadeVectors) -
         "generation": generation,
         "ids": [missing_text.id for missing_text in ordered],
         "hashes": [missing_text.hash for missing_text in ordered],
-        "vectors": [_as_text(made[missing_text]) for missing_text in ordered],
+        "vectors": [as_text(made[missing_text]) for missing_text in ordered],
     }
     return len((await session.scalars(STORE_MEMORIES, values)).all())
 
@@ -163,15 +155,8 @@ async def contexts_without(session: Session, generation: int, after: UUID) -> li
 
 async def store_contexts(session: Session, generation: int, made: MadeVectors) -> int:
     """Stores vectors of contexts, except of those that have changed; returns how many."""
-    await session.execute(contexts.LOCK, {"ids": [missing_text.id for missing_text in made]})
-    current = await contexts.texts_of(session, [missing_text.id for missing_text in made])
-    same = [missing_text for missing_text in made if current.get(missing_text.id) == missing_text.context]
-    values = {
-        "generation": generation,
-        "ids": [missing_text.id for missing_text in same],
-        "vectors": [_as_text(made[missing_text]) for missing_text in same],
-    }
-    return len((await session.scalars(STORE_CONTEXTS, values)).all())
+    by_id = {missing.id: (missing.context, vector) for missing, vector in made.items() if missing.context}
+    return await contexts.store(session, by_id, generation=generation, with_columns=False)
 
 
 def _walk_of(rows: DeferredVectors) -> tuple[Find, Store]:
@@ -203,7 +188,3 @@ async def delete(session: Session, table: str, generations: list[int], *, limit:
 
 def _page(workspace_id: UUID, generation: int, after: UUID) -> dict[str, object]:
     return {"workspace": workspace_id, "generation": generation, "after": after, "limit": BATCH}
-
-
-def _as_text(vector: Vector) -> str:
-    return HalfVector(vector).to_text()
