@@ -207,10 +207,10 @@ async def test_a_run_that_dies_goes_on(
     clock.forward(minutes=31)
     verb, calls = procedures.learn, 0
 
-    async def dies(*args: Any) -> Any:
+    async def dies(*args: Any, **kwargs: Any) -> Any:
         nonlocal calls
         calls += 1
-        done = await verb(*args)
+        done = await verb(*args, **kwargs)
         if calls == dies_at:
             raise ConnectionError
         return done
