@@ -17,8 +17,8 @@ from service.memories.lifecycle import remove_outlived
 from service.memories.statements import sources
 from service.memories.statements.sources import SourceLink
 from service.postgres.engine import Database
-from service.runtime.deferred_vectors import embed_missing
 from service.runtime.resources import Resources
+from service.upkeep.jobs.embed import embed_missing
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables
 from tests.support.calls import store

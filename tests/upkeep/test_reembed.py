@@ -414,10 +414,10 @@ async def test_a_text_that_changes_during_the_build_has_no_vector_of_what_it_was
         workspace = await place.connection.fetchval("SELECT workspace_id FROM workspace")
         async with open_resources(Settings.from_env(place.after), role=WORKER) as res:
             async with res.db.read(workspace) as session:
-                walk = await missing_vectors.memories_without(session, 2, UUID(int=0))
-            vectors = {each: np.ones(NEW, dtype=np.float32) for each in walk}
+                walk = await missing_vectors.memories_without(session, UUID(int=0), generation=2)
+            vectors = {key: (content, np.ones(NEW, dtype=np.float32)) for key, content in walk.items()}
             changed = await client.patch(f"/v1/memories/{memory_id}", json={"content": "The shop opens at ten."})
             assert changed.status_code == 200, changed.text
             async with res.db.begin(workspace) as session:
-                assert await missing_vectors.store_memories(session, 2, vectors) == 0
+                assert await missing_vectors.store_memories(session, vectors, generation=2) == 0
             assert (await place.vectors(2))["text"] == 0

@@ -184,17 +184,22 @@ async def texts_of(session: Session, ids: Sequence[UUID]) -> dict[UUID, ContextT
     return texts
 
 
+async def embedded_texts(session: Session, ids: Sequence[UUID]) -> dict[UUID, CleanText]:
+    """What is embedded for these contexts, by memory, of those that exist and are turns."""
+    return {memory_id: texts.embedded for memory_id, texts in (await texts_of(session, ids)).items()}
+
+
 async def store(
     session: Session,
-    made: Mapping[UUID, tuple[ContextTexts, NDArray[np.float32]]],
+    made: Mapping[UUID, tuple[CleanText, NDArray[np.float32]]],
     *,
     generation: int,
     with_columns: bool = True,
 ) -> int:
-    """Stores contexts with their vectors, except those whose texts have changed; returns how many."""
+    """Stores vectors of contexts, and their columns, except those whose texts have changed; returns how many."""
     await session.execute(LOCK, {"ids": list(made)})
     current = await texts_of(session, list(made))
-    same = {key: vector for key, (texts, vector) in made.items() if current.get(key) == texts}
+    same = {key: made[key][1] for key, texts in current.items() if texts.embedded == made[key][0]}
     if with_columns:
         for memory_id in same:
             await _columns(session, memory_id, current[memory_id])

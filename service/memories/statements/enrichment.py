@@ -1,7 +1,7 @@
 """Reads memories for jobs, and adds what these make: vectors, and summaries with entities.
 
-Both writes check under the row lock that the text still has the hash it had when it was read, so a changed text never
-gets what was made from the old one. Neither changes `version`: an If-Match from before stays valid.
+Both writes check under the row lock that the text is still the one that was read, so a changed text never gets what
+was made from the old one. Neither changes `version`: an If-Match from before stays valid.
 """
 
 from __future__ import annotations
@@ -12,6 +12,7 @@ from datetime import datetime
 from uuid import UUID
 
 import numpy as np
+from numpy.typing import NDArray
 from sqlalchemy import text
 
 from service.domain.scope import Scope
@@ -20,7 +21,7 @@ from service.memories.statements import nearest, visibility
 from service.postgres import direct, scopes
 from service.postgres.direct import DriverRow
 from service.postgres.engine import Session
-from service.postgres.vectors import Half
+from service.postgres.vectors import Half, as_text
 
 
 @dataclass(frozen=True, slots=True)
@@ -84,9 +85,7 @@ TEXT_VECTOR = text("""
 
 # pk_memory
 UNEMBEDDED = text("""
-    SELECT workspace_id, id, content, hash, user_id, agent_id, run_id, channel, "timestamp", version,
-           role IS NOT NULL AS is_turn, true AS graph
-    FROM memory
+    SELECT id, content FROM memory
     WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) AND embedding_status <> 'stored'
     ORDER BY id
 """)
@@ -94,12 +93,12 @@ UNEMBEDDED = text("""
 # Rows are locked by ascending id, as everywhere.
 STORE_VECTORS = text("""
     WITH made AS (
-        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:hashes AS text[]), CAST(:vectors AS text[]))
-            AS m (id, hash, vector)
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:contents AS text[]), CAST(:vectors AS text[]))
+            AS m (id, content, vector)
     ), fresh AS (
         SELECT memory.workspace_id, memory.id, memory.user_id, memory.agent_id, memory.run_id, memory.channel,
                made.vector::halfvec AS vector
-        FROM memory JOIN made ON memory.id = made.id AND memory.hash = made.hash
+        FROM memory JOIN made ON memory.id = made.id AND memory.content = made.content
         WHERE memory.workspace_id = :workspace AND memory.embedding_status <> 'stored'
         ORDER BY memory.id FOR NO KEY UPDATE OF memory
     ), placeholders AS (
@@ -184,25 +183,23 @@ async def find_neighbours(
     return [(each, similarity(cosine)) for each, cosine in near if each != memory.id][:limit]
 
 
-async def list_unembedded(session: Session, ids: Sequence[UUID]) -> list[MemoryToEnrich]:
-    """The memories among `ids` whose text has no vector yet, ascending by id."""
-    rows = await session.execute(UNEMBEDDED, {"ids": list(ids)})
-    return list(map(_subject, rows))
+async def list_unembedded(session: Session, ids: Sequence[UUID]) -> dict[UUID, CleanText]:
+    """The texts of those memories among `ids` that have no vector yet, ascending by id."""
+    return {row.id: CleanText(row.content) for row in await session.execute(UNEMBEDDED, {"ids": list(ids)})}
 
 
-async def store_vectors(session: Session, vectors: Mapping[MemoryToEnrich, str], *, generation: int) -> int:
-    """Stores vectors, in pgvector's text form, and deletes placeholders; returns the number stored. Deleted memories,
-    and those whose text has changed, get none."""
-    rows = await session.scalars(
-        STORE_VECTORS,
-        {
-            "generation": generation,
-            "ids": [subject.id for subject in vectors],
-            "hashes": [subject.hash for subject in vectors],
-            "vectors": list(vectors.values()),
-        },
-    )
-    return len(rows.all())
+async def store_vectors(
+    session: Session, made: Mapping[UUID, tuple[CleanText, NDArray[np.float32]]], *, generation: int
+) -> int:
+    """Stores vectors and deletes placeholders; returns the number stored. Deleted memories, and those whose text has
+    changed, get none."""
+    values = {
+        "generation": generation,
+        "ids": list(made),
+        "contents": [content for content, _ in made.values()],
+        "vectors": [as_text(vector) for _, vector in made.values()],
+    }
+    return len((await session.scalars(STORE_VECTORS, values)).all())
 
 
 async def enrich(

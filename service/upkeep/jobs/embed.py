@@ -8,10 +8,13 @@ for ever because its job died while the provider was unavailable.
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from functools import partial
 from itertools import groupby
 from operator import itemgetter
 from types import MappingProxyType
 from uuid import UUID
+
+from sqlalchemy import ColumnElement, true
 
 from service.cognition.statements import goals, strategies
 from service.conversations.statements import contexts, turns
@@ -21,12 +24,11 @@ from service.domain.scope import NIL_WORKSPACE
 from service.graph.statements import entities
 from service.memories.statements import enrichment
 from service.postgres.tables import TURN
-from service.postgres.vectors import as_text
 from service.queue.statements import queue
-from service.runtime.deferred_vectors import embed_missing
 from service.runtime.resources import Resources
 from service.runtime.statements.deferred_vectors import WORDS_OF, DeferredVectors
 from service.upkeep.statements import missing_vectors
+from service.upkeep.statements.missing_vectors import BATCH, Find, Store
 
 QUIET_S = 300.0  # a memory younger than that has its own job under way
 SWEEP_LIMIT = 1_000  # jobs one sweep adds; the next one goes on
@@ -57,29 +59,33 @@ async def run_together(jobs: Sequence[Job], res: Resources) -> None:
         if job.memory_id is not None:
             (of_contexts if contexts.PAYLOAD.items() <= job.payload.items() else of_texts).append(job.memory_id)
     if of_contexts:
-        await _embed_contexts(workspace_id, of_contexts, res)
-    if not of_texts:
-        return
-    async with res.db.read(workspace_id) as session:
-        subjects = await enrichment.list_unembedded(session, of_texts)
-    if not subjects:
-        return
-    vectors = await res.embedder.embed(workspace_id, [subject.text for subject in subjects])
-    made = {subject: as_text(vector) for subject, vector in zip(subjects, vectors, strict=True)}
-    async with res.db.begin(workspace_id, background=True) as session:
-        await enrichment.store_vectors(session, made, generation=res.generation)
+        await _embed(workspace_id, partial(contexts.embedded_texts, ids=of_contexts), contexts.store, res)
+    if of_texts:
+        await _embed(workspace_id, partial(enrichment.list_unembedded, ids=of_texts), enrichment.store_vectors, res)
 
 
-async def _embed_contexts(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> None:
-    """Embeds turns again whose neighbours changed."""
+async def embed_missing(
+    rows: DeferredVectors, workspace_id: UUID, res: Resources, where: ColumnElement[bool] | None = None
+) -> None:
+    """Makes missing vectors of the current texts; `where`: only of rows that meet this condition. Safe to run twice.
+    Raises EmbeddingError."""
+    condition = true() if where is None else where
+    find = partial(rows.unembedded, where=condition, generation=res.generation, limit=BATCH)
+    while await _embed(workspace_id, find, rows.store, res):
+        pass
+
+
+async def _embed(workspace_id: UUID, find: Find, store: Store, res: Resources) -> bool:
+    """Makes the vectors of some texts, with no transaction open during the call; False if there are none."""
     async with res.db.read(workspace_id) as session:
-        texts = await contexts.texts_of(session, ids)
+        texts = await find(session)
     if not texts:
-        return
-    vectors = await res.embedder.embed(workspace_id, [text.embedded for text in texts.values()])
-    made = {memory_id: (each, vector) for (memory_id, each), vector in zip(texts.items(), vectors, strict=True)}
+        return False
+    vectors = await res.embedder.embed(workspace_id, list(texts.values()))
+    made = {key: (text, vector) for (key, text), vector in zip(texts.items(), vectors, strict=True)}
     async with res.db.begin(workspace_id, background=True) as session:
-        await contexts.store(session, made, generation=res.generation)
+        await store(session, made, generation=res.generation)
+    return True
 
 
 async def sweep(res: Resources) -> Counts:

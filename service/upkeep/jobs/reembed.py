@@ -19,6 +19,7 @@ from uuid import UUID
 from service.domain.errors import EmbeddingError
 from service.domain.job import LONG_MAX_ATTEMPTS, Counts, Job, NewJob
 from service.domain.scope import NIL_ID, NIL_WORKSPACE
+from service.domain.text import CleanText
 from service.postgres.engine import Session
 from service.providers.choose import MissingEmbedder
 from service.providers.protocols import Vector
@@ -28,7 +29,7 @@ from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from service.runtime.statements.generations import Generation
 from service.upkeep.statements import missing_vectors
-from service.upkeep.statements.missing_vectors import Find, MissingText, Store
+from service.upkeep.statements.missing_vectors import Find, Store, Texts
 
 LAST_ROUND = missing_vectors.BATCH
 """A round that made fewer vectors than this is the last before the cut-over; texts written during it are found by their
@@ -160,15 +161,15 @@ async def _walk(workspace_id: UUID, find: Find, store: Store, progress: Progress
     made, after = 0, NIL_ID
     while True:
         async with res.db.read(workspace_id) as session:
-            texts = await find(session, res.generation, after)
+            texts = await find(session, after, generation=res.generation)
         if not texts:
             return made
         vectors = await _embed(workspace_id, texts, progress, res)
         async with res.db.begin(workspace_id) as session:
             await _check_wanted(session, res.generation)
-            stored = await store(session, res.generation, vectors)
+            stored = await store(session, vectors, generation=res.generation)
             await queue.advance(session, progress.job, progress.done + stored, progress.total)
-        made, progress.done, after = made + stored, progress.done + stored, texts[-1].id
+        made, progress.done, after = made + stored, progress.done + stored, max(texts)
 
 
 async def _check_wanted(session: Session, number: int) -> None:
@@ -179,23 +180,24 @@ async def _check_wanted(session: Session, number: int) -> None:
 
 
 async def _embed(
-    workspace_id: UUID, texts: Sequence[MissingText], progress: Progress, res: Resources
-) -> dict[MissingText, Vector]:
-    """The vectors; if the embedder refuses the batch, those of the texts that it accepts one by one. Raises
+    workspace_id: UUID, texts: Texts, progress: Progress, res: Resources
+) -> dict[UUID, tuple[CleanText, Vector]]:
+    """The texts with their vectors; if the embedder refuses the batch, those that it accepts one by one. Raises
     EmbeddingError if it is unavailable or accepts none."""
     try:
-        return dict(zip(texts, await res.embedder.embed(workspace_id, [text.text for text in texts]), strict=True))
+        vectors = await res.embedder.embed(workspace_id, list(texts.values()))
+        return {key: (text, vector) for (key, text), vector in zip(texts.items(), vectors, strict=True)}
     except EmbeddingError as exc:
         if exc.retryable:
             raise
-        vectors: dict[MissingText, Vector] = {}
-        for missing_text in texts:
+        accepted: dict[UUID, tuple[CleanText, Vector]] = {}
+        for key, text in texts.items():
             try:
-                vectors[missing_text] = (await res.embedder.embed(workspace_id, [missing_text.text]))[0]
+                accepted[key] = text, (await res.embedder.embed(workspace_id, [text]))[0]
             except EmbeddingError as refusal:
                 if refusal.retryable:
                     raise
-        if not vectors:
+        if not accepted:
             raise
-        progress.refused += len(texts) - len(vectors)
-        return vectors
+        progress.refused += len(texts) - len(accepted)
+        return accepted

@@ -7,14 +7,13 @@ vectors of every generation, so an existing vector is always of the current text
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
+from functools import partial
 from uuid import UUID
 
 from sqlalchemy import text
 
 from service.cognition.statements import goals, strategies
 from service.conversations.statements import contexts, turns
-from service.conversations.statements.contexts import ContextTexts
 from service.domain.text import CleanText
 from service.graph.statements import entities
 from service.postgres.engine import Session
@@ -41,21 +40,21 @@ COUNT = text("""
 
 # pk_memory, and for each row pk_memory_vector
 MEMORIES = text("""
-    SELECT m.id, m.content, m.hash FROM memory m
+    SELECT m.id, m.content FROM memory m
     WHERE m.workspace_id = :workspace AND m.id > :after AND NOT EXISTS (
         SELECT FROM memory_vector v WHERE v.workspace_id = m.workspace_id AND v.memory_id = m.id
             AND v.generation = :generation AND v.kind = 'text')
     ORDER BY m.id LIMIT :limit
 """)
 
-# A change of a text locks its row FOR UPDATE first (history.snapshot), so it waits for this, or this sees the new hash.
+# A change of a text locks its row FOR UPDATE first (history.snapshot), so it waits for this, or this sees the new text.
 STORE_MEMORIES = text("""
     WITH made AS (
-        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:hashes AS text[]), CAST(:vectors AS text[]))
-            AS m (id, hash, vector)
+        SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:contents AS text[]), CAST(:vectors AS text[]))
+            AS m (id, content, vector)
     ), same AS (
         SELECT memory.id, memory.user_id, memory.agent_id, memory.run_id, memory.channel, made.vector::halfvec AS vector
-        FROM memory JOIN made ON memory.id = made.id AND memory.hash = made.hash
+        FROM memory JOIN made ON memory.id = made.id AND memory.content = made.content
         WHERE memory.workspace_id = :workspace ORDER BY memory.id FOR KEY SHARE OF memory
     )
     INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
@@ -89,20 +88,11 @@ BATCH = 100
 WORKSPACES = text("SELECT workspace_id FROM find_workspaces()")
 
 
-@dataclass(frozen=True, slots=True)
-class MissingText:
-    """A text without a vector. `hash`: of a memory's text, from its row; `context`:
-    the texts from which a context is made."""
+Texts = dict[UUID, CleanText]
+"""By the id of their row, ascending."""
 
-    id: UUID
-    text: CleanText
-    hash: str = ""
-    context: ContextTexts | None = None
-
-
-MadeVectors = Mapping[MissingText, Vector]
-Find = Callable[[Session, int, UUID], Awaitable[list[MissingText]]]
-Store = Callable[[Session, int, MadeVectors], Awaitable[int]]
+Find = Callable[..., Awaitable[Texts]]
+Store = Callable[..., Awaitable[int]]
 
 
 async def list_unembedded(session: Session, *, quiet_s: float, limit: int) -> list[tuple[UUID, UUID]]:
@@ -122,60 +112,50 @@ async def count(session: Session, generation: int) -> tuple[int, int]:
     return row.wanted, row.made
 
 
-async def memories_without(session: Session, generation: int, after: UUID) -> list[MissingText]:
-    """The next BATCH memories whose text has no vector of the generation, ascending by id."""
-    rows = await session.execute(MEMORIES, _page(session.workspace_id, generation, after))
-    return [MissingText(row.id, CleanText(row.content), row.hash) for row in rows]
+async def memories_without(session: Session, after: UUID, *, generation: int) -> Texts:
+    """The next BATCH memories whose text has no vector of the generation."""
+    rows = await session.execute(MEMORIES, {"generation": generation, "after": after, "limit": BATCH})
+    return {row.id: CleanText(row.content) for row in rows}
 
 
-async def store_memories(session: Session, generation: int, made: MadeVectors) -> int:
+async def store_memories(session: Session, made: Mapping[UUID, tuple[CleanText, Vector]], *, generation: int) -> int:
     """Stores vectors, except of texts that have changed; returns how many."""
-    ordered = sorted(made, key=lambda each: each.id)
     values = {
         "generation": generation,
-        "ids": [missing_text.id for missing_text in ordered],
-        "hashes": [missing_text.hash for missing_text in ordered],
-        "vectors": [as_text(made[missing_text]) for missing_text in ordered],
+        "ids": list(made),
+        "contents": [content for content, _ in made.values()],
+        "vectors": [as_text(vector) for _, vector in made.values()],
     }
     return len((await session.scalars(STORE_MEMORIES, values)).all())
 
 
-async def contexts_without(session: Session, generation: int, after: UUID) -> list[MissingText]:
-    """The next BATCH contexts that have a vector, but none of the generation, ascending by the id of their memory."""
-    missing: list[MissingText] = []
-    while not missing:
-        ids = list(await session.scalars(CONTEXTS, _page(session.workspace_id, generation, after)))
+async def contexts_without(session: Session, after: UUID, *, generation: int) -> Texts:
+    """The next BATCH contexts that have a vector, but none of the generation, by the id of their memory."""
+    texts: Texts = {}
+    while not texts:
+        values = {"generation": generation, "after": after, "limit": BATCH}
+        ids = list(await session.scalars(CONTEXTS, values))
         if not ids:
             break
-        texts = await contexts.texts_of(session, ids)
-        missing = [MissingText(each, texts[each].embedded, context=texts[each]) for each in ids if each in texts]
+        texts = await contexts.embedded_texts(session, ids)
         after = ids[-1]
-    return missing
+    return texts
 
 
-async def store_contexts(session: Session, generation: int, made: MadeVectors) -> int:
-    """Stores vectors of contexts, except of those that have changed; returns how many."""
-    by_id = {missing.id: (missing.context, vector) for missing, vector in made.items() if missing.context}
-    return await contexts.store(session, by_id, generation=generation, with_columns=False)
+def _rows_without(rows: DeferredVectors) -> Find:
+    async def find(session: Session, after: UUID, *, generation: int) -> Texts:
+        return await rows.unembedded(session, rows.table.c.id > after, generation=generation, limit=BATCH)
 
-
-def _walk_of(rows: DeferredVectors) -> tuple[Find, Store]:
-    async def find(session: Session, generation: int, after: UUID) -> list[MissingText]:
-        later = rows.table.c.id > after
-        texts = await rows.unembedded(session, later, generation=generation, limit=BATCH)
-        return [MissingText(row_id, text) for row_id, text in texts.items()]
-
-    async def store(session: Session, generation: int, made: MadeVectors) -> int:
-        by_id = {missing_text.id: (missing_text.text, vector) for missing_text, vector in made.items()}
-        return await rows.store(session, by_id, generation=generation)
-
-    return find, store
+    return find
 
 
 WALKS: tuple[tuple[Find, Store], ...] = (
     (memories_without, store_memories),
-    (contexts_without, store_contexts),
-    *map(_walk_of, (turns.LATE_VECTORS, goals.LATE_VECTORS, strategies.LATE_VECTORS, entities.LATE_VECTORS)),
+    (contexts_without, partial(contexts.store, with_columns=False)),
+    *(
+        (_rows_without(rows), rows.store)
+        for rows in (turns.LATE_VECTORS, goals.LATE_VECTORS, strategies.LATE_VECTORS, entities.LATE_VECTORS)
+    ),
 )
 """For each kind of text, how to find the next batch and store its vectors."""
 
@@ -184,7 +164,3 @@ async def delete(session: Session, table: str, generations: list[int], *, limit:
     """Deletes at most `limit` vectors of these generations from one of TABLES; returns how many."""
     values = {"generations": generations, "limit": limit}
     return (await session.execute(DELETE[table], values)).rowcount
-
-
-def _page(workspace_id: UUID, generation: int, after: UUID) -> dict[str, object]:
-    return {"workspace": workspace_id, "generation": generation, "after": after, "limit": BATCH}
