@@ -188,12 +188,10 @@ async def _queue(job: Job, res: Resources) -> Counts:
     last: UUID | None = NIL_WORKSPACE
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:
-            unread_turns = await conversations.find_unread(
-                session, after=last, quiet=QUIET, kept=verbatim_too, batch=batch
-            )
-            await queue.enqueue(session, [_job_of(unread_turn, own) for unread_turn in unread_turns])
-            queued += len(unread_turns)
-        last = unread_turns[-1].conversation_id if len(unread_turns) == batch else None
+            unread = await conversations.find_unread(session, after=last, quiet=QUIET, kept=verbatim_too, batch=batch)
+            await queue.enqueue(session, [_job_of(unread_turn, own) for unread_turn in unread])
+            queued += len(unread)
+        last = unread[-1].conversation_id if len(unread) == batch else None
     own.wakeup.notify()
     return {"conversations": queued}
 
