@@ -123,7 +123,7 @@ def asking(plan: SearchPlan, found: Sources, count: int, texts: Sequence[str] | 
 
 
 async def find(database: Database, plan: SearchPlan, scope_rows: int) -> Candidates:
-    async with database.snapshot(plan.workspace_id) as session:
+    async with database.snapshot(plan.scope.values["workspace"]) as session:
         return await candidates.find(session, plan, scope_rows, binary_rows=BINARY_ROWS)
 
 
@@ -140,7 +140,7 @@ async def application(store: Store) -> AsyncIterator[Database]:
 
 
 async def scope_rows_of(database: Database, plan: SearchPlan) -> int:
-    async with database.read(plan.workspace_id) as session:
+    async with database.read(plan.scope.values["workspace"]) as session:
         return (await candidates.summary(session, plan.scope, NOWHERE, count_to=BINARY_ROWS)).rows
 
 
@@ -179,7 +179,7 @@ async def _nearest(database: Database, plan: SearchPlan) -> list[UUID]:
     assert plan.vector is not None
     query_vector = "[" + ",".join(map(str, plan.vector.tolist())) + "]"
     sql = text(TRUTH.format(vectors=plan.vector_scope.sql, rows=plan.conditions.sql))
-    async with database.snapshot(plan.workspace_id) as session:
+    async with database.snapshot(plan.scope.values["workspace"]) as session:
         values = {**plan.vector_scope.values, **plan.conditions.values, "query_vector": query_vector}
         return list(await session.scalars(sql, values))
 

@@ -16,7 +16,7 @@ from collections.abc import Mapping
 from typing import Any, Final
 from uuid import UUID
 
-from pgvector import HalfVector, SparseVector
+from pgvector import SparseVector
 from sqlalchemy import TextClause
 
 from service.domain import bm25
@@ -177,11 +177,7 @@ def values(plan: SearchPlan, vector_path: ApproximatePath, statistics: TermStati
     companions = term_statistics.companion_terms
     parameters: dict[str, Any] = {
         **search_plan.index_values(plan),
-        **plan.conditions.values,
-        **plan.scope.values,
-        **plan.vector_scope.values,
-        "arm_limit": plan.arm_limit,
-        "limit": plan.limit,
+        **plan.values,
         "scan_limit": SCAN_LIMIT,
         "candidate_limit": plan.arm_limit * ARM_OVERFETCH,
         "text_terms": selective(statistics.text_df, texts),
@@ -190,13 +186,10 @@ def values(plan: SearchPlan, vector_path: ApproximatePath, statistics: TermStati
         "context_terms": selective(statistics.context_df, texts),
         "and_context_terms": companions(statistics.context_df, texts),
         "context_idf": _idf(statistics.context_df, texts),
-        "tags": list(plan.tags),
-        "asked_at": plan.asked_at,
     }
     if plan.vector is not None:
         wide = max(plan.limit, graph_limit(plan.arm_limit))
-        parameters |= {"query_vector": HalfVector(plan.vector), "wide": wide}
-        parameters |= {"max_checked": MAX_CHECKED, "max_close": max(MAX_CLOSE, wide)}
+        parameters |= {"wide": wide, "max_checked": MAX_CHECKED, "max_close": max(MAX_CLOSE, wide)}
         parameters["enough"] = max(plan.limit, int(plan.arm_limit * MIN_FOUND_SHARE[vector_path]))
     return parameters
 

@@ -168,14 +168,14 @@ async def find_entities(session: Session, plan: SearchPlan, names: Sequence[str]
 
 
 def entity_statement(plan: SearchPlan) -> TextClause:
-    """The whole entity_statement; tests/search/statements/golden has it with the entity_values filled in."""
+    """The whole statement; tests/search/statements/golden has it with the values filled in."""
     entity, alias = (f"{name}.workspace_id = :workspace AND {_owner(plan, name)}" for name in "ea")
     return ENTITIES.fill(entity=entity, alias=alias, scope=plan.scope.sql, rows=plan.conditions.sql)
 
 
 def entity_values(plan: SearchPlan, names: Sequence[str], now: datetime) -> dict[str, Any]:
     limits = {"fan": MAX_RELATIONS, "most": MAX_ENTITIES, "links": MAX_LINKS, "arm": plan.arm_limit}
-    return {**plan.scope.values, **plan.conditions.values, **limits, "names": list(names), "now": now}
+    return {**plan.values, **limits, "names": list(names), "now": now}
 
 
 def _owner(plan: SearchPlan, alias: str) -> str:

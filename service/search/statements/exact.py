@@ -13,7 +13,6 @@ from __future__ import annotations
 
 from typing import Any, Final
 
-from pgvector import HalfVector
 from sqlalchemy import TextClause
 
 from service.domain.bm25 import IDF_SQL
@@ -219,16 +218,4 @@ def _branch(plan: SearchPlan, branch: str) -> str:
 
 
 def values(plan: SearchPlan) -> dict[str, Any]:
-    return {
-        **plan.scope.values,
-        **plan.vector_scope.values,
-        **plan.conditions.values,
-        "exact_rows": plan.exact_rows,
-        "terms": list(plan.terms),
-        "query_vector": HalfVector(plan.vector) if plan.vector is not None else None,
-        "asked_at": plan.asked_at,
-        "tags": list(plan.tags),
-        **nearest.close_limits(plan.arm_limit),
-        "arm_limit": plan.arm_limit,
-        "limit": plan.limit,
-    }
+    return {**plan.values, **nearest.close_limits(plan.arm_limit)}

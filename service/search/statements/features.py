@@ -15,7 +15,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector, SparseVector
+from pgvector import SparseVector
 from sqlalchemy import TextClause
 
 from service.language.context import QUESTION_MARKS
@@ -200,14 +200,10 @@ def statement(
 ) -> tuple[TextClause, dict[str, Any]]:
     """The statement and its values, so that tests can EXPLAIN it."""
     values = {
-        **plan.scope.values,
-        **plan.conditions.values,
+        **plan.values,
         "ids": list(ids),
-        "query_vector": HalfVector(plan.vector) if plan.vector is not None else None,
-        "original_vector": HalfVector(plan.original_vector) if plan.original_vector is not None else None,
         "text_idf": SparseVector(dict(idf.of_texts), TERM_DIMENSIONS),
         "context_idf": SparseVector(dict(idf.of_contexts), TERM_DIMENSIONS),
-        "tags": list(plan.tags),
     }
     chosen = {**ALWAYS, **{name: each for name, each in OPTIONAL.items() if name in wanted}}
     if SHORT_TEXTS in wanted:

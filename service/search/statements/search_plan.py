@@ -18,6 +18,7 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
+from pgvector import HalfVector
 from sqlalchemy import TextClause
 
 from service.domain.query import VectorPath
@@ -75,9 +76,21 @@ class SearchPlan:
     goal_scope: Condition = NOWHERE
 
     @property
-    def workspace_id(self) -> UUID:
-        value: UUID = self.scope.values["workspace"]
-        return value
+    def values(self) -> dict[str, Any]:
+        """The parameters of its statements."""
+        return {
+            **self.scope.values,
+            **self.vector_scope.values,
+            **self.conditions.values,
+            "exact_rows": self.exact_rows,
+            "terms": list(self.terms),
+            "query_vector": None if self.vector is None else HalfVector(self.vector),
+            "original_vector": None if self.original_vector is None else HalfVector(self.original_vector),
+            "asked_at": self.asked_at,
+            "tags": list(self.tags),
+            "arm_limit": self.arm_limit,
+            "limit": self.limit,
+        }
 
 
 @dataclass(frozen=True, slots=True)
@@ -172,7 +185,7 @@ def restrict_to_few(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPl
     scope &= Condition(f"coalesce({conditions.sql}, false)", conditions.values)
     vector_scope = Condition(
         "v.workspace_id = :workspace AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])",
-        {"workspace": plan.workspace_id},
+        {"workspace": plan.scope.values["workspace"]},
     )
     return replace(plan, scope=scope, conditions=NO_CONDITION, vector_scope=vector_scope, prefiltered=True)
 
@@ -199,7 +212,7 @@ def index_values(plan: SearchPlan) -> dict[str, Any]:
     since, until = indexed_conditions.time_span(plan.column_ranges)
     groups = (plan.filter_keys.all_of, *plan.filter_keys.any_of, (), ())
     parameters = {
-        "workspace": plan.workspace_id,
+        "workspace": plan.scope.values["workspace"],
         **scope_parameters(plan),
         "since": since,
         "until": until,

@@ -122,7 +122,7 @@ QUESTIONS = [
 
 @pytest.mark.parametrize("terms", QUESTIONS, ids=lambda terms: f"{terms[0]}+{len(terms) - 1}")
 async def test_terms_are_counted_and_ranked_as_bm25_says(database: Database, store: TermRows, terms: list[int]) -> None:
-    async with database.snapshot(store.plan.workspace_id) as session:
+    async with database.snapshot(store.plan.scope.values["workspace"]) as session:
         found = await exact.find(session, replace(store.plan, terms=terms))
     assert found is not None
     seen = [each for each in store.texts if not each.hidden]
