@@ -332,7 +332,7 @@ async def plans(store: Store, found: Sources) -> str:
                 if name == "exact":
                     shape, values = exact.statement(plan), exact.values(plan)
                 else:
-                    statistics = await term_statistics.read(session, plan.terms)
+                    statistics = await approximate.read_frequencies(session, plan.terms)
                     shape = approximate.statement(plan, "hnsw")
                     values = approximate.values(plan, "hnsw", statistics)
                 explained = text(f"EXPLAIN (ANALYZE, COSTS OFF) {shape.text}").bindparams(*shape._bindparams.values())

@@ -11,7 +11,8 @@ from service.domain import sizes
 from service.domain.scope import NIL_WORKSPACE
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
-from service.search.statements import term_statistics
+from service.search.statements import approximate, term_statistics
+from service.search.statements.search_plan import Candidates
 from service.search.statements.term_statistics import MIN_WORKSPACES
 from service.upkeep.jobs import maintenance
 from service.worker.registry import TASKS
@@ -113,13 +114,13 @@ async def test_words_of_few_workspaces_are_not_told_to_others(
     await _run(res)
     async with database.read(stranger.workspace_id) as session:
         seen = set(await session.scalars(text("SELECT term FROM term_stat")))
-        stats = await term_statistics.read(session, [1, 77])
+        stats = await approximate.read_frequencies(session, [1, 77])
     assert {0, 1, 2} <= seen
     assert 77 not in seen
-    assert stats == term_statistics.TermStatistics(0, {1: 0.0, 77: 0.0}, {1: 0.0, 77: 0.0})
+    assert stats == Candidates(0, {1: 0.0, 77: 0.0}, {1: 0.0, 77: 0.0})
     async with database.read(tenant.workspace_id) as session:
-        stats = await term_statistics.read(session, [1, 2, 77])
-    assert stats.texts == 25
+        stats = await approximate.read_frequencies(session, [1, 2, 77])
+    assert stats.text_count == 25
     # counted in 25 and 12 of 25, then drawn towards everybody's share, which other tests have a part in
     assert 0 < stats.text_df[2] < stats.text_df[1] <= 25
     assert stats.text_df[2] != 12
@@ -144,7 +145,7 @@ SMOOTHED = [
 
 @pytest.mark.parametrize(("given", "wanted"), SMOOTHED)
 def test_smoothing(given: tuple[int, int, int, int], wanted: float) -> None:
-    assert term_statistics.smooth(*given) == pytest.approx(wanted)
+    assert approximate.smooth(*given) == pytest.approx(wanted)
 
 
 SELECTIVE = [
@@ -158,7 +159,7 @@ SELECTIVE = [
 
 @pytest.mark.parametrize(("counts", "texts", "wanted"), SELECTIVE)
 def test_rare_terms_open_candidates(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
-    assert term_statistics.selective_terms(counts, texts) == wanted
+    assert approximate.selective_terms(counts, texts) == wanted
 
 
 COMPANIONS = [
@@ -173,4 +174,4 @@ COMPANIONS = [
 
 @pytest.mark.parametrize(("counts", "texts", "wanted"), COMPANIONS)
 def test_companions_of_a_frequent_term(counts: dict[int, float], texts: int, wanted: list[int]) -> None:
-    assert term_statistics.companion_terms(counts, texts) == wanted
+    assert approximate.companion_terms(counts, texts) == wanted

@@ -7,12 +7,15 @@ of the scope after all, which sees rows without a vector too. Terms and tags: SE
 both sides of the moment asked for. Entities are found by equality, which row-level security lets use an index
 (candidates.py).
 
-Common terms score but open no candidates (term_statistics.py).
+Common terms score but open no candidates. Frequencies are those that a job counted (term_statistics.py), smoothed with
+those of all workspaces, so that a term that a young workspace has hardly used is not taken for rare when everybody uses
+it (docs/decisions/013-bm25.md).
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from typing import Any, Final
 from uuid import UUID
 
@@ -25,10 +28,10 @@ from service.memories.statements.nearest import MAX_CLOSE, graph_limit, nearest_
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.tables import TERM_DIMENSIONS
-from service.postgres.template import Template
-from service.search.statements import search_plan, term_statistics
+from service.postgres.template import Template, typed_text
+from service.search.statements import search_plan
 from service.search.statements.search_plan import Candidates, SearchPlan
-from service.search.statements.term_statistics import TermStatistics
+from service.search.statements.term_statistics import ALL_TEXTS
 
 SCAN_LIMIT: Final = 20_000
 """Maximum number of rows that a function over terms or tags reads: the bound for queries of frequent terms only."""
@@ -160,31 +163,28 @@ TEMPLATES: Final[Mapping[ApproximatePath | None, Template]] = {
 
 async def find(session: Session, plan: SearchPlan, vector_path: ApproximatePath) -> Candidates:
     """The candidates. Their `path` is the vector_path, or `fallback` if that found too few."""
-    statistics = await term_statistics.read(session, plan.terms)
+    statistics = await read_frequencies(session, plan.terms)
     arms: dict[str, list[UUID]] = {}
     path: VectorPath = "none" if plan.vector is None else "fallback"
     for row in await direct.fetch(session, statement(plan, vector_path), values(plan, vector_path, statistics)):
         if row.arm == vector_path:
             path = vector_path
         arms.setdefault("text_vector" if row.arm in (vector_path, "fallback") else row.arm, []).append(row.id)
-    texts = max(statistics.texts, plan.exact_rows + 1)
-    return Candidates(texts, statistics.text_df, statistics.context_df, arms, path)
+    return replace(statistics, text_count=max(statistics.text_count, plan.exact_rows + 1), arms=arms, path=path)
 
 
-def values(plan: SearchPlan, vector_path: ApproximatePath, statistics: TermStatistics) -> dict[str, Any]:
-    texts = statistics.texts or plan.exact_rows
-    selective = term_statistics.selective_terms
-    companions = term_statistics.companion_terms
+def values(plan: SearchPlan, vector_path: ApproximatePath, statistics: Candidates) -> dict[str, Any]:
+    texts = statistics.text_count or plan.exact_rows
     parameters: dict[str, Any] = {
         **search_plan.index_values(plan),
         **plan.values,
         "scan_limit": SCAN_LIMIT,
         "candidate_limit": plan.arm_limit * ARM_OVERFETCH,
-        "text_terms": selective(statistics.text_df, texts),
-        "and_text_terms": companions(statistics.text_df, texts),
+        "text_terms": selective_terms(statistics.text_df, texts),
+        "and_text_terms": companion_terms(statistics.text_df, texts),
         "text_idf": _idf(statistics.text_df, texts),
-        "context_terms": selective(statistics.context_df, texts),
-        "and_context_terms": companions(statistics.context_df, texts),
+        "context_terms": selective_terms(statistics.context_df, texts),
+        "and_context_terms": companion_terms(statistics.context_df, texts),
         "context_idf": _idf(statistics.context_df, texts),
     }
     if plan.vector is not None:
@@ -232,3 +232,77 @@ def statement(plan: SearchPlan, vector_path: ApproximatePath) -> TextClause:
 def _nearest(vectors_of_scope: str, generation: int, kind: str, rows: str) -> str:
     of_kind = f"{vectors_of_scope} AND v.generation = {generation} AND v.kind = '{kind}'"
     return nearest_passing(of_kind, rows, most=":max_close", checked="LIMIT :max_checked")
+
+
+# -- frequencies of terms ---------------------------------------------------------------------------------------------
+
+PRIOR_TEXTS: Final = 1_000
+"""Weight of the share among all workspaces, as a number of pseudo-texts."""
+
+COMMON_SHARE: Final = 0.02
+"""Terms in more than this share of the texts are common: they score, but open no candidates."""
+
+MAX_OPENED_ROWS: Final = 10_000
+"""The more frequent of the other terms open none either, once the rarer ones open this many rows in total: some 20 ms
+of work."""
+
+MAX_COMPANION_TERMS: Final = 2
+"""If only a common term is left, a row must also contain one of this many next rarest terms. With five, half as many
+rows were read as without."""
+
+# pk_term_stat; the policy `common` shows the rows of the nil workspace along with one's own.
+FREQUENCIES = typed_text("""
+    SELECT workspace_id = :workspace AS is_own, term, texts, contexts FROM term_stat
+    WHERE workspace_id = ANY (ARRAY[:workspace, CAST('00000000-0000-0000-0000-000000000000' AS uuid)])
+      AND term = ANY (CAST(:terms AS integer[]))
+""")
+
+
+async def read_frequencies(session: Session, terms: Sequence[int]) -> Candidates:
+    """The smoothed frequencies of these terms, and the number of texts; 0: nothing was counted yet."""
+    rows = await direct.fetch(session, FREQUENCIES, {"terms": [ALL_TEXTS, *terms]})
+    own = {row.term: (row.texts, row.contexts) for row in rows if row.is_own}
+    everywhere = {row.term: (row.texts, row.contexts) for row in rows if not row.is_own}
+    none = (0, 0)
+    texts, all_texts = own.get(ALL_TEXTS, none)[0], everywhere.get(ALL_TEXTS, none)[0]
+
+    def smoothed(place: int) -> dict[int, float]:
+        counts = ((term, own.get(term, none)[place], everywhere.get(term, none)[place]) for term in terms)
+        return {term: smooth(count, texts, count_everywhere, all_texts) for term, count, count_everywhere in counts}
+
+    return Candidates(texts, smoothed(0), smoothed(1))
+
+
+def smooth(count: int, texts: int, count_everywhere: int, texts_everywhere: int) -> float:
+    """Returns the number of the workspace's texts with a term, 0..texts, smoothed towards its share among all texts."""
+    if texts_everywhere == 0 or texts == 0:
+        return float(min(count, texts))
+    weight = PRIOR_TEXTS / (texts + PRIOR_TEXTS)
+    return min(float(texts), count * (1 - weight) + weight * texts * count_everywhere / texts_everywhere)
+
+
+def selective_terms(frequency: Mapping[int, float], texts: float) -> list[int]:
+    """Returns the terms that open candidates, rarest first: those in at most 2 % of the texts, as long as they occur in
+    some thousand texts together; only the rarest if all are more frequent."""
+    found: list[int] = []
+    opened = 0.0
+    for term in _rarest_first(frequency):
+        opened += frequency[term]
+        if found and (opened > MAX_OPENED_ROWS or frequency[term] > COMMON_SHARE * texts):
+            break
+        found.append(term)
+    return found
+
+
+def companion_terms(frequency: Mapping[int, float], texts: float) -> list[int]:
+    """Returns the next two terms after the rarest: if even the rarest is too frequent, a row must also have one of
+    them. Terms of equal frequency mostly occur in the same texts (a word and its parts) and narrow nothing."""
+    selective = selective_terms(frequency, texts)
+    if len(selective) != 1 or frequency[selective[0]] <= MAX_OPENED_ROWS:
+        return []
+    rarest = frequency[selective[0]]
+    return [term for term in _rarest_first(frequency) if frequency[term] > rarest][:MAX_COMPANION_TERMS]
+
+
+def _rarest_first(frequency: Mapping[int, float]) -> list[int]:
+    return sorted(frequency, key=lambda term: (frequency[term], term))

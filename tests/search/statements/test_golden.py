@@ -33,8 +33,7 @@ from service.postgres.engine import Database, driver
 from service.search import indexed_conditions
 from service.search.statements import approximate, candidates, exact, features, search_plan
 from service.search.statements.features import OPTIONAL, TermIdf
-from service.search.statements.search_plan import SearchPlan
-from service.search.statements.term_statistics import TermStatistics
+from service.search.statements.search_plan import Candidates, SearchPlan
 
 GOLDEN = Path(__file__).with_name("golden")
 NOW = datetime(2026, 3, 2, 9, 30, tzinfo=UTC)
@@ -73,7 +72,7 @@ def plan_of(narrow: Narrow | None = None, **more: Any) -> SearchPlan:
 def statements() -> dict[str, Statement]:
     plan, narrowed = plan_of(), plan_of(NARROW)
     few = search_plan.restrict_to_few(narrowed)
-    statistics = TermStatistics(100_000, {11: 40.0, 12: 3_000.0}, {11: 50.0, 12: 3_500.0})
+    statistics = Candidates(100_000, {11: 40.0, 12: 3_000.0}, {11: 50.0, 12: 3_500.0})
     idf = TermIdf({11: 7.8, 12: 3.5}, {11: 7.6, 12: 3.3})
     summary = {**plan.scope.values, "most": 150_000, "speakers": candidates.MAX_SPEAKERS}
     scope, live = (
@@ -103,7 +102,7 @@ def statements() -> dict[str, Statement]:
     }
 
 
-def _without_vector(statistics: TermStatistics) -> Statement:
+def _without_vector(statistics: Candidates) -> Statement:
     plan = plan_of(vector=None)
     return approximate.statement(plan, "hnsw"), approximate.values(plan, "hnsw", statistics)
 

@@ -201,7 +201,7 @@ async def test_the_large_path_uses_the_graph_for_one_arm_only(database: Database
 async def _approximate(
     session: Session, plan: SearchPlan, vector_path: ApproximatePath = "hnsw"
 ) -> tuple[TextClause, dict[str, Any]]:
-    statistics = await term_statistics.read(session, plan.terms)
+    statistics = await approximate.read_frequencies(session, plan.terms)
     return approximate.statement(plan, vector_path), approximate.values(plan, vector_path, statistics)
 
 

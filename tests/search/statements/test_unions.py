@@ -142,7 +142,7 @@ async def test_each_part_of_a_medium_scope_is_read_from_its_index_alone(
 ) -> None:
     plan = store.plan(store.scope(name))
     async with database.snapshot(store.workspace) as session:
-        statistics = await term_statistics.read(session, plan.terms)
+        statistics = await approximate.read_frequencies(session, plan.terms)
         statement = approximate.statement(plan, "binary")
         shown = await explained(session, statement, approximate.values(plan, "binary", statistics))
     vectors = len(re.findall(r"Index Only Scan using memory_vector_p\d+_workspace_id\w*_kind", shown))
