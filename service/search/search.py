@@ -160,11 +160,11 @@ async def _read_page(session: Session, prepared: PreparedSearch, measured: Measu
     ranked = _rank(measured, rows)[query.skip :]
     stopwatch.lap("rank")
     by_id, next_skip = await _memories(session, query, [_id(each) for each in ranked])
-    kept = await _drop_repeated(session, query, by_id)
-    shown = _each_once([each for each in ranked if _id(each) in kept], kept)
-    is_short = next_skip is None and not query.skip and len(shown) < min(query.limit, len(by_id))
+    memories = await _drop_repeated(session, query, by_id)
+    distinct = _drop_copies([hit for hit in ranked if _id(hit) in memories], memories)
+    is_short = next_skip is None and not query.skip and len(distinct) < min(query.limit, len(by_id))
     stopwatch.lap("rows")
-    return ReadSearch(measured, ranked, kept, next_skip, is_short)
+    return ReadSearch(measured, ranked, memories, next_skip, is_short)
 
 
 async def _memories(session: Session, query: Query, ids: Sequence[UUID]) -> tuple[LeanMemories, int | None]:
@@ -187,9 +187,10 @@ async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID
 
 async def _drop_repeated(session: Session, query: Query, by_id: LeanMemories) -> LeanMemories:
     """The hits without the messages whose facts are among them: the message is only the source of the fact."""
-    said = {key: memory for key, memory in by_id.items() if memory.source == "memory"}
-    messages = {key: memory.conversation_id for key, memory in said.items() if memory.turn_index is not None}
-    facts = [key for key, memory in said.items() if key not in messages and memory.conversation_id in messages.values()]
+    stored = {key: memory for key, memory in by_id.items() if memory.source == "memory"}
+    messages = {key: memory.conversation_id for key, memory in stored.items() if memory.turn_index is not None}
+    conversations = frozenset(messages.values())
+    facts = [key for key, memory in stored.items() if key not in messages and memory.conversation_id in conversations]
     if not (messages and facts) or query.as_of is not None:
         return by_id
     stated = await sources.find_stated(session, facts, list(messages))
@@ -247,21 +248,21 @@ def _choose_hits(prepared: PreparedSearch, ranked: Sequence[Ranked], by_id: Lean
     query, parsed = prepared.query, prepared.text.parsed
     if not (parsed.looks_back or parsed.time):
         ranked = reordering.current_first(ranked, reordering.find_newer(by_id))
-    ranked = [each for each in ranked if each.score >= query.min_score and _id(each) in by_id]
-    return _each_once(ranked, by_id)[: query.limit]
+    ranked = [hit for hit in ranked if hit.score >= query.min_score and _id(hit) in by_id]
+    return _drop_copies(ranked, by_id)[: query.limit]
 
 
-def _each_once(ranked: Sequence[Ranked], by_id: LeanMemories) -> list[Ranked]:
+def _drop_copies(ranked: Sequence[Ranked], by_id: LeanMemories) -> list[Ranked]:
     """The hits without those that rank higher in another channel: a memory and its promoted copy have the same text."""
-    first: dict[tuple[str | None, ...], str] = {}
-    kept = []
-    for each in ranked:
-        memory = by_id[_id(each)]
+    first_channel: dict[tuple[str | None, ...], str] = {}
+    hits = []
+    for hit in ranked:
+        memory = by_id[_id(hit)]
         scope = memory.scope
-        said = (memory.hash, scope.user_id, scope.agent_id, scope.run_id)
-        if first.setdefault(said, scope.channel) == scope.channel:
-            kept.append(each)
-    return kept
+        text = (memory.hash, scope.user_id, scope.agent_id, scope.run_id)
+        if first_channel.setdefault(text, scope.channel) == scope.channel:
+            hits.append(hit)
+    return hits
 
 
 def _shape_hits(

@@ -28,10 +28,8 @@ from service.search import answerability, fusion, signals
 from service.search.preparation import PreparedText, prepare_text
 from service.search.statements import turn_candidates
 from service.search.statements.candidates import EntityMatches
+from service.search.statements.search_plan import MIN_ARM_LIMIT
 from service.search.statements.turn_candidates import TurnQuery
-
-MIN_CANDIDATES = 50
-"""Minimum number of candidates by each measure."""
 
 RANKING = Ranking(factors=Factors(current_factor=1.0, past_factor=1.0, expired_factor=1.0))
 """A turn has neither a temporal tag nor an end."""
@@ -96,7 +94,7 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
         wanted,
         TurnQuery(sorted(text.term_ids.values()), text.vectors.searched, time.middle if time else None),
         generation=res.generation,
-        candidate_limit=max(MIN_CANDIDATES, 2 * query.limit),
+        candidate_limit=max(MIN_ARM_LIMIT, 2 * query.limit),
         newest=query.limit,
     )
     context = fusion.query_context(query, text.parsed, prepared.now, text.term_ids, candidates, EntityMatches())
