@@ -7,15 +7,17 @@ search.
 
 from __future__ import annotations
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import replace
 from itertools import islice
+from typing import Final
+from uuid import UUID
 
 from service.cognition import procedures
 from service.cognition.statements import goals, profiles
 from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.conversations.statements.turns import TurnFilter
-from service.domain.conversation import Turn, TurnHit, TurnPlace
+from service.domain.conversation import SourcePassage, Turn, TurnHit, TurnPlace
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit
 from service.domain.moments import Stopwatch
@@ -26,8 +28,8 @@ from service.memories.statements import sources
 from service.postgres.engine import Session, use_custom_plans
 from service.providers.protocols import Vector
 from service.runtime.resources import Resources
-from service.search import messages, preparation, search, techniques, turn_search
-from service.search.recall_bundle import RecallResults, bundle
+from service.search import preparation, search, techniques, turn_search
+from service.search.recall_bundle import Message, RecallResults, bundle, plain
 from service.search.statements import recall_context
 from service.search.turn_search import RankedTurns
 from service.search.values import Bundle, EntityItem, PartName, RecallQuery
@@ -70,7 +72,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             session, [hit.memory.id for hit in result.hits if hit.memory.turn_index is None]
         )
         await use_custom_plans(session)
-        said = messages.group_by_turn(result.hits, passages)
+        said = _group_by_turn(result.hits, passages)
         best_said = {place: max((each.hit for each in kept), key=lambda hit: hit.score) for place, kept in said.items()}
         answer_probability = _answer_probability(result, ranked, best_said)
         wanted = query
@@ -90,7 +92,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             answer_probability=answer_probability,
             messages={place: kept for place, kept in said.items() if place in turns},
             read_from={passage.memory_id: passage.place for passage in passages},
-            later=messages.later_of(result.hits),
+            later=later_of(result.hits),
         )
     warnings = tuple(dict.fromkeys((*result.warnings, *prepared_turns.text.vectors.warnings)))
     return await res.rules.run(bundle, query, results, result, warnings, watch.ms, res.clock())
@@ -213,3 +215,57 @@ async def _profile(session: Session, query: RecallQuery, watch: Stopwatch) -> Pr
         return None
     with watch.measure("user_context"):
         return await profiles.find(session, query.scope.user_id)
+
+
+# -- memories that keep messages --------------------------------------------------------------------------------------
+
+TOPIC_HITS: Final = 10
+"""Hits among which statements about the topic of the first hit are looked for: in a large store nearly every statement
+has a later one about something similar."""
+
+
+def _group_by_turn(hits: Iterable[Hit], passages: Sequence[SourcePassage]) -> dict[TurnPlace, list[Message]]:
+    """The memories that keep messages, by their turns. `passages`: of all memories that are not turns themselves."""
+    by_memory: dict[UUID, list[SourcePassage]] = {}
+    for passage in passages:
+        by_memory.setdefault(passage.memory_id, []).append(passage)
+    by_turn: dict[TurnPlace, list[Message]] = {}
+    for hit in hits:
+        memory = hit.memory
+        if memory.conversation_id is not None and memory.turn_index is not None:
+            by_turn.setdefault((memory.conversation_id, memory.turn_index), []).append(Message(hit, memory.text))
+        for passage in by_memory.get(memory.id, ()):
+            if (message := _message(hit, passage)) is not None:
+                by_turn.setdefault(passage.place, []).append(message)
+    return by_turn
+
+
+def _message(hit: Hit, passage: SourcePassage) -> Message | None:
+    """The memory as the message of the passage, where it ends with all of its words."""
+    text, said = hit.memory.text, plain(passage.said)
+    first = said.split(" ")[0]
+    at = text.rfind(first) if first else -1
+    while at >= 0 and plain(text[at:]) != said:
+        at = text.rfind(first, 0, at)
+    if at < 0:
+        return None
+    before, named, heading = text[:at].rpartition(f"{passage.speaker}: ")
+    if not named:  # roles are capitalised there
+        before, named, heading = text[:at].rpartition(f"{passage.speaker.capitalize()}: ")
+    return Message(hit, f"{heading}{text[at:]}" if named else text[at:], passage.start, before.strip() if named else "")
+
+
+def later_of(hits: Sequence[Hit]) -> Mapping[UUID, tuple[Hit, Hit]]:
+    """Each hit (by id) with the last of the others that replaced it, or may have and is about the same thing, or that
+    the same speaker said about it later, one of both being the first hit. The first two hits are about one thing."""
+    by_id, first = {hit.memory.id: hit for hit in hits}, [hit.memory.id for hit in hits[:TOPIC_HITS]]
+    last_of = {}
+    for hit in hits:
+        memory, after = hit.memory, [statement.id for statement in hit.later]
+        likely = [each for each in memory.may_be_outdated_by if each in after or {memory.id, each} == {*first[:2]}]
+        topic = first[:1] if memory.id != first[0] else first
+        said = [by_id[each].memory for each in after if each in topic and memory.id in first]
+        related = [each.id for each in said if (each.role, each.speaker) == (memory.role, memory.speaker)]
+        if later := [each for each in (*memory.superseded_by, *likely, *related) if each in by_id]:
+            last_of[memory.id] = (hit, by_id[later[0]])
+    return last_of

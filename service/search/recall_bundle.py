@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import math
+import re
 from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import date, datetime
+from typing import Final
 from uuid import UUID
 from zoneinfo import ZoneInfo
 
@@ -16,8 +18,8 @@ from service.domain.query import SearchResult, TechniqueUse
 from service.domain.ranking import HALF_LIFE_DAYS, RecallWeights
 from service.language.lexemes import stem_words
 from service.language.prompt_text import one_line
+from service.language.talk.dates import as_said
 from service.search import prompt_block
-from service.search.messages import Message, plain
 from service.search.prompt_block import PromptBlock, PromptLine, PromptPiece, cap_groups, format_turn, pack
 from service.search.values import (
     PARTS,
@@ -39,6 +41,29 @@ more, and at least a third as probable as the first."""
 
 PASSES = 3
 """The number of times a block is packed: its lines make others shorter or unnecessary, which leaves room for more."""
+
+_TAKEN_UP: Final = re.compile(r" (?:asked|said): ")
+
+
+@dataclass(frozen=True, slots=True)
+class Message:
+    """A memory with the text of a message, or of a passage of it from character `start` on. `own`: its words, with
+    dates; `context`: the quotation before them of what it refers to ("Assistant asked: Shall we say Friday?")."""
+
+    hit: Hit
+    own: str
+    start: int = 0
+    context: str = ""
+
+    @property
+    def takes_up(self) -> str:
+        """The words of the previous turn that the message refers to."""
+        return _TAKEN_UP.split(self.context)[-1] if self.context else ""
+
+
+def plain(text: str) -> str:
+    """The words without the dates that were added to them."""
+    return " ".join(as_said(text).split())
 
 
 @dataclass(frozen=True, slots=True)

@@ -12,7 +12,7 @@ from service.domain.kinds import Classification, ClassificationSource, Importanc
 from service.domain.memory import Hit, LaterStatement, LeanMemory
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.search.messages import later_of
+from service.search.recall import later_of
 
 SAID_AT = datetime(2026, 3, 4, tzinfo=UTC)
 
