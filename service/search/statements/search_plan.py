@@ -183,23 +183,30 @@ def restrict_to_few(plan: SearchPlan, by: ColumnRange | None = None) -> SearchPl
     conditions = plan.scope & plan.conditions
     scope = Condition(f"m.workspace_id = :workspace AND m.id = ANY ({ids})", index_values(plan))
     scope &= Condition(f"coalesce({conditions.sql}, false)", conditions.values)
-    vector_scope = Condition(
-        "v.workspace_id = :workspace AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])",
-        {"workspace": plan.scope.values["workspace"]},
-    )
+    vector_scope = Condition("v.workspace_id = :workspace AND v.memory_id = ANY ((SELECT ids FROM scan)::uuid[])")
     return replace(plan, scope=scope, conditions=NO_CONDITION, vector_scope=vector_scope, prefiltered=True)
 
 
-def in_range(alias: str, at: int, bounds: ColumnRange) -> str:
+def in_range(alias: str, at: int, column_range: ColumnRange) -> str:
     """The condition of the range at this place of the plan, on a row of `memory`."""
-    kind = COLUMN_TYPES.get(bounds.field, "text")
-    shapes = {"low": f">= CAST(:{{name}} AS {kind})", "high": f"<= CAST(:{{name}} AS {kind})"}
-    shapes["among"] = f"= ANY (CAST(:{{name}} AS {kind}[]))"
-    column = f'{alias}."{bounds.field}"'
-    return " AND ".join(f"{column} {shapes[end].format(name=_parameter(at, bounds, end))}" for end, _ in _ends(bounds))
+    column = f'{alias}."{column_range.field}"'
+    return " AND ".join(f"{column} {comparison}" for comparison, _, _ in _bounds(at, column_range))
 
 
-def scope_parameters(plan: SearchPlan) -> dict[str, Any]:
+def _bounds(at: int, column_range: ColumnRange) -> list[tuple[str, str, Any]]:
+    """Each bound of the range: the comparison with it, its parameter, and the value of that."""
+    kind = COLUMN_TYPES.get(column_range.field, "text")
+    prefix = f"bound_{'time_' if kind == 'timestamptz' else ''}{at}"
+    among = None if column_range.among is None else list(column_range.among)
+    bounds = (
+        (f">= CAST(:{prefix}_low AS {kind})", f"{prefix}_low", column_range.low),
+        (f"<= CAST(:{prefix}_high AS {kind})", f"{prefix}_high", column_range.high),
+        (f"= ANY (CAST(:{prefix}_among AS {kind}[]))", f"{prefix}_among", among),
+    )
+    return [bound for bound in bounds if bound[2] is not None]
+
+
+def _scope_parameters(plan: SearchPlan) -> dict[str, Any]:
     """The scope, as the functions over GIN take it."""
     given = plan.scope.values
     channels = given.get("channels") or [given[name] for name in ("channel", "global_channel") if name in given]
@@ -213,7 +220,7 @@ def index_values(plan: SearchPlan) -> dict[str, Any]:
     groups = (plan.filter_keys.all_of, *plan.filter_keys.any_of, (), ())
     parameters = {
         "workspace": plan.scope.values["workspace"],
-        **scope_parameters(plan),
+        **_scope_parameters(plan),
         "since": since,
         "until": until,
         **_row_with("all_of", groups[0]),
@@ -222,8 +229,8 @@ def index_values(plan: SearchPlan) -> dict[str, Any]:
         "max_few": min(plan.exact_rows, MAX_FEW),
         "max_scanned": MAX_SCANNED,
     }
-    for at, bounds in enumerate(plan.column_ranges):
-        parameters |= {_parameter(at, bounds, end): value for end, value in _ends(bounds)}
+    for at, column_range in enumerate(plan.column_ranges):
+        parameters |= {name: value for _, name, value in _bounds(at, column_range)}
     return parameters
 
 
@@ -238,13 +245,3 @@ def _row_with(name: str, keys: KeyGroup) -> dict[str, Any]:
         f"{name}_categories": [key.word for key in keys if key.kind == "category"],
         f"{name}_metadata": json.dumps(metadata),
     }
-
-
-def _parameter(at: int, bounds: ColumnRange, end: str) -> str:
-    return f"bound_{'time_' if COLUMN_TYPES.get(bounds.field) == 'timestamptz' else ''}{at}_{end}"
-
-
-def _ends(bounds: ColumnRange) -> list[tuple[str, Any]]:
-    among = None if bounds.among is None else list(bounds.among)
-    ends = (("low", bounds.low), ("high", bounds.high), ("among", among))
-    return [(name, value) for name, value in ends if value is not None]
