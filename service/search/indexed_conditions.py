@@ -179,7 +179,7 @@ def _ranges(checks: Sequence[Check]) -> list[KeyGroup]:
     for (path, kind), (lows, highs) in bounds.items():
         words = cover_range(path[-1], kind, max(lows, default=None), min(highs, default=None))
         if lows and highs:
-            words.append(list_key(path[-1]))
+            words.append(f"{path[-1]} many")  # the key of a list of several values
         groups.append(tuple(FilterKey("word", word) for word in words))
     return groups
 
@@ -214,11 +214,6 @@ def cover_range(name: str, kind: RangeKind, low: float | None, high: float | Non
 def value_keys(name: str, kind: RangeKind, value: float) -> list[str]:
     """The keys that a value carries."""
     return [_word(name, kind, bits, _order_bits(value) >> _ALL_BITS - bits) for bits in PREFIX_BITS]
-
-
-def list_key(name: str) -> str:
-    """The key of a list with several values: one of them may lie above a range and another one below."""
-    return f"{name} many"
 
 
 def _words(name: str, kind: RangeKind, bits: int, first: int, last: int) -> list[str]:

@@ -303,11 +303,7 @@ def _fact_items(results: RecallResults, scoring: _Scoring, block: PromptBlock) -
     places = [(place, message.hit.memory.id) for place, kept in results.messages.items() for message in kept]
     places += [(place, key) for key, place in results.read_from.items()]
     said = {key for place, key in places if place in block.lines.get("turns", {})} | block.lines.get("facts", {}).keys()
-    return tuple(
-        FactItem(hit.memory, scoring.of_fact(hit), hit.score, hit.similarity, hit.answer_probability)
-        for hit in results.facts
-        if hit.memory.id in said
-    )
+    return tuple(FactItem(hit, scoring.of_fact(hit)) for hit in results.facts if hit.memory.id in said)
 
 
 def _metrics(

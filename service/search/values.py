@@ -15,7 +15,7 @@ from pydantic import Field
 from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
-from service.domain.memory import LeanMemory
+from service.domain.memory import Hit
 from service.domain.query import Query, TechniqueUse, VectorPath, Window
 from service.domain.ranking import RecallWeights
 from service.domain.scope import Scope
@@ -61,11 +61,10 @@ class TurnItem:
 
 @dataclass(frozen=True, slots=True)
 class FactItem:
-    memory: LeanMemory
+    """A fact of the bundle, with a score that ranks it across all parts."""
+
+    hit: Hit
     score: float
-    match: float
-    similarity: float | None
-    answer_probability: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -223,13 +223,13 @@ def _answer(bundle: Bundle, request: RecallRequest, *, ms: float, now: datetime)
         ],
         "facts": [
             {
-                **memory_item(fact_item.memory, request.detail),
-                "score": fact_item.score,
-                "match": fact_item.match,
-                "similarity": fact_item.similarity,
-                "answer_probability": fact_item.answer_probability,
+                **memory_item(fact.hit.memory, request.detail),
+                "score": fact.score,
+                "match": fact.hit.score,
+                "similarity": fact.hit.similarity,
+                "answer_probability": fact.hit.answer_probability,
             }
-            for fact_item in bundle.facts
+            for fact in bundle.facts
         ],
         "entities": [
             RecallEntityItem.of(item.entity, aliases=list(item.entity.aliases), score=1.0) for item in bundle.entities
@@ -277,7 +277,7 @@ async def recall_bundle(
     query = _query(body, scope, text, res)
     async with in_time(res) as timed:
         bundle = await recall(query, timed)
-    facts = [item.memory for item in bundle.facts]
+    facts = [item.hit.memory for item in bundle.facts]
     if body.reinforce and body.as_of is None:
         count_use(facts, [entity_item.entity.id for entity_item in bundle.entities])
     channels = query.channels
