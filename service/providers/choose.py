@@ -24,7 +24,6 @@ from service.providers.presets import (
     secret,
 )
 from service.providers.protocols import Embedder, Llm, Vector
-from service.providers.retry import RetryPolicy
 
 EMBEDDER_TIMEOUT_S = 10.0
 """The longest time for one batch of a hosted embedder, retries included."""
@@ -73,7 +72,7 @@ def _open_embedder(settings: Settings, endpoint: Endpoint | None, dimension: int
     return OpenAiEmbedder(
         endpoint,
         dimension,
-        options=ClientOptions(timeout_s=EMBEDDER_TIMEOUT_S, retries=RetryPolicy()),
+        options=ClientOptions(timeout_s=EMBEDDER_TIMEOUT_S),
         deadline_s=EMBEDDER_TIMEOUT_S,
     )
 
@@ -88,7 +87,7 @@ def open_llm(settings: Settings) -> Llm | None:
     if endpoint is None:
         return None
     attempt_s = min(LLM_ATTEMPT_S, settings.llm.timeout_s)
-    options = ClientOptions(timeout_s=attempt_s, concurrency=CONCURRENCY, retries=RetryPolicy())
+    options = ClientOptions(timeout_s=attempt_s, concurrency=CONCURRENCY)
     return OpenAiLlm(endpoint, options)
 
 

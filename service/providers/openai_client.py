@@ -10,7 +10,7 @@ import asyncio
 import json
 import re
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cache
 from typing import TYPE_CHECKING, TypeVar
@@ -22,7 +22,7 @@ from service.kit.fair_gate import outside
 from service.language.prompt_text import one_line
 from service.observability import tracing
 from service.providers.presets import Endpoint
-from service.providers.retry import LASTING, CallFailed, FailureReason, RetryPolicy, retry_after_s, run
+from service.providers.retry import LASTING, CallFailed, FailureReason, retry_after_s, run
 
 if TYPE_CHECKING:
     import ssl
@@ -60,11 +60,12 @@ OPTIONAL_NAME = re.compile(rf"\b(?:{'|'.join(sorted(OPTIONAL))})\b")
 @dataclass(frozen=True, slots=True)
 class ClientOptions:
     """The options of a client. `timeout_s` bounds one attempt, a caller's deadline all of them; `concurrency`: requests
-    in flight."""
+    in flight. A failed one is sent up to `retries` times again, after `base_delay_s`, doubled with each."""
 
     timeout_s: float = 20.0
     concurrency: int = 8
-    retries: RetryPolicy = field(default_factory=RetryPolicy)
+    retries: int = 3
+    base_delay_s: float = 1.0
 
 
 RawResponse = tuple[int, Mapping[str, str], bytes]
@@ -132,7 +133,8 @@ class OpenAiClient:
             return await self._fields.send(body, lambda reduced: self._post(path, reduced, answer))
 
         async with outside():
-            return await run(call, self._options.retries, deadline_s=deadline_s)
+            retries, base_delay_s = self._options.retries, self._options.base_delay_s
+            return await run(call, retries=retries, base_delay_s=base_delay_s, deadline_s=deadline_s)
 
     async def close(self) -> None:
         if self._session is not None:

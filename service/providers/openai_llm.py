@@ -1,7 +1,7 @@
 """Chat models on an OpenAI-compatible server.
 
-An answer is text or tool calls. An empty answer, a refusal or an unreadable body is an LlmError, never an empty reply:
-"no answer" must not look like "nothing to remember".
+An empty answer, a refusal or an unreadable body is an LlmError, never an empty reply: "no answer" must not look like
+"nothing to remember".
 """
 
 from __future__ import annotations
@@ -14,10 +14,9 @@ from pydantic import BaseModel, BeforeValidator
 
 from service.domain.errors import AnswerCut, LlmError, PromptTooLong, UnusableAnswer
 from service.observability import metrics, tracing
-from service.providers.json_reply import parse_reply
 from service.providers.openai_client import ClientOptions, OpenAiClient
 from service.providers.presets import Endpoint, JsonMode
-from service.providers.protocols import LlmReply, LlmRequest, TokenUsage, ToolCall, ToolSpec
+from service.providers.protocols import LlmReply, LlmRequest, TokenUsage
 from service.providers.retry import UNTIL_CHANGED, CallFailed, FailureReason
 
 PATH = "/chat/completions"
@@ -27,15 +26,6 @@ MOST_TOKENS = 100_000_000
 
 CHANGE_S = 1_800.0
 """Pause after a failure that persists until somebody changes a key or a model."""
-
-
-class _Function(BaseModel):
-    name: str
-    arguments: str | None = None
-
-
-class _ToolCall(BaseModel):
-    function: _Function
 
 
 def _joined(content: object) -> object:
@@ -53,7 +43,6 @@ def _token_count(count: object) -> int | None:
 class _Message(BaseModel):
     content: Annotated[str | None, BeforeValidator(_joined)] = None
     refusal: str | None = None
-    tool_calls: list[_ToolCall] | None = None
 
 
 class _Choice(BaseModel):
@@ -123,8 +112,6 @@ class OpenAiLlm:
             body["response_format"] = answer
         if model == preset.chat_model:
             body = {name: value for name, value in {**body, **preset.chat_fields}.items() if value is not None}
-        if request.tools:
-            body["tools"] = [_function(tool) for tool in request.tools]
         return body
 
 
@@ -154,14 +141,6 @@ def response_format(mode: JsonMode, task: str, schema: Mapping[str, object]) -> 
     return {"type": "json_schema", "json_schema": {"name": task, "schema": dict(schema)}}
 
 
-def _function(tool: ToolSpec) -> dict[str, object]:
-    parameters = dict(tool.parameters)
-    return {
-        "type": "function",
-        "function": {"name": tool.name, "description": tool.description, "parameters": parameters},
-    }
-
-
 def _messages(request: LlmRequest, mode: JsonMode) -> list[dict[str, str]]:
     system = request.system
     # json_object is refused with 400 when no message holds the word.
@@ -171,7 +150,7 @@ def _messages(request: LlmRequest, mode: JsonMode) -> list[dict[str, str]]:
 
 
 def read_completion(completion: ChatCompletion, requested_model: str, provider: str) -> LlmReply:
-    """The first choice of a completion. Raises LlmError when it holds neither text nor readable tool calls."""
+    """The first choice of a completion. Raises LlmError when it holds no text."""
     usage = completion.usage or _Usage()
     try:
         return _read(completion, usage, requested_model, f"{provider}:{requested_model}")
@@ -186,25 +165,15 @@ def _read(completion: ChatCompletion, usage: _Usage, requested_model: str, name:
     choice = completion.choices[0]
     reply = LlmReply(
         text=choice.message.content or "",
-        tool_calls=tuple(_tool_call(call.function, name) for call in choice.message.tool_calls or ()),
         usage=TokenUsage(usage.prompt_tokens or 0, usage.completion_tokens or 0),
         model=completion.model or requested_model,
         truncated=choice.finish_reason == "length",
     )
     if choice.message.refusal or choice.finish_reason == "content_filter":
         raise UnusableAnswer(f"{name} refused to answer.")
-    if not reply.text.strip() and not reply.tool_calls:
+    if not reply.text.strip():
         raise AnswerCut(f"{name} ran out of tokens.") if reply.truncated else UnusableAnswer(f"{name} was silent.")
     return reply
-
-
-def _tool_call(function: _Function, name: str) -> ToolCall:
-    if not (function.arguments or "").strip():
-        return ToolCall(function.name, {})
-    arguments = parse_reply(function.arguments or "")
-    if not isinstance(arguments, dict):
-        raise UnusableAnswer(f"{name} called a tool with unreadable arguments.")
-    return ToolCall(function.name, arguments)
 
 
 def _error(failed: CallFailed, name: str) -> LlmError:

@@ -117,15 +117,6 @@ def unit(vector: Sequence[float] | np.ndarray[tuple[int, ...], np.dtype[np.float
 
 
 @dataclass(frozen=True, slots=True)
-class ToolSpec:
-    """A function the model may call; `parameters` is the JSON schema of its arguments."""
-
-    name: str
-    description: str
-    parameters: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
 class LlmRequest:
     """One prompt for a language model.
 
@@ -140,7 +131,6 @@ class LlmRequest:
     temperature: float = 0.0
     max_tokens: int = 2_000
     deadline_s: float = 20.0
-    tools: tuple[ToolSpec, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,19 +142,10 @@ class TokenUsage:
 
 
 @dataclass(frozen=True, slots=True)
-class ToolCall:
-    """The model's request to call the tool `name` with `arguments`."""
-
-    name: str
-    arguments: Mapping[str, object]
-
-
-@dataclass(frozen=True, slots=True)
 class LlmReply:
     """One answer. `truncated`: the token limit cut it off, so JSON in `text` may end in the middle."""
 
     text: str
-    tool_calls: tuple[ToolCall, ...] = ()
     usage: TokenUsage = TokenUsage()
     model: str = ""
     truncated: bool = False

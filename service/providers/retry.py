@@ -10,7 +10,6 @@ from __future__ import annotations
 import asyncio
 import itertools
 from collections.abc import Awaitable, Callable, Mapping
-from dataclasses import dataclass
 from datetime import datetime
 from email.utils import parsedate_to_datetime
 from enum import StrEnum
@@ -68,22 +67,15 @@ class CallFailed(Exception):
         self.message = message
 
 
-@dataclass(frozen=True, slots=True)
-class RetryPolicy:
-    """When to retry: up to `max_retries` times after the first attempt; `base_delay_s` doubles with each."""
-
-    max_retries: int = 3
-    base_delay_s: float = 1.0
-
-    def delay_s(self, failed: CallFailed, attempt: int) -> float | None:
-        """Seconds to wait after the failure of attempt 0, 1, ...; None when it should not be retried."""
-        if failed.reason is not FailureReason.RATE_LIMIT and failed.reason not in TRANSIENT:
-            return None
-        return self.base_delay_s * 2**attempt if failed.retry_after_s is None else failed.retry_after_s
+def delay_s(failed: CallFailed, attempt: int, base_delay_s: float) -> float | None:
+    """Seconds to wait after the failure of attempt 0, 1, ...; None when it should not be retried."""
+    if failed.reason is not FailureReason.RATE_LIMIT and failed.reason not in TRANSIENT:
+        return None
+    return base_delay_s * 2**attempt if failed.retry_after_s is None else failed.retry_after_s
 
 
-async def run(call: Callable[[], Awaitable[T]], policy: RetryPolicy, *, deadline_s: float) -> T:
-    """The result of `call`, tried until it succeeds, the policy gives up, or `deadline_s` is over.
+async def run(call: Callable[[], Awaitable[T]], *, retries: int, base_delay_s: float, deadline_s: float) -> T:
+    """The result of `call`, tried until it succeeds, has failed after `retries` more attempts, or `deadline_s` is over.
 
     Raises the last CallFailed, or one with FailureReason.TIMEOUT when the deadline cut an attempt off.
     """
@@ -93,11 +85,11 @@ async def run(call: Callable[[], Awaitable[T]], policy: RetryPolicy, *, deadline
                 try:
                     return await call()
                 except CallFailed as failed:
-                    delay_s = policy.delay_s(failed, attempt) if attempt < policy.max_retries else None
+                    wait_s = delay_s(failed, attempt, base_delay_s) if attempt < retries else None
                     ends_at = limit.when()
-                    if delay_s is None or (ends_at and asyncio.get_running_loop().time() + delay_s >= ends_at):
+                    if wait_s is None or (ends_at and asyncio.get_running_loop().time() + wait_s >= ends_at):
                         raise
-                await asyncio.sleep(delay_s)
+                await asyncio.sleep(wait_s)
     except TimeoutError as exc:
         raise CallFailed(FailureReason.TIMEOUT) from exc
     raise AssertionError("the last attempt returns or raises")

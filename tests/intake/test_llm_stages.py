@@ -16,7 +16,6 @@ from httpx2 import AsyncClient
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import choose_llm
-from service.providers.retry import RetryPolicy
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -79,7 +78,7 @@ async def client(
         provider="openai", base_url=server.base_url, api_key="sk-test", model="gpt-4o-mini", models={}
     )
     assert endpoint is not None
-    llm = OpenAiLlm(endpoint, ClientOptions(retries=RetryPolicy(max_retries=1, base_delay_s=0.01)))
+    llm = OpenAiLlm(endpoint, ClientOptions(retries=1, base_delay_s=0.01))
     settings = resources.settings.changed(request_deadline_s=5.0)
     async with (
         serving(replace(resources, llm=llm, settings=settings)) as app,

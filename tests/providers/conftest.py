@@ -7,10 +7,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.providers.openai_client import ClientOptions
-from service.providers.retry import RetryPolicy
 from tests.fakes.openai_server import OpenAiServer
-
-QUICK = RetryPolicy(base_delay_s=0.01)
 
 
 @pytest.fixture
@@ -21,4 +18,4 @@ def server() -> Iterator[OpenAiServer]:
 
 @pytest.fixture
 def quick() -> ClientOptions:
-    return ClientOptions(timeout_s=5.0, retries=QUICK)
+    return ClientOptions(timeout_s=5.0, base_delay_s=0.01)

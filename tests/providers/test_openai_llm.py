@@ -16,8 +16,7 @@ from service.providers import openai_client
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm, response_format
 from service.providers.presets import PRESETS, Endpoint, JsonMode, choose_llm
-from service.providers.protocols import LlmRequest, TokenUsage, ToolCall, ToolSpec
-from service.providers.retry import RetryPolicy
+from service.providers.protocols import LlmRequest, TokenUsage
 from tests.fakes.http_server import Cut, ScriptedAnswer
 from tests.fakes.openai_server import OpenAiServer, failure
 
@@ -132,7 +131,7 @@ async def test_a_proxy_of_the_environment_is_used(
     server.chat.default("fine")
     found = choose_llm(base_url="http://model.invalid/v1", model="m", api_key="sk-test")
     assert found is not None
-    llm = OpenAiLlm(found, ClientOptions(timeout_s=5.0, retries=RetryPolicy(max_retries=0)))
+    llm = OpenAiLlm(found, ClientOptions(timeout_s=5.0, retries=0))
     assert (await llm.complete(ASK)).text == "fine"
     (request,) = server.chat.requests
     assert (request.path, request.headers["host"]) == ("/v1/chat/completions", "model.invalid")
@@ -195,25 +194,6 @@ async def test_the_reply(server: OpenAiServer, open_llm: Open) -> None:
     )
     reply = await open_llm().complete(ASK)
     assert (reply.text, reply.truncated, reply.usage, reply.model) == ("half an ans", True, TokenUsage(5, 9), "m1")
-
-
-async def test_tools(server: OpenAiServer, open_llm: Open) -> None:
-    tool = ToolSpec("add_memory", "Adds one.", {"type": "object", "properties": {"text": {"type": "string"}}})
-    server.chat.call_tool("add_memory", {"text": "likes tea"}, finish_reason="tool_calls")
-    server.chat.call_tool("stop", "", finish_reason="tool_calls")
-    server.chat.call_tool("add_memory", '{"text": "lik', finish_reason="length")
-    llm = open_llm()
-    reply = await llm.complete(replace(ASK, tools=(tool,)))
-    assert reply.tool_calls == (ToolCall("add_memory", {"text": "likes tea"}),)
-    assert server.chat.bodies[0]["tools"] == [
-        {
-            "type": "function",
-            "function": {"name": "add_memory", "description": "Adds one.", "parameters": dict(tool.parameters)},
-        }
-    ]
-    assert (await llm.complete(ASK)).tool_calls == (ToolCall("stop", {}),)
-    with pytest.raises(LlmError, match="unreadable arguments"):
-        await llm.complete(ASK)
 
 
 @pytest.mark.parametrize(
@@ -373,7 +353,7 @@ async def test_a_slow_model_meets_the_deadline(server: OpenAiServer, open_llm: O
 async def test_a_slow_attempt_is_repeated(server: OpenAiServer, open_llm: Open) -> None:
     server.chat.hang()
     server.chat.reply("fine")
-    llm = open_llm(options=ClientOptions(timeout_s=0.2, retries=RetryPolicy(base_delay_s=0.01)))
+    llm = open_llm(options=ClientOptions(timeout_s=0.2, base_delay_s=0.01))
     assert (await llm.complete(ASK)).text == "fine"
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from service.providers.retry import CallFailed, FailureReason, RetryPolicy, retry_after_s, run
+from service.providers.retry import CallFailed, FailureReason, delay_s, retry_after_s, run
 
 NOW = datetime(2026, 5, 4, 12, 0, 0, tzinfo=UTC)
 
@@ -35,8 +35,8 @@ def test_retry_after(headers: dict[str, str], seconds: float | None) -> None:
 
 def test_delays_double() -> None:
     limited = CallFailed(FailureReason.RATE_LIMIT)
-    assert [RetryPolicy().delay_s(limited, attempt) for attempt in range(3)] == [1.0, 2.0, 4.0]
-    assert RetryPolicy().delay_s(CallFailed(FailureReason.RATE_LIMIT, retry_after_s=0.5), 2) == 0.5
+    assert [delay_s(limited, attempt, 1.0) for attempt in range(3)] == [1.0, 2.0, 4.0]
+    assert delay_s(CallFailed(FailureReason.RATE_LIMIT, retry_after_s=0.5), 2, 1.0) == 0.5
 
 
 def failing(*reasons: CallFailed | float) -> tuple[Callable[[], Awaitable[str]], list[float]]:
@@ -58,13 +58,13 @@ def failing(*reasons: CallFailed | float) -> tuple[Callable[[], Awaitable[str]],
 async def test_the_fourth_failure_is_raised() -> None:
     call, tried = failing(*[CallFailed(FailureReason.SERVER, status=500)] * 9)
     with pytest.raises(CallFailed, match=r"server error \(500\)"):
-        await run(call, RetryPolicy(base_delay_s=0.001), deadline_s=5)
+        await run(call, retries=3, base_delay_s=0.001, deadline_s=5)
     assert len(tried) == 4
 
 
 async def test_cancelling_is_not_a_failure() -> None:
     call, _ = failing(60.0)
-    task = asyncio.create_task(run(call, RetryPolicy(), deadline_s=30))
+    task = asyncio.create_task(run(call, retries=3, base_delay_s=1.0, deadline_s=30))
     await asyncio.sleep(0.01)
     task.cancel()
     with pytest.raises(asyncio.CancelledError):
@@ -76,4 +76,4 @@ async def test_errors_of_ours_pass_through() -> None:
         raise KeyError("a bug")
 
     with pytest.raises(KeyError):
-        await run(broken, RetryPolicy(), deadline_s=5)
+        await run(broken, retries=3, base_delay_s=1.0, deadline_s=5)

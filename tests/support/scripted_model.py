@@ -21,14 +21,13 @@ from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
 from service.providers.presets import llm_endpoint
 from service.providers.protocols import Llm
-from service.providers.retry import RetryPolicy
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.http_server import HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import Content, OpenAiServer
 from tests.support.application import with_llm
 
-RETRIES, ONCE = RetryPolicy(), RetryPolicy(max_retries=0)
+RETRIES, ONCE = 3, 0
 """How the model is asked again: as in a deployment, or never."""
 
 NUMBERED = re.compile(r"^\[(\d+)\] (.*)$", re.MULTILINE)
@@ -71,7 +70,7 @@ def _numbered(operation: Mapping[str, Any], shown: Mapping[str, str]) -> dict[st
     return {**rest, "id": shown[operation["of"]], "old_memory": operation["of"]} if "of" in operation else rest
 
 
-def _llm_client(server: OpenAiServer, settings: Settings, retries: RetryPolicy) -> Llm:
+def _llm_client(server: OpenAiServer, settings: Settings, retries: int) -> Llm:
     """The model client of a deployment. Each task has a model name of its own, by which the script tells them apart."""
     chosen: dict[str, Any] = {
         "llm_base_url": server.base_url,
@@ -108,7 +107,7 @@ async def with_scripted_model(
     tenant: Tenant,
     answers: Callable[[HttpRequest], Content | ScriptedAnswer] | Content,
     settings: Settings | None = None,
-    retries: RetryPolicy = RETRIES,
+    retries: int = RETRIES,
 ) -> AsyncIterator[ModelSetup]:
     """The application with a model that gives these answers."""
     settings = settings or resources.settings
