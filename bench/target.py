@@ -31,11 +31,10 @@ ROOT = Path(__file__).parents[1]
 START_S, STOP_S = 180.0, 60.0
 NOTHING: Mapping[str, str] = MappingProxyType({})
 
-# Chaos kills far more often than the five times in a minute after which the supervisor pauses a program.
+# Chaos kills far more often than any program dies, and the pause before a restart grows with each death.
 PATIENT = """
-import functools
 from service.launch import supervisor
-supervisor.Restarts = functools.partial(supervisor.Restarts, limit=1000, window_s=2.0)
+supervisor.MOST_DEATHS, supervisor.LONGEST_PAUSE_S = 1000, 0.4
 from service.command.cli import app
 app()
 """

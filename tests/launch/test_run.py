@@ -22,9 +22,9 @@ from tests.launch.conftest import until
 ROOT = Path(__file__).parents[2]
 FAKE = Path(__file__).with_name("fake_service.py")
 LAUNCH = f"""
-import functools, sys
+import sys
 from service.launch import run, supervisor
-supervisor.Restarts = functools.partial(supervisor.Restarts, first_pause_s=0.02)
+supervisor.FIRST_PAUSE_S = 0.02
 run.MODULE = (sys.executable, {str(FAKE)!r})
 from service.command.cli import app
 app(["run"])
