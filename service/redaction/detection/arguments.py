@@ -11,7 +11,7 @@ from collections.abc import Iterator
 
 from service.redaction.detection import prose
 from service.redaction.detection.findings import API_KEY, PASSWORD, Finding
-from service.redaction.detection.value_shapes import is_plain_word, stands_for_something
+from service.redaction.detection.value_shapes import is_plain_word, is_token, stands_for_something
 
 _ARG = r"(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})'|([^\s\"'|;&(){}]{2,200}))"
 _QUOTED = r"N?(?:\"([^\"\n]{1,200})\"|'([^'\n]{1,200})')"
@@ -92,8 +92,12 @@ _HEADER = re.compile(
 )
 
 
+_COOKIES = re.compile(r"(?i)\bcookie[\"']?:[ \t\"']{0,3}(?P<pairs>[^\s=;]{1,80}=[^\"'\n]{16,4000})")
+_COOKIE = re.compile(r"=([^;\s]{16,})")
+
+
 def find(text: str) -> Iterator[Finding]:
-    """Arguments that are always passwords, and headers."""
+    """Arguments that are always passwords, headers, and cookies that look generated."""
     for words, pattern in _ARGUMENTS:
         if words != "|" and not any(word in text for word in words.split("|")):
             continue
@@ -103,6 +107,15 @@ def find(text: str) -> Iterator[Finding]:
                 yield Finding(match.start(group), match.end(group), PASSWORD)
     if any(sign in text for sign in (":", "=", '",', "',")):
         yield from _headers(text)
+    if "ookie" in text:
+        yield from _cookies(text)
+
+
+def _cookies(text: str) -> Iterator[Finding]:
+    for header in _COOKIES.finditer(text):
+        for cookie in _COOKIE.finditer(text, header.start("pairs"), header.end("pairs")):
+            if is_token(cookie[1], min_chars=16, min_bits=3.0):
+                yield Finding(cookie.start(1), cookie.end(1), API_KEY)
 
 
 def _headers(text: str) -> Iterator[Finding]:

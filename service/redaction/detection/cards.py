@@ -8,6 +8,9 @@ from collections.abc import Iterator
 from service.redaction.detection.findings import CREDIT_CARD, Finding
 
 _LOOK_BACK_CHARS = 48
+CARD_DIGITS = 12, 19
+"""The least and the most digits of a card number (ISO/IEC 7812)."""
+
 SIX_DIGITS = re.compile(r"\d(?:\D{0,4}\d){5}")
 """Six digits close together: every card and account number has them, and hardly any sentence."""
 
@@ -102,22 +105,24 @@ def _parts_of_cards(text: str) -> Iterator[Finding]:
 
 def _card_in(text: str, run: re.Match[str], before: str, *, named: bool) -> tuple[int, int] | None:
     """The first groups within the run that make a card number, the longest first."""
-    groups = list(_GROUP.finditer(text, run.start(), run.end()))
+    groups = [group.span() for group in _GROUP.finditer(text, run.start(), run.end())]
     for first in range(min(len(groups), 6)):
-        if first and not text[groups[first].start() - 1].isspace():
+        if first and not text[groups[first][0] - 1].isspace():
             continue  # the decimals of 0.4111111111111111
         for last in range(min(len(groups), first + 5), first, -1):
-            sizes = tuple(len(group.group()) for group in groups[first:last])
-            digits = "".join(group.group() for group in groups[first:last])
+            sizes = tuple(end - start for start, end in groups[first:last])
+            if not CARD_DIGITS[0] <= sum(sizes) <= CARD_DIGITS[1]:
+                continue
+            digits = "".join(text[start:end] for start, end in groups[first:last])
             if _is_card(digits, sizes, before, named=named, whole=last - first == len(groups)):
-                return groups[first].start(), groups[last - 1].end()
+                return groups[first][0], groups[last - 1][1]
     if named and len(groups) > 5 and luhn(digits := re.sub(r"\D", "", run.group())) and len(digits) <= 19:
         return run.span()
     return None
 
 
 def _is_card(digits: str, sizes: tuple[int, ...], before: str, *, named: bool, whole: bool) -> bool:
-    if not 12 <= len(digits) <= 19 or len(set(digits)) == 1:
+    if len(set(digits)) == 1:
         return False
     usual = len(sizes) == 1 or sizes in _GROUPINGS
     known = any(prefix.match(digits) and len(digits) in lengths for prefix, lengths in _ISSUERS)

@@ -111,7 +111,7 @@ _BEFORE = re.compile(
 )
 # "hunter2 is my password", "'open sesame', that's the vault passphrase": anchored at the verb, the value before it.
 _AFTER_VALUE = re.compile(
-    rf",? (?:is|was|as|=|for|\(?that's|\(?that is|\(?that was|which is) (?:now )?(?!the (?:first|most|worst)\b)"
+    rf",? (?:is|was|as|=|for|\(?that's|\(?that is|\(?that was|which is) (?:now )?(?!the (?:first|most|best|worst)\b)"
     rf"{_OF_SECRET}"
     rf"|,? (?:is|was|as|=|that's|that is|which is) (?:now )?(?:{_DETERMINER} )?(?:[\w-]{{1,20}} ){{0,2}}?"
     r"(?:\w{0,30}(?:api|access|secret)[_ ]key|token)\b"

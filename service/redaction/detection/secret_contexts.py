@@ -92,7 +92,7 @@ _USED = re.compile(
 )
 _LICENCE = re.compile(r"(?=[A-Z -]*\d)(?:[A-Z0-9]{4,8}[ -]){3,8}[A-Z0-9]{4,8}")
 _GROUPS = re.compile(r"(?:[A-Z0-9]{4,8}-){3,8}[A-Z0-9]{4,8}|(?=[A-Z-]*\d)(?:[A-Z0-9]{4,8}-){2}[A-Z0-9]{4,8}")
-_SHOWN = frozenset({"sign", "markup", "copula", "far", "cjk"})  # places that announce a value
+_SHOWN = frozenset({"sign", "markup", "comma", "copula", "far", "cjk"})  # places that announce a value
 _FLAG = re.compile(r"(?<![\w/-])(?:--?|/)[\w-]{0,30}$")
 _FIELD = re.compile(r"(?m)^[\s\"'*{-]*(?:export\s+|set\s+)?[\w. -]*$")
 _ENV_NAME = re.compile(r"(?m)^\s*(?:export\s+|set\s+)?[A-Z][A-Z0-9_]*$")
@@ -251,6 +251,7 @@ def _blank_end(text: str, name: Name, value: _Value) -> int | None:
     near = _LOGIN.search(before) is not None
     alone = before.endswith("(") or (before.endswith(", ") and (near or name.word == "passphrase"))
     alone = alone or (before.endswith((", ", "; ")) and is_mixed(body) and prose.is_ended(text, value.end))
+    alone = alone or before.endswith(('", ', "', "))  # "guest-wlan", password edelweiss
     if alone or _USED.search(before):
         return prose.secret_end(text, name.start, value.start, sure=False) if is_plain_word(body) else value.end
     odd = not is_plain_word(body) or "-" in body or (body[0].isupper() and text[name.start].islower())
@@ -273,6 +274,8 @@ def _is_after_short_word(text: str, name: Name, place: _Place, value: _Value) ->
     if name.word == "clave" and not is_mixed(value.body):
         of_what = text[name.end : value.start]  # "del wifi:" announces one, "del \u00e9xito:" does not
         return re.match(r" es | ?:", of_what) is not None or (":" in of_what and bool(_LOGIN.search(of_what)))
+    if name.word == "pw" and place.kind == "blank" and value.quoted:
+        return not is_plain_word(value.body)
     said = place.strict or value.quoted or is_mixed(value.body) or name.word == "pw"
     before = text[max(0, name.start - 40) : name.start]
     placed = before[-1:].isalpha() or re.search(r"(?:^|\n)[ \t]*[\"']?$", before)
@@ -314,7 +317,8 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
     generated = entropy_bits(body) >= 2.2 if coded else is_token(body, min_chars=10, min_bits=2.8)
     if kind not in _SHOWN:
         shown = kind == "blank" and value.quoted and compound and prose.is_ended(text, value.end + 1)
-        given = kind == "blank" and generated and "_" in text[name.start - 1 : name.end]
+        long = coded and len(body) >= 32
+        given = kind == "blank" and generated and (long or "_" in text[name.start - 1 : name.end])
         return given or (shown and not prose.is_going_on(body))
     if coded or generated:
         return generated

@@ -80,7 +80,7 @@ COMMON_PREFIXES: tuple[tuple[str, str, int], ...] = (
     (r"4b1d|sess-|r8_|p8e-|ico-", _WORD, 30),
     (r"cmVmd", _WORD, 40),
     (r"AKCp\d|EAA[CM]", _WORD, 60),
-    (r"fc-|AC|(?:pub)?key-", _HEX, 30),
+    (r"fc-|AC|(?:pub)?key-|private-|c[ks]_", _HEX, 30),
     (r"s-s4t2(?:ud|af)-", _HEX, 60),
     (rf"1//0[a-z0-9]?|(?:sdk|mob|api)-(?={_UUID})|access-(?:sandbox|development|production)-", _URL, 30),
     (r"sha256~|tk-us-|pa-", _URL, 40),
@@ -132,7 +132,7 @@ SHAPES: tuple[str, ...] = (
     r"[0-2]/\d{15,17}(?:/\d{15,17})?:[0-9a-f]{32}",  # Asana
     r"(?:https?://)?hooks\.slack\.com/(?:services|workflows|triggers)/[\w/+-]{20,}+",
     r"(?:https?://)?discord(?:app)?\.com/api/(?:v\d+/)?webhooks/\d{15,22}/[\w-]{20,}+",
-    r"[\w-]{1,60}\.webhook\.office\.com/webhookb2/[\w@/-]{60,}+",
+    r"(?:https?://)?[\w-]{1,60}\.webhook\.office\.com/webhookb2/[\w@/-]{60,}+",
     r"(?:https?://)?hooks\.zapier\.com/hooks/catch/[\w/]{8,}+",
     r"A{20,22}[A-Za-z0-9%]{80,}+",  # Twitter bearer
     r"(?<=_gitlab_session=)[0-9a-f]{32}",

@@ -80,6 +80,10 @@ def check_linear(unit: str) -> None:
 
 
 def _cpu_s(text: str) -> float:
-    began_s = time.thread_time()
-    detection.find(text)
-    return time.thread_time() - began_s
+    """The better of two measurements, since other processes share the machine's caches."""
+    times_s = []
+    for _ in range(2):
+        began_s = time.thread_time()
+        detection.find(text)
+        times_s.append(time.thread_time() - began_s)
+    return min(times_s)
