@@ -28,7 +28,7 @@ from service.domain.job import Job
 from service.intake import deferred
 from service.memories.jobs import enrich
 from service.providers.protocols import LlmReply, LlmRequest
-from service.redaction.detection.cards import luhn
+from service.redaction.detection.accounts import luhn
 from service.runtime.resources import Resources
 from tests.app.openapi_fields import KEY, Document, TextPlace
 from tests.conftest import Tenant

@@ -1,4 +1,5 @@
-"""Larger secrets: private keys, addresses with credentials, secret manifests."""
+"""Secrets that a form of their own gives away: private keys, addresses with credentials, secret manifests, PINs and
+other short codes, and seed phrases of wallets."""
 
 from __future__ import annotations
 
@@ -35,9 +36,28 @@ _MANIFEST_PLAIN = re.compile(
     r"(?m)^[ \t]{1,20}[\"']?[\w.\-]{1,80}[\"']?:[ \t]{1,4}[\"']?([^\s\"'][^\n\"']{2,200})[\"']?[ \t]*$"
 )
 
+_PIN = re.compile(
+    r"(?:\b(?:PIN|Pin|PUK|puk)(?:[ -]?(?:code|number|Code)|/\w{2,12})?|\bpin[ -]?(?:code|number)"
+    r"|\b(?:my|his|her|our|the|card|sim|phone|voicemail|bank|tablet) pin|\bpin(?='s | - |[\"']?\s?[:=]| is\b"
+    r"| ?:|(?: [\w'-]{1,20}){2,6} is\b)"
+    r"|(?i:\b(?:otp|one[- ]time (?:code|password|passcode)|code pin|t\u00fcrcode|(?:safe|lock\w*|the|my"
+    r"|bike) comb(?:o|ination)"
+    r"|(?:verification|security|2fa|mfa|access|door|gate|alarm|entry|unlock|safe|garage) code"
+    r"|(?:code|codice|c\u00f3digo) (?:d['\u2019e]|del(?:la)?)(?: la)? ?(?:port|puert|entr|acc|alarm|immeuble)\w*)))"
+    r"(?: (?:for|to|of|on|von|vom|f\u00fcr|de[rl]?|du|del?la) (?:[\w'-]{1,20} ){0,5}?[^\W\d][\w'-]{1,20})??"
+    r"(?:[\"']?\s?[:=#]| -|'s| is| was| are| ist| est| es| \u00e8|)(?: now| just)?"
+    r"\s{0,2}[\"'(*]{0,2}(?<!\d)(\d(?:[ -]?\d){3,7})(?![\w-]|\.\d)"
+)
+# Seed phrases: twelve to twenty-four words of a fixed list of short ones (BIP 39).
+_SEED = re.compile(
+    r"(?i)\b(?:seed|recovery|mnemonic|backup|wallet)[ -](?:phrase|words|seed)\b(?: is| are|)\W{1,4}"
+    r"((?:[a-z]{3,8}[ ,]{1,2}){11,23}[a-z]{3,8})\b"
+)
+
 
 def find(text: str) -> Iterator[Finding]:
-    """Private keys, URLs with a password and the data of Kubernetes secrets."""
+    """Private keys, URLs with a password, the data of Kubernetes secrets, digits after "PIN", "door code" and the like,
+    seed phrases."""
     if "-----BEGIN" in text:
         yield from _private_keys(text)
     if "PuTTY" in text:
@@ -50,6 +70,7 @@ def find(text: str) -> Iterator[Finding]:
             yield Finding(match.start(1), match.end(1), API_KEY)
         for match in _MANIFEST_PLAIN.finditer(text, plain) if plain >= 0 else ():
             yield Finding(match.start(1), match.end(1), PASSWORD)
+    yield from _codes(text)
 
 
 def _private_keys(text: str) -> Iterator[Finding]:
@@ -81,3 +102,15 @@ def _urls(text: str) -> Iterator[Finding]:
         if _PORT.match(password) or stands_for_something(password, quoted=True):
             continue
         yield Finding(match.start(), match.start() + len(match.group().rstrip(".!?:")), CONNECTION_STRING)
+
+
+def _codes(text: str) -> Iterator[Finding]:
+    low = text.lower()
+    if "phrase" in low or "words" in low or "mnemonic" in low:
+        for match in _SEED.finditer(text):
+            yield Finding(match.start(1), match.end(1), PASSWORD)
+    if any(
+        word in low for word in ("pin", "puk", "code", "codice", "c\u00f3digo", "otp", "one-time", "one time", "comb")
+    ):
+        for match in _PIN.finditer(text):
+            yield Finding(match.start(1), match.end(1), PASSWORD)

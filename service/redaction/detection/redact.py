@@ -21,8 +21,6 @@ from service.redaction.detection import (
     announcements,
     arguments,
     blocks,
-    cards,
-    codes,
     folding,
     logins,
     names,
@@ -53,10 +51,10 @@ def find(text: str, labels: scorer.Labels | None = None) -> tuple[Finding, ...]:
     """Spans that must not be stored, ascending, without overlap; placeholders are never part of one. Look-alikes count
     as the characters they look like. `labels`: of the tokens that were judged before."""
     plain, places = folding.fold(text)
-    secrets = (blocks, tokens, secret_contexts, codes, arguments, logins, addresses)
+    secrets = (blocks, tokens, secret_contexts, arguments, logins, addresses)
     findings = [item for module in secrets for item in module.find(plain)]
     if any(map(str.isdigit, plain)):
-        numbers = settle(plain, [*cards.find(plain), *accounts.find(plain)])
+        numbers = settle(plain, accounts.find(plain))
         findings += numbers
         findings += phones.find(blank(plain, numbers))
     known = settle(plain, findings)
@@ -175,7 +173,7 @@ class _SecretFoundError(Exception):
 @lru_cache(maxsize=4_096)
 def _check_name(name: str) -> bool:
     plain, _ = folding.fold(name)
-    found = any(True for find in (blocks.find, tokens.find_telling, cards.find) for _ in find(plain))
-    if found or any(each.label == PASSWORD for each in (*secret_contexts.find(plain), *codes.find(plain))):
+    found = any(True for find in (blocks.find, tokens.find_telling, accounts.find_cards) for _ in find(plain))
+    if found or any(each.label == PASSWORD for each in secret_contexts.find(plain)):
         raise _SecretFoundError
     return False

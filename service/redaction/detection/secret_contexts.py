@@ -249,9 +249,8 @@ def _blank_end(text: str, name: Name, value: _Value) -> int | None:
         return None
     before = text[max(0, name.start - 60) : name.start]
     near = _LOGIN.search(before) is not None
-    alone = before.endswith("(") or (before.endswith(", ") and (near or name.word == "passphrase"))
+    alone = before.endswith(("(", '", ', "', ")) or (before.endswith(", ") and (near or name.word == "passphrase"))
     alone = alone or (before.endswith((", ", "; ")) and is_mixed(body) and prose.is_ended(text, value.end))
-    alone = alone or before.endswith(('", ', "', "))  # "guest-wlan", password edelweiss
     if alone or _USED.search(before):
         return prose.secret_end(text, name.start, value.start, sure=False) if is_plain_word(body) else value.end
     odd = not is_plain_word(body) or "-" in body or (body[0].isupper() and text[name.start].islower())
@@ -317,8 +316,8 @@ def _is_key(text: str, name: Name, place: _Place, value: _Value) -> bool:
     generated = entropy_bits(body) >= 2.2 if coded else is_token(body, min_chars=10, min_bits=2.8)
     if kind not in _SHOWN:
         shown = kind == "blank" and value.quoted and compound and prose.is_ended(text, value.end + 1)
-        long = coded and len(body) >= 32
-        given = kind == "blank" and generated and (long or "_" in text[name.start - 1 : name.end])
+        sure = (coded and len(body) >= 32) or "_" in text[name.start - 1 : name.end]
+        given = kind == "blank" and generated and sure
         return given or (shown and not prose.is_going_on(body))
     if coded or generated:
         return generated
