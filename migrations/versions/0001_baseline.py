@@ -1,6 +1,6 @@
 """The whole schema, as it was at the first release
 
-Until something is released it runs the files that service/postgres/schema.py lists, and a change of the schema is a
+Until something is released it runs the files that service/postgres/tables.py lists, and a change of the schema is a
 change of those files alone. At the first release `schema.script()` is frozen next to it as 0001_baseline.sql, which it
 then runs; from then on a change is a migration of its own, with a frozen copy of what it changes.
 """
@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from alembic import op
 
-from service.postgres import schema
+from service.postgres import tables
 from service.postgres.migrate import script
 
 revision = "0001"
@@ -44,8 +44,8 @@ END $$;
 
 def upgrade() -> None:
     op.execute("SET LOCAL lock_timeout = '5s'")
-    script(schema.script())
-    op.execute(f"COMMENT ON TABLE migration IS '{schema.fingerprint()}'")  # for migrate.MADE_FROM
+    script(tables.schema_script())
+    op.execute(f"COMMENT ON TABLE migration IS '{tables.schema_fingerprint()}'")  # for migrate.MADE_FROM
 
 
 def downgrade() -> None:

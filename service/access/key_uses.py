@@ -8,7 +8,7 @@ from uuid import UUID
 
 from service.access.statements import keys
 from service.postgres.engine import Database, Session
-from service.runtime.write_behind import USES_CAPACITY, WriteBehind
+from service.runtime.background import USES_CAPACITY, WriteBehind
 
 KEY_USE_EVERY = timedelta(minutes=1)
 

@@ -18,7 +18,7 @@ from pydantic import BaseModel, ConfigDict, ValidationError
 from service.access.statements import keys
 from service.domain.access import NO_DEFAULTS, Caller, Right, Wall
 from service.domain.errors import Unauthenticated
-from service.kit.lazy_imports import load
+from service.kit.process import import_module
 from service.postgres.engine import Database
 
 if TYPE_CHECKING:
@@ -81,7 +81,7 @@ class TokenSigner:
             channels=wall.channels,
             exp=int(expires_at.timestamp()),
         )
-        await load("jwt")
+        await import_module("jwt")
         import jwt
 
         payload = {"iss": ISSUER, **claims.model_dump(mode="json", exclude_none=True)}
@@ -92,7 +92,7 @@ class TokenSigner:
         if len(token) > MAX_TOKEN_CHARS:
             raise Unauthenticated(MALFORMED)
         secret = await self._secret()
-        await load("jwt")
+        await import_module("jwt")
         import jwt
 
         try:

@@ -17,8 +17,8 @@ from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, PiiRejected, Unauthenticated
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_NAME
-from service.http import replica_reads, suggestions
-from service.http.buckets import address_of
+from service.http import errors, replica_reads
+from service.http.admission import address_of
 from service.http.key_ring import KeyRing
 from service.http.query_parameters import fields_of
 from service.http.schemas import INCLUDE_SHARED, NOT_A_NAME, Channel, Name, ReadScopeFields
@@ -95,7 +95,7 @@ def refuse_unknown_parameters(request: Request) -> None:
         if len(name) > MAX_NAME:
             raise InvalidInput(f"query: a parameter name has more than {MAX_NAME} characters.", field="query")
         if name not in fields and name != "api_key":  # which every route accepts
-            hint = suggestions.of_name(name, fields)
+            hint = errors.suggest_name(name, fields)
             raise InvalidInput(f"{name}: is not a parameter of this request{hint}", field=name)
     if len(given.multi_items()) > len(given):
         for name in given:

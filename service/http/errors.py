@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from difflib import get_close_matches
 from http import HTTPStatus
-from typing import Annotated, Any, Final
+from typing import Annotated, Any, Final, get_args
 
 import structlog
 from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
+from fastapi.routing import APIRoute
 from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
 from starlette.exceptions import HTTPException
+from starlette.routing import Match
 
 from service.domain import errors
-from service.http import suggestions
+from service.http.narrowing import FilterInput
 from service.http.schemas import ResponseModel
 from service.kit import faults
 
@@ -152,7 +155,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     elif not field and problems[0]["type"] == "missing":
         message = "is missing: send a JSON object"
     elif problems[0]["type"] == "extra_forbidden":
-        message += suggestions.of_field(suggestions.body_model(request), problems[0]["loc"][1:])
+        message += suggest_field(body_model(request), problems[0]["loc"][1:])
     return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
 
 
@@ -183,7 +186,7 @@ def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput
         return _with_secret(rejected, lambda where: path(list(where)))
     field, message = first_message(problems, lambda where: path(list(where)))
     if problems[0]["type"] == "extra_forbidden":
-        message += suggestions.of_field(model, problems[0]["loc"])
+        message += suggest_field(model, problems[0]["loc"])
     return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
 
 
@@ -246,7 +249,7 @@ async def _http(request: Request, exc: Exception) -> JSONResponse:
         shown = "; /docs shows all." if request.app.openapi_url else "."
         return reply(request, 404, code="not_found", detail=f"There is no such route{shown}")
     if exc.status_code == 405:
-        allowed = ", ".join(suggestions.methods(request))
+        allowed = ", ".join(accepted_methods(request))
         detail = f"This path accepts {allowed}." if allowed else "This path accepts a different method."
         return reply(request, 405, code="method_not_allowed", detail=detail, headers={"Allow": allowed})
     return reply(request, exc.status_code, code="http_error", detail=str(exc.detail), headers=exc.headers)
@@ -303,3 +306,54 @@ def foreign_body(path: str, problem: Mapping[str, Any]) -> dict[str, Any] | None
         }
         return {**message, "error_code": problem["code"], **more}
     return None
+
+
+MISSPELT_RATIO = 0.75
+"""From this ratio of difflib on a name counts as misspelt: userId and user_id have 0.92, text and content 0.55."""
+
+
+def suggest_name(name: str, known: Iterable[str]) -> str:
+    """The end of a sentence that refuses a name: the closest known name, or else all of them."""
+    names = list(known)
+    folded = {each.casefold(): each for each in names}
+    closest = get_close_matches(name.casefold(), folded, n=1, cutoff=MISSPELT_RATIO)
+    if closest:
+        return f"; did you mean {folded[closest[0]]}?"
+    return f"; known are {', '.join(names)}." if names else "."
+
+
+def suggest_field(model: Any, where: Sequence[int | str]) -> str:
+    """A suggestion for a field of a body. `model`: the type of the body; `where`: the path, ending in the name."""
+    *outside, name = where
+    models = _models(model)
+    for part in outside:
+        inner = [field.annotation for each in models for key, field in each.model_fields.items() if key == part]
+        models = {nested for annotation in inner for nested in _models(annotation)} or models
+    known = [key for each in sorted(models, key=lambda each: each.__name__) for key in each.model_fields]
+    hint = suggest_name(str(name), dict.fromkeys(known))
+    if FilterInput in models and "known are" in hint:
+        hint += f' A condition is {{"field": "{name}", "operator": "eq", "value": ...}}.'
+    return hint
+
+
+def _models(annotation: Any) -> set[type[BaseModel]]:
+    """The models that a value of this type may be, or that a list of it may hold."""
+    if isinstance(annotation, type) and issubclass(annotation, BaseModel):
+        return {annotation}
+    return {model for each in get_args(annotation) for model in _models(each)}
+
+
+def body_model(request: Request) -> Any:
+    """The type of the route's body; None where it has none."""
+    route = request.scope.get("route")
+    field = route.body_field if isinstance(route, APIRoute) else None
+    return field.field_info.annotation if field is not None else None
+
+
+METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
+
+
+def accepted_methods(request: Request) -> list[str]:
+    """The methods that the request's path takes. Starlette's Allow lists those of the first matching route only."""
+    scopes = {method: {**request.scope, "method": method} for method in METHODS}
+    return [method for method in METHODS if any(r.matches(scopes[method])[0] is Match.FULL for r in request.app.routes)]

@@ -1,4 +1,4 @@
-"""Parses the JSON of a body or a parameter, and rejects what JSON or Postgres cannot represent.
+"""Reads the path and the body of a request, and rejects JSON that Postgres cannot represent.
 
 Rejected are NUL and lone surrogates, NaN, infinities and numbers beyond 1e308, duplicate keys and keys longer than
 1,000 characters, nesting deeper than 32 and more than 250,000 values (decisions 018 and 048). Time and memory are
@@ -12,14 +12,36 @@ import json
 import re
 from collections import Counter
 from collections.abc import Callable, Coroutine
+from dataclasses import dataclass
 from typing import Any, Final
+from urllib.parse import quote, unquote
 
 from fastapi import Request, Response
 from fastapi.routing import APIRoute
+from starlette.types import Message, Receive, Scope
 
-from service.domain.errors import InvalidInput, TooLarge
+from service.domain.errors import BodyTooLarge, InvalidInput, RequestTimeout, TooLarge
 from service.domain.sizes import PAYLOAD
-from service.http import paths
+
+
+def path_of(scope: Scope) -> str:
+    """The path for routing: normalised but still encoded, without the optional trailing slash. In ASGI's decoded `path`
+    %2F in a name would be a slash of the route."""
+    raw: bytes | None = scope.get("raw_path")
+    path = quote(scope["path"]) if raw is None else raw.decode("latin-1")
+    if len(path) > 1:
+        path = path.removesuffix("/")  # a redirect would lose the body
+    return "/".join(quote(unquote(each), safe="") for each in path.split("/")) if "%" in path else path
+
+
+def path_names(scope: Scope, *, with_slash: bool) -> dict[str, Any]:
+    """The parameters of the path, decoded. `with_slash`: the last one may contain slashes, so the trailing slash that
+    `of` removed belongs to it: DELETE /v1/scopes/user/bob/ is not about bob."""
+    values = {name: unquote(value) for name, value in scope["path_params"].items()}
+    if with_slash and scope["raw_path"].endswith(b"/"):
+        values[list(values)[-1]] += "/"
+    return values
+
 
 MAX_DEPTH: Final = 32
 MAX_NUMBER: Final = 1e308
@@ -204,7 +226,7 @@ class JsonRoute(APIRoute):
         in_name = self.path.endswith(":path}") and not self.slash_is_optional
 
         async def handle(request: Request) -> Response:
-            request.scope["path_params"] = paths.names(request.scope, with_slash=in_name)
+            request.scope["path_params"] = path_names(request.scope, with_slash=in_name)
             if takes_none:
                 _refuse_body(request)
             return await handler(_ReadRequest(request.scope, request.receive))
@@ -218,3 +240,95 @@ def _refuse_body(request: Request) -> None:
     name = next(iter(sent), None) if isinstance(sent, dict) else "body"
     if name is not None and getattr(request.state, "has_body", False):
         raise InvalidInput(f"{name}: is not allowed; this request takes no body.", field=name)
+
+
+WITHOUT_BODY = frozenset({"GET", "HEAD", "OPTIONS"})
+GRACE_S = 5.0
+"""Time that any body may take; longer ones must keep up the minimum rate."""
+
+DRAINED_BYTES = 64_000
+"""Unused bodies up to this size are read so that the connection can stay open."""
+
+MAX_DRAINED_BYTES = 16_000_000
+DRAINED_S = 2.0
+"""Bytes of a rejected body that are read and discarded before closing the connection."""
+
+
+def announced_bytes(scope: Scope) -> int | None:
+    """The size of the body by its header; None for a chunked body."""
+    for name, value in scope["headers"]:
+        if name == b"content-length":
+            return int(value) if value.isdigit() else None
+        if name == b"transfer-encoding":
+            return None
+    return 0
+
+
+def may_be_long(scope: Scope) -> bool:
+    """Whether the body may be too long to be read and discarded."""
+    announced = announced_bytes(scope)
+    return announced is None or announced > DRAINED_BYTES
+
+
+@dataclass(frozen=True, slots=True)
+class BodyLimits:
+    """Limits of the size and duration of a body."""
+
+    max_bytes: int
+    max_s: float
+    min_bytes_per_s: int
+
+    async def read(self, receive: Receive) -> bytes:
+        """The whole body; raises BodyTooLarge, or RequestTimeout for one that comes too slowly."""
+        chunks: list[bytes] = []
+        size = 0
+        began = asyncio.get_running_loop().time()
+        try:
+            async with asyncio.timeout(min(self.max_s, GRACE_S)) as limit:
+                while True:
+                    message = await receive()
+                    chunk = message.get("body", b"")
+                    size += len(chunk)
+                    self.check(size)
+                    chunks.append(chunk)
+                    if not message.get("more_body", False):  # as in the message of a disconnected client
+                        return b"".join(chunks)
+                    limit.reschedule(began + min(self.max_s, GRACE_S + size / self.min_bytes_per_s))
+        except TimeoutError:
+            took_s = asyncio.get_running_loop().time() - began
+            detail = f"Only {size} bytes of the body arrived within {took_s:.0f} s."
+            raise RequestTimeout(detail, field="body") from None
+
+    def check(self, size: int | None) -> None:
+        """Raises BodyTooLarge; an unknown size passes."""
+        if size is not None and size > self.max_bytes:
+            raise BodyTooLarge(f"The body is larger than {self.max_bytes} bytes.", field="body")
+
+
+def replay(body: bytes, receive: Receive) -> Receive:
+    """A `receive` that returns the body already read, then what follows."""
+    delivered = False
+
+    async def again() -> Message:
+        nonlocal delivered
+        if delivered:
+            return await receive()
+        delivered = True
+        return {"type": "http.request", "body": body, "more_body": False}
+
+    return again
+
+
+async def drain(receive: Receive) -> None:
+    """Reads and discards the body for a moment: closing a connection while the client still sends resets it, and the
+    client may lose the response."""
+    left = MAX_DRAINED_BYTES
+    try:
+        async with asyncio.timeout(DRAINED_S):
+            while left > 0:
+                message = await receive()
+                left -= len(message.get("body", b""))
+                if not message.get("more_body", False):
+                    return
+    except TimeoutError:
+        pass

@@ -11,7 +11,7 @@ from uuid import UUID
 from service.access.statements import keys
 from service.domain.access import Caller
 from service.domain.errors import RateLimited
-from service.http.buckets import Buckets
+from service.http.admission import Buckets
 from service.postgres.engine import Database
 
 REMEMBERED_S = 5.0

@@ -1,7 +1,9 @@
-"""Runs before the route of every request.
+"""Runs before the route of every request, and sets headers of every response.
 
-One ASGI middleware: it assigns a request id, keeps the path as sent (paths.py), checks the key before reading the body,
-limits the body, parses its JSON (json_body.py), and logs one line per request, without the query.
+One ASGI middleware assigns a request id, keeps the path as sent, checks the key before reading the body, limits the
+body, parses its JSON (json_body.py), and logs one line per request, without the query. Another adds headers to every
+response, whether from a route, an error handler, the first one or a preflight: responses contain personal data, so no
+cache may keep them, and no browser may guess another content type.
 """
 
 from __future__ import annotations
@@ -12,6 +14,8 @@ from contextlib import contextmanager
 from urllib.parse import unquote_to_bytes
 
 import structlog
+from fastapi import FastAPI
+from starlette.middleware.cors import CORSMiddleware
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Match
@@ -21,11 +25,10 @@ from uuid_utils.compat import uuid7
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, ServiceError
 from service.domain.sizes import MAX_BODY_BYTES
-from service.http import deps, errors, json_body, paths, replica_reads
-from service.http.admission import Admission
-from service.http.buckets import spend
+from service.http import deps, errors, json_body, replica_reads
+from service.http.admission import Admission, spend_budget
 from service.http.errors import AUTOMEM
-from service.http.request_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
+from service.http.json_body import WITHOUT_BODY, BodyLimits, announced_bytes, drain, may_be_long, replay
 from service.kit import deadline
 from service.kit.deadline import Deadline
 from service.kit.fair_gate import inside
@@ -108,7 +111,7 @@ class RequestMiddleware:
                 say("request", method=method, path=route, status=answer.status, took_ms=round(took_s * 1000, 1))
 
     async def _enter(self, scope: Scope, receive: Receive, answer: _Answer) -> None:
-        scope["path"] = paths.of(scope)
+        scope["path"] = json_body.path_of(scope)
         request = Request(scope, receive)
         try:
             check_head(scope)
@@ -130,7 +133,7 @@ class RequestMiddleware:
         announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
         self._limits.check(announced)
         size = self._limits.max_bytes if announced is None else announced
-        spend(request.app.state.budgets, caller.key_id)
+        spend_budget(request.app.state.budgets, caller.key_id)
         with admission.holding(workspace, size):
             body = await self._limits.read(receive) if announced != 0 else b""
             answer.body_unread = answer.body_unread and announced == 0
@@ -241,3 +244,67 @@ def _route(scope: Scope) -> str:
     """The route's template instead of the path, to keep ids and names out of the log."""
     route = scope.get("route")
     return getattr(route, "path", None) or "unmatched"
+
+
+EVERYWHERE = ((b"cache-control", b"no-store"), (b"x-content-type-options", b"nosniff"))
+
+BROWSERS_MAY_SEND = (
+    "Authorization",
+    "Content-Type",
+    "Idempotency-Key",
+    "If-Match",
+    "Last-Event-ID",
+    "Mcp-Method",
+    "Mcp-Name",
+    "Mcp-Protocol-Version",
+    "Prefer",
+    "X-API-Key",
+    "X-Agent-Id",
+    "X-Channel",
+    "X-Loxodon-Position",
+    "X-Request-ID",
+    "X-Run-Id",
+    "X-Session-Id",
+    "X-User-Id",
+)
+BROWSERS_MAY_READ = (
+    "ETag",
+    "Idempotency-Replayed",
+    "Location",
+    "Preference-Applied",
+    "Retry-After",
+    "WWW-Authenticate",
+    "X-Loxodon-Position",
+    "X-Request-ID",
+)
+
+
+class AnswerHeaders:
+    """The outermost middleware: adds EVERYWHERE to each response that does not say otherwise."""
+
+    def __init__(self, app: ASGIApp) -> None:
+        self._app = app
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        async def sending(message: Message) -> None:
+            if message["type"] == "http.response.start":
+                own = dict(message.get("headers", ()))
+                message["headers"] = [*message.get("headers", ()), *(each for each in EVERYWHERE if each[0] not in own)]
+            await send(message)
+
+        await self._app(scope, receive, sending)
+
+
+def install(app: FastAPI, settings: Settings) -> None:
+    """Without `cors_origins` there are no CORS headers, and browsers block pages of other origins. No cookies are used,
+    so none are allowed."""
+    app.add_middleware(RequestMiddleware, settings=settings)
+    if settings.server.cors_origins:
+        app.add_middleware(
+            CORSMiddleware,
+            allow_origins=settings.server.cors_origins,
+            allow_methods=errors.METHODS,
+            allow_headers=BROWSERS_MAY_SEND,
+            expose_headers=BROWSERS_MAY_READ,
+        )
+    app.add_middleware(AnswerHeaders)

@@ -23,9 +23,9 @@ from service.domain.request import Operation, Subject
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.http.deps import ResourcesOf, session_of
 from service.http.model_budget import with_budget
+from service.runtime.background import ReadLog, UseCounter
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry, thresholds
-from service.runtime.write_behind import ReadLog, UseCounter
 
 ReadOn = Annotated[str | None, Query(max_length=100)]
 """The cursor of a list that is paged by offset."""

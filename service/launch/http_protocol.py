@@ -1,6 +1,6 @@
 """uvicorn's HTTP/1.1 with limits on the head of a request, which it has none of: how long it may take, how large it may
 be, and how many connections may wait for one. What follows the head is limited by the application
-(service/http/request_body.py).
+(service/http/json_body.py).
 
 Connections that wait for a head, and have shown no good key, cost little and do not count against
 the limit of connections: closing them at once would only make a flood open them again at once. When one too many comes,

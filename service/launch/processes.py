@@ -10,7 +10,7 @@ import socket
 import sys
 from typing import Any
 
-from service.kit import draining, garbage
+from service.kit import process
 from service.kit.settings import Settings
 from service.launch import listener
 from service.observability import logs, tracing
@@ -55,7 +55,7 @@ def serve(settings: Settings, *, fd: int | None = None, gate: int | None = None)
 
     class DrainingServer(uvicorn.Server):
         async def shutdown(self, sockets: list[socket.socket] | None = None) -> None:
-            draining.begin()
+            process.begin_shutdown()
             await super().shutdown(sockets)
 
     server = DrainingServer(uvicorn.Config(APP, **options))
@@ -78,7 +78,7 @@ def work(settings: Settings, *, nice: int = 0) -> int:
     os.nice(nice)
     logs.set_up(settings)
     tracing.set_up(os.environ, "worker")
-    garbage.collect_rarely()
+    process.collect_garbage_rarely()
     try:
         with asyncio.Runner(loop_factory=_loop) as runner:
             runner.run(run_worker(settings))

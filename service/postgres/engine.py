@@ -29,10 +29,10 @@ from service.domain.errors import OutcomeUnknown, StoreUnavailable
 from service.domain.scope import NIL_WORKSPACE
 from service.kit.deadline import NEVER, Deadline
 from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK_WAIT
-from service.postgres import citus, codecs, plans, roles, walls
+from service.postgres import citus, connections, opening, roles
+from service.postgres.connections import ConnectionPool, PooledConnection
 from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translate, translated_errors, unavailable
-from service.postgres.plans import Plans
-from service.postgres.pool import ConnectionPool, PooledConnection
+from service.postgres.opening import Plans
 
 if TYPE_CHECKING:
     from service.postgres.replicas import RequestPosition
@@ -95,7 +95,7 @@ class Database:
         pool: ConnectionPool,
         *,
         statement_timeout_s: float,
-        planner: Plans = plans.ON_ONE_SERVER,
+        planner: Plans = opening.ON_ONE_SERVER,
     ) -> None:
         self.engine = engine
         self.pool = pool
@@ -127,9 +127,9 @@ class Database:
             json_deserializer=from_json,  # a third of the standard library's time, and a search reads fifty
             connect_args=connect_arguments(access),
         )
-        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(codecs.register))
+        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(connections.register_codecs))
         pool = ConnectionPool(engine, size=pool_size, timeout_s=pool_timeout_s)
-        planner = plans.ON_CITUS if access.citus else plans.ON_ONE_SERVER
+        planner = opening.ON_CITUS if access.citus else opening.ON_ONE_SERVER
         return cls(engine, pool, statement_timeout_s=statement_timeout_s, planner=planner)
 
     def within(
@@ -229,17 +229,12 @@ class Database:
         detached: bool = False,
     ) -> AsyncIterator[Session]:
         settings = f"SET LOCAL loxodon.workspace = '{workspace_id}'; {settings}"
-        wall = walls.opening(self.wall)
-        opening: tuple[str, ...]
-        if self._plans is plans.ON_CITUS:
-            opening = (f"{mode}; {settings}; {lock}" if lock else mode, f"{settings}{wall}; {citus.PROPAGATE}")
-        else:
-            opening = ("; ".join(filter(None, (mode, settings, lock))) + wall,)
+        statements = opening.statements(mode, settings, lock, self.wall, is_citus=self._plans is opening.ON_CITUS)
         wal_position, replica = self._wal_position, None
-        if wal_position is not None and not writes and (opened := await wal_position.open(opening)) is not None:
+        if wal_position is not None and not writes and (opened := await wal_position.open(statements)) is not None:
             replica, connection = opened
         else:
-            connection = await self.connect(opening, locks=lock is not None)
+            connection = await self.connect(statements, locks=lock is not None)
         connection.workspace_id = workspace_id
         follows = wal_position is not None and not detached and (writes or wal_position.source == "primary")
         depth = _open_transactions.set(_open_transactions.get() + 1)
@@ -257,7 +252,7 @@ class Database:
             with suppress(Exception):  # the transaction has been committed, or its error is being raised
                 await connection.close()
 
-    async def connect(self, opening: Sequence[str], *, locks: bool = False) -> Session:
+    async def connect(self, statements: Sequence[str], *, locks: bool = False) -> Session:
         """A connection with its transaction begun. Connections that died in the pool, perhaps all of them, are
         replaced: nothing was sent yet."""
         with translated_errors():
@@ -265,8 +260,8 @@ class Database:
                 connection = await self._free_connection()
                 try:
                     began = time.perf_counter()
-                    for statements in opening:
-                        await (await driver(connection)).execute(statements)
+                    for statement in statements:
+                        await (await driver(connection)).execute(statement)
                     if locks:
                         SCOPE_LOCK_WAIT.observe(time.perf_counter() - began)
                     connection.info.update({WALLED: bool(self._wall), PLANS: self._plans})
@@ -314,7 +309,7 @@ def is_walled(session: Session) -> bool:
 
 def is_citus(session: Session) -> bool:
     """Whether the transaction runs on a coordinator of Citus."""
-    return session.info.get(PLANS) is plans.ON_CITUS
+    return session.info.get(PLANS) is opening.ON_CITUS
 
 
 async def use_custom_plans(session: Session) -> None:

@@ -22,7 +22,7 @@ from sqlalchemy.pool import NullPool
 from service.domain.errors import SchemaMismatch, StoreUnavailable
 from service.kit import shipped
 from service.kit.settings import Settings
-from service.postgres import citus, rights, roles, schema
+from service.postgres import citus, rights, roles, tables
 
 MIGRATIONS = shipped.folder("migrations")
 MIN_POSTGRES, MIN_PGVECTOR = 160000, (0, 8)
@@ -148,7 +148,7 @@ def _check_known(connection: Connection) -> None:
             f"The database's schema is at revision {revision}, which this version of the service (revision {head()}) "
             "does not know. Start the version that made it, or name an empty database."
         )
-    if revision == head() == "0001" and connection.scalar(MADE_FROM) != schema.fingerprint():
+    if revision == head() == "0001" and connection.scalar(MADE_FROM) != tables.schema_fingerprint():
         raise SchemaMismatch(OTHER_FILES)
 
 

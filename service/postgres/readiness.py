@@ -1,4 +1,4 @@
-"""Checks that this version of the service fits the database, and reads the state of the database.
+"""Checks that this version of the service fits the database, and measures the database: no row of a tenant.
 
 A migration that expands leaves older code able to work, so that a new version replaces an old one while both serve.
 The database says which code is too old for it (schema_revision()). That code does not serve, nor does code that is
@@ -7,6 +7,7 @@ newer than the schema (docs/upgrades.md, docs/decisions/028-schema-files.md).
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
@@ -76,3 +77,42 @@ def check_revision(number: int, oldest_code: int) -> None:
         raise SchemaMismatch(BEHIND)
     if oldest_code > EXPECTED_REVISION:
         raise SchemaMismatch(AHEAD)
+
+
+QUEUE = text("SELECT kind, state, jobs, oldest_s FROM measure_queue()")
+
+# Partitions count as their table; indexes and TOAST count to it. A table that was never analysed has no estimate: then
+# the statistics tell how many rows came.
+TABLES = text("""
+    SELECT coalesce(pg_partition_root(c.oid), c.oid)::regclass::text AS name,
+           sum(CASE WHEN c.relkind = 'p' THEN 0
+                    WHEN c.reltuples < 0 THEN pg_stat_get_live_tuples(c.oid) ELSE c.reltuples END)::float8 AS rows,
+           sum((c.relpages + coalesce(t.relpages, 0) + coalesce(i.pages, 0))::bigint
+               * current_setting('block_size')::bigint)::float8 AS bytes
+    FROM pg_class c
+    LEFT JOIN pg_class t ON t.oid = c.reltoastrelid
+    LEFT JOIN LATERAL (
+        SELECT sum(x.relpages) AS pages FROM pg_index d JOIN pg_class x ON x.oid = d.indexrelid
+        WHERE d.indrelid = c.oid OR d.indrelid = c.reltoastrelid
+    ) i ON true
+    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p')
+    GROUP BY 1
+""")
+
+UPKEEP = text("SELECT kind, what, items FROM measure_upkeep()")
+
+
+async def measure_upkeep(session: Session) -> Mapping[tuple[str, str], float | None]:
+    """For each job the counts of its last run in every workspace; the lag of consolidate is None where nothing was
+    read."""
+    return {(row.kind, row.what): row.items for row in await session.execute(UPKEEP)}
+
+
+async def measure_queue(session: Session) -> Sequence[Row[Any]]:
+    """Jobs of a kind in a state (due, running, dead), and for how long the oldest has been in it."""
+    return (await session.execute(QUEUE)).all()
+
+
+async def measure_tables(session: Session) -> Sequence[Row[Any]]:
+    """Estimates, as of each table's last VACUUM or ANALYZE."""
+    return (await session.execute(TABLES)).all()

@@ -3,7 +3,7 @@
 `loxodon_owner` owns the schema and its SECURITY DEFINER functions, `loxodon_app` serves requests under row-level
 security, `loxodon_worker` is the app with the few functions that upkeep needs. Each has one login: `loxodon_migrate`,
 `loxodon_api`, `loxodon_jobs`. `loxodon_walled` has none: the app becomes it in a transaction of a key that is made for
-one user (walls.py). An administrator makes them with bootstrap_sql(), the service itself makes none.
+one user (opening.py). An administrator makes them with bootstrap_sql(), the service itself makes none.
 docs/decisions/044-logins.md
 """
 

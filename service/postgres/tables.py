@@ -1,15 +1,18 @@
-"""The tables for SQLAlchemy's expressions: names and types of the columns, read from each room's tables.sql.
+"""The schema's files, in the order in which they run in an empty database, and the tables in them for SQLAlchemy.
 
-Statements need no more. Keys, constraints, defaults and indexes are in the SQL files only; columns that Postgres
-generates are left out, since nobody writes them. Every tenant table starts its primary key with `workspace_id` and is
-under forced row-level security.
+A room keeps its tables in tables.sql and its functions in functions/; what holds for all tables lies in postgres/sql.
+SQLAlchemy's expressions need no more than the names and types of the columns. Keys, constraints, defaults and indexes
+are in the SQL files only; columns that Postgres generates are left out, since nobody writes them. Every tenant table
+starts its primary key with `workspace_id` and is under forced row-level security.
 """
 
 from __future__ import annotations
 
+import hashlib
 import re
 from collections.abc import Callable, Collection
 from functools import cache, partial
+from pathlib import Path
 from typing import Any
 
 from pgvector.sqlalchemy import SPARSEVEC
@@ -34,8 +37,38 @@ from sqlalchemy import (
 from sqlalchemy.dialects.postgresql import ARRAY, JSONB
 from sqlalchemy.types import TypeEngine
 
-from service.postgres import schema
 from service.postgres.vectors import Half
+
+SERVICE = Path(__file__).resolve().parents[1]
+SQL = SERVICE / "postgres" / "sql"
+
+ROOMS = ("access", "runtime", "memories", "episodes", "graph", "cognition", "working", "queue", "feed")
+"""The rooms with tables, in the order of their foreign keys."""
+
+TABLE_FILES = (*(SERVICE / room / "tables.sql" for room in ROOMS), SQL / "migrations.sql")
+FUNCTION_FILES = tuple(
+    sorted([*SERVICE.glob("*/functions/*.sql"), *SQL.glob("functions/*.sql")], key=lambda file: file.name)
+)
+RULE_FILES = tuple(
+    SQL / f"{name}.sql" for name in ("triggers", "policies", "grants", "walls", "partitions", "statistics")
+)
+
+# functions are made before the tables they read, and only those who are granted them may call them
+HEADER = """SET LOCAL check_function_bodies = off;
+ALTER DEFAULT PRIVILEGES REVOKE EXECUTE ON FUNCTIONS FROM PUBLIC;
+"""
+
+
+def schema_script() -> str:
+    """The statements that make the schema, for one transaction. `:dimension` and `:partitions` are left open, as psql
+    variables."""
+    return "\n".join([HEADER, *(file.read_text() for file in (*FUNCTION_FILES, *TABLE_FILES, *RULE_FILES))])
+
+
+def schema_fingerprint() -> str:
+    """Tells two states of the files apart, but for comments and white space."""
+    return hashlib.sha256(" ".join(re.sub(r"--.*", "", schema_script()).split()).encode()).hexdigest()
+
 
 TERM_DIMENSIONS = 1_000_000_000
 """Length of the sparse BM25 vectors: term ids are hashes below it (pgvector's maximum)."""
@@ -85,7 +118,7 @@ def _type(kind: str, length: str, *, is_array: bool) -> TypeEngine[Any]:
     return ARRAY(made) if is_array else made
 
 
-DEFINITIONS = {name: text for file in schema.TABLES for name, text in TABLE.findall(file.read_text())}
+DEFINITIONS = {name: text for file in TABLE_FILES for name, text in TABLE.findall(file.read_text())}
 """The text between the parentheses of CREATE TABLE, by the name of the table, parents before their children."""
 
 TABLES = {name: _table(name, text) for name, text in DEFINITIONS.items()}

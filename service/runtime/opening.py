@@ -9,7 +9,7 @@ from contextlib import AsyncExitStack, asynccontextmanager
 import structlog
 
 from service.domain.errors import StoreUnavailable
-from service.kit import garbage
+from service.kit import process
 from service.kit.rule_threads import RuleThreads
 from service.kit.settings import Settings
 from service.postgres import readiness
@@ -119,7 +119,7 @@ async def give_back(database: Database, end_idle: EndIdle, *, keep: int, idle_s:
     """Releases connections and processes that were unused for `idle_s`; returns how many."""
     ended = await database.pool.close_idle(idle_s, keep=keep) + await end_idle(idle_s)
     if ended:
-        await asyncio.to_thread(garbage.trim)
+        await asyncio.to_thread(process.release_memory)
     return ended
 
 

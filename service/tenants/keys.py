@@ -20,10 +20,10 @@ from service.domain.errors import Conflict, Forbidden, InvalidInput, NotFound
 from service.domain.request import Call, Operation
 from service.domain.scope import Scope
 from service.postgres.engine import Session
+from service.runtime.background import ReadLog
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry
 from service.runtime.transactions import Write, plain_transaction
-from service.runtime.write_behind import ReadLog
 
 NOT_FOR_TOKENS = WHOLE_WORKSPACE | {Right.TOKENS}
 WALL = ("user_id", "agent_id", "run_id", "channels")

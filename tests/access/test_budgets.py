@@ -23,7 +23,7 @@ async def limited(
 ) -> AsyncIterator[AsyncClient]:
     changed = replace(resources, settings=resources.settings.changed(**settings))
     with pytest.MonkeyPatch.context() as patched:
-        patched.setattr("service.http.buckets.BURST_S", burst_s)
+        patched.setattr("service.http.admission.BURST_S", burst_s)
         async with serving(changed) as app, client_of(app, key) as client:
             yield client
 

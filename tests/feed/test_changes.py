@@ -24,7 +24,7 @@ from service.feed.routes import changes
 from service.feed.routes.changes import format_cursor, parse_cursor
 from service.feed.values import FeedCursor, FeedPosition, MemoryState, kind_of
 from service.http import key_ring
-from service.kit import draining
+from service.kit import process
 from service.memories import writing
 from service.memories.statements import deletion, history
 from service.memories.statements.history import Change
@@ -323,7 +323,7 @@ async def test_streams_are_few_and_end_with_their_key_and_the_process(
             async with asyncio.timeout(5):
                 assert [line async for line in each.aiter_lines() if line] == ["retry: 2000"]
         async with stream(at, tenant.key) as last:
-            monkeypatch.setattr(draining, "_begun", True)
+            monkeypatch.setattr(process, "_begun", True)
             async with asyncio.timeout(5):
                 assert [line async for line in last.aiter_lines() if line] == ["retry: 2000"]
 

@@ -16,7 +16,7 @@ from httpx2 import AsyncClient
 from service.access.statements import keys
 from service.app import main
 from service.domain.errors import RateLimited
-from service.http import middleware, request_body
+from service.http import json_body, middleware
 from service.http.key_ring import KeyRing
 from service.launch import http_protocol
 from service.postgres.engine import Database
@@ -66,7 +66,7 @@ async def test_a_large_body_without_a_key_is_answered_while_it_is_sent(
         chunk = b"x" * 50_000
         async with asyncio.timeout(5):
             await raw.send_for_ever(chunk if sized else b"c350\r\n" + chunk + b"\r\n")
-    assert sum(taken) < request_body.MAX_DRAINED_BYTES + 700_000  # what is thrown away, and what a server reads at once
+    assert sum(taken) < json_body.MAX_DRAINED_BYTES + 700_000  # what is thrown away, and what a server reads at once
 
 
 @pytest.mark.parametrize("size", [100_000, 5_000_000, 12_000_000])
@@ -128,7 +128,7 @@ async def test_open_routes_read_no_body(address: tuple[str, int]) -> None:
 async def test_half_sent_bodies_hold_nothing(
     address: tuple[str, int], tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_body, "GRACE_S", 0.3)
+    monkeypatch.setattr(json_body, "GRACE_S", 0.3)
 
     async def half() -> int:
         async with connection(address) as raw:
@@ -144,7 +144,7 @@ async def test_half_sent_bodies_hold_nothing(
 async def test_a_body_that_trickles_in_is_given_up(
     address: tuple[str, int], tenant: Tenant, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(request_body, "GRACE_S", 0.2)
+    monkeypatch.setattr(json_body, "GRACE_S", 0.2)
     async with connection(address) as raw:
         raw.writer.write(head(MEMORIES, tenant.key, Content_Length=1_000))
         answer = asyncio.create_task(raw.answer())

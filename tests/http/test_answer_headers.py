@@ -13,7 +13,7 @@ from httpx2 import AsyncClient
 
 from service.access.statements import keys
 from service.domain.errors import StoreUnavailable
-from service.http import answer_headers
+from service.http import middleware
 from service.kit.settings import Settings, SettingsError
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
@@ -146,7 +146,7 @@ def test_browsers_may_send_what_the_document_names(app: Any) -> None:
         for each in operation.get("parameters", [])
         if each["in"] == "header"
     }
-    assert named <= {name.lower() for name in answer_headers.BROWSERS_MAY_SEND}
+    assert named <= {name.lower() for name in middleware.BROWSERS_MAY_SEND}
 
 
 async def test_the_page_loads_nothing_from_elsewhere(anonymous: AsyncClient) -> None:

@@ -6,7 +6,7 @@ from uuid import uuid4
 
 import pytest
 
-from service.http.buckets import REMEMBERED, Buckets
+from service.http.admission import REMEMBERED, Buckets
 from tests.fakes.ticks import Ticks
 
 

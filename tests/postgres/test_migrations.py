@@ -16,7 +16,7 @@ from sqlalchemy.dialects.postgresql.base import PGDialect
 
 from bench.superuser import login_url, own_database
 from service.kit.settings import Settings
-from service.postgres import migrate, schema
+from service.postgres import migrate, tables
 from service.postgres.roles import OWNER
 from service.postgres.tables import TABLES
 from tests.postgres.catalogue import snapshot
@@ -76,11 +76,11 @@ async def test_up_down_up(migrated: asyncpg.Connection[Any]) -> None:
 
 def test_every_file_of_the_schema_runs() -> None:
     """All but the roles that an administrator makes and the checks of the doctor."""
-    files = {*schema.SERVICE.rglob("*.sql")} - {schema.SQL / "bootstrap.sql", schema.SQL / "doctor.sql"}
-    assert {*schema.FUNCTIONS, *schema.TABLES, *schema.RULES} == files
+    files = {*tables.SERVICE.rglob("*.sql")} - {tables.SQL / "bootstrap.sql", tables.SQL / "doctor.sql"}
+    assert {*tables.FUNCTION_FILES, *tables.TABLE_FILES, *tables.RULE_FILES} == files
 
 
-FUNCTION_FILES = {file.stem: file.read_text() for file in schema.FUNCTIONS}
+FUNCTION_FILES = {file.stem: file.read_text() for file in tables.FUNCTION_FILES}
 
 
 @pytest.mark.parametrize("name", FUNCTION_FILES)

@@ -15,8 +15,8 @@ from sqlalchemy import text
 from service.domain.errors import LockedOut, StoreUnavailable
 from service.domain.scope import Scope
 from service.postgres.engine import Database, Session
+from service.runtime.background import BATCH, ReadLog, UseCounter, in_background
 from service.runtime.statements.audit import AuditEntry
-from service.runtime.write_behind import BATCH, ReadLog, UseCounter, in_background
 from tests.conftest import Tenant
 
 

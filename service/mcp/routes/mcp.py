@@ -16,11 +16,11 @@ from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from service.domain.errors import Forbidden, InvalidInput
 from service.domain.sizes import MAX_BODY_BYTES
-from service.http import errors, paths, replica_reads
+from service.http import errors, json_body, replica_reads
 from service.http.deps import CallerOf, header_text, known_caller
-from service.http.request_body import replay
+from service.http.json_body import replay
 from service.http.schemas import Channel, Name
-from service.kit.lazy_imports import load
+from service.kit.process import import_module
 from service.mcp.requests import FixedIds, RestAnswer, RestRequest
 from service.runtime.resources import Resources
 
@@ -45,7 +45,7 @@ async def mcp(request: Request, caller: CallerOf) -> Response:
     res: Resources = request.app.state.resources
     _check_origin(request, res.settings.server.cors_origins)
     ids = _fixed_ids(request)
-    await load("service.mcp.server")
+    await import_module("service.mcp.server")
     from service.mcp.server import over_http
 
     async def ask(wanted: RestRequest) -> RestAnswer:
@@ -94,7 +94,7 @@ async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
     scope: Scope = {
         **{name: value for name, value in request.scope.items() if name not in OF_ROUTE},
         "method": wanted.method,
-        "path": paths.of({"raw_path": wanted.path.encode()}),
+        "path": json_body.path_of({"raw_path": wanted.path.encode()}),
         "raw_path": wanted.path.encode(),
         "query_string": wanted.query_string.encode(),
         "headers": [(b"content-type", b"application/json"), (b"content-length", str(len(raw)).encode()), *passed],

@@ -1,5 +1,5 @@
 -- Walls: what a key made for one user, agent, run or some channels can access. Its transactions run as loxodon_walled
--- (service/postgres/walls.py), which has only the table rights granted here and sees only the rows inside its wall.
+-- (service/postgres/opening.py), which has only the table rights granted here and sees only the rows inside its wall.
 -- loxodon_app may become this role but does not inherit from it, so other keys pay nothing. docs/decisions/045-walls.md
 --
 -- What is not known to be inside is outside: a table without a column for an id is closed to a wall of that id. A new

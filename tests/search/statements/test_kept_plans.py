@@ -15,7 +15,7 @@ from typing import Any
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from service.postgres import plans
+from service.postgres import opening
 from service.postgres.engine import Database
 from service.postgres.roles import APP
 from service.runtime.resources import Resources
@@ -122,7 +122,7 @@ async def test_no_kept_plan_reads_a_whole_workspace(
     await connection.execute(TENANTS, WORKSPACES)
     await connection.execute(OTHERS)
     await connection.execute(
-        f"SET LOCAL ROLE {APP}; SET LOCAL loxodon.workspace = '{tenant.workspace_id}'; {plans.ON_ONE_SERVER.generic}"
+        f"SET LOCAL ROLE {APP}; SET LOCAL loxodon.workspace = '{tenant.workspace_id}'; {opening.ON_ONE_SERVER.generic}"
     )
     for statement, types in statements.items():
         if whole := await _whole(connection, statement, types):

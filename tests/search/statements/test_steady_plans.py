@@ -20,7 +20,7 @@ from sqlalchemy import event
 from bench.superuser import login_url, own_database
 from service.domain import sizes
 from service.kit.settings import Settings
-from service.postgres import codecs, migrate
+from service.postgres import connections, migrate
 from service.postgres.engine import Database
 from service.postgres.roles import APP, OWNER, SESSION_SETTINGS
 from service.runtime.resources import Resources
@@ -185,7 +185,7 @@ async def test_hot_reads_are_planned_alike_whatever_was_analysed(
     database, listener = heard
     tenant = await new_tenant(database)
     connection = await asyncpg.connect(own_url.replace("+asyncpg", ""))
-    await codecs.register(connection)
+    await connections.register_codecs(connection)
     await connection.execute(FILL, tenant.workspace_id, TEXTS, NAMES, resources.embedder.dimension)
     res = replace(resources, db=database)
     async with serving(res) as app, client_of(app, tenant.key) as client:
@@ -215,7 +215,7 @@ async def test_plans_are_steady_again_after_a_walk_of_the_graph(
     database, listener = heard
     tenant = await new_tenant(database)
     connection = await asyncpg.connect(own_url.replace("+asyncpg", ""))
-    await codecs.register(connection)
+    await connections.register_codecs(connection)
     await connection.execute(FILL, tenant.workspace_id, TEXTS, NAMES, resources.embedder.dimension)
     await connection.close()
     monkeypatch.setattr(sizes, "EXACT_ROWS", TEXTS // 4)
