@@ -8,7 +8,7 @@ from uuid import UUID
 
 from service.access.statements import keys
 from service.postgres.engine import Database, Session
-from service.runtime.background import USES_CAPACITY, WriteBehind
+from service.runtime.background import CAPACITY, WriteBehind
 
 KEY_USE_EVERY = timedelta(minutes=1)
 
@@ -27,7 +27,7 @@ class KeyUses(WriteBehind[UUID, datetime]):
         noted = self._noted.get(key_id)
         if noted is not None and at - noted < KEY_USE_EVERY:
             return
-        if len(self._noted) >= USES_CAPACITY:
+        if len(self._noted) >= CAPACITY:
             self._noted.clear()
         self._noted[key_id] = at
         self.put(workspace_id, key_id, at)

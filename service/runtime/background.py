@@ -13,11 +13,12 @@ from collections import OrderedDict
 from collections.abc import AsyncIterator, Coroutine, Hashable, Iterable, Mapping
 from contextlib import asynccontextmanager
 from datetime import datetime
-from itertools import count, islice
+from itertools import islice
 from typing import Any, ClassVar, Generic, TypeVar
 from uuid import UUID
 
 import structlog
+from uuid_utils.compat import uuid7
 
 from service.domain.errors import ServiceError
 from service.postgres.engine import Database, Session
@@ -41,8 +42,8 @@ log = structlog.get_logger(__name__)
 
 SHUTDOWN_S = 5.0  # for the remaining entries, at shutdown
 BATCH = 500
-READS_CAPACITY, READS_PAUSE_S = 10_000, 0.5  # entries of about 1 kB; seconds between two writes
-USES_CAPACITY, USES_PAUSE_S = 50_000, 1.0  # buffered memories and entities; uses of more are not counted
+CAPACITY = 10_000  # entries of up to about 1 kB
+PAUSE_S = 1.0  # between two writes
 
 Key = TypeVar("Key", bound=Hashable)
 Value = TypeVar("Value")
@@ -55,7 +56,7 @@ class WriteBehind(ABC, Generic[Key, Value]):
     what: ClassVar[str]
     """The name of the buffer in the log."""
 
-    def __init__(self, database: Database, *, capacity: int = USES_CAPACITY, pause_s: float = USES_PAUSE_S) -> None:
+    def __init__(self, database: Database, *, capacity: int = CAPACITY, pause_s: float = PAUSE_S) -> None:
         self._database = database
         self._capacity = capacity
         self._pause_s = pause_s
@@ -73,13 +74,13 @@ class WriteBehind(ABC, Generic[Key, Value]):
         return newer
 
     def put(self, workspace_id: UUID, key: Key, value: Value) -> None:
-        """Adds a value; never waits. If there are too many, a value with a new key is dropped."""
+        """Adds a value; never waits. If there are too many, the oldest is dropped."""
         older = self._buffer.get((workspace_id, key))
         if older is None and len(self._buffer) >= self._capacity:
+            self._buffer.popitem(last=False)
             self.dropped += 1
-        else:
-            self._buffer[workspace_id, key] = value if older is None else self.combine(older, value)
-            self._pending.set()
+        self._buffer[workspace_id, key] = value if older is None else self.combine(older, value)
+        self._pending.set()
 
     async def flush(self) -> None:
         """Writes the buffer, one call at a time. Raises ServiceError and keeps the rest if the database is
@@ -123,23 +124,15 @@ class WriteBehind(ABC, Generic[Key, Value]):
                 log.error("write_behind_failed", what=self.what, kind=type(exc).__name__, lost=lost)
 
 
-class ReadLog(WriteBehind[int, AuditEntry]):
-    """Audit entries of reads, by their number."""
+class ReadLog(WriteBehind[UUID, AuditEntry]):
+    """Audit entries of reads."""
 
     what = "read log"
 
-    def __init__(self, database: Database, *, capacity: int = READS_CAPACITY, pause_s: float = READS_PAUSE_S) -> None:
-        super().__init__(database, capacity=capacity, pause_s=pause_s)
-        self._numbers = count()
-
     def add(self, entry: AuditEntry) -> None:
-        """Adds an entry; never waits. If there are too many, the oldest is dropped."""
-        if len(self._buffer) >= self._capacity:
-            self._buffer.popitem(last=False)
-            self.dropped += 1
-        self.put(entry.scope.workspace_id, next(self._numbers), entry)
+        self.put(entry.scope.workspace_id, uuid7(), entry)
 
-    async def write(self, session: Session, values: Mapping[int, AuditEntry]) -> None:
+    async def write(self, session: Session, values: Mapping[UUID, AuditEntry]) -> None:
         await audit.append(session, list(values.values()))
 
 

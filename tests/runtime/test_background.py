@@ -155,10 +155,10 @@ async def test_nothing_is_lost_while_the_database_is_unavailable(database: Datab
     assert (await uses_of(database, workspace, memory_id))[0] == 2
 
 
-async def test_too_many_are_not_counted(database: Database, workspace: UUID) -> None:
+async def test_of_too_many_the_oldest_are_not_counted(database: Database, workspace: UUID) -> None:
     uses = UseCounter(database, capacity=2)
     memory_id = await stored(database, workspace)
-    uses.add(workspace, [memory_id, uuid4(), uuid4()], AT)
+    uses.add(workspace, [uuid4(), memory_id, uuid4()], AT)
     uses.add(workspace, [memory_id], AT)
     assert uses.dropped == 1
     await uses.flush()
