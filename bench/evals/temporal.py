@@ -25,14 +25,14 @@ from typing import Any
 from zoneinfo import ZoneInfo
 
 from bench.evals.scoring import read_rows
-from service.domain.temporal import Mention
+from service.domain.temporal import TimeMention
 from service.language import temporal
 from service.language.temporal import tense
 from service.language.temporal.calendar import Lean
 
 Row = dict[str, Any]
 Bounds = tuple[datetime | None, datetime | None]
-Accept = Callable[[Mention, Bounds], bool]
+Accept = Callable[[TimeMention, Bounds], bool]
 _UTC = ZoneInfo("UTC")
 
 
@@ -54,7 +54,7 @@ def report(path: Path) -> str:
     return "\n".join(lines)
 
 
-def wrong(path: Path) -> Iterable[tuple[Row, tuple[Mention, ...]]]:
+def wrong(path: Path) -> Iterable[tuple[Row, tuple[TimeMention, ...]]]:
     """The positives that are not right under `any`, with what was found."""
     for row in read_rows(path):
         found, _ = _timed(row)
@@ -62,7 +62,7 @@ def wrong(path: Path) -> Iterable[tuple[Row, tuple[Mention, ...]]]:
             yield row, found
 
 
-def right(row: Row, found: Sequence[Mention], accept: Accept, *, chosen: bool = False) -> bool:
+def right(row: Row, found: Sequence[TimeMention], accept: Accept, *, chosen: bool = False) -> bool:
     """Whether each labelled expression of a row is met by a mention of its own."""
     left = list(found)
     cursor = 0
@@ -80,18 +80,18 @@ def right(row: Row, found: Sequence[Mention], accept: Accept, *, chosen: bool = 
     return True
 
 
-def exact(mention: Mention, bounds: Bounds) -> bool:
+def exact(mention: TimeMention, bounds: Bounds) -> bool:
     """Start and end as labelled."""
     begins, ends = bounds
     return mention.begins_at == begins and (ends is None or mention.ends_at == ends)
 
 
-def starting(mention: Mention, bounds: Bounds) -> bool:
+def starting(mention: TimeMention, bounds: Bounds) -> bool:
     """Start as labelled; the end too where no start is."""
     return mention.begins_at == bounds[0] if bounds[0] else mention.begins_at is None and mention.ends_at is not None
 
 
-def inclusive(mention: Mention, bounds: Bounds) -> bool:
+def inclusive(mention: TimeMention, bounds: Bounds) -> bool:
     """As `exact`, or a range that ends one day, month or year later than the label."""
     begins, ends = bounds
     if exact(mention, bounds) or ends is None or mention.ends_at is None or mention.begins_at != begins:
@@ -100,7 +100,7 @@ def inclusive(mention: Mention, bounds: Bounds) -> bool:
     return mention.kind == "range" and late in {timedelta(days=d) for d in (1, 28, 29, 30, 31, 365, 366)}
 
 
-def _timed(row: Row) -> tuple[tuple[Mention, ...], float]:
+def _timed(row: Row) -> tuple[tuple[TimeMention, ...], float]:
     reference = datetime.fromisoformat(row["reference"]).replace(tzinfo=UTC)
     began = time.perf_counter()
     found = temporal.find(row["text"], reference, _UTC) if temporal.may_have_time(row["text"]) else ()
@@ -121,7 +121,7 @@ def _preferred(row: Row, position: int, readings: list[Bounds]) -> Bounds:
     return next((r for r in ordered if (r[1] or r[0] or reference) >= reference), ordered[-1])
 
 
-def _accuracy(name: str, group: Sequence[tuple[Row, Sequence[Mention]]]) -> str:
+def _accuracy(name: str, group: Sequence[tuple[Row, Sequence[TimeMention]]]) -> str:
     figures = {
         "any": sum(right(row, found, exact) for row, found in group),
         "inclusive": sum(right(row, found, inclusive) for row, found in group),
@@ -132,7 +132,7 @@ def _accuracy(name: str, group: Sequence[tuple[Row, Sequence[Mention]]]) -> str:
     return f"{name:<9} n={len(group):<4} {shares}"
 
 
-def _false_alarms(negatives: Sequence[tuple[Row, Sequence[Mention]]]) -> str:
+def _false_alarms(negatives: Sequence[tuple[Row, Sequence[TimeMention]]]) -> str:
     mentioned = expiring = 0
     for row, found in negatives:
         reference = datetime.fromisoformat(row["reference"]).replace(tzinfo=UTC)

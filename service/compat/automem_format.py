@@ -12,7 +12,7 @@ from service.domain.errors import InvalidInput
 from service.domain.filters import uuid_or_none
 from service.domain.job import WORKSPACE_JOBS, JobName
 from service.domain.memory import Hit, Memory
-from service.domain.relation import AUTHORABLE, ConnectedMemory
+from service.domain.relation import AUTHORABLE, ConnectedMemoryItem
 from service.http.schemas import TypeName, iso
 from service.language import tags
 from service.memories.routes.memory_models import memory_fields
@@ -189,7 +189,7 @@ def hit_item(hit: Hit, match_type: str, relations: Sequence[Mapping[str, Any]] =
     }
 
 
-def relation_item(end: ConnectedMemory) -> dict[str, Any]:
+def relation_item(end: ConnectedMemoryItem) -> dict[str, Any]:
     """A relation of a hit, with the memory at its other end."""
     memory = {"id": str(end.id), "content": end.memory}
     return {"type": str(end.type), "strength": end.strength, "memory": memory}

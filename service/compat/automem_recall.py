@@ -19,7 +19,7 @@ from service.domain.errors import InvalidInput
 from service.domain.memory import Hit
 from service.domain.moments import elapsed_ms
 from service.domain.query import SortOrder, Window
-from service.domain.relation import ConnectedMemory
+from service.domain.relation import ConnectedMemoryItem
 from service.http import cursors, narrowing
 from service.http.deps import Reader, ResourcesOf
 from service.http.errors import AUTOMEM
@@ -48,7 +48,7 @@ class RecalledHits:
     window: Window = field(default_factory=Window)
     warnings: list[str] = field(default_factory=list)
 
-    def add(self, hits: Sequence[Hit], match: str, connected: Mapping[UUID, Sequence[ConnectedMemory]]) -> None:
+    def add(self, hits: Sequence[Hit], match: str, connected: Mapping[UUID, Sequence[ConnectedMemoryItem]]) -> None:
         for hit in hits:
             known = self.hits.get(hit.memory.id)
             self.repeated += known is not None

@@ -10,12 +10,12 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pydantic import ConfigDict
+from pydantic import ConfigDict, Field
 from uuid_utils.compat import uuid7
 
 from service.domain.decision import UNJUDGED, Action, ChangeOf, Claim, Decision, Evidence, MergedText, Neighbour
@@ -23,8 +23,8 @@ from service.domain.fact import Fact
 from service.domain.filters import Filter
 from service.domain.kinds import Classification, Importance, MemoryType
 from service.domain.scope import Scope
-from service.domain.temporal import Temporal
-from service.domain.text import CleanText, Redaction
+from service.domain.temporal import TemporalDetails
+from service.domain.text import CleanText, RedactionCount
 from service.domain.version import begins
 
 
@@ -93,12 +93,20 @@ class Speech:
 
 
 @dataclass(frozen=True, slots=True)
-class Dedup:
-    """The outcome for a text; `existing_id` with every action but STORED_NEW, `similarity` of the nearest or None."""
+class DedupOutcome:
+    """How the text compares with the memories of its scope."""
 
-    action: DedupAction
-    existing_id: UUID | None = None
-    similarity: float | None = None
+    action: Annotated[DedupAction, Field(description="Stored as new, merged into an existing memory, or already known")]
+    existing_id: Annotated[
+        UUID | None, Field(description="The memory that it was merged into or that says it already; null: none")
+    ] = None
+    similarity: Annotated[
+        float | None,
+        Field(
+            description="Calibrated cosine to the nearest memory of the scope, 0..1; null when nothing was compared",
+            examples=[0.42],
+        ),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -122,7 +130,7 @@ class Annotation:
     """The usable parts of a model's annotation of a text; missing parts are left to the rules."""
 
     importance_level: int | None = None
-    temporal: Temporal | None = None
+    temporal: TemporalDetails | None = None
     categories: tuple[str, ...] | None = None
     kind: MemoryType | None = None
 
@@ -142,7 +150,7 @@ class Draft:
     fact: Fact | None = None
 
     text: CleanText | None = None
-    redactions: tuple[Redaction, ...] = ()
+    redactions: tuple[RedactionCount, ...] = ()
     metadata: Mapping[str, Any] = field(default_factory=dict)
     tags: tuple[str, ...] = ()
     tag_prefixes: tuple[str, ...] = ()
@@ -158,7 +166,7 @@ class Draft:
     context: TurnContext | None = None
     annotation: Annotation | None = None
     importance: Importance | None = None
-    temporal: Temporal | None = None
+    temporal: TemporalDetails | None = None
     categories: tuple[str, ...] = ()
     kind: Classification | None = None
     term_weights: TermWeights | None = None
@@ -237,7 +245,7 @@ class NewMemory:
     vector: NDArray[np.float32] | None
     kind: Classification
     importance: Importance
-    temporal: Temporal
+    temporal: TemporalDetails
     conversation_id: UUID | None = None
     turn_index: int | None = None
     history_id: UUID = field(default_factory=uuid7)

@@ -5,16 +5,19 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 from uuid import UUID
+
+from pydantic import ConfigDict, Field
 
 from service.domain.ageing import DECAYING_BELOW
 from service.domain.conversation import Turn
 from service.domain.decision import Action
-from service.domain.draft import Dedup, Draft, EmbeddingStatus
+from service.domain.draft import DedupOutcome, Draft, EmbeddingStatus
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
+from service.domain.moments import Time
 from service.domain.scope import Scope
-from service.domain.temporal import Temporal
+from service.domain.temporal import TemporalDetails, TemporalType
 from service.domain.text import CleanText, content_hash
 
 HitSource = Literal["memory", "turn"]
@@ -62,7 +65,7 @@ class Memory(LeanMemory):
     updated_at: datetime
     fact_confidence: float | None = None
     tag_prefixes: tuple[str, ...] = ()
-    temporal: Temporal = field(default_factory=Temporal)
+    temporal: TemporalDetails = field(default_factory=lambda: TemporalDetails(TemporalType.PERSISTENT))
     session_id: str | None = None
     summary: str | None = None
     enriched_at: datetime | None = None
@@ -121,7 +124,7 @@ class Outcome:
 
     draft: Draft
     event: Action
-    dedup: Dedup
+    dedup: DedupOutcome
     memory_id: UUID | None
     text: str | None
     old_text: str | None = None
@@ -156,20 +159,24 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
-class ScoreTerm:
-    """A part of a score: the signal as measured (None: nothing), its value 0..1, its weight (all of them sum to 1)."""
+class SignalTerm:
+    """A signal of a hit."""
 
-    raw: float | None
-    value: float
-    weight: float
+    raw: Annotated[float | None, Field(description="The measured value; null: none", examples=[0.83])]
+    value: Annotated[float, Field(description="Normalised among the candidates, 0..1", examples=[0.91])]
+    weight: Annotated[
+        float, Field(description="Its share of the score, 0..1; the weights of a hit sum to 1", examples=[0.24])
+    ]
 
 
 @dataclass(frozen=True, slots=True)
-class LaterStatement:
-    """A memory that says something about the same thing as another one, and was said after it."""
+class LaterStatementItem:
+    """A later memory about the same thing."""
 
-    id: UUID
-    timestamp: datetime
+    id: Annotated[UUID, Field(description="The memory")]
+    timestamp: Annotated[Time, Field(description="When it was said", examples=["2026-11-09T10:15:00+00:00"])]
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,10 +188,10 @@ class Hit:
     memory: LeanMemory
     score: float
     similarity: float | None
-    terms: Mapping[str, ScoreTerm] = field(default_factory=dict)
+    terms: Mapping[str, SignalTerm] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
     answer_probability: float | None = None
-    later: tuple[LaterStatement, ...] = ()
+    later: tuple[LaterStatementItem, ...] = ()
 
     @property
     def whole(self) -> Memory:

@@ -8,7 +8,9 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from datetime import UTC, datetime, timedelta, tzinfo
-from typing import Final
+from typing import Annotated, Final
+
+from pydantic import BeforeValidator, PlainSerializer, ValidationInfo, WithJsonSchema
 
 FIRST: Final = datetime(2, 1, 1, tzinfo=UTC)
 END: Final = datetime(9999, 1, 1, tzinfo=UTC)
@@ -59,6 +61,35 @@ def zone_of(written: object) -> str | None:
     hours, rest = divmod(offset or timedelta(), timedelta(hours=1))
     return f"Etc/GMT{-hours:+d}" if hours in WHOLE_HOURS and not rest else None
 
+
+def iso(moment: datetime) -> str:
+    """ISO 8601 in UTC, ending in +00:00."""
+    return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).isoformat()
+
+
+STORED: Final = "stored"
+"""The context in which a stored answer is parsed: its times may lie outside the range that requests allow."""
+
+
+def _read(value: object, info: ValidationInfo) -> datetime:
+    if isinstance(value, datetime):  # from the database or an adapter: a page has hundreds
+        return value if value.tzinfo is UTC else value.astimezone(UTC)
+    if not isinstance(value, str):
+        raise ValueError("must be an ISO 8601 time in a string")
+    try:
+        moment = datetime.fromisoformat(value.strip())
+    except ValueError:
+        raise ValueError("must be an ISO 8601 time such as 2026-03-02T09:30:00+00:00") from None
+    return moment if info.context == STORED else utc(moment)
+
+
+Time = Annotated[
+    datetime,
+    BeforeValidator(_read),
+    PlainSerializer(iso, return_type=str),
+    WithJsonSchema({"type": "string", "format": "date-time"}),
+]
+"""A time in requests and responses: ISO 8601; UTC by default, `Z` is accepted, responses end in +00:00."""
 
 Clock = Callable[[], datetime]
 

@@ -5,13 +5,15 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
-from typing import Literal
+from typing import Annotated, Literal
 from uuid import UUID
 
+from pydantic import Field
+
 from service.domain.filters import Filter
-from service.domain.memory import Hit, ScoreTerm
+from service.domain.memory import Hit, SignalTerm
 from service.domain.ranking import Ranking
-from service.domain.relation import ConnectedMemory
+from service.domain.relation import ConnectedMemoryItem
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 
@@ -125,12 +127,15 @@ class Query:
 
 
 @dataclass(frozen=True, slots=True)
-class TechniqueUse:
-    """A technique that was on: its time, the number of its candidates, and what it did or why it did nothing."""
+class TechniqueMetrics:
+    """Time and yield of a technique."""
 
-    ms: float = 0.0
-    count: int = 0
-    note: str | None = None
+    ms: Annotated[float, Field(description="Milliseconds it took", examples=[3.4])]
+    count: Annotated[int, Field(description="Number of candidates, texts or filters it produced", examples=[40])]
+    note: Annotated[
+        str | None,
+        Field(description="By rules or by a model, or why it was skipped; null: neither", examples=["by rules"]),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,7 +148,7 @@ class Explanation:
     place: int | None
     reasons: tuple[str, ...]
     score: float | None = None
-    terms: Mapping[str, ScoreTerm] = field(default_factory=dict)
+    terms: Mapping[str, SignalTerm] = field(default_factory=dict)
     factors: Mapping[str, float] = field(default_factory=dict)
 
 
@@ -165,13 +170,13 @@ class SearchResult:
     hits: tuple[Hit, ...]
     vector_path: VectorPath
     warnings: tuple[str, ...] = ()
-    techniques: Mapping[str, TechniqueUse] = field(default_factory=dict)
+    techniques: Mapping[str, TechniqueMetrics] = field(default_factory=dict)
     explained: SearchDetails | None = None
     why: Explanation | None = None
     entities: tuple[UUID, ...] = ()
     answer_probability: float | None = None
     next_skip: int | None = None
-    connected: Mapping[UUID, Sequence[ConnectedMemory]] = field(default_factory=dict)
+    connected: Mapping[UUID, Sequence[ConnectedMemoryItem]] = field(default_factory=dict)
 
 
 SortField = Literal["created_at", "updated_at", "timestamp", "importance"]

@@ -6,8 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any
+from typing import Annotated, Any
 from uuid import UUID
+
+from pydantic import ConfigDict, Field
 
 
 class RelationType(StrEnum):
@@ -53,13 +55,15 @@ class Relation:
 
 
 @dataclass(frozen=True, slots=True)
-class ConnectedMemory:
-    """A memory that another one is connected to. `memory`: its text; `strength`: 0..1."""
+class ConnectedMemoryItem:
+    """A memory that a hit is connected to."""
 
-    id: UUID
-    memory: str
-    type: RelationType
-    strength: float
+    id: Annotated[UUID, Field(description="UUID of the connected memory")]
+    memory: Annotated[str, Field(description="Its text", examples=["Buys tea by the kilo"])]
+    type: Annotated[RelationType, Field(description="How the two are related", examples=["SIMILAR_TO"])]
+    strength: Annotated[float, Field(description="0..1", examples=[0.83])]
+
+    __pydantic_config__ = ConfigDict(extra="forbid")
 
 
 @dataclass(frozen=True, slots=True)

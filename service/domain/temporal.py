@@ -2,9 +2,13 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from datetime import datetime
+from dataclasses import dataclass, field
 from enum import StrEnum
+from typing import Annotated
+
+from pydantic import Field
+
+from service.domain.moments import Time
 
 
 class TemporalType(StrEnum):
@@ -23,27 +27,29 @@ class TemporalTag(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class Mention:
-    """One temporal expression in a text.
+class TimeMention:
+    """A temporal expression in the text."""
 
-    `start`, `end`: half-open character span. `begins_at`, `ends_at`: half-open interval in UTC; either may be
-    None where the expression leaves it open ("since May") or names no point ("every Monday").
-    `kind`: date, time, datetime, range, duration or set.
-    """
-
-    text: str
-    start: int
-    end: int
-    kind: str
-    begins_at: datetime | None = None
-    ends_at: datetime | None = None
+    text: Annotated[str, Field(description="As in the text", examples=["last week"])]
+    start: Annotated[int, Field(description="Index of its first character, from 0", examples=[12])]
+    end: Annotated[int, Field(description="Index after its last character", examples=[21])]
+    kind: Annotated[str, Field(description="date, time, datetime, range, duration or set", examples=["range"])]
+    begins_at: Annotated[Time | None, Field(description="Start of the interval it means; null: open")] = None
+    ends_at: Annotated[
+        Time | None,
+        Field(description="End of the interval, exclusive; equal to begins_at for an instant; null: open"),
+    ] = None
 
 
 @dataclass(frozen=True, slots=True)
-class Temporal:
-    """The temporal reading of a text; `valid_until` (UTC) only with TEMPORAL, `tag` None where unset."""
+class TemporalDetails:
+    """The times that a text mentions, and how long it is valid."""
 
-    type: TemporalType = TemporalType.PERSISTENT
-    valid_until: datetime | None = None
-    tag: TemporalTag | None = None
-    mentions: tuple[Mention, ...] = ()
+    type: Annotated[TemporalType, Field(description="temporal: valid until valid_until", examples=["persistent"])]
+    valid_until: Annotated[
+        Time | None, Field(description="When it ceases to be valid, with type temporal; else null")
+    ] = None
+    tag: Annotated[
+        TemporalTag | None, Field(description="Whether it is about the present, past or future; null: unknown")
+    ] = None
+    mentions: Annotated[tuple[TimeMention, ...], Field(description="In text order")] = field(default_factory=tuple)

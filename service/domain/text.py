@@ -11,17 +11,19 @@ from __future__ import annotations
 import hashlib
 import unicodedata
 from dataclasses import dataclass
-from typing import NewType
+from typing import Annotated, NewType
+
+from pydantic import Field
 
 CleanText = NewType("CleanText", str)
 
 
 @dataclass(frozen=True, slots=True)
-class Redaction:
-    """The number of spans replaced by one label (EMAIL, API_KEY, ...)."""
+class RedactionCount:
+    """One kind of secret or personal data that was redacted."""
 
-    label: str
-    count: int
+    label: Annotated[str, Field(description="What was redacted", examples=["API_KEY"])]
+    count: Annotated[int, Field(description="How often", examples=[1])]
 
 
 def is_blank(text: str) -> bool:

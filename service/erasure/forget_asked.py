@@ -13,7 +13,7 @@ from service.conversations.statements import withdrawn
 from service.conversations.statements.turns import StoredTurn
 from service.domain.conversation import WithdrawnSpan
 from service.domain.decision import Action
-from service.domain.draft import Dedup, DedupAction, Draft
+from service.domain.draft import DedupAction, DedupOutcome, Draft
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Outcome
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -147,7 +147,7 @@ def _outcomes(draft: Draft, plan: ForgetPlan, turn: StoredTurn) -> list[Outcome]
         Outcome(
             draft,
             Action.UPDATE if target.remaining else Action.DELETE,
-            Dedup(DedupAction.UPDATED_EXISTING, target.id),
+            DedupOutcome(DedupAction.UPDATED_EXISTING, target.id),
             target.id,
             target.remaining or None,
             target.text,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Collection, Sequence
-from datetime import UTC, datetime
+from datetime import datetime
 from typing import Annotated, Any, Literal, Self
 from uuid import UUID
 
@@ -15,8 +15,6 @@ from pydantic import (
     BeforeValidator,
     ConfigDict,
     Field,
-    PlainSerializer,
-    ValidationInfo,
     WithJsonSchema,
 )
 from pydantic.annotated_handlers import GetJsonSchemaHandler
@@ -24,11 +22,13 @@ from pydantic.config import JsonDict
 from pydantic.json_schema import JsonSchemaValue
 from pydantic_core import CoreSchema, PydanticCustomError
 
-from service.domain import moments, sizes
+from service.domain import sizes
 from service.domain.errors import InvalidInput
 from service.domain.filters import uuid_or_none
+from service.domain.moments import STORED
+from service.domain.moments import Time as Time  # every response has some
+from service.domain.moments import iso as iso
 from service.domain.scope import ScopeMatch
-from service.domain.temporal import Temporal, TemporalTag, TemporalType
 from service.domain.text import is_blank
 from service.kit.settings import check_zone
 from service.language import tags
@@ -53,8 +53,8 @@ class ResponseModel(BaseModel):
 
     @classmethod
     def read_again(cls, body: object) -> Self:
-        """Parses a stored response; its times may lie outside the range that requests allow."""
-        return cls.model_validate(body, context=ResponseModel)
+        """Parses a stored response."""
+        return cls.model_validate(body, context=STORED)
 
     @classmethod
     def of(cls, value: object, **more: Any) -> Self:
@@ -70,18 +70,6 @@ class ResponseModel(BaseModel):
 
 
 SCOPE_FIELDS = frozenset({"user_id", "agent_id", "run_id", "channel"})
-
-
-def _time(value: object, info: ValidationInfo) -> datetime:
-    if isinstance(value, datetime):  # from the database or an adapter: a page has hundreds
-        return value if value.tzinfo is UTC else value.astimezone(UTC)
-    if not isinstance(value, str):
-        raise ValueError("must be an ISO 8601 time in a string")
-    try:
-        moment = datetime.fromisoformat(value.strip())
-    except ValueError:
-        raise ValueError("must be an ISO 8601 time such as 2026-03-02T09:30:00+00:00") from None
-    return moment if info.context is ResponseModel else moments.utc(moment)
 
 
 def _uuid(value: object) -> UUID:
@@ -121,19 +109,6 @@ def _finite(value: float) -> float:
         raise ValueError("must be a finite number")
     return value
 
-
-def iso(moment: datetime) -> str:
-    """ISO 8601 in UTC, ending in +00:00."""
-    return (moment if moment.tzinfo is UTC else moment.astimezone(UTC)).isoformat()
-
-
-Time = Annotated[
-    datetime,
-    BeforeValidator(_time),
-    PlainSerializer(iso, return_type=str),
-    WithJsonSchema({"type": "string", "format": "date-time"}),
-]
-"""ISO 8601; UTC by default, `Z` is accepted, responses end in +00:00."""
 
 Id = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 Zone = Annotated[str, Field(max_length=sizes.MAX_ZONE, examples=["Europe/Berlin"]), AfterValidator(check_zone)]
@@ -322,16 +297,6 @@ def embedding_vector(numbers: Sequence[float] | None, dimension: int) -> Any:
     return vector
 
 
-# -- parts of answers ------------------------------------------------------------------------------------------------
-
-
-class RedactionCount(ResponseModel):
-    """One kind of secret or personal data that was redacted."""
-
-    label: str = Field(description="What was redacted", examples=["API_KEY"])
-    count: int = Field(description="How often", examples=[1])
-
-
 class BatchItemError(ResponseModel):
     """The error of one batch item."""
 
@@ -339,32 +304,3 @@ class BatchItemError(ResponseModel):
     code: str = Field(description="Error code", examples=["invalid_input"])
     detail: str = Field(description="Error message")
     field: str | None = Field(default=None, description="Path of the field inside the item; null: no single field")
-
-
-# -- the times that a text names ---------------------------------------------------------------------------------------
-
-
-class TimeMention(ResponseModel):
-    """A temporal expression in the text."""
-
-    text: str = Field(description="As in the text", examples=["last week"])
-    start: int = Field(description="Index of its first character, from 0", examples=[12])
-    end: int = Field(description="Index after its last character", examples=[21])
-    kind: str = Field(description="date, time, datetime, range, duration or set", examples=["range"])
-    begins_at: Time | None = Field(None, description="Start of the interval it means; null: open")
-    ends_at: Time | None = Field(
-        None, description="End of the interval, exclusive; equal to begins_at for an instant; null: open"
-    )
-
-
-class TemporalDetails(ResponseModel):
-    """The times that a text mentions, and how long it is valid."""
-
-    type: TemporalType = Field(description="temporal: valid until valid_until", examples=["persistent"])
-    valid_until: Time | None = Field(None, description="When it ceases to be valid, with type temporal; else null")
-    tag: TemporalTag | None = Field(None, description="Whether it is about the present, past or future; null: unknown")
-    mentions: list[TimeMention] = Field(default_factory=list, description="In text order")
-
-
-def temporal_details(temporal: Temporal) -> TemporalDetails:
-    return TemporalDetails.of(temporal, mentions=[TimeMention.of(mention) for mention in temporal.mentions])

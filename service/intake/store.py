@@ -15,7 +15,7 @@ from uuid_utils.compat import uuid7
 from service.conversations.statements import conversations, turns
 from service.conversations.statements.turns import NewTurn, StoredTurn
 from service.domain.decision import Action
-from service.domain.draft import Dedup, DedupAction, Draft, EmbeddingStatus, NewMemory, TurnContext
+from service.domain.draft import DedupAction, DedupOutcome, Draft, EmbeddingStatus, NewMemory, TurnContext
 from service.domain.errors import EmbeddingError, OutcomeUnknown, ServiceError, StoreUnavailable
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import Call, Replay, StoredAnswer
@@ -158,9 +158,9 @@ async def _split_known(
             new = draft.finish(uuid7(), *turn)
             new_memories.append(new)
             stored = known[draft.hash] = (new.id, new.text)
-            event, dedup = Action.ADD, Dedup(DedupAction.STORED_NEW)
+            event, dedup = Action.ADD, DedupOutcome(DedupAction.STORED_NEW)
         else:
-            event, dedup = Action.NONE, Dedup(DedupAction.DUPLICATE_EXACT, stored[0], 1.0)
+            event, dedup = Action.NONE, DedupOutcome(DedupAction.DUPLICATE_EXACT, stored[0], 1.0)
         outcomes.append(Outcome(draft, event, dedup, *stored, None, *turn))
     return outcomes, new_memories
 

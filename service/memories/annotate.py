@@ -19,7 +19,7 @@ from service.domain import moments
 from service.domain.draft import Annotation, Draft, TermWeights
 from service.domain.errors import LlmError
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
-from service.domain.temporal import Mention, Temporal, TemporalType
+from service.domain.temporal import TemporalDetails, TemporalType, TimeMention
 from service.domain.text import CleanText
 from service.language import importance, kinds, lexemes, tags, temporal
 from service.language.talk import dates
@@ -77,12 +77,12 @@ def read_annotation(reply: AnnotationReply) -> Annotation:
     return Annotation(level if usable else None, _expiry(reply), usable_categories(reply.categories))
 
 
-def _expiry(reply: AnnotationReply) -> Temporal | None:
+def _expiry(reply: AnnotationReply) -> TemporalDetails | None:
     if reply.temporal == TemporalType.PERSISTENT:
-        return Temporal(TemporalType.PERSISTENT)
+        return TemporalDetails(TemporalType.PERSISTENT)
     if reply.temporal != TemporalType.TEMPORAL:
         return None
-    return Temporal(TemporalType.TEMPORAL, parse_time(reply.valid_until))
+    return TemporalDetails(TemporalType.TEMPORAL, parse_time(reply.valid_until))
 
 
 def parse_time(value: object) -> datetime | None:
@@ -121,7 +121,7 @@ def _with_found_times(draft: Draft, zone: ZoneInfo) -> Draft:
     return _with_times(draft, temporal.find(text, draft.timestamp, zone), zone)
 
 
-def _with_times(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Draft:
+def _with_times(draft: Draft, mentions: Sequence[TimeMention], zone: ZoneInfo) -> Draft:
     """The draft with the validity that its text states, unless the caller set it."""
     draft = replace(draft, temporal=_temporal(draft, mentions, zone))
     if draft.options.record:
@@ -137,9 +137,9 @@ def _with_times(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Dr
     return replace(draft, given=given, temporal=replace(named, type=TemporalType.TEMPORAL, valid_until=until))
 
 
-def _temporal(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Temporal:
+def _temporal(draft: Draft, mentions: Sequence[TimeMention], zone: ZoneInfo) -> TemporalDetails:
     if draft.options.record:
-        return Temporal(mentions=tuple(mentions))
+        return TemporalDetails(TemporalType.PERSISTENT, mentions=tuple(mentions))
     text, reference = draft.clean, draft.timestamp
     stated = draft.fact.tag if draft.fact else None
     tag = stated or temporal.tag(text, mentions, reference)
@@ -147,7 +147,7 @@ def _temporal(draft: Draft, mentions: Sequence[Mention], zone: ZoneInfo) -> Temp
         kind, valid_until = temporal.validity(text, mentions, reference, zone)
     except OverflowError:  # in December 9999 the calendar ends before the event does
         kind, valid_until = TemporalType.TEMPORAL, None
-    return Temporal(kind, valid_until if kind is TemporalType.TEMPORAL else None, tag, tuple(mentions))
+    return TemporalDetails(kind, valid_until if kind is TemporalType.TEMPORAL else None, tag, tuple(mentions))
 
 
 def _expiry_after(moment: datetime | None, reference: datetime) -> datetime | None:

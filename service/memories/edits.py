@@ -17,7 +17,7 @@ from uuid_utils.compat import uuid7
 
 from service.conversations.statements.turns import StoredTurn
 from service.domain.decision import Action, Edit, Neighbour
-from service.domain.draft import Dedup, DedupAction, Draft
+from service.domain.draft import DedupAction, DedupOutcome, Draft
 from service.domain.memory import Outcome
 from service.domain.text import content_hash
 from service.kit.settings import Settings
@@ -292,7 +292,7 @@ def _outcome(
     """The outcome of an edit. `memory_id` is the edit's target. A new row counts as new, also where it replaces one."""
     target = edit.target
     target_id, similarity = (target.id, target.similarity) if target else (None, None)
-    dedup = Dedup(DEDUP_ACTION[edit.action], target_id, similarity)
+    dedup = DedupOutcome(DEDUP_ACTION[edit.action], target_id, similarity)
     if event is Action.ADD:
-        dedup = Dedup(DedupAction.STORED_NEW, None, max((each.similarity for each in draft.seen), default=None))
+        dedup = DedupOutcome(DedupAction.STORED_NEW, None, max((each.similarity for each in draft.seen), default=None))
     return Outcome(draft, event, dedup, target_id, text, old, context.turn.conversation_id if context.turn else None)

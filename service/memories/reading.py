@@ -15,7 +15,7 @@ from service.domain.decision import StoredDecision
 from service.domain.errors import NotFound
 from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemoryState
 from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
-from service.domain.relation import ConnectedMemory, Relation, Walk, WalkOptions
+from service.domain.relation import ConnectedMemoryItem, Relation, Walk, WalkOptions
 from service.domain.scope import Scope
 from service.domain.version import Version
 from service.graph.statements import edges
@@ -113,7 +113,7 @@ async def get_items(
 # -- around a memory ---------------------------------------------------------------------------------------------------
 
 
-Connected = Mapping[UUID, Sequence[ConnectedMemory]]
+Connected = Mapping[UUID, Sequence[ConnectedMemoryItem]]
 """The memories that each memory is connected to, strongest first."""
 
 
@@ -163,7 +163,7 @@ async def _connected(session: Session, ids: Sequence[UUID], rows: Condition, res
     by_id, _ = await memories.get_items(session, list(ends), "lean")
     return {
         start: [
-            ConnectedMemory(step.memory_id, by_id[step.memory_id].text, step.by.type, step.by.strength)
+            ConnectedMemoryItem(step.memory_id, by_id[step.memory_id].text, step.by.type, step.by.strength)
             for step in walked
             if step.memory_id in by_id
         ]

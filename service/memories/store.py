@@ -18,7 +18,7 @@ import numpy as np
 from uuid_utils.compat import uuid7
 
 from service.domain.decision import Action, Edit, Neighbour
-from service.domain.draft import Dedup, DedupAction, Draft
+from service.domain.draft import DedupAction, DedupOutcome, Draft
 from service.domain.errors import Conflict
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import Call
@@ -186,7 +186,7 @@ async def _carry_out(batch: writing.MemoryBatch, text: NewText) -> Outcome:
     chosen = await _with_chosen_id(batch.session, draft)
     [outcome] = await edits.carry_out(batch, chosen or draft, new_id=text.id)
     if chosen and outcome.event is Action.UPDATE:  # it was not compared with the memory of this id
-        outcome = replace(outcome, dedup=Dedup(DedupAction.UPDATED_EXISTING, outcome.memory_id))
+        outcome = replace(outcome, dedup=DedupOutcome(DedupAction.UPDATED_EXISTING, outcome.memory_id))
     return outcome
 
 

@@ -74,8 +74,8 @@ class Replica:
         self.replayed: int | None = None
         self.lag_s = inf
         self.is_reported = False
-        self.database = Database.open(Access(url, pooled), pool_size=pool_size, pool_timeout_s=OPEN_S)
-        self._watcher = Database.open(Access(url, pooled), pool_size=1, pool_timeout_s=OPEN_S)
+        self.database = Database(Access(url, pooled), pool_size=pool_size, pool_timeout_s=OPEN_S)
+        self._watcher = Database(Access(url, pooled), pool_size=1, pool_timeout_s=OPEN_S)
         self._access = (url, pooled)
         self._is_checked = False
         self._looking = asyncio.Lock()
@@ -267,7 +267,7 @@ async def open_replicas(
 ) -> AsyncIterator[Replicas]:
     """The standbys at these URLs, watched during the block. They need not be there yet."""
     async with AsyncExitStack() as stack:
-        sampled = Database.open(primary, pool_size=1, pool_timeout_s=OPEN_S)
+        sampled = Database(primary, pool_size=1, pool_timeout_s=OPEN_S)
         stack.push_async_callback(sampled.close)
         replicas = [
             Replica(number, url, pooled=primary.pooled, pool_size=pool_size) for number, url in enumerate(urls, 1)

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 
 from service.domain.draft import Draft
 from service.domain.errors import PiiRejected, TooLarge
-from service.domain.text import CleanText, Redaction
+from service.domain.text import CleanText, RedactionCount
 from service.language import tags
 from service.redaction import detection
 from service.runtime.resources import Resources
@@ -38,7 +38,7 @@ async def redact(draft: Draft, res: Resources) -> Draft:
     )
 
 
-async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple[Redaction, ...]]:
+async def clean(text: str, field: str, res: Resources) -> tuple[CleanText, tuple[RedactionCount, ...]]:
     """The redacted text and what was cut; for prompts and every other text that leaves the request."""
     redacted = await _run_scan(field, detection.redact, text, res)
     return redacted.text, redacted.redactions
@@ -58,7 +58,7 @@ async def clean_json(value: Any, field: str, res: Resources, *, key: str = "") -
 
 async def clean_payload(
     value: Any, field: str, res: Resources, *, most_chars: int
-) -> tuple[Any, tuple[Redaction, ...]]:
+) -> tuple[Any, tuple[RedactionCount, ...]]:
     """The redacted copy of a tool's input or output, and what was cut; TooLarge beyond `most_chars`."""
     if len(json.dumps(value, ensure_ascii=False)) > most_chars:
         raise TooLarge(f"{field}: as JSON at most {most_chars} characters are kept.", field=field)
@@ -68,7 +68,7 @@ async def clean_payload(
 
 async def clean_object(
     value: Mapping[str, Any], field: str, res: Resources
-) -> tuple[dict[str, Any], tuple[Redaction, ...]]:
+) -> tuple[dict[str, Any], tuple[RedactionCount, ...]]:
     """A redacted copy of an object and what was cut; raises PiiRejected naming the field."""
     cleaned, redactions = await _run_scan(field, detection.redact_json, dict(value), res)
     return cleaned, tuple(redactions)
@@ -79,18 +79,18 @@ def of_words(field: str, text: str) -> str:
     return str(_scan(field, detection.redact_json, text)[0])
 
 
-def still_in(text: CleanText, redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
+def still_in(text: CleanText, redactions: Iterable[RedactionCount]) -> tuple[RedactionCount, ...]:
     """The redactions of a message that are visible in a text made from it."""
     counts = ((redaction.label, text.count(detection.placeholder(redaction.label))) for redaction in redactions)
-    return tuple(Redaction(label, count) for label, count in counts if count)
+    return tuple(RedactionCount(label, count) for label, count in counts if count)
 
 
-def add_up(redactions: Iterable[Redaction]) -> tuple[Redaction, ...]:
+def add_up(redactions: Iterable[RedactionCount]) -> tuple[RedactionCount, ...]:
     """One count per label, labels in order."""
     counts: Counter[str] = Counter()
     for redaction in redactions:
         counts[redaction.label] += redaction.count
-    return tuple(Redaction(label, counts[label]) for label in sorted(counts))
+    return tuple(RedactionCount(label, counts[label]) for label in sorted(counts))
 
 
 async def _run_scan(field: str, scan: Any, value: Any, res: Resources) -> Any:

@@ -13,7 +13,7 @@ from typing import Final
 from service.domain import sizes
 from service.domain.errors import EmbeddingError
 from service.domain.moments import Stopwatch
-from service.domain.query import Query, TechniqueUse
+from service.domain.query import Query, TechniqueMetrics
 from service.domain.scope import ScopeSummary
 from service.domain.text import CleanText
 from service.language import lexemes
@@ -53,13 +53,13 @@ class PreparedSearch:
     scope_rows: int
     has_turns: bool
     text: PreparedText
-    used: dict[str, TechniqueUse]
+    used: dict[str, TechniqueMetrics]
     stopwatch: Stopwatch
     now: datetime
 
 
 @tracing.trace("prepare")
-async def prepare(query: Query, res: Resources, used: dict[str, TechniqueUse]) -> PreparedSearch:
+async def prepare(query: Query, res: Resources, used: dict[str, TechniqueMetrics]) -> PreparedSearch:
     """The query parsed, widened and embedded, holding no connection."""
     stopwatch, now = Stopwatch(), query.as_of or res.clock()
     scope = scopes.readable("m", query.scope, query.channels)

@@ -14,7 +14,7 @@ from zoneinfo import ZoneInfo
 from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.domain.conversation import Turn, TurnPlace
 from service.domain.memory import Hit
-from service.domain.query import SearchResult, TechniqueUse
+from service.domain.query import SearchResult, TechniqueMetrics
 from service.domain.ranking import HALF_LIFE_DAYS, RecallWeights
 from service.language.lexemes import stem_words
 from service.language.prompt_text import one_line
@@ -158,7 +158,7 @@ def bundle(
         tokens=block.tokens,
         metrics=_metrics(query, results, block, ms, {"facts": len(known), "entities": len(entities)}),
         vector_path=result.vector_path,
-        techniques=dict[str, TechniqueUse](result.techniques),
+        techniques=dict[str, TechniqueMetrics](result.techniques),
         warnings=tuple(warnings),
         answer_probability=results.answer_probability,
     )

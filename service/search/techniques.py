@@ -29,7 +29,7 @@ from service.domain.errors import InvalidInput, LlmError
 from service.domain.filters import Filter
 from service.domain.kinds import MemoryType
 from service.domain.moments import elapsed_ms
-from service.domain.query import EVER, Query, TechniqueUse, Window
+from service.domain.query import EVER, Query, TechniqueMetrics, Window
 from service.domain.text import CleanText
 from service.language import temporal
 from service.language.questions import statement
@@ -102,11 +102,11 @@ class QueryVectors:
 
     searched: Vector | None
     plain: Vector | None = None
-    used: dict[str, TechniqueUse] = field(default_factory=dict)
+    used: dict[str, TechniqueMetrics] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
 
 
-async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueUse]]:
+async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str, TechniqueMetrics]]:
     """Returns the query with the filters that its text asks for, if it is to be read for them; a filter of the caller
     stays."""
     if not query.ranking.techniques.self_query:
@@ -131,10 +131,10 @@ async def with_self_query(query: Query, res: Resources) -> tuple[Query, dict[str
     }
     added = [name for name, differs in changed.items() if differs]
     note = f"{source}: {', '.join(added)}" if added else f"{source}: nothing to filter by"
-    return narrowed, {"self_query": TechniqueUse(elapsed_ms(began), len(added), note)}
+    return narrowed, {"self_query": TechniqueMetrics(elapsed_ms(began), len(added), note)}
 
 
-async def widen(query: Query, res: Resources) -> tuple[Sequence[CleanText], dict[str, TechniqueUse]]:
+async def widen(query: Query, res: Resources) -> tuple[Sequence[CleanText], dict[str, TechniqueMetrics]]:
     """Returns the texts of query expansion and HyDE, which are embedded as notes in addition to the query, and what
     each technique did. Both ask the language model at the same time."""
     on = query.ranking.techniques
@@ -158,7 +158,9 @@ async def mean_vector(
         mean = mean - GENERIC_SHARE * await _generic_request(owner, res)
     length = float(np.linalg.norm(mean))
     searched = np.asarray(mean / length, dtype=np.float32) if length > 1e-6 else plain
-    return QueryVectors(searched, plain, {"requests": TechniqueUse(elapsed_ms(began), 1, _RULES)} if is_request else {})
+    return QueryVectors(
+        searched, plain, {"requests": TechniqueMetrics(elapsed_ms(began), 1, _RULES)} if is_request else {}
+    )
 
 
 async def _generic_request(owner: UUID, res: Resources) -> Vector:
@@ -171,32 +173,32 @@ async def _generic_request(owner: UUID, res: Resources) -> Vector:
     return vector
 
 
-async def _expand(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:
+async def _expand(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueMetrics]:
     began = time.perf_counter()
     source = _RULES
     if res.llm is not None:
         try:
             reply = await complete(query, expansion_request(query.text), _Statements, res)
             if texts := _texts(reply.statements)[:MAX_STATEMENTS]:
-                return texts, TechniqueUse(elapsed_ms(began), len(texts), _MODEL)
+                return texts, TechniqueMetrics(elapsed_ms(began), len(texts), _MODEL)
         except LlmError:
             source = f"{_RULES}: {_FAILED}"
     turned = statement(query.text)
     if turned is None:
-        return [], TechniqueUse(elapsed_ms(began), 0, f"{source}: no rule fits")
-    return [CleanText(turned)], TechniqueUse(elapsed_ms(began), 1, source)
+        return [], TechniqueMetrics(elapsed_ms(began), 0, f"{source}: no rule fits")
+    return [CleanText(turned)], TechniqueMetrics(elapsed_ms(began), 1, source)
 
 
-async def _imagine(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueUse]:
+async def _imagine(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueMetrics]:
     began = time.perf_counter()
     if res.llm is None:
-        return [], TechniqueUse(0.0, 0, _NO_MODEL)
+        return [], TechniqueMetrics(0.0, 0, _NO_MODEL)
     try:
         reply = await complete(query, hyde_request(query.text), _Note, res)
     except LlmError:
-        return [], TechniqueUse(elapsed_ms(began), 0, f"skipped: {_FAILED}")
+        return [], TechniqueMetrics(elapsed_ms(began), 0, f"skipped: {_FAILED}")
     texts = _texts([reply.note])
-    return texts, TechniqueUse(
+    return texts, TechniqueMetrics(
         elapsed_ms(began), len(texts), _MODEL if texts else "skipped: the answer could not be used"
     )
 

@@ -15,7 +15,7 @@ from datetime import datetime, timedelta
 from enum import StrEnum
 
 from service.domain.fact import Comparison, Fact
-from service.domain.temporal import Mention
+from service.domain.temporal import TimeMention
 from service.domain.text import CleanText
 from service.language import talk, temporal, text_values
 from service.language.lexemes import lexemes
@@ -171,7 +171,7 @@ def _stranger(text: str, sources: SourceTurns) -> Refusal | None:
     return None
 
 
-def _mentions(text: str, sources: SourceTurns) -> list[Mention]:
+def _mentions(text: str, sources: SourceTurns) -> list[TimeMention]:
     """The dates of a text, without times of day, durations and recurring times, which are checked as figures."""
     if not temporal.may_have_time(text):
         return []
@@ -179,7 +179,7 @@ def _mentions(text: str, sources: SourceTurns) -> list[Mention]:
     return [mention for mention in mentions if mention.kind in DATED_KINDS and (mention.begins_at or mention.ends_at)]
 
 
-def _without(text: str, mentions: list[Mention]) -> str:
+def _without(text: str, mentions: list[TimeMention]) -> str:
     for mention in reversed(mentions):
         text = f"{text[: mention.start]} {text[mention.end :]}"
     return text
@@ -199,7 +199,7 @@ def _wrong_date(text: str, sources: SourceTurns, nearest: Sequence[SourceSentenc
     return None
 
 
-def _agree(mention: Mention, said: Mention) -> bool:
+def _agree(mention: TimeMention, said: TimeMention) -> bool:
     """Whether a date equals the one that was said, includes it, or lies within it."""
     if mention.begins_at is None or said.begins_at is None:
         return mention.ends_at is not None and mention.ends_at == said.ends_at
@@ -209,7 +209,7 @@ def _agree(mention: Mention, said: Mention) -> bool:
     return around or (inside and ends - mention.begins_at <= DAY)
 
 
-def _covers(mention: Mention, moment: float) -> bool:
+def _covers(mention: TimeMention, moment: float) -> bool:
     begins = mention.begins_at
     return begins is not None and begins.timestamp() <= moment < (mention.ends_at or begins + DAY).timestamp()
 

@@ -12,7 +12,7 @@ from datetime import datetime
 from functools import cached_property
 from zoneinfo import ZoneInfo
 
-from service.domain.temporal import Mention
+from service.domain.temporal import TimeMention
 from service.domain.text import CleanText
 from service.language import sentences, temporal
 from service.language.lexemes import lexemes
@@ -76,7 +76,7 @@ class SourceTurns:
         return "\n".join(f"{utterance.speaker} ({utterance.role}): {utterance.text}" for utterance in self.turns)
 
     @cached_property
-    def mentions(self) -> list[tuple[int, Mention]]:
+    def mentions(self) -> list[tuple[int, TimeMention]]:
         """The times that the turns name, each at the time its turn was said."""
         return [
             (index, mention)
@@ -96,7 +96,7 @@ class SourceTurns:
         best = max((rank for rank, _ in ranked), default=None)
         return [sentence for rank, sentence in ranked if rank == best]
 
-    def mentions_near(self, nearest: Sequence[SourceSentence]) -> list[Mention]:
+    def mentions_near(self, nearest: Sequence[SourceSentence]) -> list[TimeMention]:
         """The times that the sentences name, else those that their turns do."""
         inside = [
             mention

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 from bench.evals.pii import report
 from bench.evals.scoring import read_rows
 from service.domain.errors import PiiRejected
-from service.domain.text import Redaction
+from service.domain.text import RedactionCount
 from service.redaction import detection
 from service.redaction.detection import names, scorer, value_shapes
 
@@ -38,7 +38,7 @@ def test_lower_case_keeps_every_place() -> None:
 def test_only_the_span_is_replaced_and_counted() -> None:
     result = detection.redact("  mail a@b.org or c@d.org,\ncall +49 30 901820 ")
     assert result.text == "  mail [REDACTED:EMAIL] or [REDACTED:EMAIL],\ncall [REDACTED:PHONE] "
-    assert result.redactions == (Redaction("EMAIL", 2), Redaction("PHONE", 1))
+    assert result.redactions == (RedactionCount("EMAIL", 2), RedactionCount("PHONE", 1))
 
 
 def test_overlap_becomes_one_span_under_the_stronger_label() -> None:
@@ -110,7 +110,7 @@ def test_json_values_and_keys_are_redacted() -> None:
     assert clean == {
         "[REDACTED:EMAIL]": ["[REDACTED:EMAIL]", {"note": "call [REDACTED:PHONE]", "n": 7, "ok": True, "none": None}]
     }
-    assert redactions == (Redaction("EMAIL", 2), Redaction("PHONE", 1))
+    assert redactions == (RedactionCount("EMAIL", 2), RedactionCount("PHONE", 1))
     assert value["a@b.org"][0] == "c@d.org"
 
 

@@ -9,7 +9,7 @@ from uuid import UUID
 import pytest
 
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
-from service.domain.memory import Hit, LaterStatement, LeanMemory
+from service.domain.memory import Hit, LaterStatementItem, LeanMemory
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.search.recall import later_of
@@ -30,7 +30,7 @@ def hit(number: int, *, outdated_by: Sequence[int] = (), after: Sequence[int] = 
         speaker=speaker,
         may_be_outdated_by=tuple(UUID(int=each) for each in outdated_by),
     )
-    return Hit(memory, 1.0, 1.0, later=tuple(LaterStatement(UUID(int=each), SAID_AT) for each in after))
+    return Hit(memory, 1.0, 1.0, later=tuple(LaterStatementItem(UUID(int=each), SAID_AT) for each in after))
 
 
 @pytest.mark.parametrize(

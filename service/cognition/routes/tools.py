@@ -12,6 +12,7 @@ from service.cognition.values import Invocation, InvocationFilter, ToolName, Too
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
+from service.domain.text import RedactionCount
 from service.http import cursors, errors
 from service.http.deps import AgentId, CallerOf, Reader, ResourcesOf, RunId, ScopeOf, UserId, Writer, scope_of
 from service.http.free_json import Payload
@@ -25,7 +26,6 @@ from service.http.schemas import (
     OfChannel,
     OfRun,
     OfUser,
-    RedactionCount,
     ResponseModel,
     ScopeFields,
     Time,
@@ -184,5 +184,4 @@ async def get_tool_stats(
 
 
 def _answer_recorded(use: Invocation) -> StoredAnswer:
-    redactions = [RedactionCount.of(redaction) for redaction in use.redactions]
-    return answer(201, RecordedToolInvocationResponse.of(use, redactions=redactions))
+    return answer(201, RecordedToolInvocationResponse.of(use, redactions=list(use.redactions)))

@@ -9,10 +9,12 @@ from pydantic import Field, ModelWrapValidatorHandler, PrivateAttr, model_valida
 
 from service.domain import moments
 from service.domain.decision import Action
-from service.domain.draft import DedupAction, Draft, EmbeddingStatus
+from service.domain.draft import DedupOutcome, Draft, EmbeddingStatus
 from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
 from service.domain.memory import Outcome
 from service.domain.sizes import MAX_ITEMS, MAX_MESSAGES, MAX_TEXT
+from service.domain.temporal import TemporalDetails
+from service.domain.text import RedactionCount
 from service.http.free_json import JsonObject
 from service.http.narrowing import FilterTree
 from service.http.schemas import (
@@ -20,14 +22,12 @@ from service.http.schemas import (
     Id,
     InDocument,
     Name,
-    RedactionCount,
     RequestModel,
     ResponseModel,
     Role,
     ScopeFields,
     Speaker,
     Tags,
-    TemporalDetails,
     Text,
     Time,
     TypeName,
@@ -36,7 +36,6 @@ from service.http.schemas import (
     Zone,
     example,
     refuse_reserved,
-    temporal_details,
 )
 from service.language import importance
 
@@ -222,20 +221,6 @@ class StoreBatchRequest(RequestModel):
 # -- answers
 
 
-class DedupOutcome(ResponseModel):
-    """How the text compares with the memories of its scope."""
-
-    action: DedupAction = Field(description="Stored as new, merged into an existing memory, or already known")
-    existing_id: Id | None = Field(
-        default=None, description="The memory that it was merged into or that says it already; null: none"
-    )
-    similarity: float | None = Field(
-        default=None,
-        description="Calibrated cosine to the nearest memory of the scope, 0..1; null when nothing was compared",
-        examples=[0.42],
-    )
-
-
 class PiiSummary(ResponseModel):
     """What was redacted in a text before it was stored."""
 
@@ -368,12 +353,12 @@ def store_outcome(outcome: Outcome) -> StoreOutcome:
         id=outcome.memory_id,
         memory=outcome.text,
         old_memory=outcome.old_text,
-        dedup=DedupOutcome.of(outcome.dedup),
+        dedup=outcome.dedup,
         decision=DecisionEvidence.of(draft.evidence) if draft.evidence else None,
         **_annotation(draft),
         tags=list(draft.tags),
         tag_prefixes=list(draft.tag_prefixes),
-        pii=PiiSummary(redactions=[RedactionCount.of(redaction) for redaction in draft.redactions]),
+        pii=PiiSummary(redactions=list(draft.redactions)),
         embedding=draft.embedding_status,
         enrichment="queued" if outcome.event is not Action.NONE else "none",
         summarized=draft.original_length is not None,
@@ -392,7 +377,7 @@ def _annotation(draft: Draft) -> dict[str, Any]:
         "importance": rated.value if rated else None,
         "importance_level": rated.level if rated else None,
         "importance_band": importance.band(rated.value) if rated else None,
-        "temporal": temporal_details(draft.temporal) if draft.temporal else None,
+        "temporal": draft.temporal,
         "categories": list(draft.categories),
         "type": kind.type if kind else None,
         "type_confidence": kind.confidence if kind else None,

@@ -6,7 +6,7 @@ import re
 from datetime import datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from service.domain.temporal import Mention
+from service.domain.temporal import TimeMention
 from service.language import temporal
 from service.language.temporal import holidays, tense, words
 from service.language.temporal.calendar import Lean
@@ -84,7 +84,7 @@ def as_said(text: str) -> str:
     return ADDED.sub("", text)
 
 
-def _date(mention: Mention, said_at: datetime) -> str | None:
+def _date(mention: TimeMention, said_at: datetime) -> str | None:
     """The date of a mention, as exact as its words, without the month that they name; None where it says nothing new
     or there is none."""
     begins, ends = mention.begins_at, mention.ends_at

@@ -10,7 +10,7 @@ from functools import cache
 from itertools import islice
 from zoneinfo import ZoneInfo
 
-from service.domain.temporal import Mention
+from service.domain.temporal import TimeMention
 from service.language.temporal import (
     calendar,
     clock,
@@ -68,7 +68,7 @@ Leaning = Callable[[str], Callable[[int], Lean]]
 
 def find(
     text: str, reference: datetime, zone: ZoneInfo, leaning: Leaning = tense.leaning, *, asked: bool = False
-) -> tuple[Mention, ...]:
+) -> tuple[TimeMention, ...]:
     """The temporal expressions of a text in order, never overlapping; `reference` must be aware.
 
     Expressions are read on the wall clock of `zone` ("tomorrow at 3pm" is local), bounds are UTC and half-open;
@@ -77,7 +77,7 @@ def find(
     """
     if reference.tzinfo is None:
         raise ValueError("the reference time must be aware")
-    mentions: list[Mention] = []
+    mentions: list[TimeMention] = []
     for start, end in islice(sentences.with_time(text), MAX_SENTENCES):
         raw, low = text[start:end], _lower(text[start:end])
         scene = TimeContext(low, raw, reference.astimezone(UTC), zone, _lean_by_cues(low, leaning(low)), asked)
@@ -162,7 +162,7 @@ def _lower(text: str) -> str:
     return lowered.replace("\u00a0", " ").replace("\u202f", " ")
 
 
-def _mention(scene: TimeContext, piece: TimePiece, text: str, offset: int) -> Mention | None:
+def _mention(scene: TimeContext, piece: TimePiece, text: str, offset: int) -> TimeMention | None:
     start, end = offset + piece.start, offset + piece.end
     phrase = text[start:end]
     start, end = start + len(phrase) - len(phrase.lstrip()), end - len(phrase) + len(_TAIL.sub("", phrase))
@@ -173,4 +173,4 @@ def _mention(scene: TimeContext, piece: TimePiece, text: str, offset: int) -> Me
         return None
     if begins and ends and ends < begins:
         return None
-    return Mention(text[start:end], start, end, piece.kind, begins, ends)
+    return TimeMention(text[start:end], start, end, piece.kind, begins, ends)

@@ -57,7 +57,7 @@ class TimeContext:
 class TimePiece:
     """A part of a sentence that names a time; `begins` and `ends` are naive local time, half-open.
 
-    `kind`: date, time, datetime, range, duration or set, as in Mention. `unit` is the grain ("day", "month" ...).
+    `kind`: date, time, datetime, range, duration or set, as in TimeMention. `unit` is the grain ("day", "month" ...).
     `partial` (month, day or None): a date whose year is a guess and may be learned from a neighbour.
     `clock` (hour, minute) and `meridiem` (False: a bare 3 that may be 3 or 15 o'clock): a time of day.
     `amount` (count, unit): a duration. `weak`: counts only with another piece. `sort`: how a day is named, where a

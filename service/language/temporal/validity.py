@@ -12,7 +12,7 @@ from collections.abc import Sequence
 from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
-from service.domain.temporal import Mention, TemporalTag, TemporalType
+from service.domain.temporal import TemporalTag, TemporalType, TimeMention
 from service.language.temporal import calendar, sentences, tense, words
 from service.language.temporal.calendar import Lean
 
@@ -55,7 +55,7 @@ def may_recur(named: str) -> bool:
 
 
 def validity(
-    text: str, mentions: Sequence[Mention], reference: datetime, zone: ZoneInfo
+    text: str, mentions: Sequence[TimeMention], reference: datetime, zone: ZoneInfo
 ) -> tuple[TemporalType, datetime | None]:
     """(TEMPORAL, expiry in UTC) for a text bound to a time that ends after `reference`, else (PERSISTENT, None).
 
@@ -74,7 +74,9 @@ def validity(
     return TemporalType.TEMPORAL, max(bound).astimezone(UTC)
 
 
-def find_held(text: str, mentions: Sequence[Mention], reference: datetime) -> tuple[datetime | None, datetime] | None:
+def find_held(
+    text: str, mentions: Sequence[TimeMention], reference: datetime
+) -> tuple[datetime | None, datetime] | None:
     """The interval in which a statement of one sentence says that it holds, in UTC: "worked at Netflix from 2016 to
     2020", "on leave until 5 March". A beginning that is still to come is left out: the plan is known before. None for
     what recurs ("works from Monday to Friday"), for hours of a day, and for "not until Monday", which begins then."""
@@ -98,7 +100,7 @@ def _sentences(text: str) -> list[tuple[int, int]]:
     return [(start, end) for start, end in sentences.split(text) if text[start:end].strip(" .!?\n")]
 
 
-def _expiry(sentence: str, offset: int, mentions: Sequence[Mention], reference: datetime) -> datetime | None:
+def _expiry(sentence: str, offset: int, mentions: Sequence[TimeMention], reference: datetime) -> datetime | None:
     """When a sentence stops being true; None for a record, a habit or a fact without an end."""
     lean = tense.leaning(sentence)
     habit = any(m.kind == "set" for m in mentions) or tense.is_habit(sentence)
@@ -168,7 +170,7 @@ _NOW = re.compile(
 )
 
 
-def tag(text: str, mentions: Sequence[Mention], reference: datetime) -> TemporalTag:
+def tag(text: str, mentions: Sequence[TimeMention], reference: datetime) -> TemporalTag:
     """PAST, FUTURE or CURRENT, from words, then the mentioned times, then the tense of the verbs."""
     lowered = text[:MAX_TENSE_CHARS].lower()
     if _OVER.search(lowered):
@@ -194,14 +196,14 @@ def _acts_now(text: str) -> bool:
     return match is not None and (match["base"] is None or Lean.PAST not in tense.verbs(match["base"]))
 
 
-def _counts(mention: Mention, text: str) -> bool:
+def _counts(mention: TimeMention, text: str) -> bool:
     """Whether a mention places the fact in time; "I wake up at 6" does not."""
     if mention.kind in ("set", "duration") or not (mention.begins_at or mention.ends_at):
         return False
     return mention.kind != "time" or tense.lean(text, mention.start) is not Lean.NONE
 
 
-def _ahead(mention: Mention, reference: datetime) -> bool:
+def _ahead(mention: TimeMention, reference: datetime) -> bool:
     """Whether a time is still to come; "the next two weeks" have begun."""
     rolling = _ROLLING.match(mention.text.lower())
     return mention.begins_at is not None and mention.begins_at > reference and not rolling

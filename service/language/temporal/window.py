@@ -12,7 +12,7 @@ from datetime import UTC, datetime, timedelta
 from itertools import pairwise
 from zoneinfo import ZoneInfo
 
-from service.domain.temporal import Mention
+from service.domain.temporal import TimeMention
 from service.language.temporal import calendar, tense
 from service.language.temporal.calendar import Lean
 from service.language.temporal.find import find
@@ -88,7 +88,7 @@ def _leaning(sentence: str) -> Callable[[int], Lean]:
     return at
 
 
-def _bounds(mention: Mention, before: str, reference: datetime, zone: ZoneInfo) -> Window:
+def _bounds(mention: TimeMention, before: str, reference: datetime, zone: ZoneInfo) -> Window:
     begins, ends, text = mention.begins_at, mention.ends_at, mention.text.lower()
     if text.endswith("ago"):  # "less than a week ago" starts there, "more than a week ago" ends there
         if text.startswith("less than") or _SINCE.search(before):

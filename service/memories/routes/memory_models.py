@@ -14,8 +14,9 @@ from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
 from service.domain.memory import HistoryEntry, LeanMemory, LifecycleState, Memory
 from service.domain.query import Detail
-from service.domain.relation import RelationType
+from service.domain.relation import ConnectedMemoryItem
 from service.domain.sizes import MAX_TEXT
+from service.domain.temporal import TemporalDetails
 from service.domain.text import is_blank
 from service.domain.version import Version
 from service.http.free_json import JsonObject
@@ -29,7 +30,6 @@ from service.http.schemas import (
     RequestModel,
     ResponseModel,
     Tags,
-    TemporalDetails,
     Time,
     TypeName,
     Unit,
@@ -37,7 +37,6 @@ from service.http.schemas import (
     iso,
     refuse_null,
     refuse_reserved,
-    temporal_details,
 )
 from service.language import entities, importance
 
@@ -155,15 +154,6 @@ class MemoryPage(ResponseModel):
     warnings: list[str] = Field(description="What was omitted, each as `code: sentence`", default_factory=list)
 
 
-class ConnectedMemoryItem(ResponseModel):
-    """A memory that a hit is connected to."""
-
-    id: Id = Field(description="UUID of the connected memory")
-    memory: str = Field(description="Its text", examples=["Buys tea by the kilo"])
-    type: RelationType = Field(description="How the two are related", examples=["SIMILAR_TO"])
-    strength: float = Field(description="0..1", examples=[0.83])
-
-
 class TaggedMemoryItem(MemoryItem):
     """A memory that has the tag."""
 
@@ -279,7 +269,7 @@ def memory_fields(memory: Memory) -> dict[str, Any]:
         "importance_level": memory.importance.level,
         "importance_band": importance.band(memory.importance.value),
         "metadata": _metadata(memory, named),
-        "temporal": temporal_details(memory.temporal),
+        "temporal": memory.temporal,
         "entities": named,
         "enriched": memory.enriched_at is not None,
         "archived": memory.archived,

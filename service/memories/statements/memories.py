@@ -25,7 +25,7 @@ from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import LeanMemory, Memory
 from service.domain.query import Detail, PageKey, SortField, SortOrder
-from service.domain.temporal import Mention, Temporal, TemporalTag, TemporalType
+from service.domain.temporal import TemporalDetails, TemporalTag, TemporalType, TimeMention
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.memories.statements import visibility
@@ -126,13 +126,13 @@ def _by_type(entities: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...
     return by_type
 
 
-def _temporal(row: direct.DriverRow) -> Temporal:
+def _temporal(row: direct.DriverRow) -> TemporalDetails:
     tag = TemporalTag(row.temporal_tag) if row.temporal_tag else None
     mentions = MENTIONS.validate_python(row.mentions)
-    return Temporal(TemporalType(row.temporal_type or "persistent"), row.valid_until, tag, mentions)
+    return TemporalDetails(TemporalType(row.temporal_type or "persistent"), row.valid_until, tag, mentions)
 
 
-MENTIONS = TypeAdapter(tuple[Mention, ...])
+MENTIONS = TypeAdapter(tuple[TimeMention, ...])
 """Their stored form."""
 
 LEAN: Mapping[str, Callable[[Any], Any]] = {
@@ -271,7 +271,7 @@ def text_values(new: NewMemory) -> dict[str, Any]:
     }
 
 
-def kind_and_times(kind: Classification, temporal: Temporal) -> dict[str, Any]:
+def kind_and_times(kind: Classification, temporal: TemporalDetails) -> dict[str, Any]:
     """The columns of a type, and of the times that a text names."""
     return {
         "type": str(kind.type),

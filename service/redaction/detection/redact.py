@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from functools import lru_cache
 
 from service.domain.errors import PiiRejected
-from service.domain.text import CleanText, Redaction
+from service.domain.text import CleanText, RedactionCount
 from service.redaction.detection import (
     accounts,
     addresses,
@@ -44,7 +44,7 @@ class Redacted:
     """A clean text, and what was removed from it, with labels in alphabetical order."""
 
     text: CleanText
-    redactions: tuple[Redaction, ...]
+    redactions: tuple[RedactionCount, ...]
 
 
 def find(text: str, labels: scorer.Labels | None = None) -> tuple[Finding, ...]:
@@ -67,7 +67,7 @@ def redact(text: str) -> Redacted:
     return _redact(text, bare=True)
 
 
-def redact_json(value: object) -> tuple[object, tuple[Redaction, ...]]:
+def redact_json(value: object) -> tuple[object, tuple[RedactionCount, ...]]:
     """A copy of nested dicts and lists with every string and every key redacted; numbers under a harmless key stay.
 
     The key is context: a value under "password" is replaced as a whole. Raises PiiRejected like `redact`, except that a
@@ -105,8 +105,8 @@ def _after(offset: int, findings: tuple[Finding, ...]) -> tuple[Finding, ...]:
     )
 
 
-def _count_by_label(counts: Counter[str]) -> tuple[Redaction, ...]:
-    return tuple(Redaction(label, counts[label]) for label in sorted(counts))
+def _count_by_label(counts: Counter[str]) -> tuple[RedactionCount, ...]:
+    return tuple(RedactionCount(label, counts[label]) for label in sorted(counts))
 
 
 def _walk(value: object, counts: Counter[str], key: str) -> object:

@@ -30,7 +30,6 @@ from service.search.routes.search_models import (
     ScoreExplanation,
     SearchRequest,
     SearchResponse,
-    SignalTerm,
     TimeInterval,
 )
 from service.search.search import search
@@ -177,5 +176,5 @@ def _hit(hit: Hit, body: SearchRequest, result: SearchResult) -> dict[str, Any]:
 
 
 def _explain(scored: Hit | Explanation) -> ScoreExplanation:
-    terms = {name: SignalTerm.of(term) for name, term in scored.terms.items() if term.weight > 0}
+    terms = {name: term for name, term in scored.terms.items() if term.weight > 0}
     return ScoreExplanation(terms=terms, factors=dict(scored.factors))

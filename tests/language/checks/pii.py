@@ -7,7 +7,7 @@ import time
 import pytest
 
 from service.domain.errors import PiiRejected
-from service.domain.text import Redaction
+from service.domain.text import RedactionCount
 from service.redaction import detection
 from service.redaction.detection import names, value_shapes
 
@@ -43,7 +43,7 @@ def check_rejected(text: str) -> None:
 def check_json_keys(value: dict[str, object], label: str) -> None:
     """The key says what the value is."""
     clean, redactions = detection.redact_json(value)
-    assert redactions == (Redaction(label, 1),)
+    assert redactions == (RedactionCount(label, 1),)
     assert f"[REDACTED:{label}]" in str(clean)
 
 

@@ -7,7 +7,7 @@ from datetime import UTC, datetime
 from unittest.mock import patch
 from zoneinfo import ZoneInfo
 
-from service.domain.temporal import Mention, TemporalType
+from service.domain.temporal import TemporalType, TimeMention
 from service.language import temporal
 from service.language.temporal import tense, words
 from service.language.temporal.find import pieces
@@ -32,7 +32,7 @@ def at(text: str) -> datetime:
     return datetime.fromisoformat(text).astimezone(UTC)
 
 
-def the_only(text: str, now: datetime = WEDNESDAY, zone: ZoneInfo = UTC_ZONE) -> Mention:
+def the_only(text: str, now: datetime = WEDNESDAY, zone: ZoneInfo = UTC_ZONE) -> TimeMention:
     """The only time named in a text."""
     [mention] = temporal.find(text, now, zone)
     return mention
