@@ -83,7 +83,7 @@ class AbsentLlm:
 
 def open_resources(url: str, role: str, *, pool_size: int = 5) -> Resources:
     """`url`: the superuser's, of a server that trusts."""
-    database = Database.open(Access(login_url(url, role), pooled=False), pool_size=pool_size, pool_timeout_s=5)
+    database = Database(Access(login_url(url, role), pooled=False), pool_size=pool_size, pool_timeout_s=5)
     embedder = CachedEmbedder(StableEmbedder(), entries=0)
     return Resources(database, embedder, 1, None, SETTINGS, Wakeup(login_url(url, APP)))
 

@@ -201,7 +201,7 @@ def app_url(database: Database) -> str:
 
 async def open_database(url: str, role: str) -> Database:
     access = await find_access(login_url(url, role), wanted_role=role, pooled=False)
-    return Database.open(access, pool_size=12, pool_timeout_s=30, statement_timeout_s=120)
+    return Database(access, pool_size=12, pool_timeout_s=30, statement_timeout_s=120)
 
 
 async def measure(url: str, count: int) -> None:

@@ -130,7 +130,7 @@ async def find(database: Database, plan: SearchPlan, scope_rows: int) -> Candida
 @asynccontextmanager
 async def application(store: Store) -> AsyncIterator[Database]:
     access = await find_access(login_url(store.url, APP), wanted_role=APP, pooled=False)
-    database = Database.open(access, pool_size=1, pool_timeout_s=10, statement_timeout_s=600)
+    database = Database(access, pool_size=1, pool_timeout_s=10, statement_timeout_s=600)
     async with database.begin(store.workspace) as session:
         counted = await session.scalar(text("SELECT count(*) FROM term_stat"))
         if not counted:

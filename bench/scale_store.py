@@ -83,7 +83,7 @@ def _build(size: int, folder: Path, note: Path) -> None:
 
 async def _fill(url: str, settings: Settings, size: int, found: scale_data.Sources) -> Store:
     await generations.record_first(url, embedder_model(settings), settings.embedder.dim)
-    database = Database.open(
+    database = Database(
         await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=1, pool_timeout_s=10
     )
     issued = await keys.create_workspace(database, f"scale {size}", rights=keys.EVERY_RIGHT)

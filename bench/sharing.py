@@ -69,7 +69,7 @@ async def prepare(url: str, owned: Sequence[scale_data.Owned], found: Sources, s
     """The workspace with its rows, one in 64 of the users' an agent's too."""
     await generations.record_first(url, embedder_model(settings), settings.embedder.dim)
     access = await find_access(login_url(url, APP), wanted_role=APP, pooled=False)
-    database = Database.open(access, pool_size=1, pool_timeout_s=10)
+    database = Database(access, pool_size=1, pool_timeout_s=10)
     issued = await keys.create_workspace(database, "sharing", rights=keys.EVERY_RIGHT)
     await database.close()
     superuser = url.replace("+asyncpg", "")

@@ -85,7 +85,7 @@ async def open_as(url: str, role: str, *, pooled_url: str | None = None) -> Asyn
     """`url`: the superuser's. `pooled_url`: the role's, through a pooler, instead."""
     login = pooled_url or login_url(url, role)
     access: Access = await find_access(login, wanted_role=role, pooled=pooled_url is not None)
-    database = Database.open(access, pool_size=20, pool_timeout_s=30)
+    database = Database(access, pool_size=20, pool_timeout_s=30)
     yield database
     await database.close()
 

@@ -147,8 +147,8 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
         return of(request, errors.ScopeMissing(field="user_id"))
     if problems[0]["type"] == "json_invalid":
         return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
-    if rejected := _find_rejected(problems):
-        return of(request, _with_secret(rejected, _field))
+    if rejected := _find_secret(problems, _field):
+        return of(request, rejected)
     field, message = first_message(problems, _field)
     if not field and problems[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
         message = "is not declared as JSON: send Content-Type: application/json"
@@ -156,17 +156,16 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
         message = "is missing: send a JSON object"
     elif problems[0]["type"] == "extra_forbidden":
         message += suggest_field(body_model(request), problems[0]["loc"][1:])
-    return reply(request, 400, code="invalid_input", detail=f"{field or 'body'}: {message}", field=field or "body")
+    return of(request, errors.InvalidInput(f"{field or 'body'}: {message}", field=field or "body"))
 
 
-def _find_rejected(problems: Sequence[Any]) -> Any | None:
-    """The first name that contains a secret, if any: the other members of a union fail, too."""
-    return next((problem for problem in problems if problem["type"] == "pii_rejected"), None)
-
-
-def _with_secret(rejected: Any, path_of: Callable[[Sequence[int | str]], str]) -> errors.PiiRejected:
-    where = path_of(rejected["loc"])
-    return errors.PiiRejected(f"{where}: {rejected['msg']}.", field=where)
+def _find_secret(problems: Sequence[Any], path_of: Callable[[Sequence[int | str]], str]) -> errors.PiiRejected | None:
+    """The error of the first name that contains a secret, if any: the other members of a union fail, too."""
+    for problem in problems:
+        if problem["type"] == "pii_rejected":
+            where = path_of(problem["loc"])
+            return errors.PiiRejected(f"{where}: {problem['msg']}.", field=where)
+    return None
 
 
 def _misspelt_first(problems: Sequence[Any]) -> Sequence[Any]:
@@ -182,9 +181,9 @@ def _misspelt_first(problems: Sequence[Any]) -> Sequence[Any]:
 def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
     """The error of a model built from query parameters."""
     problems = exc.errors()
-    if rejected := _find_rejected(problems):
-        return _with_secret(rejected, lambda where: path(list(where)))
-    field, message = first_message(problems, lambda where: path(list(where)))
+    if rejected := _find_secret(problems, path):
+        return rejected
+    field, message = first_message(problems, path)
     if problems[0]["type"] == "extra_forbidden":
         message += suggest_field(model, problems[0]["loc"])
     return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
@@ -240,7 +239,7 @@ def _field(where: Sequence[int | str]) -> str:
     kind, *parts = where
     if kind == "header" and parts:
         return str(parts[0])
-    return path(parts if kind in ("body", "query", "path") else list(where))
+    return path(parts if kind in ("body", "query", "path") else where)
 
 
 async def _http(request: Request, exc: Exception) -> JSONResponse:
@@ -265,7 +264,7 @@ def answer_unexpected(request: Request) -> JSONResponse:
     return reply(request, 500, code="internal_error", detail="Something went wrong on our side.")
 
 
-def path(parts: list[Any]) -> str:
+def path(parts: Sequence[Any]) -> str:
     """("messages", 0, "role") becomes messages[0].role; names of union members are omitted."""
     text = ""
     for part in parts:

@@ -6,8 +6,6 @@ Metrics read from the database are in service/worker/monitoring.py.
 
 from __future__ import annotations
 
-from functools import lru_cache
-
 from prometheus_client import Counter, Gauge, Histogram, Summary, disable_created_metrics
 
 disable_created_metrics()  # type: ignore[no-untyped-call] # a second series for each counter, which nobody reads
@@ -83,24 +81,14 @@ STAGES = Summary("loxodon_stage_seconds", "Stages that a text passes before it i
 
 def request_answered(method: str, route: str, status: int, seconds: float) -> None:
     """Counts and times an answered request. `route`: the template, never the path."""
-    answered, took = _of_route(method if method in METHODS else OTHER, route, status)
-    answered.inc()
-    took.observe(seconds)
-
-
-@lru_cache(maxsize=4_096)
-def _of_route(method: str, route: str, status: int) -> tuple[Counter, Histogram]:
-    return HTTP_REQUESTS.labels(method, route, str(status)), HTTP_SECONDS.labels(method, route)
+    known = method if method in METHODS else OTHER
+    HTTP_REQUESTS.labels(known, route, str(status)).inc()
+    HTTP_SECONDS.labels(known, route).observe(seconds)
 
 
 def count_look_up(cache: str, *, hits: int = 0, misses: int = 0) -> None:
     """Counts a look-up in a cache. `cache`: embedding, model_answer, scope, working_memory."""
     if hits:
-        _cache(cache, "hit").inc(hits)
+        CACHE.labels(cache, "hit").inc(hits)
     if misses:
-        _cache(cache, "miss").inc(misses)
-
-
-@lru_cache(maxsize=64)
-def _cache(cache: str, outcome: str) -> Counter:
-    return CACHE.labels(cache, outcome)
+        CACHE.labels(cache, "miss").inc(misses)

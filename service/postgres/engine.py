@@ -22,7 +22,7 @@ import asyncpg  # type: ignore[import-untyped]
 import sqlalchemy.exc
 from pydantic_core import from_json
 from sqlalchemy import NullPool, event
-from sqlalchemy.ext.asyncio import AsyncConnection, AsyncEngine, create_async_engine
+from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
 
 from service.domain.access import NO_WALL, Wall
 from service.domain.errors import OutcomeUnknown, StoreUnavailable
@@ -32,7 +32,6 @@ from service.observability.metrics import DATABASE_ERRORS, POOL_WAIT, SCOPE_LOCK
 from service.postgres import citus, connections, opening, roles
 from service.postgres.connections import ConnectionPool, PooledConnection
 from service.postgres.driver_errors import DRIVER, RETRY_AFTER_S, is_lost, translate, translated_errors, unavailable
-from service.postgres.opening import Plans
 
 if TYPE_CHECKING:
     from service.postgres.replicas import RequestPosition
@@ -90,35 +89,9 @@ class Database:
     each job has its own view (`within`)."""
 
     def __init__(
-        self,
-        engine: AsyncEngine,
-        pool: ConnectionPool,
-        *,
-        statement_timeout_s: float,
-        planner: Plans = opening.ON_ONE_SERVER,
+        self, access: Access, *, pool_size: int, pool_timeout_s: float, statement_timeout_s: float = 20.0
     ) -> None:
-        self.engine = engine
-        self.pool = pool
-        self._plans = planner
-        self._wall: Wall | None = NO_WALL
-        self._deadline = NEVER
-        self._wal_position: RequestPosition | None = None
-        self._write = (
-            f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}; "
-            f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
-        )
-        self._read = f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
-
-    @classmethod
-    def open(
-        cls,
-        access: Access,
-        *,
-        pool_size: int,
-        pool_timeout_s: float,
-        statement_timeout_s: float = 20.0,
-    ) -> Database:
-        engine = create_async_engine(
+        self.engine = create_async_engine(
             access.url,
             poolclass=NullPool,  # ours keeps the sessions, too
             hide_parameters=True,  # an error that is logged must not hold memory text
@@ -127,10 +100,14 @@ class Database:
             json_deserializer=from_json,  # a third of the standard library's time, and a search reads fifty
             connect_args=connect_arguments(access),
         )
-        event.listen(engine.sync_engine, "connect", lambda raw, _: raw.run_async(connections.register_codecs))
-        pool = ConnectionPool(engine, size=pool_size, timeout_s=pool_timeout_s)
-        planner = opening.ON_CITUS if access.citus else opening.ON_ONE_SERVER
-        return cls(engine, pool, statement_timeout_s=statement_timeout_s, planner=planner)
+        event.listen(self.engine.sync_engine, "connect", lambda raw, _: raw.run_async(connections.register_codecs))
+        self.pool = ConnectionPool(self.engine, size=pool_size, timeout_s=pool_timeout_s)
+        self._plans = opening.ON_CITUS if access.citus else opening.ON_ONE_SERVER
+        self._wall: Wall | None = NO_WALL
+        self._deadline = NEVER
+        self._wal_position: RequestPosition | None = None
+        self._read = f"SET LOCAL statement_timeout = {int(statement_timeout_s * 1000)}"
+        self._write = f"SET LOCAL lock_timeout = {LOCK_TIMEOUT_MS}; {self._read}"
 
     def within(
         self, wall: Wall | None, deadline: Deadline = NEVER, wal_position: RequestPosition | None = None

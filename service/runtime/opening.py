@@ -43,7 +43,7 @@ async def preflight(settings: Settings, *, role: str = APP) -> str | None:
     """Checks the database before a server starts, so that a sentence can be printed in place of a traceback. Raises a
     ServiceError if it cannot be served (see open_resources). Returns a warning to print if the vectors were made by
     another embedder than the settings name."""
-    database = Database.open(await app_access(settings, role), pool_size=1, pool_timeout_s=POOL_TIMEOUT_S)
+    database = Database(await app_access(settings, role), pool_size=1, pool_timeout_s=POOL_TIMEOUT_S)
     try:
         await readiness.check(database)
         return await describe_embedder(database, settings)
@@ -57,7 +57,7 @@ async def open_resources(settings: Settings, *, role: str = APP) -> AsyncIterato
     cannot serve."""
     async with AsyncExitStack() as stack:
         access = await app_access(settings, role)
-        database = Database.open(access, pool_size=settings.database.pool_size, pool_timeout_s=POOL_TIMEOUT_S)
+        database = Database(access, pool_size=settings.database.pool_size, pool_timeout_s=POOL_TIMEOUT_S)
         stack.push_async_callback(database.close)
         await readiness.check(database)
         active = await stack.enter_async_context(active_embedder(database, settings, seldom_used=role == WORKER))

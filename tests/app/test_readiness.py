@@ -115,7 +115,7 @@ async def test_a_running_service_is_not_ready_once_the_schema_is_too_new(
     url, connection = other
     await migrate.upgrade_async(login_url(url, OWNER), settings)
     await generations.record_first(url, AngleEmbedder.model, settings.embedder.dim)
-    database = Database.open(
+    database = Database(
         await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=2, pool_timeout_s=10
     )
     issued = await keys.create_workspace(database, "ahead", rights=keys.EVERY_RIGHT)

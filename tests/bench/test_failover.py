@@ -42,7 +42,7 @@ def pair(settings: Settings) -> Iterator[ServerPair]:
 async def either(pair: ServerPair) -> AsyncIterator[Database]:
     """The pool of whichever server takes writes."""
     url, _ = pair.urls_of(APP)
-    database = Database.open(Access(_driver(url)), pool_size=10, pool_timeout_s=5, statement_timeout_s=IMPATIENT_S)
+    database = Database(Access(_driver(url)), pool_size=10, pool_timeout_s=5, statement_timeout_s=IMPATIENT_S)
     yield database
     await database.close()
 

@@ -35,7 +35,7 @@ async def test_processes_share_connections_and_nothing_else(owner_url: str, monk
             for _ in range(3):
                 monkeypatch.setattr("asyncpg.connection._uid", 0)  # each process names its statements from one on
                 access = await find_access(pooled_url, wanted_role=APP, pooled=True)
-                processes.append(Database.open(access, pool_size=4, pool_timeout_s=30))
+                processes.append(Database(access, pool_size=4, pool_timeout_s=30))
             for each in processes:
                 await readiness.check(each)
             assert all(await asyncio.gather(*(found_own(each) for each in processes * 10)))

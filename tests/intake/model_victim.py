@@ -28,7 +28,7 @@ async def main(url: str, workspace_id: UUID, model_url: str, now: datetime) -> N
     budget = ModelBudget(hard_tokens=1_000)
     settings = Settings.of({"llm_base_url": model_url, "llm_api_key": "key", "model_budget": budget})
     access = await find_access(login_url(url, APP), wanted_role=APP, pooled=False)
-    database = Database.open(access, pool_size=2, pool_timeout_s=5)
+    database = Database(access, pool_size=2, pool_timeout_s=5)
     llm = open_llm(settings)
     assert llm is not None
     embedder = CachedEmbedder(AngleEmbedder(), entries=0)

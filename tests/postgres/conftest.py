@@ -24,6 +24,6 @@ async def superuser(owner_url: str) -> AsyncIterator[asyncpg.Connection[Any]]:
 async def owner_database(owner_url: str) -> AsyncIterator[Database]:
     """As the owner of the tables, who sees every workspace."""
     access = Access(login_url(owner_url, OWNER))
-    database = Database.open(access, pool_size=2, pool_timeout_s=10)
+    database = Database(access, pool_size=2, pool_timeout_s=10)
     yield database
     await database.close()

@@ -60,7 +60,7 @@ def named(error: Exception) -> str:
 @pytest.fixture
 async def own(owner_url: str) -> AsyncIterator[Database]:
     access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database.open(access, pool_size=2, pool_timeout_s=5)
+    database = Database(access, pool_size=2, pool_timeout_s=5)
     yield database
     await database.close()
 

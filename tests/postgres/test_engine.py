@@ -42,7 +42,7 @@ async def test_a_failed_block_rolls_back(database: Database, workspace: UUID) ->
 
 async def test_connections_that_died_in_the_pool_are_replaced(owner_url: str) -> None:
     access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database.open(access, pool_size=3, pool_timeout_s=5)
+    database = Database(access, pool_size=3, pool_timeout_s=5)
     connections = [await database.pool.take() for _ in range(3)]
     pids = [await each.scalar(text("SELECT pg_backend_pid()")) for each in connections]
     for each in connections:
@@ -58,7 +58,7 @@ async def test_connections_that_died_in_the_pool_are_replaced(owner_url: str) ->
 
 async def test_the_connection_used_last_is_used_first(owner_url: str) -> None:
     access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database.open(access, pool_size=3, pool_timeout_s=5)
+    database = Database(access, pool_size=3, pool_timeout_s=5)
     connections = [await database.pool.take() for _ in range(3)]
     for each in connections:
         await each.close()

@@ -138,7 +138,7 @@ async def test_an_expanding_migration_runs_beside_the_old_version(
     assert [row["version"] for row in applied] == [1, 2]
     assert applied[1]["description"] == "Add the colour of goals"
 
-    database = Database.open(
+    database = Database(
         await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=2, pool_timeout_s=10
     )
     issued = await keys.create_workspace(database, "old", rights=keys.EVERY_RIGHT)

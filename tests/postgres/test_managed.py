@@ -100,7 +100,7 @@ async def test_the_printed_statements_are_enough_and_can_be_run_again(url: str, 
         await migrate.upgrade_async(as_login(url, MIGRATE_LOGIN), settings)
     for role in (APP, WORKER):
         access = await find_access(as_login(url, LOGINS[role]), wanted_role=role, pooled=False)
-        database = Database.open(access, pool_size=1, pool_timeout_s=5)
+        database = Database(access, pool_size=1, pool_timeout_s=5)
         async with database.read() as session:
             assert await session.scalar(text("SELECT current_user")) == LOGINS[role]
             assert await session.scalar(text("SELECT count(*) FROM memory")) == 0
@@ -144,7 +144,7 @@ def is_of(password: str, stored: str) -> bool:
 @pytest.mark.parametrize("role", [APP, WORKER])
 async def test_the_logins_have_the_settings_of_every_session(url: str, role: str) -> None:
     """Behind a pooler nothing can be set when a connection starts."""
-    database = Database.open(Access(as_login(url, LOGINS[role]), pooled=True), pool_size=1, pool_timeout_s=5)
+    database = Database(Access(as_login(url, LOGINS[role]), pooled=True), pool_size=1, pool_timeout_s=5)
     async with database.read() as session:
         found = {name: await session.scalar(text("SELECT current_setting(:name)"), {"name": name}) for name in SETTINGS}
     await database.close()

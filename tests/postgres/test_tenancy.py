@@ -81,7 +81,7 @@ async def test_the_stripper_strips(
     await stored(client, MINE)
     await stored(other_client, THEIRS)
     access = Access(login_url(owner_url, OWNER))
-    unwalled = Database.open(access, pool_size=1, pool_timeout_s=5)
+    unwalled = Database(access, pool_size=1, pool_timeout_s=5)
     with without_tenant_predicates(unwalled) as taken:
         async with unwalled.read(tenant.workspace_id) as session:
             scope = Scope(tenant.workspace_id, "iris")
@@ -216,7 +216,7 @@ async def test_dedup_stays_in_exactly_the_scope(client: AsyncClient) -> None:
 async def narrow(owner_url: str) -> AsyncIterator[Database]:
     """A pool of one connection."""
     access: Access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database.open(access, pool_size=1, pool_timeout_s=20)
+    database = Database(access, pool_size=1, pool_timeout_s=20)
     yield database
     await database.close()
 
@@ -298,7 +298,7 @@ async def test_cancelled_requests_leave_a_usable_pool(
 
 async def test_a_busy_pool_is_503_with_a_time_to_retry(owner_url: str, tenant: Tenant) -> None:
     access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database.open(access, pool_size=1, pool_timeout_s=0.05)
+    database = Database(access, pool_size=1, pool_timeout_s=0.05)
     async with database.read(tenant.workspace_id):
         with pytest.raises(StoreUnavailable) as caught:
             async with database.read(tenant.workspace_id):

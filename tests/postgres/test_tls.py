@@ -55,7 +55,7 @@ def asked(server: TlsPostgres, query: str = "", **settings: str) -> str:
 async def read(url: str) -> None:
     """As the service connects: the look at its login, and then the pool."""
     access: Access = await find_access(url, wanted_role=APP, pooled=False)
-    database = Database.open(access, pool_size=1, pool_timeout_s=5)
+    database = Database(access, pool_size=1, pool_timeout_s=5)
     try:
         async with database.read() as session:
             assert await session.scalar(text("SELECT 1")) == 1

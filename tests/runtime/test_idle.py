@@ -21,7 +21,7 @@ from service.runtime import opening
 
 @pytest.fixture
 async def pool(owner_url: str) -> AsyncIterator[Database]:
-    database = Database.open(
+    database = Database(
         await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False), pool_size=5, pool_timeout_s=5
     )
     yield database

@@ -43,7 +43,7 @@ async def main(url: str, kind: str, behaviour: str, folder: Path, model_url: str
     stop = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, stop.set)
     access = await find_access(login_url(url, WORKER), wanted_role=WORKER, pooled=False)
-    database = Database.open(access, pool_size=5, pool_timeout_s=5)
+    database = Database(access, pool_size=5, pool_timeout_s=5)
     loop.POLL_S, loop.LEASE_S, loop.BACKOFF_S = 0.1, 1.5, 0.05
     settings = Settings.of({"llm_base_url": model_url, "llm_api_key": "key" if model_url else None})
     embedder = CachedEmbedder(AngleEmbedder(DIMENSION), entries=0)

@@ -115,7 +115,7 @@ async def test_a_worker_lives_through_a_restart_of_postgres(kind: JobName) -> No
         server = EmbeddedPostgres(Path(folder), settings={"fsync": "off", "shared_buffers": "16MB"})
         running = server.start()
         await migrate.upgrade_async(running.url(MIGRATE_LOGIN), Settings.of({}))
-        database = Database.open(Access(running.url(JOBS_LOGIN)), pool_size=3, pool_timeout_s=2)
+        database = Database(Access(running.url(JOBS_LOGIN)), pool_size=3, pool_timeout_s=2)
         wakeup = Wakeup(running.url(JOBS_LOGIN))
         settings = Settings.of({})
         res = Resources(database, CachedEmbedder(AngleEmbedder(), entries=0), 1, None, settings, wakeup)

@@ -14,7 +14,6 @@ from uuid import UUID
 
 from sqlalchemy import delete, or_, select, text
 from sqlalchemy.dialects import postgresql
-from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.entity import RULES
 from service.domain.relation import Relation, RelationType, Walk, WalkOptions, WalkStep
@@ -76,7 +75,7 @@ NEIGHBOURS = typed_text(f"""
     SELECT node.id AS near, e.far, {EDGE}
     FROM {STRONGEST}
     ORDER BY e.strength DESC, e.far, e.rel_type
-    """).columns(properties=JSONB())  # noqa: S608 - our own part
+    """)  # noqa: S608 - our own part
 
 # One step of a walk: each new memory once, by its strongest edge, and whether a node had more edges than are followed.
 STEP = typed_text(f"""
@@ -91,7 +90,7 @@ STEP = typed_text(f"""
     )
     SELECT (SELECT coalesce(max(place), 0) FROM stepped) >= :fan_out AS truncated, kept.*
     FROM (SELECT true) always LEFT JOIN kept ON true ORDER BY kept.strength DESC, kept.far
-    """).columns(properties=JSONB())  # noqa: S608 - our own part
+    """)  # noqa: S608 - our own part
 
 # A bulk delete, which takes no scope lock, may be erasing the older memories.
 MARK_MAY_OUTDATE = text("""

@@ -61,7 +61,7 @@ PUT = statement(f"""
         properties = excluded.properties, t_valid = excluded.t_valid, t_invalid = excluded.t_invalid,
         extracted_by = excluded.extracted_by, updated_at = excluded.updated_at
     RETURNING {COLUMNS.format(a="e")}, xmax = 0 AS is_new
-""").columns(properties=JSONB())  # noqa: S608 - our own parts
+""")  # noqa: S608 - our own parts
 
 # A relation read from a text never changes an existing edge, whether a caller or another memory made it.
 ADD_EXTRACTED = statement("""
@@ -158,7 +158,7 @@ PAGE = statement(f"""
         ORDER BY e.strength DESC, e.far, e.id LIMIT :limit
     ) edges
     ORDER BY strength DESC, far, id LIMIT :limit
-""").columns(properties=JSONB())  # noqa: S608 - our own parts
+""")  # noqa: S608 - our own parts
 
 
 @dataclass(frozen=True, slots=True)

@@ -16,7 +16,6 @@ from typing import Any, Literal
 from uuid import UUID
 
 from sqlalchemy import select, text, update
-from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
 from service.domain.decision import Action, Evidence, StoredDecision
@@ -51,18 +50,17 @@ DECISION = """
         ON h.workspace_id = d.workspace_id AND h.memory_id = d.memory_id AND h.id = d.history_id
 """
 
-JSON = {"candidates": JSONB(), "verdict": JSONB()}
 OF_MEMORY = text(
     f"{DECISION} WHERE d.workspace_id = :workspace AND d.memory_id = :id "
     "ORDER BY d.created_at, d.id OFFSET :skip LIMIT :limit"
-).columns(**JSON)
+)
 
 # pk_decision, ix_decision_ruling
 TOGETHER = """
     d.workspace_id = :workspace AND (d.id = :id OR d.ruling_id = (
         SELECT ruling_id FROM decision WHERE workspace_id = :workspace AND id = :id))
 """
-MADE_TOGETHER = text(f"{DECISION} WHERE {TOGETHER} ORDER BY d.created_at, d.id").columns(**JSON)
+MADE_TOGETHER = text(f"{DECISION} WHERE {TOGETHER} ORDER BY d.created_at, d.id")
 LOCK = text(f"SELECT FROM decision d WHERE {TOGETHER} ORDER BY d.id FOR UPDATE")
 
 MARK_UNDONE = text("""

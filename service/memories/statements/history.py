@@ -98,7 +98,7 @@ SNAPSHOT = text(
     FROM memory m {TEXT_VECTOR}
     WHERE m.workspace_id = :workspace AND m.id = :id
     """  # noqa: S608 - both parts stand above
-).columns(before=JSONB(), embedding=Half())
+).columns(embedding=Half())
 
 
 @dataclass(frozen=True, slots=True)

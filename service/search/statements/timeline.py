@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any, Final
 
 from pgvector import HalfVector
-from sqlalchemy.dialects.postgresql import JSONB
 
 from service.language.sentences import first_sentence
 from service.memories.statements import visibility
@@ -94,7 +93,7 @@ async def page(
     union = " UNION ALL ".join(parts)
     order = NEWEST if nearest is None else NEAREST
     statement = typed_text(f"SELECT * FROM ({union}) event {order} LIMIT :limit")  # noqa: S608
-    return await direct.page(session, statement.columns(metadata=JSONB()), values, _event)
+    return await direct.page(session, statement, values, _event)
 
 
 def _event(row: Any) -> TimelineEvent:

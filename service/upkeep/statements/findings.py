@@ -14,7 +14,6 @@ from typing import Any, Final, NamedTuple
 from uuid import UUID
 
 from sqlalchemy import TextClause
-from sqlalchemy.dialects.postgresql import JSONB
 
 from service.domain.ageing import DECAYING_BELOW
 from service.postgres.engine import Session
@@ -217,7 +216,7 @@ async def _rows(
     session: Session, section: Section, values: Mapping[str, Any], *, now: datetime, among: bool
 ) -> Sequence[Any]:
     known = {**values, "now": now, "nil": UUID(int=0), "decaying_below": DECAYING_BELOW}
-    query = statement(section, among=among).columns(detail=JSONB())
+    query = statement(section, among=among)
     return (await session.execute(query, known)).all()
 
 
