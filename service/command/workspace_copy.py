@@ -223,7 +223,7 @@ async def _enter_target(connection: Any, url: str, manifest: Manifest, named: st
         return workspace_id, None
     if await enter_existing(connection, manifest.workspace_id):
         return manifest.workspace_id, None
-    database = Database.open(Access(url), pool_size=1, pool_timeout_s=30)
+    database = Database(Access(url), pool_size=1, pool_timeout_s=30)
     try:
         issued = await keys.create_workspace(
             database,

@@ -23,7 +23,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from service.domain import bm25
-from service.domain.memory import ScoreTerm
+from service.domain.memory import SignalTerm
 from service.domain.query import Query
 from service.domain.ranking import Ranking
 from service.runtime.statements.stats import RankingStats
@@ -67,7 +67,7 @@ class Ranked:
     score: float
     total: float
     factors: Mapping[str, float]
-    terms: Mapping[str, ScoreTerm] = field(default_factory=dict)
+    terms: Mapping[str, SignalTerm] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)
@@ -175,8 +175,8 @@ def fuse(columns: Columns, context: QueryContext, *, limit: int | None = None, e
     for factor in columns.factors.values():
         scores = scores * np.where(np.isnan(factor), 1.0, factor)
 
-    def terms(at: int) -> dict[str, ScoreTerm]:
-        return {name: ScoreTerm(_to_known(raw[name][at]), float(value[name][at]), share[name]) for name in share}
+    def terms(at: int) -> dict[str, SignalTerm]:
+        return {name: SignalTerm(_to_known(raw[name][at]), float(value[name][at]), share[name]) for name in share}
 
     return [
         Ranked(

@@ -20,9 +20,9 @@ from prometheus_client import Counter
 from pydantic import BaseModel
 
 from service.domain.errors import ProviderError, RerankError
-from service.domain.memory import LaterStatement, LeanMemory, ScoreTerm
+from service.domain.memory import LaterStatementItem, LeanMemory, SignalTerm
 from service.domain.moments import elapsed_ms
-from service.domain.query import Query, TechniqueUse
+from service.domain.query import Query, TechniqueMetrics
 from service.domain.text import CleanText
 from service.postgres import vectors
 from service.providers.protocols import LlmRequest
@@ -108,24 +108,24 @@ def count_shown(query: Query, res: Resources) -> int:
 
 async def rerank(
     query: Query, ranked: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
-) -> tuple[list[Ranked], TechniqueUse, tuple[str, ...]]:
+) -> tuple[list[Ranked], TechniqueMetrics, tuple[str, ...]]:
     """Returns the hits in their new order; in the old one, with a warning, when the reranker fails."""
     began = time.perf_counter()
     if not _is_available(res):
         RERANKS.labels("none").inc()
         warning = "rerank_unavailable: no reranker is configured, so the order is the search's."
-        return list(ranked), TechniqueUse(0.0, 0, "skipped: no reranker is configured"), (warning,)
+        return list(ranked), TechniqueMetrics(0.0, 0, "skipped: no reranker is configured"), (warning,)
     shown = [hit for hit in ranked if hit.key in texts][:RERANKED]
     try:
         relevance = await _ask_reranker(query, shown, texts, res) if shown else {}
     except ProviderError as exc:
         RERANKS.labels("failed").inc()
         warning = "rerank_failed: the reranker did not answer, so the order is the search's."
-        return list(ranked), TechniqueUse(elapsed_ms(began), 0, f"failed: {exc.code}"), (warning,)
+        return list(ranked), TechniqueMetrics(elapsed_ms(began), 0, f"failed: {exc.code}"), (warning,)
     RERANKS.labels("done").inc()
     return (
         blend(ranked, relevance, RERANK_WEIGHT),
-        TechniqueUse(elapsed_ms(began), len(relevance), "by llm"),
+        TechniqueMetrics(elapsed_ms(began), len(relevance), "by llm"),
         (),
     )
 
@@ -139,7 +139,7 @@ def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight:
         total = hit.total * (1 - weight) + (value or 0.0) * weight
         terms = {name: replace(term, weight=term.weight * (1 - weight)) for name, term in hit.terms.items()}
         if terms:
-            terms["rerank"] = ScoreTerm(value, value or 0.0, weight)
+            terms["rerank"] = SignalTerm(value, value or 0.0, weight)
         return replace(hit, score=total * math.prod(hit.factors.values()), total=total, terms=terms)
 
     return sorted(map(judged, ranked), key=lambda hit: -hit.score)
@@ -217,7 +217,7 @@ def same_thing_cosine(similarity: Callable[[float], float]) -> float:
 
 def later_statements(
     features: Features, hits: Collection[UUID], turns: Collection[UUID], least_cosine: float
-) -> dict[UUID, tuple[LaterStatement, ...]]:
+) -> dict[UUID, tuple[LaterStatementItem, ...]]:
     """At most MOST_LATER memories about the same thing as each hit and said after it, latest first, by the id of the
     hit. `features`: of all candidates, hits and `turns` among them."""
     ids, times = features.ids, features.timestamp
@@ -236,7 +236,7 @@ def later_statements(
     for hit, row in zip(of_hits, near, strict=True):
         after = [at for at in compress(said, row.tolist()) if times[at] > times[hit]]
         if after:
-            later[ids[hit]] = tuple(LaterStatement(ids[at], times[at]) for at in after[:MOST_LATER])
+            later[ids[hit]] = tuple(LaterStatementItem(ids[at], times[at]) for at in after[:MOST_LATER])
     return later
 
 

@@ -15,7 +15,7 @@ from uuid import UUID
 import numpy as np
 
 from service.domain.ranking import HALF_LIFE_DAYS
-from service.domain.temporal import Mention
+from service.domain.temporal import TimeMention
 from service.language import questions
 from service.language.context import first_person, question_share
 from service.search.fusion import Column, Columns, QueryContext, find_required_terms
@@ -208,9 +208,9 @@ def _validity(features: Features, context: QueryContext) -> Column:
     return np.where(np.array(over, dtype=bool), context.ranking.factors.expired_factor, 1.0)
 
 
-def _mention(kept: Mapping[str, object]) -> Mention:
+def _mention(kept: Mapping[str, object]) -> TimeMention:
     begins, ends = kept["begins_at"], kept["ends_at"]
-    return Mention(
+    return TimeMention(
         str(kept["text"]),
         0,
         0,
@@ -323,7 +323,7 @@ def exact_match(
 
 
 def time_match(
-    wanted: QueryTime | None, times: Sequence[datetime], mentions: Sequence[Iterable[Mention]] | None = None
+    wanted: QueryTime | None, times: Sequence[datetime], mentions: Sequence[Iterable[TimeMention]] | None = None
 ) -> Column:
     """Returns 0..1 for each memory by its own time (UTC) and the times mentioned in it; 0 for all when no time is
     asked for."""
@@ -371,7 +371,7 @@ def _closeness(begins: datetime | None, ends: datetime | None, seconds: Column) 
     return inside
 
 
-def _overlaps(wanted: QueryTime, mention: Mention) -> bool:
+def _overlaps(wanted: QueryTime, mention: TimeMention) -> bool:
     begins, ends = mention.begins_at, mention.ends_at
     if not (begins and ends and wanted.begins_at and wanted.ends_at) or ends - begins > MAX_MENTION_LENGTH:
         return False

@@ -26,7 +26,7 @@ from service.domain.errors import SchemaMismatch, ServiceError
 from service.domain.job import JobName
 from service.kit.settings import Settings, SettingsError
 from service.observability.metrics import POOL, POOL_SIZE, POOL_WAITING
-from service.postgres import readiness, vitals
+from service.postgres import readiness
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.working.statements import working
@@ -95,7 +95,7 @@ class Scrape:
         return True
 
     async def _read(self, session: Session) -> None:
-        jobs = await vitals.queue(session)
+        jobs = await readiness.measure_queue(session)
         QUEUE_JOBS.clear()
         QUEUE_AGE.clear()
         for kind in get_args(JobName):  # 0 rather than no series, which an autoscaler would treat as unknown
@@ -106,10 +106,10 @@ class Scrape:
                 QUEUE_AGE.labels(state.kind).set(state.oldest_s)
         WORKING_BYTES.set(await working.size_bytes(session))
         if self._clock() >= self._tables_until:
-            for table in await vitals.tables(session):
+            for table in await readiness.measure_tables(session):
                 TABLE_ROWS.labels(table.name).set(table.rows)
                 TABLE_BYTES.labels(table.name).set(table.bytes)
-            for (kind, figure), value in (await vitals.upkeep(session)).items():
+            for (kind, figure), value in (await readiness.measure_upkeep(session)).items():
                 gauge = CONSOLIDATION_LAG if figure == "lag_s" else JOB_ITEMS.labels(kind, figure)
                 gauge.set(nan if value is None else value)
             self._tables_until = self._clock() + TABLES_KEPT_S

@@ -7,7 +7,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
-from service.domain.temporal import Mention
+from service.domain.temporal import TimeMention
 from service.search import query_parsing, signals
 from service.search.query_parsing import ParsedQuery, QueryTime
 
@@ -19,7 +19,7 @@ def parse(text: str) -> ParsedQuery:
     return query_parsing.parse(text, NOW, ZoneInfo("UTC"), SPEAKERS)
 
 
-def time_match(query_time: QueryTime | None, at: datetime, *mentions: Mention) -> float:
+def time_match(query_time: QueryTime | None, at: datetime, *mentions: TimeMention) -> float:
     """The match of a memory of this time that mentions these times."""
     return float(signals.time_match(query_time, [at], [mentions])[0])
 
@@ -84,7 +84,7 @@ def test_a_time_mentioned_in_the_memory_counts(days: tuple[int | None, int], fit
     day = datetime(2023, 5, 3, tzinfo=UTC)
     query_time = QueryTime(day, day + timedelta(days=1))
     begins, ends = (None if off is None else day + timedelta(days=off) for off in days)
-    mention = Mention("then", 0, 4, "date", begins, ends)
+    mention = TimeMention("then", 0, 4, "date", begins, ends)
     assert (time_match(query_time, day + timedelta(days=200), mention) == 1.0) is fits
 
 

@@ -11,7 +11,7 @@ import numpy as np
 import pytest
 from pgvector import HalfVector
 
-from service.domain.memory import ScoreTerm
+from service.domain.memory import SignalTerm
 from service.search.fusion import Ranked
 from service.search.reordering import current_first, later_statements
 from service.search.statements.features import Features
@@ -19,7 +19,7 @@ from tests.search.scores import recomputed
 
 
 def hit(key: str, score: float) -> Ranked:
-    return Ranked(key, score, score, {}, {"text_vector": ScoreTerm(score, score, 1.0)})
+    return Ranked(key, score, score, {}, {"text_vector": SignalTerm(score, score, 1.0)})
 
 
 HITS = [hit("a", 0.9), hit("b", 0.8), hit("c", 0.7), hit("d", 0.6)]

@@ -28,7 +28,7 @@ from service.http import cursors, errors
 from service.http.deps import PrimaryReader, ResourcesOf, authenticate
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, Metadata, OfAgent, OfChannel, OfRun, OfUser, ResponseModel, Time
-from service.kit import draining, fair_gate
+from service.kit import fair_gate, process
 from service.runtime.resources import Resources
 
 log = structlog.get_logger(__name__)
@@ -96,7 +96,7 @@ async def _events(
         fair_gate.leave()
         yield HEAD
         last = loop.time()
-        while not draining.begun():
+        while not process.is_shutting_down():
             try:
                 page = await read_on(caller.workspace_id, cursor, res, limit=PAGE)
             except PlaceLost:

@@ -12,9 +12,8 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from sqlalchemy import bindparam, text
+from sqlalchemy import TextClause, bindparam, text
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.sql.selectable import TextualSelect
 from uuid_utils.compat import uuid7
 
 from service.conversations.statements.conversations import MENTIONS
@@ -241,9 +240,9 @@ async def count_read(session: Session, ids: Sequence[UUID], *, now: datetime) ->
     await session.execute(COUNT_READ, {"ids": list(ids), "now": now})
 
 
-def _select(rows: Condition, order: str = "") -> TextualSelect:
+def _select(rows: Condition, order: str = "") -> TextClause:
     """The entities that meet `rows`, in this order."""
-    return text(f"SELECT {ROW} FROM entity e WHERE {rows.sql} {order}").columns(properties=JSONB())  # noqa: S608
+    return text(f"SELECT {ROW} FROM entity e WHERE {rows.sql} {order}")  # noqa: S608
 
 
 def _owner(owner: EntityOwner) -> dict[str, Any]:
@@ -296,7 +295,7 @@ async def search(
     statement = text(SEARCH.format(rows=rows.sql)).bindparams(bindparam("query_vector", type_=Half()))
     given = {"query_vector": None if vector is None else vector.tolist(), "generation": generation}
     values = {**rows.values, **given, "key": key(query), "limit": limit}
-    result = await session.execute(statement.columns(properties=JSONB()), values)
+    result = await session.execute(statement, values)
     return [(entity_of(row), float(row.fit), row.cosine) for row in result]
 
 

@@ -17,7 +17,6 @@ from uuid import UUID
 
 from sqlalchemy import DateTime, TextClause, text
 from sqlalchemy.dialects.postgresql import JSONB
-from sqlalchemy.sql.selectable import TextualSelect
 from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
@@ -284,12 +283,12 @@ STEP = """
 """
 
 
-def _step(*, of_types: bool) -> TextualSelect:
+def _step(*, of_types: bool) -> TextClause:
     each_type = "unnest(CAST(:types AS text[])) AS wanted (type) CROSS JOIN LATERAL" if of_types else ""
     own_type = "AND e.rel_type = wanted.type" if of_types else ""
     valid, columns = VALID.format(a="e"), COLUMNS.format(a="e")
     filled = STEP.format(each_type=each_type, own_type=own_type, both_ways=BOTH_WAYS, valid=valid, columns=columns)
-    return statement(filled).columns(properties=JSONB())
+    return statement(filled)
 
 
 STEP_ANY, STEP_OF_TYPES = _step(of_types=False), _step(of_types=True)
@@ -304,7 +303,7 @@ INSIDE = statement(f"""
     ) e
     WHERE e.target_id = ANY (CAST(:ids AS uuid[]))
     ORDER BY e.strength DESC, e.id LIMIT :limit
-""").columns(properties=JSONB())  # noqa: S608 - our own parts
+""")  # noqa: S608 - our own parts
 
 
 async def neighbourhood(

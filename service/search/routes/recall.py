@@ -15,7 +15,7 @@ from service.cognition.routes.strategies import StrategySearchHit, strategy_sear
 from service.cognition.values import ProfileResponse
 from service.conversations.models import TurnListItem, turn_item
 from service.domain.moments import elapsed_ms
-from service.domain.query import Detail, Narrow, VectorPath, Window, is_answerable
+from service.domain.query import Detail, Narrow, TechniqueMetrics, VectorPath, Window, is_answerable
 from service.domain.ranking import RecallWeights, Techniques, over
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -43,7 +43,6 @@ from service.search.routes.search_models import (
     Answerable,
     AnswerProbability,
     HitProbability,
-    TechniqueMetrics,
 )
 from service.search.values import PARTS, Bundle, PartName, RecallPartMetrics, RecallQuery, RecallRelationItem
 

@@ -8,13 +8,14 @@ from typing import Annotated, Self
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.json_schema import SkipJsonSchema
 
-from service.domain.memory import HitSource
-from service.domain.query import Detail, Validity, VectorPath
+from service.domain.memory import HitSource, LaterStatementItem, SignalTerm
+from service.domain.query import Detail, TechniqueMetrics, Validity, VectorPath
 from service.domain.ranking import Factors, Fusion, Ranking, Techniques, Weights, over
+from service.domain.relation import ConnectedMemoryItem
 from service.http.narrowing import NarrowingFields, WordList
 from service.http.reads import DETAIL
 from service.http.schemas import Id, RequestModel, ResponseModel, Time, Unit
-from service.memories.routes.memory_models import ConnectedMemoryItem, MemoryItem
+from service.memories.routes.memory_models import MemoryItem
 
 MIN_PROBABILITY = "Minimum answer_probability, 0..1; results without one are kept"
 
@@ -164,14 +165,6 @@ class SearchRequest(NarrowingFields, RankingFields):
         return (self.query or "").strip()
 
 
-class SignalTerm(ResponseModel):
-    """A signal of a hit."""
-
-    raw: float | None = Field(description="The measured value; null: none", examples=[0.83])
-    value: float = Field(description="Normalised among the candidates, 0..1", examples=[0.91])
-    weight: float = Field(description="Its share of the score, 0..1; the weights of a hit sum to 1", examples=[0.24])
-
-
 class ScoreExplanation(ResponseModel):
     """The score is the sum of value times weight over `terms`, multiplied by each of `factors`."""
 
@@ -191,13 +184,6 @@ class MemoryExplanation(ResponseModel):
     reasons: list[str] = Field(description="Codes of the reasons; empty when it was found", examples=[["below_limit"]])
     score: float | None = Field(None, description="null when it was not ranked", examples=[0.41])
     explain: ScoreExplanation | None = Field(None, description="The terms of the score; null when it was not ranked")
-
-
-class LaterStatementItem(ResponseModel):
-    """A later memory about the same thing."""
-
-    id: Id = Field(description="The memory")
-    timestamp: Time = Field(description="When it was said", examples=["2026-11-09T10:15:00+00:00"])
 
 
 class MemorySearchHit(MemoryItem):
@@ -232,16 +218,6 @@ class TimeInterval(ResponseModel):
 
     start: Time | None = Field(description="Start, inclusive; null: open", examples=["2026-02-23T00:00:00+00:00"])
     end: Time | None = Field(description="End, exclusive; null: open", examples=["2026-03-02T00:00:00+00:00"])
-
-
-class TechniqueMetrics(ResponseModel):
-    """Time and yield of a technique."""
-
-    ms: float = Field(description="Milliseconds it took", examples=[3.4])
-    count: int = Field(description="Number of candidates, texts or filters it produced", examples=[40])
-    note: str | None = Field(
-        None, description="By rules or by a model, or why it was skipped; null: neither", examples=["by rules"]
-    )
 
 
 class SearchMetrics(ResponseModel):
