@@ -23,7 +23,7 @@ from service.http import cursors
 from service.memories.statements import decisions, history, memories, recorded, sources, versions, visibility
 from service.memories.statements.memories import RowCount
 from service.memories.statements.recorded import RecordedScope
-from service.memories.statements.sources import SourceQuote
+from service.memories.statements.sources import MemorySourceItem
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
@@ -230,7 +230,7 @@ async def decisions_about(
 
 async def origin(
     workspace_id: UUID, memory_id: UUID, res: Resources, *, skip: tuple[int, int, int], limit: int
-) -> tuple[str | None, Sequence[SourceQuote], Sequence[StoredDecision], Sequence[HistoryEntry]]:
+) -> tuple[str | None, Sequence[MemorySourceItem], Sequence[StoredDecision], Sequence[HistoryEntry]]:
     """Where a memory comes from: its text, None once it is deleted, the turns it was read from, the decisions about it
     and its changes, each after the first `skip`. Raises NotFound for an id that never existed."""
     async with res.db.snapshot(workspace_id) as session:

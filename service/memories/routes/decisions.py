@@ -19,6 +19,7 @@ from service.http.writes import CallOf, answer, send
 from service.memories import reading, review
 from service.memories.routes.memories import IN_SCOPE
 from service.memories.routes.memory_models import MemoryHistoryItem, MemoryResponse, history_item, memory_response
+from service.memories.statements.sources import MemorySourceItem
 
 router = APIRouter(prefix="/v1", tags=["decisions"], route_class=JsonRoute)
 
@@ -64,21 +65,6 @@ class UndoDecisionResponse(ResponseModel):
     removed: list[Id] = Field(description="UUIDs of memories that the decisions had created and that were removed")
 
 
-class MemorySourceItem(ResponseModel):
-    """A turn that the memory was extracted from; the span is half-open, in characters."""
-
-    conversation_id: Id = Field(description="UUID of the conversation")
-    external_id: str = Field(description="The name of the conversation")
-    turn_id: Id = Field(description="UUID of the turn")
-    turn_index: int = Field(description="Its index in the conversation, from 0")
-    role: str = Field(description="user, assistant, system, tool, or any other word")
-    speaker: str | None = Field(description="Name of the speaker; null: unknown")
-    timestamp: Time = Field(description="When it was said")
-    start: int | None = Field(description="Index of the first character of the span, from 0; null: unknown")
-    end: int | None = Field(description="Index after the last character of the span; null: unknown")
-    quote: str = Field(description="The text of the span; if unknown, the first 2,000 characters of the turn")
-
-
 class ExplainMemoryResponse(ResponseModel):
     """The origin of a memory. Without sources if it was stored directly or its turns have been deleted."""
 
@@ -118,7 +104,7 @@ async def explain_memory(
     return ExplainMemoryResponse(
         id=wanted,
         memory=text,
-        sources=[MemorySourceItem.of(quote) for quote in quotes],
+        sources=list(quotes),
         decisions=[decision_response(decision) for decision in decisions],
         changes=[history_item(change) for change in changes],
         next_cursor=next_cursor,

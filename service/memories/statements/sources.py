@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from datetime import datetime
+from typing import Annotated
 from uuid import UUID
 
+from pydantic import Field
 from sqlalchemy import text
 
 from service.domain.conversation import SourcePassage
+from service.domain.moments import Time
 from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.direct import NewRows
@@ -78,7 +80,7 @@ QUOTES = text("""
         SELECT (s ->> 'turn_id')::uuid, (s ->> 'start')::integer, (s ->> 'end')::integer
         FROM last CROSS JOIN LATERAL jsonb_array_elements(coalesce(last.before -> 'sources', '[]')) s
     )
-    SELECT t.id, t.conversation_id, c.external_id, t.turn_index, t.role, t.speaker, t."timestamp", source.start,
+    SELECT t.conversation_id, c.external_id, t.id, t.turn_index, t.role, t.speaker, t."timestamp", source.start,
            source."end", substr(t.content, coalesce(source.start, 0) + 1,
                                 coalesce(source."end", CAST(:chars AS integer)) - coalesce(source.start, 0)) AS quote
     FROM source JOIN turn t ON t.workspace_id = :workspace AND t.id = source.turn_id
@@ -98,20 +100,19 @@ class SourceLink:
 
 
 @dataclass(frozen=True, slots=True)
-class SourceQuote:
-    """A turn that a memory came from. `quote` is its text in the half-open span [start, end) of characters; without a
-    span the beginning of the turn."""
+class MemorySourceItem:
+    """A turn that the memory was extracted from; the span is half-open, in characters."""
 
-    turn_id: UUID
-    conversation_id: UUID
-    external_id: str
-    turn_index: int
-    role: str
-    speaker: str | None
-    timestamp: datetime
-    start: int | None
-    end: int | None
-    quote: str
+    conversation_id: Annotated[UUID, Field(description="UUID of the conversation")]
+    external_id: Annotated[str, Field(description="The name of the conversation")]
+    turn_id: Annotated[UUID, Field(description="UUID of the turn")]
+    turn_index: Annotated[int, Field(description="Its index in the conversation, from 0")]
+    role: Annotated[str, Field(description="user, assistant, system, tool, or any other word")]
+    speaker: Annotated[str | None, Field(description="Name of the speaker; null: unknown")]
+    timestamp: Annotated[Time, Field(description="When it was said")]
+    start: Annotated[int | None, Field(description="Index of the first character of the span, from 0; null: unknown")]
+    end: Annotated[int | None, Field(description="Index after the last character of the span; null: unknown")]
+    quote: Annotated[str, Field(description="The text of the span; if unknown, the first 2,000 characters of the turn")]
 
 
 async def find_stated(session: Session, facts: Sequence[UUID], messages: Sequence[UUID]) -> set[UUID]:
@@ -162,7 +163,7 @@ async def copy(session: Session, memory_id: UUID, new_id: UUID) -> None:
     await session.execute(COPY, {"id": memory_id, "new_id": new_id})
 
 
-async def quotes(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[SourceQuote]:
+async def quotes(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[MemorySourceItem]:
     """The existing turns after the first `skip`, oldest first."""
     values = {"id": memory_id, "chars": QUOTED_CHARS, "skip": skip, "limit": limit}
-    return await direct.page(session, QUOTES, values, lambda row: SourceQuote(*row))
+    return await direct.page(session, QUOTES, values, lambda row: MemorySourceItem(*row))
