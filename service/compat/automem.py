@@ -39,9 +39,8 @@ from service.domain.request import Call, IdempotencyKey, Replay, StoredAnswer
 from service.domain.sizes import MAX_BATCH_ITEMS, check_texts
 from service.http.deps import Admin, CallerOf, Changer, Forgetter, Reader, ResourcesOf, Writer
 from service.http.errors import AUTOMEM
-from service.http.model_budget import with_budget
 from service.http.query_parameters import body_of
-from service.http.reads import AuditReadOf, CountUseOf
+from service.http.reads import AuditReadOf, CountUseOf, with_budget
 from service.http.schemas import iso
 from service.http.writes import BatchCallOf, CallOf, UnkeyedCallOf, name_answer, of_item, send
 from service.intake.routes.store import prepare, store_memories

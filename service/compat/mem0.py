@@ -32,11 +32,10 @@ from service.erasure.forget_scope import ForgottenScope, forget_scope
 from service.http import cursors
 from service.http.deps import CallerOf, Changer, Deleter, PrimaryReader, Reader, ResourcesOf, Writer, scope_of
 from service.http.errors import MEM0
-from service.http.model_budget import with_budget
 from service.http.narrowing import NarrowingFields
 from service.http.preconditions import uuid_of
 from service.http.query_parameters import body_of
-from service.http.reads import AuditReadOf, CountUseOf
+from service.http.reads import AuditReadOf, CountUseOf, with_budget
 from service.http.schemas import iso
 from service.http.writes import BatchCallOf, CallOf, of_item, send
 from service.intake.conversation import ConversationDraft

@@ -1,5 +1,5 @@
-"""Shared by reads: limits (searches per second and key, items per page, seconds per search), and dependencies that
-record results in the audit and as use of memories.
+"""Shared by reads: their time, the model budget, which writes have too, and dependencies that record results in the
+audit and as use of memories.
 """
 
 from __future__ import annotations
@@ -8,6 +8,7 @@ import asyncio
 import time
 from collections.abc import AsyncIterator, Iterable, Mapping, Sequence
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
@@ -22,7 +23,7 @@ from service.domain.query import Detail
 from service.domain.request import Operation, Subject
 from service.domain.scope import GLOBAL_CHANNEL, Scope
 from service.http.deps import ResourcesOf, session_of
-from service.http.model_budget import with_budget
+from service.providers.budget import Budget, Limits
 from service.runtime.background import ReadLog, UseCounter
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry, thresholds
@@ -38,6 +39,27 @@ def send_json(content: Mapping[str, Any], headers: Mapping[str, str] | None = No
     """A response that is serialised once, without its model: building and checking that took longer than reading the
     rows."""
     return Response(to_json(content, inf_nan_mode="null"), headers=headers, media_type="application/json")
+
+
+MODELS_SHARE = 0.85
+"""Share of a request's time for model calls: their results still have to be embedded and written."""
+
+MODEL_CALLS, MODEL_TOKENS = 32, 60_000
+"""What one request may use of the language model: a batch of a hundred texts needs a tenth of it."""
+
+TECHNIQUES_SHARE = 0.6
+"""Share of a search's time for the language model; after that the query is embedded as it is."""
+
+
+def with_budget(res: Resources, *, within_s: float | None = None) -> Resources:
+    """A view with a budget for the model calls, tokens and seconds of a request, shared by the items of a batch.
+    `within_s`: a time shorter than the request's deadline."""
+    settings = res.settings
+    deadline_s, overall_deadline_s = settings.server.request_deadline_s * MODELS_SHARE, None
+    if within_s is not None:
+        deadline_s, overall_deadline_s = min(deadline_s, within_s * TECHNIQUES_SHARE), within_s * MODELS_SHARE
+    limits = Limits(MODEL_CALLS, MODEL_TOKENS, deadline_s, overall_deadline_s)
+    return res.within(replace(res.context, budget=Budget(limits)))
 
 
 DEADLINE_S = 15.0

@@ -10,7 +10,7 @@ from typing import Any
 import pytest
 from httpx2 import AsyncClient
 
-from service.http import model_budget
+from service.http import reads
 from service.intake import deferred
 from service.kit.settings import Settings
 from service.providers import choose
@@ -51,7 +51,7 @@ def hasty(settings: Settings) -> Settings:
 @pytest.fixture(autouse=True)
 def soon_over(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(choose, "LLM_ATTEMPT_S", 0.8)
-    monkeypatch.setattr(model_budget, "MODEL_TOKENS", 10_000_000)
+    monkeypatch.setattr(reads, "MODEL_TOKENS", 10_000_000)
 
 
 @pytest.fixture

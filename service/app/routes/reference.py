@@ -9,13 +9,13 @@ from pydantic import Field
 
 from service import __version__
 from service.app import statistics
+from service.app.statistics import ModelBudgetItem
 from service.domain import sizes
 from service.domain.access import Right
 from service.domain.kinds import TYPICAL_IMPORTANCE, MemoryType
 from service.domain.relation import RelationType
 from service.http.deps import Admin, CallerOf, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.model_budget import ModelBudgetItem
 from service.http.schemas import OnePage, ResponseModel
 from service.language import relations
 

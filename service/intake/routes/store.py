@@ -28,7 +28,7 @@ from service.domain.text import is_blank
 from service.http import errors, narrowing
 from service.http.deps import ResourcesOf, Writer, scope_of
 from service.http.json_body import JsonRoute
-from service.http.model_budget import with_budget
+from service.http.reads import with_budget
 from service.http.schemas import BatchItemError, Id, ResponseModel, embedding_vector, expiry
 from service.http.writes import BatchCallOf, CallOf, answer, of_item, send, url_of
 from service.intake.conversation import ConversationDraft
