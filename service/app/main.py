@@ -24,22 +24,20 @@ from service.erasure.routes import conversation_deletion, deletion, forget
 from service.feed.routes import changes, webhooks
 from service.feed.routes.changes import OpenStreams
 from service.graph.routes import entities
-from service.http import answer_headers, buckets, errors, writes
+from service.http import admission, errors, middleware, writes
 from service.http.admission import Admission
 from service.http.key_ring import KeyRing
-from service.http.middleware import RequestMiddleware
 from service.intake.routes import operations, store
 from service.jobs.routes import jobs
-from service.kit import garbage
+from service.kit import process
 from service.kit.settings import Settings
 from service.mcp.routes import mcp
 from service.memories.routes import bulk, decisions, memories, relations, reviews
 from service.observability import logs, tracing
 from service.providers import presets
-from service.runtime.background import running
+from service.runtime.background import ReadLog, UseCounter, in_background, running
 from service.runtime.opening import open_resources
 from service.runtime.resources import Resources
-from service.runtime.write_behind import ReadLog, UseCounter, in_background
 from service.search.routes import recall, search, timeline, turns
 from service.tenants.routes import api_keys, audit, scopes, workspaces
 from service.understanding import model_calls
@@ -116,7 +114,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
             app.state.tokens = TokenSigner(resources.db, presets.secret(settings.server.token_secret))
             app.state.streams = OpenStreams()
             app.state.mcp_positions = {}
-            app.state.budgets = buckets.of_keys(settings.server.key_requests_per_s)
+            app.state.budgets = admission.key_budgets(settings.server.key_requests_per_s)
             app.state.keys = KeyRing(resources.db, failed_per_min=FAILED_KEYS_PER_MIN)
             app.state.probe = health.Probe(resources.db)
             app.state.scrape = Scrape(resources)
@@ -140,8 +138,7 @@ def create_app(settings: Settings, opener: Opener = open_resources) -> FastAPI:
     )
     errors.install(app)
     app.add_exception_handler(Replay, writes.answer_replay)
-    app.add_middleware(RequestMiddleware, settings=settings)
-    answer_headers.install(app, settings)
+    middleware.install(app, settings)
     for part in PARTS:
         app.include_router(part.router)
     openapi.install(app, key_in_query=settings.server.auth_allow_query)
@@ -160,7 +157,7 @@ def app_from_env() -> FastAPI:
     tracing.set_up(os.environ, "api")
     app = create_app(settings, _open_and_probe)
     analyse_routes(app)
-    garbage.collect_rarely()
+    process.collect_garbage_rarely()
     return app
 
 

@@ -29,7 +29,7 @@ from service.domain.conversation import Conversation
 from service.domain.errors import EmbeddingError, NotFound
 from service.domain.request import Call, Expected, Operation, check_version
 from service.domain.scope import Scope
-from service.domain.text import CleanText, Redaction
+from service.domain.text import CleanText, RedactionCount
 from service.memories.decide import CANDIDATES, is_same
 from service.postgres.engine import Session
 from service.postgres.tables import STRATEGY
@@ -65,7 +65,7 @@ async def record_invocation(given: Invocation, res: Resources, call: Call) -> In
 
 async def _redact(given: Invocation, res: Resources) -> Invocation:
     tool_input, redactions = await pii.clean_payload(given.tool_input, "tool_input", res, most_chars=MAX_PAYLOAD_CHARS)
-    tool_output, of_output = given.tool_output, tuple[Redaction, ...]()
+    tool_output, of_output = given.tool_output, tuple[RedactionCount, ...]()
     if tool_output is not None:
         tool_output, of_output = await pii.clean_payload(tool_output, "tool_output", res, most_chars=MAX_PAYLOAD_CHARS)
     error = given.error_message

@@ -11,7 +11,7 @@ from uuid import UUID
 from pydantic import Field
 
 from service.domain.scope import Scope
-from service.domain.text import CleanText, Redaction
+from service.domain.text import CleanText, RedactionCount
 from service.http.schemas import Filled, Id, ResponseModel, ScopeFields, Secretless, Time, Unit, example
 
 GoalStatus = Literal["active", "completed", "abandoned", "blocked"]
@@ -74,7 +74,7 @@ class Invocation:
     turn_index: int | None = None
     id: int = 0
     recorded_at: datetime | None = None
-    redactions: tuple[Redaction, ...] = ()
+    redactions: tuple[RedactionCount, ...] = ()
 
 
 class ToolStatsItem(ResponseModel):

@@ -8,7 +8,7 @@ from pydantic import ConfigDict, Field, model_validator
 
 from service.domain.conversation import Conversation, Turn
 from service.domain.query import Detail
-from service.domain.text import sha256
+from service.domain.text import RedactionCount, sha256
 from service.http.free_json import JsonObject
 from service.http.schemas import (
     Filled,
@@ -18,7 +18,6 @@ from service.http.schemas import (
     OfAgent,
     OfChannel,
     OfUser,
-    RedactionCount,
     RequestModel,
     ResponseModel,
     Role,

@@ -16,7 +16,7 @@ from service.conversations.statements.turns import NewTurn, StoredTurn
 from service.domain.conversation import Conversation, Turn
 from service.domain.errors import Conflict, NotFound
 from service.domain.request import Call
-from service.domain.text import CleanText, Redaction, sha256
+from service.domain.text import CleanText, RedactionCount, sha256
 from service.http.schemas import embedding_vector
 from service.language import lexemes
 from service.language.prompt_text import estimate_tokens
@@ -36,7 +36,7 @@ class TurnOutcome:
 
     turn: Turn
     is_new: bool
-    redactions: tuple[Redaction, ...] = ()
+    redactions: tuple[RedactionCount, ...] = ()
     warnings: tuple[str, ...] = ()
 
 

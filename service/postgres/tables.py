@@ -42,7 +42,7 @@ from service.postgres.vectors import Half
 SERVICE = Path(__file__).resolve().parents[1]
 SQL = SERVICE / "postgres" / "sql"
 
-ROOMS = ("access", "runtime", "memories", "episodes", "graph", "cognition", "working", "queue", "feed")
+ROOMS = ("access", "runtime", "memories", "conversations", "graph", "cognition", "working", "queue", "feed")
 """The rooms with tables, in the order of their foreign keys."""
 
 TABLE_FILES = (*(SERVICE / room / "tables.sql" for room in ROOMS), SQL / "migrations.sql")

@@ -18,8 +18,8 @@ from uuid import UUID
 from prometheus_client import Histogram
 
 from service.conversations.statements import turns
-from service.domain.memory import Hit, LaterStatement, LeanMemory, ScoreTerm, memory_of
-from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueUse, is_probable
+from service.domain.memory import Hit, LaterStatementItem, LeanMemory, SignalTerm, memory_of
+from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueMetrics, is_probable
 from service.memories import reading
 from service.memories.statements import memories, recorded, sources, visibility
 from service.memories.statements.recorded import RecordedScope
@@ -112,7 +112,7 @@ async def _most_important(query: Query, res: Resources) -> SearchResult:
         by_id, next_skip = await _memories(session, query, ids)
     scored = [(by_id[key], by_id[key].importance.value) for key in ids if key in by_id]
     hits = [
-        Hit(memory, score, None, {"importance": ScoreTerm(score, score, 1.0)})
+        Hit(memory, score, None, {"importance": SignalTerm(score, score, 1.0)})
         for memory, score in scored
         if score >= query.min_score
     ]
@@ -121,7 +121,7 @@ async def _most_important(query: Query, res: Resources) -> SearchResult:
 
 
 async def _prepare_and_read(
-    query: Query, res: Resources, used: dict[str, TechniqueUse]
+    query: Query, res: Resources, used: dict[str, TechniqueMetrics]
 ) -> tuple[PreparedSearch, ReadSearch]:
     prepared = await preparation.prepare(query, res, used)
     async with res.db.snapshot(query.scope.workspace_id, steady_plans=query.as_of is None) as session:
@@ -273,7 +273,7 @@ def _shape_hits(
     features, cosines = measured.features, signals.cosines(measured.features)
     answer = answerability.assess(measured.context, features, measured.columns, cosines)
     cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))
-    later: Mapping[UUID, tuple[LaterStatement, ...]] = {}
+    later: Mapping[UUID, tuple[LaterStatementItem, ...]] = {}
     if measured.context.query.as_of is None:
         turn_ids = frozenset(measured.candidates.arms.get("turns", ()))
         least_cosine = reordering.same_thing_cosine(res.embedder.similarity)
@@ -299,9 +299,9 @@ def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:
     on, used, ms = prepared.query.ranking.techniques, prepared.used, prepared.stopwatch.ms
     if on.hybrid:
         lexical = arm_counts.get("text_lexical", 0) + arm_counts.get("context_lexical", 0)
-        used["hybrid"] = TechniqueUse(ms["candidates"], lexical)
+        used["hybrid"] = TechniqueMetrics(ms["candidates"], lexical)
     if on.entity_centric:
-        used["entity_centric"] = TechniqueUse(ms["entities"], arm_counts.get("entity", 0))
+        used["entity_centric"] = TechniqueMetrics(ms["entities"], arm_counts.get("entity", 0))
     for stage, took_ms in ms.items():
         STAGES.labels(stage).observe(took_ms / 1000)
     for name, use in used.items():

@@ -16,7 +16,7 @@ from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.domain.conversation import Turn
 from service.domain.entity import Entity
 from service.domain.memory import Hit
-from service.domain.query import Query, TechniqueUse, VectorPath, Window
+from service.domain.query import Query, TechniqueMetrics, VectorPath, Window
 from service.domain.ranking import RecallWeights
 from service.domain.scope import Scope
 from service.domain.text import CleanText
@@ -109,7 +109,7 @@ class Bundle:
     tokens: int
     metrics: Mapping[PartName, RecallPartMetrics]
     vector_path: VectorPath
-    techniques: Mapping[str, TechniqueUse]
+    techniques: Mapping[str, TechniqueMetrics]
     warnings: tuple[str, ...] = ()
     answer_probability: float | None = None
 

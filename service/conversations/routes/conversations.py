@@ -39,7 +39,6 @@ from service.http.deps import (
 )
 from service.http.json_body import JsonRoute
 from service.http.preconditions import ExpectedOf
-from service.http.schemas import RedactionCount
 from service.http.writes import CallOf, answer, etag, send
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
@@ -189,7 +188,7 @@ def _answer_stored(outcome: TurnOutcome) -> StoredAnswer:
     body = StoreTurnResponse.of(
         outcome.turn,
         **turn_fields(outcome.turn),
-        redactions=[RedactionCount.of(redaction) for redaction in outcome.redactions],
+        redactions=list(outcome.redactions),
         warnings=list(outcome.warnings),
     )
     return answer(201 if outcome.is_new else 200, body)

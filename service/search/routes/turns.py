@@ -15,8 +15,7 @@ from service.domain.query import is_answerable, is_probable
 from service.http import cursors, errors
 from service.http.deps import IncludeShared, ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.http.json_body import JsonRoute
-from service.http.model_budget import with_budget
-from service.http.reads import AuditReadOf, CountUseOf, DetailOf, ReadOn, in_time, send_json
+from service.http.reads import AuditReadOf, CountUseOf, DetailOf, ReadOn, in_time, send_json, with_budget
 from service.http.schemas import Channel, Filled, Id, NextCursor, ResponseModel
 from service.memories.routes.memory_models import MemoryItem, memory_item
 from service.runtime.pii import clean_words
