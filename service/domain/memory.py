@@ -159,6 +159,22 @@ class HistoryEntry:
 
 
 @dataclass(frozen=True, slots=True)
+class MemorySourceItem:
+    """A turn that the memory was extracted from; the span is half-open, in characters."""
+
+    conversation_id: Annotated[UUID, Field(description="UUID of the conversation")]
+    external_id: Annotated[str, Field(description="The name of the conversation")]
+    turn_id: Annotated[UUID, Field(description="UUID of the turn")]
+    turn_index: Annotated[int, Field(description="Its index in the conversation, from 0")]
+    role: Annotated[str, Field(description="user, assistant, system, tool, or any other word")]
+    speaker: Annotated[str | None, Field(description="Name of the speaker; null: unknown")]
+    timestamp: Annotated[Time, Field(description="When it was said")]
+    start: Annotated[int | None, Field(description="Index of the first character of the span, from 0; null: unknown")]
+    end: Annotated[int | None, Field(description="Index after the last character of the span; null: unknown")]
+    quote: Annotated[str, Field(description="The text of the span; if unknown, the first 2,000 characters of the turn")]
+
+
+@dataclass(frozen=True, slots=True)
 class SignalTerm:
     """A signal of a hit."""
 

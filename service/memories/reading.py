@@ -13,7 +13,7 @@ from uuid import UUID
 
 from service.domain.decision import StoredDecision
 from service.domain.errors import NotFound
-from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemoryState
+from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemorySourceItem, MemoryState
 from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
 from service.domain.relation import ConnectedMemoryItem, Relation, Walk, WalkOptions
 from service.domain.scope import Scope
@@ -23,7 +23,6 @@ from service.http import cursors
 from service.memories.statements import decisions, history, memories, recorded, sources, versions, visibility
 from service.memories.statements.memories import RowCount
 from service.memories.statements.recorded import RecordedScope
-from service.memories.statements.sources import MemorySourceItem
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition

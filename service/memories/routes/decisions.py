@@ -8,6 +8,7 @@ from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
 from service.domain.decision import Action, StoredDecision
+from service.domain.memory import MemorySourceItem
 from service.domain.request import StoredAnswer
 from service.http import cursors
 from service.http.deps import Changer, Reader, ResourcesOf
@@ -19,7 +20,6 @@ from service.http.writes import CallOf, answer, send
 from service.memories import reading, review
 from service.memories.routes.memories import IN_SCOPE
 from service.memories.routes.memory_models import MemoryHistoryItem, MemoryResponse, history_item, memory_response
-from service.memories.statements.sources import MemorySourceItem
 
 router = APIRouter(prefix="/v1", tags=["decisions"], route_class=JsonRoute)
 

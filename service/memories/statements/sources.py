@@ -4,14 +4,12 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from typing import Annotated
 from uuid import UUID
 
-from pydantic import Field
 from sqlalchemy import text
 
 from service.domain.conversation import SourcePassage
-from service.domain.moments import Time
+from service.domain.memory import MemorySourceItem
 from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.direct import NewRows
@@ -97,22 +95,6 @@ class SourceLink:
     turn_id: UUID
     start: int | None = None
     end: int | None = None
-
-
-@dataclass(frozen=True, slots=True)
-class MemorySourceItem:
-    """A turn that the memory was extracted from; the span is half-open, in characters."""
-
-    conversation_id: Annotated[UUID, Field(description="UUID of the conversation")]
-    external_id: Annotated[str, Field(description="The name of the conversation")]
-    turn_id: Annotated[UUID, Field(description="UUID of the turn")]
-    turn_index: Annotated[int, Field(description="Its index in the conversation, from 0")]
-    role: Annotated[str, Field(description="user, assistant, system, tool, or any other word")]
-    speaker: Annotated[str | None, Field(description="Name of the speaker; null: unknown")]
-    timestamp: Annotated[Time, Field(description="When it was said")]
-    start: Annotated[int | None, Field(description="Index of the first character of the span, from 0; null: unknown")]
-    end: Annotated[int | None, Field(description="Index after the last character of the span; null: unknown")]
-    quote: Annotated[str, Field(description="The text of the span; if unknown, the first 2,000 characters of the turn")]
 
 
 async def find_stated(session: Session, facts: Sequence[UUID], messages: Sequence[UUID]) -> set[UUID]:
