@@ -18,7 +18,7 @@ from service.cognition.statements import goals, records
 from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
 from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.errors import Conflict, InvalidInput, NotFound
-from service.domain.request import Call, Expected, Operation, check_version
+from service.domain.request import Call, Operation
 from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.postgres.tables import GOAL, MEMORY
@@ -52,13 +52,7 @@ async def add_goal(scope: Scope, given: Mapping[str, Any], res: Resources, call:
 
 
 async def revise_goal(
-    workspace_id: UUID,
-    goal_id: UUID,
-    given: Mapping[Changeable, Any],
-    res: Resources,
-    call: Call,
-    *,
-    expected: Expected | None = None,
+    workspace_id: UUID, goal_id: UUID, given: Mapping[Changeable, Any], res: Resources, call: Call
 ) -> GoalDetails:
     """The goal with the given fields changed; an unchanged value is not a change. `status`: active or blocked. Raises
     NotFound, Conflict for a cycle or a closed goal, or PreconditionFailed."""
@@ -74,7 +68,7 @@ async def revise_goal(
         session = write.session
         if {"parent_id", "blocked_by"} & values.keys():
             await goals.lock_edges(session)
-        goal = await _lock(session, goal_id, expected)
+        goal = await _lock(write, goal_id)
         changed = {name: value for name, value in values.items() if value != getattr(goal, name)}
         if not changed:
             return await _answer(write, goal)
@@ -95,21 +89,14 @@ async def revise_goal(
 
 
 async def close_goal(
-    workspace_id: UUID,
-    goal_id: UUID,
-    status: GoalStatus,
-    result: str | None,
-    res: Resources,
-    call: Call,
-    *,
-    expected: Expected | None = None,
+    workspace_id: UUID, goal_id: UUID, status: GoalStatus, result: str | None, res: Resources, call: Call
 ) -> GoalDetails:
     """Completes or abandons a goal, with its result. Safe to repeat. Raises NotFound, PreconditionFailed, or Conflict
     if it is closed with the other status."""
     clean_result = await pii.clean_words(result, "result", res) if result is not None else None
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
-        goal = await _lock(session, goal_id, expected)
+        goal = await _lock(write, goal_id)
         if goal.status == status:
             return await _answer(write, goal)
         if goal.is_over:
@@ -119,13 +106,11 @@ async def close_goal(
         return await _record(write, goal_id, "goal_complete", status=status)
 
 
-async def remove_goal(
-    workspace_id: UUID, goal_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
-) -> int:
+async def remove_goal(workspace_id: UUID, goal_id: UUID, res: Resources, call: Call) -> int:
     """Deletes the goal with its edges and vector, and returns 1; its subgoals stay. Raises NotFound or
     PreconditionFailed."""
     async with plain_transaction(workspace_id, res, call) as write:
-        goal = await _lock(write.session, goal_id, expected)
+        goal = await _lock(write, goal_id)
         await records.remove(write.session, GOAL, goal_id)
         await write.audit("goal_delete", goal.scope, [goal_id], subject="goal")
         return await write.answer(1)
@@ -151,11 +136,11 @@ async def list_goals(
         return await goals.page(session, scope, status, after=after, limit=limit)
 
 
-async def _lock(session: Session, goal_id: UUID, expected: Expected | None = None) -> Goal:
-    goal = await goals.lock(session, goal_id)
+async def _lock(write: Write, goal_id: UUID) -> Goal:
+    goal = await goals.lock(write.session, goal_id)
     if goal is None:
         raise NotFound.of("goal")
-    check_version(goal.version, expected, "goal")
+    write.check_version(goal.version, "goal")
     return goal
 
 

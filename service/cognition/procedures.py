@@ -27,7 +27,7 @@ from service.cognition.values import (
 from service.conversations.statements import conversations
 from service.domain.conversation import Conversation
 from service.domain.errors import EmbeddingError, NotFound
-from service.domain.request import Call, Expected, Operation, check_version
+from service.domain.request import Call, Operation
 from service.domain.scope import Scope
 from service.domain.text import CleanText, RedactionCount
 from service.memories.decide import CANDIDATES, is_same
@@ -165,15 +165,13 @@ async def reinforce(
         return await write.answer(stored)
 
 
-async def remove(
-    workspace_id: UUID, strategy_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
-) -> int:
+async def remove(workspace_id: UUID, strategy_id: UUID, res: Resources, call: Call) -> int:
     """Deletes the strategy and returns 1. Raises NotFound or PreconditionFailed."""
     async with plain_transaction(workspace_id, res, call) as write:
         strategy = await strategies.get(write.session, strategy_id)
         if strategy is None:
             raise NotFound.of("strategy")
-        check_version(strategy.version, expected, "strategy")
+        write.check_version(strategy.version, "strategy")
         await records.remove(write.session, STRATEGY, strategy_id)
         await write.audit("strategy_delete", strategy.scope, [strategy_id], subject="procedural")
         return await write.answer(1)

@@ -9,7 +9,7 @@ from uuid import UUID
 from service.cognition.statements import profiles
 from service.cognition.values import ProfileResponse
 from service.domain.errors import NotFound
-from service.domain.request import Call, Expected, check_version
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.runtime import pii
 from service.runtime.resources import Resources
@@ -26,13 +26,7 @@ async def read(workspace_id: UUID, user_id: str, res: Resources) -> ProfileRespo
 
 
 async def replace(
-    workspace_id: UUID,
-    user_id: str,
-    given: Mapping[str, Any],
-    res: Resources,
-    call: Call,
-    *,
-    expected: Expected | None = None,
+    workspace_id: UUID, user_id: str, given: Mapping[str, Any], res: Resources, call: Call
 ) -> tuple[ProfileResponse, bool]:
     """Replaces the whole profile; returns it, and whether it is new. Raises PreconditionFailed or PiiRejected."""
     # each part separately, so that a refusal names the part
@@ -40,7 +34,7 @@ async def replace(
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, call) as write:
         old = await profiles.find(write.session, user_id, lock=True)
-        check_version(old.version if old else None, expected, "profile")
+        write.check_version(old.version if old else None, "profile")
         profile = await profiles.put(write.session, user_id, parts, now=res.clock())
         await write.audit("update" if old else "store", scope, [], subject="profile")
         return await write.answer((profile, old is None))

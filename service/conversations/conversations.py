@@ -20,7 +20,7 @@ from service.conversations.statements.turns import TurnFilter
 from service.domain.conversation import Conversation, Turn, WithdrawnSpan
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.filters import uuid_or_none
-from service.domain.request import Call, Expected, check_version
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.domain.sizes import check_merged
 from service.domain.text import CleanText
@@ -51,12 +51,7 @@ async def open_conversation(
 
 
 async def change(
-    conversation: Conversation,
-    body: PatchConversationRequest,
-    res: Resources,
-    call: Call,
-    *,
-    expected: Expected | None = None,
+    conversation: Conversation, body: PatchConversationRequest, res: Resources, call: Call
 ) -> tuple[Conversation, int]:
     """The conversation after the change, and how many turns it has. Raises NotFound, PreconditionFailed or
     PiiRejected."""
@@ -68,7 +63,7 @@ async def change(
         old = await conversations.get(write.session, conversation.id, lock=True)
         if old is None:
             raise NotFound.of("conversation")
-        check_version(old.version, expected, "conversation")
+        write.check_version(old.version, "conversation")
         values = _columns(old, clean, now)
         changed = await conversations.change(write.session, old.id, values, now=now) if values else old
         fields = sorted(values)

@@ -65,23 +65,6 @@ class IdempotencyKey:
 
 
 @dataclass(frozen=True, slots=True)
-class Call:
-    """Ids of request, API key and session (for the audit), the Idempotency-Key, and the serializer of the answer.
-    `may_share`: it may write shared memories, as jobs of the service may. `dry_run`: its transaction is rolled back."""
-
-    request_id: str | None = None
-    api_key_id: UUID | None = None
-    idempotency: IdempotencyKey | None = None
-    serialize: Serializer | None = None
-    session_id: str | None = None
-    may_share: bool = True
-    dry_run: bool = False
-
-    def with_serializer(self, serialize: Serializer) -> Call:
-        return replace(self, serialize=serialize)
-
-
-@dataclass(frozen=True, slots=True)
 class Expected:
     """The If-Match of a request. `versions`: any of them will do; `anything`: `*`."""
 
@@ -90,6 +73,25 @@ class Expected:
 
     def meets(self, version: int) -> bool:
         return self.anything or version in self.versions
+
+
+@dataclass(frozen=True, slots=True)
+class Call:
+    """Ids of request, API key and session (for the audit), the Idempotency-Key, the serializer of the answer, and the
+    version that If-Match names. `may_share`: it may write shared memories, as jobs of the service may. `dry_run`: its
+    transaction is rolled back."""
+
+    request_id: str | None = None
+    api_key_id: UUID | None = None
+    idempotency: IdempotencyKey | None = None
+    serialize: Serializer | None = None
+    session_id: str | None = None
+    may_share: bool = True
+    dry_run: bool = False
+    expected: Expected | None = None
+
+    def with_serializer(self, serialize: Serializer) -> Call:
+        return replace(self, serialize=serialize)
 
 
 def check_version(version: int | None, expected: Expected | None, record: str = "memory") -> None:

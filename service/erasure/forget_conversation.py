@@ -15,7 +15,7 @@ from service.conversations.statements import contexts, conversations
 from service.conversations.statements.turns import get_many
 from service.domain.errors import NotFound
 from service.domain.filters import uuid_or_none
-from service.domain.request import Call, Expected, check_version
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.erasure.purge import PurgeReceipt, receipt_of
 from service.erasure.statements import purge, turns
@@ -62,13 +62,11 @@ async def find_present_or_logged(owner: Scope, wanted: str, res: Resources) -> T
             return talk
 
 
-async def delete(
-    talk: Talk, res: Resources, call: Call, *, with_facts: bool, expected: Expected | None = None
-) -> DeletedTalk:
+async def delete(talk: Talk, res: Resources, call: Call, *, with_facts: bool) -> DeletedTalk:
     """Deletes it, once. Raises PreconditionFailed."""
     async with write_transaction(talk.scope, res, call) as write:
         session = write.session
-        exists = await _lock(session, talk, expected)
+        exists = await _lock(write, talk)
         ids = await _turn_ids(session, talk) if exists else []
         gone = await turns.records(session, ids)
         if with_facts:
@@ -84,13 +82,13 @@ async def delete(
         return await write.answer(deleted)
 
 
-async def purge_talk(talk: Talk, res: Resources, call: Call, *, expected: Expected | None = None) -> PurgeReceipt:
+async def purge_talk(talk: Talk, res: Resources, call: Call) -> PurgeReceipt:
     """Erases it with the memories that come from it alone, existing or deleted."""
     workspace_id = talk.scope.workspace_id
     async with write_transaction(talk.scope, res, call) as write:
         session = write.session
         await session.execute(purge.LONG_TIMEOUT)
-        await _lock(session, talk, expected)
+        await _lock(write, talk)
         ids = await _turn_ids(session, talk, ever=True)
         gone = {
             *await turns.records(session, ids),
@@ -112,15 +110,15 @@ async def purge_talk(talk: Talk, res: Resources, call: Call, *, expected: Expect
     return receipt
 
 
-async def _lock(session: Session, talk: Talk, expected: Expected | None) -> bool:
+async def _lock(write: Write, talk: Talk) -> bool:
     """Locks the conversation; returns whether the talk still exists."""
-    conversation = await conversations.get(session, talk.conversation_id, lock=True)
+    conversation = await conversations.get(write.session, talk.conversation_id, lock=True)
     if conversation is None:
         return False
-    check_version(conversation.version, expected, "conversation")
+    write.check_version(conversation.version, "conversation")
     if talk.turn_id is None:
         return True
-    return bool(await get_many(session, [talk.turn_id]))
+    return bool(await get_many(write.session, [talk.turn_id]))
 
 
 async def _turn_ids(session: Session, talk: Talk, *, ever: bool = False) -> list[UUID]:

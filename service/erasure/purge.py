@@ -16,7 +16,7 @@ from uuid import UUID
 from service.conversations.statements import contexts
 from service.domain.errors import NotFound
 from service.domain.job import NewJob
-from service.domain.request import Call, Expected, check_version
+from service.domain.request import Call
 from service.domain.scope import Extent, Scope
 from service.erasure.statements import purge
 from service.queue.statements import queue
@@ -61,9 +61,7 @@ async def purge_scope(extent: Extent, res: Resources, call: Call) -> PurgeReceip
     return receipt
 
 
-async def purge_memory(
-    workspace_id: UUID, memory_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
-) -> PurgeReceipt:
+async def purge_memory(workspace_id: UUID, memory_id: UUID, res: Resources, call: Call) -> PurgeReceipt:
     """Erases one memory, existing or deleted. Raises NotFound for an unknown id."""
     async with res.db.read(workspace_id) as session:
         owner = await purge.owner_of(session, memory_id)
@@ -75,7 +73,7 @@ async def purge_memory(
         if current is None:
             raise NotFound.of("memory")
         if current[1] is not None:
-            check_version(current[1], expected)
+            write.check_version(current[1])
         conversations = await contexts.conversations_of(session, memory_id)
         counts = await purge.purge_memories(session, [memory_id])
         await contexts.enqueue_conversations(session, conversations)  # the purge has emptied their contexts

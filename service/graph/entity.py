@@ -22,7 +22,7 @@ from service.domain.entity import (
 )
 from service.domain.errors import Conflict, EmbeddingError, InvalidInput, NotFound, TooLarge
 from service.domain.filters import uuid_or_none
-from service.domain.request import Call, Expected, check_version
+from service.domain.request import Call
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_ALIASES, check_merged
 from service.domain.text import CleanText
@@ -36,7 +36,7 @@ from service.runtime import pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
-from service.runtime.transactions import plain_transaction
+from service.runtime.transactions import Write, plain_transaction
 
 
 def entity_not_found(field: str = "id") -> NotFound:
@@ -44,13 +44,7 @@ def entity_not_found(field: str = "id") -> NotFound:
 
 
 async def upsert(
-    owner: EntityOwner,
-    new: EntityUpsert,
-    vector: Vector | None,
-    res: Resources,
-    call: Call,
-    *,
-    expected: Expected | None = None,
+    owner: EntityOwner, new: EntityUpsert, vector: Vector | None, res: Resources, call: Call
 ) -> tuple[Entity, bool]:
     """Creates or changes the entity with this name or alias; returns it, and whether it is new. Unless given, its
     vector is made from name and description. Raises Conflict for an alias of another entity, PreconditionFailed for
@@ -59,7 +53,7 @@ async def upsert(
     vector, is_changed = (vector, True) if vector is not None else await _vector(owner, new, res)
     async with plain_transaction(owner.workspace_id, res, call) as write:
         session = write.session
-        entity_id, is_new = await _find_or_create(session, owner, new, res, expected)
+        entity_id, is_new = await _find_or_create(write, owner, new, res)
         stored = await entities.get(session, EntityScope(owner.workspace_id, None), entity_id)
         assert stored is not None, "it is locked"
         aliases = {key(alias): alias for alias in new.aliases if key(alias) != key(stored.name)}
@@ -102,25 +96,22 @@ async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tupl
     return await embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res), True
 
 
-async def _find_or_create(
-    session: Session, owner: EntityOwner, new: EntityUpsert, res: Resources, expected: Expected | None
-) -> tuple[UUID, bool]:
+async def _find_or_create(write: Write, owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[UUID, bool]:
+    session = write.session
     entity_id = await entities.find_id(session, owner, new.name)
-    if entity_id is None and expected is None:
+    if entity_id is None and write.call.expected is None:
         created = await entities.create(session, owner, new, now=res.clock())
         if created is not None:
             return created, True
         entity_id = await entities.find_id(session, owner, new.name)
     version = (await entities.lock(session, [entity_id])).get(entity_id) if entity_id else None
-    check_version(version, expected, "entity")
+    write.check_version(version, "entity")
     if entity_id is None or version is None:
         raise Conflict("The entity was just deleted; try again.", field="name")
     return entity_id, False
 
 
-async def remove(
-    seen: EntityScope, entity_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
-) -> Entity:
+async def remove(seen: EntityScope, entity_id: UUID, res: Resources, call: Call) -> Entity:
     """Removes an entity with its aliases, relations and mentions; memories stay. Raises NotFound or
     PreconditionFailed."""
     async with plain_transaction(seen.workspace_id, res, call) as write:
@@ -128,7 +119,7 @@ async def remove(
         stored = await entities.get(write.session, seen, entity_id)
         if entity_id not in versions or stored is None:
             raise entity_not_found()
-        check_version(versions[entity_id], expected, "entity")
+        write.check_version(versions[entity_id], "entity")
         await entities.remove(write.session, [entity_id])
         await write.audit("delete_entity", _scope(stored, seen.workspace_id), [entity_id])
         return await write.answer(stored, of_user=stored.user_id)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable
+from dataclasses import replace
 from typing import Annotated, Any, Protocol
 from uuid import UUID
 
@@ -10,10 +11,11 @@ from fastapi import Depends, Header
 
 from service.domain.errors import NotFound
 from service.domain.filters import uuid_or_none
-from service.domain.request import Expected
+from service.domain.request import Call, Expected
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_HEADER
 from service.http.deps import AgentId, CallerOf, ResourcesOf, RunId, UserId
+from service.http.writes import CallOf
 from service.postgres.engine import Session
 
 
@@ -35,6 +37,14 @@ async def parse_if_match(
 
 
 ExpectedOf = Annotated[Expected | None, Depends(parse_if_match)]
+
+
+async def _add_expected(call: CallOf, expected: ExpectedOf) -> Call:
+    return replace(call, expected=expected)
+
+
+VersionedCallOf = Annotated[Call, Depends(_add_expected)]
+"""For a write of a record with a version."""
 
 
 def uuid_of(given: str, record: str = "memory") -> UUID:

@@ -16,7 +16,7 @@ from service.conversations.statements import withdrawn
 from service.domain.decision import Action
 from service.domain.errors import NotFound
 from service.domain.memory import Memory
-from service.domain.request import Call, Expected, check_version
+from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
 from service.memories import reading, writing
@@ -48,23 +48,19 @@ async def find_also_deleted(session: Session, memory_id: UUID) -> Memory | Delet
     return known or next(iter(await undo.find_deleted(session, memory_id)), None)
 
 
-async def archive(
-    workspace_id: UUID, memory_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
-) -> Memory:
+async def archive(workspace_id: UUID, memory_id: UUID, res: Resources, call: Call) -> Memory:
     """The memory, archived; one that is archived already stays as it is. Raises NotFound or PreconditionFailed."""
     known = await reading.get(workspace_id, memory_id, res)
     async with write_transaction(known.scope, res, call) as write:
         memory = await _alive(write.session, memory_id, res)
-        check_version(memory.version, expected)
+        write.check_version(memory.version)
         if await writing.archive(ChangeContext(write, memory.scope), memory_id):
             await write.audit("archive", memory.scope, [memory_id])
             memory = await memories.get(write.session, memory_id) or memory
         return await write.answer(memory)
 
 
-async def restore(
-    workspace_id: UUID, memory_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
-) -> Memory:
+async def restore(workspace_id: UUID, memory_id: UUID, res: Resources, call: Call) -> Memory:
     """The memory, active, or as it was when it was deleted; an active one stays as it is. Raises NotFound,
     PreconditionFailed, or Conflict when the scope has a live memory with this text."""
     async with res.db.read(workspace_id) as session:
@@ -78,7 +74,7 @@ async def restore(
             await _bring_back(write, each)
             await withdrawn.take_back(session, each.memory_id, entry=None)
         memory = await _alive(session, memory_id, res)
-        check_version(memory.version - 1 if deleted else memory.version, expected)
+        write.check_version(memory.version - 1 if deleted else memory.version)
         if deleted:
             await writing.rewrite_contexts(session, memory)
         elif memory.archived:
@@ -123,9 +119,7 @@ async def _alive(session: Session, memory_id: UUID, res: Resources) -> Memory:
     return memory
 
 
-async def forget(
-    workspace_id: UUID, memory_id: UUID, res: Resources, call: Call, *, expected: Expected | None = None
-) -> ForgottenMemory:
+async def forget(workspace_id: UUID, memory_id: UUID, res: Resources, call: Call) -> ForgottenMemory:
     """Deletes one memory; may be repeated. Raises NotFound for an id that was never seen, or PreconditionFailed."""
     async with res.db.read(workspace_id) as session:
         memory = await memories.get(session, memory_id)
@@ -134,7 +128,7 @@ async def forget(
     async with write_transaction(memory.scope, res, call) as write:
         current = await memories.get(write.session, memory_id)
         if current is not None:
-            check_version(current.version, expected)
+            write.check_version(current.version)
         deleted = await deletion.delete_memories(write.session, [memory_id], generation=res.generation)
         if deleted:
             await write.audit("delete", memory.scope, deleted)

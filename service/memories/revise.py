@@ -14,7 +14,7 @@ from service.domain.draft import CallerFields, Draft, EmbeddingStatus, Options
 from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.kinds import ClassificationSource
 from service.domain.memory import Memory, Revision
-from service.domain.request import Call, Expected, check_version
+from service.domain.request import Call
 from service.domain.sizes import check_merged
 from service.domain.text import content_hash
 from service.language import kinds
@@ -28,15 +28,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import Write, check_share, write_transaction
 
 
-async def revise(
-    workspace_id: UUID,
-    memory_id: UUID,
-    revision: Revision,
-    res: Resources,
-    call: Call,
-    *,
-    expected: Expected | None = None,
-) -> Memory:
+async def revise(workspace_id: UUID, memory_id: UUID, revision: Revision, res: Resources, call: Call) -> Memory:
     """The memory as it is afterwards. Raises NotFound, PreconditionFailed, PiiRejected, or Conflict when another memory
     of the scope has the new text already. Values equal to the present ones are no change."""
     memory = await reading.get(workspace_id, memory_id, res)
@@ -49,7 +41,7 @@ async def revise(
         old = await memories.get(session, memory_id, alive_at=res.clock()) if was else None
         if was is None or old is None:
             raise NotFound.of("memory")
-        check_version(old.version, expected)
+        write.check_version(old.version)
         values = changes(old, revision, draft)
         revised = old
         if values or "last_accessed" in revision.moments:

@@ -10,7 +10,7 @@ from uuid import UUID
 
 from service.domain.access import Right
 from service.domain.errors import Forbidden
-from service.domain.request import Call, Operation, Replay, Subject
+from service.domain.request import Call, Operation, Replay, Subject, check_version
 from service.domain.scope import Scope
 from service.postgres import scopes
 from service.postgres.engine import Session
@@ -73,6 +73,10 @@ class Write:
             answer = self.call.serialize(result)
             await idempotency.store_answer(self.session, self.call.idempotency, answer, of_user=of_user)
         return result
+
+    def check_version(self, version: int | None, record: str = "memory") -> None:
+        """Raises PreconditionFailed when the request expects another version; None: there is no such record."""
+        check_version(version, self.call.expected, record)
 
     async def check_share_of(self, ids: Sequence[UUID]) -> None:
         """Raises Forbidden if one of the memories is shared and the request may not write these."""

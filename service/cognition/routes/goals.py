@@ -17,7 +17,7 @@ from service.domain.request import StoredAnswer
 from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, Writer, scope_of
 from service.http.json_body import JsonRoute
-from service.http.preconditions import ExpectedOf, in_scope, uuid_of
+from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.schemas import (
     DeletedCountResponse,
     Filled,
@@ -195,23 +195,21 @@ async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
 
 @router.patch("/{id}", summary="Change a goal", response_model=GoalDetailsResponse, dependencies=IN_SCOPE)
 async def update_goal(
-    id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
+    id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
 ) -> Response:
     """A change that would create a cycle of goals is rejected (409). A closed goal can be edited, not reopened. A
     blocked one stays blocked until its status is set to active, even after the goals it waits for are completed."""
     given: dict[Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
     serialize = partial(_details, now=res.clock())
     call = call.with_serializer(serialize)
-    goal = await goals.revise_goal(caller.workspace_id, uuid_of(id, "goal"), given, res, call, expected=expected)
+    goal = await goals.revise_goal(caller.workspace_id, uuid_of(id, "goal"), given, res, call)
     return send(serialize(goal))
 
 
 @router.delete("/{id}", summary="Delete a goal", response_model=DeletedCountResponse, dependencies=IN_SCOPE)
-async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
+async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf) -> Response:
     """Also deletes its edges and its vector. Its subgoals and memories stay."""
-    count = await goals.remove_goal(
-        caller.workspace_id, uuid_of(id, "goal"), res, call.with_serializer(answer_count), expected=expected
-    )
+    count = await goals.remove_goal(caller.workspace_id, uuid_of(id, "goal"), res, call.with_serializer(answer_count))
     return send(answer_count(count))
 
 
@@ -219,13 +217,13 @@ async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, call: CallOf, 
     "/{id}/complete", summary="Complete or abandon a goal", response_model=GoalDetailsResponse, dependencies=IN_SCOPE
 )
 async def complete_goal(
-    id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
+    id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
 ) -> Response:
     """Repeating the request changes nothing; 409 if the goal is closed with the other status."""
     goal_id = uuid_of(id, "goal")
     serialize = partial(_details, now=res.clock())
     call = call.with_serializer(serialize)
-    goal = await goals.close_goal(caller.workspace_id, goal_id, body.status, body.result, res, call, expected=expected)
+    goal = await goals.close_goal(caller.workspace_id, goal_id, body.status, body.result, res, call)
     return send(serialize(goal))
 
 

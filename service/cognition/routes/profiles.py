@@ -14,9 +14,9 @@ from service.http import errors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonList, JsonObject
 from service.http.json_body import JsonRoute
-from service.http.preconditions import ExpectedOf
+from service.http.preconditions import VersionedCallOf
 from service.http.schemas import Name, RequestModel, example
-from service.http.writes import CallOf, answer, send
+from service.http.writes import answer, send
 
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
 
@@ -53,12 +53,12 @@ async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) ->
     responses={201: {"model": ProfileResponse, "description": "Created"}, **errors.document(404)},
 )
 async def put_user_profile(
-    user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
+    user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, call: VersionedCallOf
 ) -> Response:
     """Preferences, areas of expertise and style of communication are redacted. `POST /v1/recall` returns the profile as
     user_context."""
     call = call.with_serializer(_answer_stored)
-    stored = await profile.replace(caller.workspace_id, user_id, dict(body), res, call, expected=expected)
+    stored = await profile.replace(caller.workspace_id, user_id, dict(body), res, call)
     return send(_answer_stored(stored))
 
 

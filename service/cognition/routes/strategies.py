@@ -13,7 +13,7 @@ from service.domain.request import StoredAnswer
 from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, ScopeOf, scope_of
 from service.http.json_body import JsonRoute
-from service.http.preconditions import ExpectedOf, in_scope, uuid_of
+from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.reads import AuditReadOf
 from service.http.schemas import (
     Channel,
@@ -223,10 +223,10 @@ async def reinforce_strategy(
 
 
 @router.delete("/{id}", summary="Delete a strategy", response_model=DeletedCountResponse, dependencies=IN_SCOPE)
-async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
+async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf) -> Response:
     """Also deletes its vector and its list of conversations; the conversations stay."""
     wanted, call = uuid_of(id, "strategy"), call.with_serializer(answer_count)
-    count = await procedures.remove(caller.workspace_id, wanted, res, call, expected=expected)
+    count = await procedures.remove(caller.workspace_id, wanted, res, call)
     return send(answer_count(count))
 
 

@@ -38,7 +38,7 @@ from service.http.deps import (
     scope_of,
 )
 from service.http.json_body import JsonRoute
-from service.http.preconditions import ExpectedOf
+from service.http.preconditions import VersionedCallOf
 from service.http.writes import CallOf, answer, etag, send
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
@@ -144,14 +144,13 @@ async def patch_conversation(
     caller: Changer,
     res: ResourcesOf,
     owner: OwnerOf,
-    call: CallOf,
-    expected: ExpectedOf,
+    call: VersionedCallOf,
 ) -> Response:
     """Changes title, metadata, `archived`, and which jobs have processed it. Turns of an archived conversation are not
     searched."""
     conversation = await conversations.get(owner, id, res)
     once = call.with_serializer(_answer_counted)
-    return send(_answer_counted(await conversations.change(conversation, body, res, once, expected=expected)))
+    return send(_answer_counted(await conversations.change(conversation, body, res, once)))
 
 
 @router.post(

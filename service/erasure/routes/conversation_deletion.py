@@ -15,7 +15,7 @@ from service.erasure.routes.deletion import PurgeOf, PurgeReceiptResponse, recei
 from service.http import errors
 from service.http.deps import Deleter, ResourcesOf
 from service.http.json_body import JsonRoute
-from service.http.preconditions import ExpectedOf, uuid_of
+from service.http.preconditions import VersionedCallOf, uuid_of
 from service.http.schemas import Id, ResponseModel
 from service.http.writes import CallOf, answer, send
 
@@ -48,8 +48,7 @@ async def delete_conversation(
     res: ResourcesOf,
     owner: OwnerOf,
     purge: PurgeOf,
-    call: CallOf,
-    expected: ExpectedOf,
+    call: VersionedCallOf,
     facts: FactsOf = False,
 ) -> Response:
     """Also deletes its turns, messages that were stored verbatim, its working memory and its tool invocations. Facts
@@ -62,9 +61,9 @@ async def delete_conversation(
     talk = await forget_conversation.find_present_or_logged(owner, id, res)
     if purge:
         call = call.with_serializer(receipt_answer)
-        return send(receipt_answer(await forget_conversation.purge_talk(talk, res, call, expected=expected)))
+        return send(receipt_answer(await forget_conversation.purge_talk(talk, res, call)))
     call = call.with_serializer(_answer)
-    deleted = await forget_conversation.delete(talk, res, call, with_facts=facts, expected=expected)
+    deleted = await forget_conversation.delete(talk, res, call, with_facts=facts)
     return send(_answer(deleted))
 
 

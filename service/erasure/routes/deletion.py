@@ -15,7 +15,7 @@ from service.erasure.forget_scope import ForgottenScope, empty_workspace, forget
 from service.erasure.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
 from service.http.deps import Admin, AgentId, CallerOf, ChannelName, Deleter, ResourcesOf, RunId, UserId, scope_of
 from service.http.json_body import JsonRoute
-from service.http.preconditions import ExpectedOf, uuid_of
+from service.http.preconditions import VersionedCallOf, uuid_of
 from service.http.schemas import ResponseModel, ScopeDeletionResponse, Time
 from service.http.writes import CallOf, answer, send, url_of
 from service.memories.lifecycle import ForgottenMemory, forget
@@ -119,14 +119,7 @@ async def delete_memories(
     response_model=DeletedMemoryResponse | PurgeReceiptResponse,
     dependencies=IN_SCOPE,
 )
-async def delete_memory(
-    id: str,
-    caller: Deleter,
-    res: ResourcesOf,
-    purge: PurgeOf,
-    call: CallOf,
-    expected: ExpectedOf,
-) -> Response:
+async def delete_memory(id: str, caller: Deleter, res: ResourcesOf, purge: PurgeOf, call: VersionedCallOf) -> Response:
     """Also deletes its vector and its relations; the history stays. Repeating the request returns `already_deleted`.
 
     With `purge=true` its history, decisions, promoted copies and the turns it came from are erased as well, even if it
@@ -134,9 +127,9 @@ async def delete_memory(
     """
     if purge:
         call = call.with_serializer(receipt_answer)
-        erased = await purge_memory(caller.workspace_id, uuid_of(id), res, call, expected=expected)
+        erased = await purge_memory(caller.workspace_id, uuid_of(id), res, call)
         return send(receipt_answer(erased))
-    gone = await forget(caller.workspace_id, uuid_of(id), res, call.with_serializer(answer_deleted), expected=expected)
+    gone = await forget(caller.workspace_id, uuid_of(id), res, call.with_serializer(answer_deleted))
     return send(answer_deleted(gone))
 
 

@@ -50,7 +50,7 @@ from service.http.deps import (
 )
 from service.http.json_body import JsonRoute
 from service.http.narrowing import Comma
-from service.http.preconditions import ExpectedOf, uuid_of
+from service.http.preconditions import VersionedCallOf, uuid_of
 from service.http.query_parameters import REPEATABLE, split
 from service.http.reads import AuditReadOf, CountsOf
 from service.http.schemas import Channel, DeletedCountResponse, Filled, Time, embedding_vector
@@ -276,14 +276,14 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     responses={201: {"model": EntityResponse, "description": "Created"}},
 )
 async def upsert_entity(
-    body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
+    body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
 ) -> Response:
     """An entity is identified by user, channel and name, ignoring case; an alias matches too."""
     scope = scope_of(caller, body.scope_ids, body.channel)
     owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
     new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
-    return send(_answer(await entity.upsert(owner, new, vector, res, call.with_serializer(_answer), expected=expected)))
+    return send(_answer(await entity.upsert(owner, new, vector, res, call.with_serializer(_answer))))
 
 
 def _answer(upserted: tuple[Entity, bool]) -> StoredAnswer:
@@ -328,12 +328,10 @@ async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf)
 
 
 @router.delete("/{id}", summary="Delete an entity", response_model=DeletedEntityResponse)
-async def delete_entity(
-    id: str, caller: Deleter, res: ResourcesOf, call: CallOf, expected: ExpectedOf, seen: VisibleOf
-) -> Response:
+async def delete_entity(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf, seen: VisibleOf) -> Response:
     """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
     call = call.with_serializer(_answer_removal)
-    return send(_answer_removal(await entity.remove(seen, uuid_of(id, "entity"), res, call, expected=expected)))
+    return send(_answer_removal(await entity.remove(seen, uuid_of(id, "entity"), res, call)))
 
 
 def _answer_removal(removed: Entity) -> StoredAnswer:

@@ -19,7 +19,7 @@ from service.http import cursors, narrowing
 from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.narrowing import MAX_WORDS, Comma, NarrowingFields
-from service.http.preconditions import ExpectedOf, in_scope, uuid_of
+from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.query_parameters import REPEATABLE, fields_of
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import Id, RequestModel, Text, Time, example, expiry
@@ -236,33 +236,31 @@ MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
 
 @router.patch("/{id}", summary="Change parts of a memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
 async def patch_memory(
-    id: str, body: PatchMemoryRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
+    id: str, body: PatchMemoryRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
 ) -> Response:
     """Fields that are not given stay. A new `content` is redacted and found by its words at once; its vector follows
     shortly. `timestamp`, `updated_at` and `last_accessed` need `allow_system_fields`."""
     change = revision(body, caller, res.clock())
     call = call.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id), change, res, call, expected=expected)
+    memory = await revise(caller.workspace_id, uuid_of(id), change, res, call)
     return send(memory_answer(memory))
 
 
 @router.put("/{id}", summary="Replace the text of a memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
 async def put_memory(
-    id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf
+    id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
 ) -> Response:
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.content, embed_now=True)
     call = call.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id), change, res, call, expected=expected)
+    memory = await revise(caller.workspace_id, uuid_of(id), change, res, call)
     return send(memory_answer(memory))
 
 
 @router.post("/{id}/archive", summary="Archive a memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
-async def archive_memory(id: str, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
+async def archive_memory(id: str, caller: Changer, res: ResourcesOf, call: VersionedCallOf) -> Response:
     """Searches and lists leave it out until it is restored. A memory that is archived stays as it is."""
-    memory = await archive(
-        caller.workspace_id, uuid_of(id), res, call.with_serializer(memory_answer), expected=expected
-    )
+    memory = await archive(caller.workspace_id, uuid_of(id), res, call.with_serializer(memory_answer))
     return send(memory_answer(memory))
 
 
@@ -272,12 +270,10 @@ async def archive_memory(id: str, caller: Changer, res: ResourcesOf, call: CallO
     response_model=MemoryResponse,
     dependencies=DELETED_TOO,
 )
-async def restore_memory(id: str, caller: Changer, res: ResourcesOf, call: CallOf, expected: ExpectedOf) -> Response:
+async def restore_memory(id: str, caller: Changer, res: ResourcesOf, call: VersionedCallOf) -> Response:
     """An active memory stays as it is. A deleted one comes back as it was, with its id, its past versions and its
     relations to what still exists; 404 if it was purged or has expired."""
-    memory = await restore(
-        caller.workspace_id, uuid_of(id), res, call.with_serializer(memory_answer), expected=expected
-    )
+    memory = await restore(caller.workspace_id, uuid_of(id), res, call.with_serializer(memory_answer))
     return send(memory_answer(memory))
 
 
