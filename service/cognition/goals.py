@@ -9,7 +9,7 @@ from __future__ import annotations
 
 from collections.abc import Collection, Mapping
 from datetime import datetime
-from typing import Any, Literal
+from typing import Any
 from uuid import UUID
 
 from uuid_utils.compat import uuid7
@@ -26,8 +26,6 @@ from service.runtime import pii
 from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
-
-Changeable = Literal["description", "priority", "deadline", "parent_id", "blocked_by", "memory_ids", "status"]
 
 
 async def add_goal(scope: Scope, given: Mapping[str, Any], res: Resources, call: Call) -> GoalDetails:
@@ -52,12 +50,11 @@ async def add_goal(scope: Scope, given: Mapping[str, Any], res: Resources, call:
 
 
 async def revise_goal(
-    workspace_id: UUID, goal_id: UUID, given: Mapping[Changeable, Any], res: Resources, call: Call
+    workspace_id: UUID, goal_id: UUID, given: Mapping[str, Any], res: Resources, call: Call
 ) -> GoalDetails:
     """The goal with the given fields changed; an unchanged value is not a change. `status`: active or blocked. Raises
     NotFound, Conflict for a cycle or a closed goal, or PreconditionFailed."""
-    values: dict[str, Any] = {str(name): value for name, value in given.items()}
-    vector = None
+    values, vector = dict(given), None
     if "description" in values:
         values["description"] = await pii.clean_words(values["description"], "description", res)
         vector = await embed_now(workspace_id, values["description"], res)

@@ -29,6 +29,8 @@ from service.runtime.transactions import Write, write_transaction
 from service.working.statements import working
 from service.working.values import WorkingScope, WorkingTurn
 
+VECTOR_LATER = "embedding_unavailable: stored without a vector, which follows later."
+
 
 @dataclass(frozen=True, slots=True)
 class TurnOutcome:
@@ -45,7 +47,7 @@ async def store(conversation: Conversation, given: StoreTurnRequest, res: Resour
     text, in_text = await pii.clean(given.content, "content", res)
     metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
     redactions = pii.add_up((*in_text, *in_metadata))
-    vector, warnings = await _vector(conversation, text, given, res)
+    vector = await _vector(conversation, text, given, res)
     weights = await res.rules.run_if_long(len(text), lexemes.weights, text)
     new = NewTurn(
         given.role,
@@ -64,17 +66,17 @@ async def store(conversation: Conversation, given: StoreTurnRequest, res: Resour
             raise NotFound.of("conversation")
         repeated = await _find_repeated(write.session, locked, new, given)
         turn = repeated or await _insert(write, locked, new, given.turn_index)
-        return await write.answer(TurnOutcome(turn, repeated is None, redactions, () if repeated else warnings))
+        warnings = (VECTOR_LATER,) if vector is None and repeated is None else ()
+        return await write.answer(TurnOutcome(turn, repeated is None, redactions, warnings))
 
 
 async def _insert(write: Write, conversation: Conversation, new: NewTurn, index: int | None) -> Turn:
     session, scope = write.session, conversation.scope
     place = conversation.next_index if index is None else index
     stored = await conversations.insert_turn(session, conversation, new, place, generation=write.res.generation)
-    ids, talk = [stored.id], conversation.id
-    await write.audit("store_turn", scope, ids, subject="episodic", conversation_id=talk)
+    await write.audit("store_turn", scope, [stored.id], subject="episodic", conversation_id=conversation.id)
     await _copy_to_working_memory(write, conversation, new, stored)
-    return (await turns.get_many(session, ids))[stored.id]
+    return (await turns.get_many(session, [stored.id]))[stored.id]
 
 
 async def _copy_to_working_memory(write: Write, conversation: Conversation, new: NewTurn, stored: StoredTurn) -> None:
@@ -108,10 +110,7 @@ def _is_equal(stored: Turn, new: NewTurn) -> bool:
 
 async def _vector(
     conversation: Conversation, text: CleanText, given: StoreTurnRequest, res: Resources
-) -> tuple[Vector | None, tuple[str, ...]]:
+) -> Vector | None:
     if given.embedding is not None:
-        return unit(embedding_vector(given.embedding, res.embedder.dimension)), ()
-    vector = await embed_now(conversation.scope.workspace_id, text, res)
-    if vector is None:
-        return None, ("embedding_unavailable: stored without a vector, which follows later.",)
-    return vector, ()
+        return unit(embedding_vector(given.embedding, res.embedder.dimension))
+    return await embed_now(conversation.scope.workspace_id, text, res)

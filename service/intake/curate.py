@@ -374,9 +374,9 @@ async def _append_or_lock_turns(
     """The places of the turns, and the rows of the new ones, still to be inserted."""
     scope = conversation.scope
     if conversation.stored is not None:
-        if not await conversations.lock_turns(session, scope, conversation.stored):
+        if not await conversations.lock_turns(session, conversation.stored):
             raise TurnsGone("Some of the turns were erased while their facts were made.")
-        await conversations.mark_consolidated(session, scope, conversation.stored)
+        await conversations.mark_consolidated(session, conversation.stored)
         return list(conversation.stored), ()
     return await conversations.append_turns(
         session,

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Literal, Self
 
 from fastapi import APIRouter, Query, Response
 from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from service.cognition import goals
-from service.cognition.goals import Changeable
 from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.request import StoredAnswer
 from service.http import cursors, errors
@@ -199,10 +198,11 @@ async def update_goal(
 ) -> Response:
     """A change that would create a cycle of goals is rejected (409). A closed goal can be edited, not reopened. A
     blocked one stays blocked until its status is set to active, even after the goals it waits for are completed."""
-    given: dict[Changeable, Any] = {name: getattr(body, name) for name in body.model_fields_set}  # type: ignore[misc]
     serialize = partial(_details, now=res.clock())
     call = call.with_serializer(serialize)
-    goal = await goals.revise_goal(caller.workspace_id, uuid_of(id, "goal"), given, res, call)
+    goal = await goals.revise_goal(
+        caller.workspace_id, uuid_of(id, "goal"), body.model_dump(exclude_unset=True), res, call
+    )
     return send(serialize(goal))
 
 

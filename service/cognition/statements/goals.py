@@ -11,8 +11,8 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import Select, TableClause, Uuid, delete, func, select, text, update
-from sqlalchemy.dialects.postgresql import ARRAY, insert
+from sqlalchemy import TableClause, delete, func, literal_column, select, text, update
+from sqlalchemy.dialects.postgresql import insert
 
 from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.scope import Scope
@@ -49,25 +49,16 @@ _goal = direct.reader(
 )
 
 
-def _targets(rel_type: str) -> Select[Any]:
-    """The ends of the edges of one kind that start at the goal of the outer query."""
-    starts_here = GOAL_EDGE.c.workspace_id == GOAL.c.workspace_id, GOAL_EDGE.c.source_id == GOAL.c.id
-    return select(GOAL_EDGE.c.target_id).where(*starts_here, GOAL_EDGE.c.rel_type == rel_type).correlate(GOAL)
-
-
-def _sorted_ids(query: Select[Any]) -> Any:
-    return func.array(query.order_by(*query.selected_columns).scalar_subquery(), type_=ARRAY(Uuid()))
-
-
-_TIED = select(GOAL_MEMORY.c.memory_id).where(
-    GOAL_MEMORY.c.workspace_id == GOAL.c.workspace_id, GOAL_MEMORY.c.goal_id == GOAL.c.id
-)
+# pk_goal_edge, pk_goal_memory
+TARGETS = """SELECT e.target_id FROM goal_edge e
+    WHERE e.workspace_id = goal.workspace_id AND e.source_id = goal.id AND e.rel_type = '{}'"""
+MEMORIES = "SELECT m.memory_id FROM goal_memory m WHERE m.workspace_id = goal.workspace_id AND m.goal_id = goal.id"
 
 GOALS = select(
     *GOAL.c,
-    _targets(SUBGOAL_OF).scalar_subquery().label("parent_id"),
-    _sorted_ids(_targets(BLOCKED_BY)).label("blocked_by"),
-    _sorted_ids(_TIED.correlate(GOAL)).label("memory_ids"),
+    literal_column(f"({TARGETS.format(SUBGOAL_OF)})").label("parent_id"),
+    literal_column(f"ARRAY({TARGETS.format(BLOCKED_BY)} ORDER BY 1)").label("blocked_by"),
+    literal_column(f"ARRAY({MEMORIES} ORDER BY 1)").label("memory_ids"),
 )
 
 

@@ -106,14 +106,12 @@ async def erase_all(session: Session, until: datetime, *, batch: int) -> int:
 
 
 def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
-    in_scope = scopes.with_ids("tool_invocation", scope, wanted.channel)
-    conditions: list[ColumnElement[bool] | TextClause] = [in_scope.clause]
-    if wanted.task_type is not None:
-        conditions.append(TOOL_INVOCATION.c.task_type == wanted.task_type)
-    if wanted.tool_name is not None:
-        conditions.append(TOOL_INVOCATION.c.tool_name == wanted.tool_name)
-    if wanted.conversation_id is not None:
-        conditions.append(TOOL_INVOCATION.c.conversation_id == wanted.conversation_id)
+    columns = TOOL_INVOCATION.c
+    equal = {columns[name]: getattr(wanted, name) for name in ("task_type", "tool_name", "conversation_id")}
+    conditions: list[ColumnElement[bool] | TextClause] = [
+        scopes.with_ids("tool_invocation", scope, wanted.channel).clause,
+        *(column == value for column, value in equal.items() if value is not None),
+    ]
     if wanted.since is not None:
-        conditions.append(TOOL_INVOCATION.c.timestamp >= wanted.since)
+        conditions.append(columns.timestamp >= wanted.since)
     return conditions

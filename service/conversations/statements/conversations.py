@@ -124,7 +124,7 @@ async def insert_turn(
 LOCK_TURNS = text("SELECT id FROM turn WHERE workspace_id = :workspace AND id = ANY (:ids) ORDER BY id FOR KEY SHARE")
 
 
-async def lock_turns(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> bool:
+async def lock_turns(session: Session, turns: Sequence[StoredTurn]) -> bool:
     """Locks turns against deletion until the transaction ends; returns whether all of them exist."""
     values = {"ids": [turn.id for turn in turns]}
     return len(await direct.fetch(session, LOCK_TURNS, values)) == len(turns)
@@ -143,7 +143,7 @@ MARK_READ = text("""
 """)
 
 
-async def mark_consolidated(session: Session, scope: Scope, turns: Sequence[StoredTurn]) -> None:
+async def mark_consolidated(session: Session, turns: Sequence[StoredTurn]) -> None:
     """Records that the facts of these turns, in order, are stored; the conversation is consolidated if none is left."""
     values = {"conversation": turns[0].conversation_id, "first": turns[0].index, "last": turns[-1].index}
     await direct.fetch(session, MARK_READ, values)
@@ -156,19 +156,10 @@ async def create(
     session: Session, scope: Scope, *, title: CleanText | None, started_at: datetime, metadata: Mapping[str, Any]
 ) -> Conversation:
     """Creates a conversation with a name (`scope.run_id`) that `of_scope` does not find. Under the scope lock."""
-    row = {
-        "workspace_id": scope.workspace_id,
-        "id": uuid7(),
-        "user_id": scope.user_id,
-        "agent_id": scope.agent_id,
-        "channel": scope.channel,
-        "external_id": scope.run_id,
-        "title": title,
-        "started_at": started_at,
-        "metadata": dict(metadata),
-    }
-    made = await session.execute(insert(CONVERSATION).values(row).returning(*COLUMNS))
-    return _conversation(made.one())
+    columns = {name: value for name, value in scope.columns.items() if name != "run_id"}
+    columns |= {"external_id": scope.run_id, "title": title, "started_at": started_at, "metadata": dict(metadata)}
+    new = insert(CONVERSATION).values(**columns, id=uuid7()).returning(*COLUMNS)
+    return _conversation((await session.execute(new)).one())
 
 
 async def get(session: Session, conversation_id: UUID, *, lock: bool = False) -> Conversation | None:

@@ -12,7 +12,6 @@ from __future__ import annotations
 from collections.abc import Awaitable, Callable, Mapping
 from datetime import timedelta
 from functools import partial
-from itertools import groupby
 from typing import Any
 from uuid import UUID
 
@@ -21,7 +20,6 @@ from sqlalchemy import TextClause
 from service.access import workspace_jobs
 from service.conversations.statements import conversations
 from service.domain.job import Counts, Job
-from service.domain.memory import Memory
 from service.domain.request import Call, Operation
 from service.domain.scope import NIL_ID, Scope
 from service.memories import writing
@@ -93,17 +91,14 @@ async def archive(job: Job, res: Resources) -> Counts:
         async with res.db.read(job.workspace_id) as session:
             ids = await fading.list_faded(session, after=last, batch=ARCHIVED_AT_ONCE)
             by_id = await memories.get_many(session, ids)
-        for scope, group in groupby(sorted(by_id.values(), key=_owner), key=lambda each: each.scope):
-            ids_of_scope = sorted(memory.id for memory in group)
-            archived += await _archive(scope, ids_of_scope, res, workspace_jobs.call_of(job))
+        by_scope: dict[Scope, list[UUID]] = {}
+        for memory in by_id.values():
+            by_scope.setdefault(memory.scope, []).append(memory.id)
+        for scope, ids_of_scope in by_scope.items():
+            archived += await _archive(scope, sorted(ids_of_scope), res, workspace_jobs.call_of(job))
         if len(ids) < ARCHIVED_AT_ONCE:
             return {"archived": archived}
         last = ids[-1]
-
-
-def _owner(memory: Memory) -> tuple[str, ...]:
-    scope = memory.scope
-    return tuple(repr(each) for each in (scope.user_id, scope.agent_id, scope.run_id, scope.channel))
 
 
 async def _archive(scope: Scope, ids: list[UUID], res: Resources, call: Call) -> int:
