@@ -10,8 +10,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from service.language import temporal
-from service.language.temporal import sentences
+from service.language import sentences, temporal
 from tests.language.checks.temporal import (
     BERLIN,
     NEW_YORK,
@@ -119,9 +118,10 @@ def test_a_megabyte_stays_bounded() -> None:
 
 def test_sentences_end_where_sentences_end() -> None:
     text = "See you at 3 p.m. on Monday. Dr. Who came on Oct. 5 too. Nothing here."
-    assert [text[a:b] for a, b in sentences.with_time(text)] == [
+    assert [text[a:b] for a, b in sentences.split(text)] == [
         "See you at 3 p.m. on Monday.",
         "Dr. Who came on Oct. 5 too.",
+        "Nothing here.",
     ]
 
 

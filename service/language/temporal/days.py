@@ -58,8 +58,9 @@ def _month_of_year(at: TimeMatch, year: int, month: int, day: int | None = None)
 
 def _bare_month(at: TimeMatch, month: int, which: int | None = None) -> TimePiece | None:
     """ "in May", "last March", "October budget"; short names and abbreviations are weak without a preposition."""
-    now, name = at.scene.now, at.text.split()[-1].rstrip(".")
-    if name == "may" and (at.precedes(_MODAL) or (which == 0 and at.scene.raw[at.end - 3] == "m")):
+    now, written = at.scene.now, at.text.split()[-1]
+    name = written.rstrip(".")
+    if written == "may" and (at.precedes(_MODAL) or (which == 0 and at.scene.raw[at.end - 3] == "m")):
         return None
     if which == 0:
         return at.months(now.year, month, "month")

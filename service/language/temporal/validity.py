@@ -13,7 +13,8 @@ from datetime import UTC, datetime, timedelta
 from zoneinfo import ZoneInfo
 
 from service.domain.temporal import TemporalTag, TemporalType, TimeMention
-from service.language.temporal import calendar, sentences, tense, words
+from service.language import sentences
+from service.language.temporal import calendar, tense, words
 from service.language.temporal.calendar import Lean
 
 MAX_CHARS = 2000  # a longer text is a document, and documents do not expire

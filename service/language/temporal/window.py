@@ -16,8 +16,7 @@ from service.domain.temporal import TimeMention
 from service.language.temporal import calendar, tense
 from service.language.temporal.calendar import Lean
 from service.language.temporal.find import find
-from service.language.temporal.sentences import may_have_time
-from service.language.temporal.words import MONTH, NUMBER, WEEKDAY
+from service.language.temporal.words import MONTH, NUMBER, WEEKDAY, may_have_time
 
 Window = tuple[datetime | None, datetime | None]
 

@@ -190,3 +190,26 @@ STARTS = CUES | {
     ),
 }
 """Words that a time may begin with: no rule is tried at any other."""
+
+_TOKEN = re.compile(r"[A-Za-z]{2,}|\d+")
+# What may follow or precede the digits of a date, a time or a year.
+_SHAPE = re.compile(
+    r"(?:1[5-9]|20)\d\d(?!\d)|20\d{6}(?!\d)|\d{0,3}0['\u2019]?s\b|\d{1,2}(?::\d|[./-]\d|\s?[ap]\.?m?\b|(?:st|nd|rd|th)\b)",
+    re.IGNORECASE,
+)
+_LEAD = re.compile(r"(?:\b[qh]|\b(?:at|from|between)\s|['\u2019])$", re.IGNORECASE)
+
+
+def may_have_time(text: str) -> bool:
+    """Whether the text holds any word or shape that times are expressed with.
+
+    It errs on the side of looking: a false alarm costs the rules some hundred microseconds, a miss the expression.
+    """
+    for token in _TOKEN.finditer(text):
+        start = token.start()
+        if not text[start].isdigit():
+            if token[0].lower() in CUES:
+                return True
+        elif _SHAPE.match(text, start) or _LEAD.search(text[max(0, start - 9) : start]):
+            return True
+    return False
