@@ -244,7 +244,7 @@ async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
         for draft, decision in zip(drafts, known, strict=True)
         if decision is None
     ]
-    answers = iter(await model_or_rules.decide_open(asked, workspace_id, res, llm=llm) if asked else ())
+    answers = iter(await model_or_rules.decide(asked, workspace_id, res, llm=llm) if asked else ())
     spent_ms = {"decide": elapsed_ms(began)}
     decided = [decision or next(answers) for decision in known]
     whole = [decide.with_texts(decision, draft, res) for decision, draft in zip(decided, drafts, strict=True)]

@@ -25,6 +25,7 @@ from service.runtime.transactions import DecisionOutdated
 from service.understanding import model_or_rules
 from service.understanding.compare import differs
 from service.understanding.judge import judge
+from service.understanding.model_or_rules import ShownClaim
 
 CANDIDATES = 5
 """The nearest memories that a text is compared with: further ones are hardly ever about the same."""
@@ -47,7 +48,8 @@ async def decide(draft: Draft, res: Resources) -> Draft:
         return draft
     near = draft.seen[0].similarity >= res.settings.memories.dedup_near
     ask, workspace_id = draft.options.use_llm and near, draft.scope.workspace_id
-    judged = await model_or_rules.decide(draft.claim, draft.seen, workspace_id, res, llm=ask)
+    shown = ShownClaim(draft.claim, draft.seen)
+    [judged] = await model_or_rules.decide([shown], workspace_id, res, llm=ask, ask_always=True)
     decision = await with_texts(_for_single_text(judged, draft), draft, res)
     failed = tuple(warning for warning in decision.warnings if warning == MERGE_FAILED)
     return replace(draft, decision=decision, warnings=(*draft.warnings, *failed))

@@ -206,34 +206,24 @@ class ShownClaim:
 
 
 async def decide(
-    claim: Claim, shown: Sequence[Neighbour], workspace_id: UUID, res: Resources, *, llm: bool
-) -> Decision:
-    """The decision on a statement next to `shown` (nearest first), the model's where `llm` says so and there is one.
-    Never raises for a failing model."""
-    given = ShownClaim(claim, tuple(shown))
-    if llm and res.llm is not None and shown:
-        return await _by_model(given, workspace_id, res)
-    return (await _by_rules(_judge, [given], res))[0]
-
-
-async def decide_open(given: Sequence[ShownClaim], workspace_id: UUID, res: Resources, *, llm: bool) -> list[Decision]:
-    """Decides about each statement. The model is asked about those that the rules leave open; with an instruction of
-    the workspace for decisions, about all that have memories near them."""
+    claims: Sequence[ShownClaim], workspace_id: UUID, res: Resources, *, llm: bool, ask_always: bool = False
+) -> list[Decision]:
+    """The decision on each statement. If `llm` says so and there is a model, it is asked about those that the rules
+    leave open; with `ask_always`, or an instruction of the workspace for decisions, about all that have memories near
+    them. Never raises for a failing model."""
     if not llm or res.llm is None:
-        return await _by_rules(_judge, given, res)
-    if res.settings.llm.prompts.update_decision is not None:
-        decisions: list[Decision | None] = [None if each.shown else _judge(each) for each in given]
-    else:
-        decisions = await _by_rules(_settle, given, res)
+        return await _by_rules(_judge, claims, res)
+    asks_all = ask_always or res.settings.llm.prompts.update_decision is not None
+    decisions = await _by_rules(_judge_if_alone if asks_all else _settle, claims, res)
     slots = asyncio.Semaphore(CALLS_AT_ONCE)
 
-    async def one(claim: ShownClaim, settled: Decision | None) -> Decision:
-        if settled is not None:
-            return settled
+    async def ask_if_open(claim: ShownClaim, decision: Decision | None) -> Decision:
+        if decision is not None:
+            return decision
         async with slots:
             return await _by_model(claim, workspace_id, res)
 
-    return list(await asyncio.gather(*map(one, given, decisions)))
+    return list(await asyncio.gather(*map(ask_if_open, claims, decisions)))
 
 
 async def _by_rules(judge_one: Callable[[ShownClaim], T], given: Sequence[ShownClaim], res: Resources) -> list[T]:
@@ -244,6 +234,10 @@ async def _by_rules(judge_one: Callable[[ShownClaim], T], given: Sequence[ShownC
 
 def _judge(given: ShownClaim) -> Decision:
     return judge(given.claim, given.shown)
+
+
+def _judge_if_alone(given: ShownClaim) -> Decision | None:
+    return None if given.shown else _judge(given)
 
 
 def _settle(given: ShownClaim) -> Decision | None:

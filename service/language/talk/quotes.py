@@ -105,7 +105,7 @@ class Antecedent:
 
 
 def _attribute(said: Said, text: str) -> str:
-    verb = "asked" if speech_acts.is_question(text) else "said"
+    verb = "asked" if speech_acts.asks(text) else "said"
     return f"{said.utterance.speaker} {verb}: {' '.join(text.split())}"
 
 
@@ -194,9 +194,7 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
 def _own_statements(before: Sequence[Said], message: Said) -> list[Said]:
     """The last statements of the same speaker, the latest first."""
     own = [one for one in before if one.utterance.speaker == message.utterance.speaker]
-    return [
-        one for one in reversed(own) if message.turn - one.turn <= OWN_TURNS and not speech_acts.is_question(one.text)
-    ]
+    return [one for one in reversed(own) if message.turn - one.turn <= OWN_TURNS and not speech_acts.asks(one.text)]
 
 
 def _find_corrected(before: Sequence[Said], message: Said) -> Antecedent | None:

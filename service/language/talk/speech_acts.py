@@ -19,7 +19,7 @@ MAX_CONTEXT_CHARS = 240
 SHORT_WORDS, ANSWER_WORDS = 8, 25
 """Words of a message that rarely says all by itself, and of one that answers a question."""
 
-_PLAIN_WORD = re.compile(r"[^\W_]+(?:['\u2019.:,-]?[^\W_]+)*")
+_WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 _QUESTION = re.compile(r"[?\uff1f\u061f]\W*$")
 _AGREES = re.compile(
     r"(?i)^\W*(?:(?:yes|yep|yup|yeah|ya|ok|okay|k|sure|deal|agreed|correct|exactly|indeed|true|nope|nah|ja|nein"
@@ -31,7 +31,7 @@ _YES = re.compile(
     r"(?i)\W*(?:(?:yes|yep|yup|yeah|ok|okay|correct|exactly|indeed|true|right|that['\u2019]s (?:right|it)|absolutely"
     r"|ja|genau|stimmt|oui|s[i\u00ed]|thanks|thank you)\W*)+"
 )
-CORRECTS = re.compile(
+_CORRECTS = re.compile(
     r"(?i)^\W*(?:(?:no|nope|wait|oh|oops|sorry|hmm?|hm)\b[\s,.!:-]*)*(?:actually|correction|i (?:meant|mean"
     r"|was wrong|misread"
     r"|misspoke)"
@@ -53,7 +53,7 @@ _PERSON = re.compile(r"(?i)\b(?:he|she|him|her|his|hers)\b")
 
 def is_fragment(message: str) -> bool:
     """Whether a message has few words and does not begin with its speaker ("I", "we")."""
-    return 0 < len(_PLAIN_WORD.findall(message)) <= SHORT_WORDS and not _FIRST_PERSON.match(message)
+    return 0 < len(_WORD.findall(message)) <= SHORT_WORDS and not _FIRST_PERSON.match(message)
 
 
 def replies(message: str) -> bool:
@@ -79,7 +79,7 @@ def names_nobody(message: str) -> bool:
 
 def corrects(message: str) -> bool:
     """Whether a message takes back something that was said before."""
-    return CORRECTS.search(message) is not None
+    return _CORRECTS.search(message) is not None
 
 
 def refers(message: str) -> bool:
@@ -89,7 +89,7 @@ def refers(message: str) -> bool:
 
 def answers(message: str, before: str) -> bool:
     """Whether a message answers a question that `before` ends with."""
-    return _QUESTION.search(before) is not None and 0 < len(_PLAIN_WORD.findall(message)) <= ANSWER_WORDS
+    return _QUESTION.search(before) is not None and 0 < len(_WORD.findall(message)) <= ANSWER_WORDS
 
 
 def find_referent(before: str) -> tuple[int, int]:
@@ -101,11 +101,10 @@ def find_referent(before: str) -> tuple[int, int]:
     asking = [index for index, (start, end) in enumerate(spans) if _QUESTION.search(before[start:end])]
     if asking:
         last = asking[-1]
-        brief = len(_PLAIN_WORD.findall(before[slice(*spans[last])])) <= SHORT_WORDS and last > 0
-        start = (
-            spans[last - 1][0] if brief and spans[last][1] - spans[last - 1][0] <= MAX_CONTEXT_CHARS else spans[last][0]
-        )
-        return start, spans[last][1]
+        start, end = spans[last]
+        earlier = spans[max(0, last - 1)][0]
+        brief = len(_WORD.findall(before[start:end])) <= SHORT_WORDS and end - earlier <= MAX_CONTEXT_CHARS
+        return earlier if brief else start, end
     end = spans[0][1]
     for _, stop in spans[1:]:
         if stop - spans[0][0] > MAX_CONTEXT_CHARS:
@@ -114,12 +113,6 @@ def find_referent(before: str) -> tuple[int, int]:
     return spans[0][0], end
 
 
-def is_question(text: str) -> bool:
-    """Whether a text ends with a question mark."""
-    return _QUESTION.search(text) is not None
-
-
-_WORD = re.compile(r"[^\W_]+(?:['\u2019.-][^\W_]+)*")
 _EMPTY = FUNCTION_WORDS | word_set("""
     hi hello hey good morning evening afternoon night thanks thank thx cheers welcome please sorry great nice cool wow
     awesome amazing wonderful lovely perfect brilliant fine sure right exactly congrats congratulations haha lol hmm huh
@@ -181,10 +174,7 @@ _ADVICE = re.compile(
     r"|i (?:can|could)"
     r"|consider|try|shall (?:i|we)|would you|let me know|if you|for example|here(?:['\u2019]s| is| are))\b"
 )
-_OWN_ACT = re.compile(
-    r"\b(?:I(?:['\u2019](?:ve|ll)| have| will)|we(?:['\u2019](?:ve|ll)| have| will))\b", re.IGNORECASE
-)
-_CONCRETE = re.compile(r"\d|(?<=[a-z,;] )[A-Z]\w")
+_OWN_ACT = re.compile(r"(?i)\b(?:I|we)(?:['\u2019](?:ve|ll)| have| will)\b")
 _NAMED = re.compile(r"\w*\d\w*|(?<=[a-z,;] )[A-Z]\w+")
 MAX_REPORT_CHARS = 300
 """A longer text of an assistant is an answer, which search finds as a turn."""
@@ -197,12 +187,12 @@ def is_worth_keeping(passage: str, *, answers_something: bool) -> bool:
     """Whether a passage of a person is kept. `answers_something`: it refers to what was said before it."""
     if is_about_the_memory(passage):
         return False
-    said = [passage[start:end] for start, end in sentences.split(passage)]
-    return any(_states(each) or (answers_something and _replies_briefly(each)) for each in said)
+    spoken = [passage[start:end] for start, end in sentences.split(passage)]
+    return any(_states(sentence) or (answers_something and _replies_briefly(sentence)) for sentence in spoken)
 
 
 def _replies_briefly(sentence: str) -> bool:
-    return not is_question(sentence) and not _only_thanks(sentence) and (is_fragment(sentence) or replies(sentence))
+    return not asks(sentence) and not _only_thanks(sentence) and (is_fragment(sentence) or replies(sentence))
 
 
 def _only_thanks(sentence: str) -> bool:
@@ -223,21 +213,19 @@ def is_about_the_memory(text: str) -> bool:
 
 
 def asks(sentence: str) -> bool:
-    """Whether a sentence asks."""
-    return is_question(sentence) or _ASKS.match(sentence) is not None
+    """Whether a sentence asks: by its mark, or by how it begins."""
+    return _QUESTION.search(sentence) is not None or _ASKS.match(sentence) is not None
 
 
 def is_report(passage: str, kept: Set[str]) -> bool:
     """Whether an assistant says what it did or will do, or gives a name or figure of something that was talked about.
     `kept`: the content words of the kept part of the talk; names and figures among them are not new."""
-    if len(passage) > MAX_REPORT_CHARS or _ADVICE.search(passage):
-        return False
-    if not _CONCRETE.search(passage):
+    names = {word.casefold() for word in _NAMED.findall(passage)}
+    if not names or len(passage) > MAX_REPORT_CHARS or _ADVICE.search(passage):
         return False
     if _OWN_ACT.search(passage):
         return True
-    new_names = {word.casefold() for word in _NAMED.findall(passage)} - kept
-    return bool(new_names) and len(content_words(passage) & kept) >= MIN_SHARED
+    return not names <= kept and len(content_words(passage) & kept) >= MIN_SHARED
 
 
 def content_words(text: str) -> frozenset[str]:
