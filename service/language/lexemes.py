@@ -18,6 +18,7 @@ from __future__ import annotations
 import re
 import unicodedata
 from collections import Counter
+from collections.abc import Iterable
 from functools import lru_cache
 from hashlib import blake2b
 from typing import Final, NamedTuple
@@ -50,6 +51,8 @@ who whom whose why will with would you your yours yourself yourselves
 """
 STOP_WORDS: Final = frozenset(_ENGLISH.split())
 """Without negations, "before", "after", "off" and the like, which decide a meaning, and without "may", a month."""
+
+NEGATIONS: Final = frozenset({"not", "never", "no", "without", "neither", "nor", "cannot", "none", "nobody", "nothing"})
 
 ARTICLES: Final = frozenset({"a", "an", "the"})
 
@@ -110,6 +113,11 @@ class TokenTerms(NamedTuple):
 def lexemes(text: str) -> list[str]:
     """Returns the terms of the text in their order, repeated as often as they occur; about 1 µs per known word."""
     return [lexeme for token in _tokens(text) for lexeme in _read(token).terms]
+
+
+def count_negations(terms: Iterable[str]) -> int:
+    """Returns how many of a text's terms deny."""
+    return sum(term in NEGATIONS for term in terms)
 
 
 def stem_words(text: str) -> frozenset[str]:

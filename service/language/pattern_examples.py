@@ -6,10 +6,9 @@ content words, in the same order, and as many negations.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Final
 
-from service.language.lexemes import lexemes, term_id
+from service.language.lexemes import count_negations, lexemes, term_id
 
 MIN_WORDS: Final = 3
 """The least number of content words of a pattern: with fewer, any sentence would be an example."""
@@ -18,8 +17,6 @@ FREQUENCY: Final = frozenset(
     lexemes("usually typically tend tends often consistently generally commonly frequently normally")
 )
 """Words that say that something is usual; an example need not repeat them."""
-
-DENIALS: Final = frozenset({"not", "never", "no", "without", "nor", "neither"})
 
 FREQUENCY_TERMS: Final = sorted(term_id(each) for each in FREQUENCY)
 
@@ -30,14 +27,9 @@ def share(text: str, pattern: str) -> float | None:
     said = lexemes(text)
     if len(set(usual)) < MIN_WORDS or text.rstrip().endswith("?") or not _in_order(usual, said):
         return None
-    if sum(term in DENIALS for term in said) != sum(term in DENIALS for term in usual):
+    if count_negations(said) != count_negations(usual):
         return None
     return len(set(usual)) / len(set(said))
-
-
-def shares(pairs: Sequence[tuple[str, str]]) -> list[float | None]:
-    """The share for many pairs of a text and a pattern."""
-    return [share(text, pattern) for text, pattern in pairs]
 
 
 def _in_order(part: list[str], whole: list[str]) -> bool:

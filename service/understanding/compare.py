@@ -19,7 +19,7 @@ from functools import cached_property, lru_cache
 from service.domain.decision import Reason
 from service.language import entities, sentences, text_values
 from service.language.common_words import is_common
-from service.language.lexemes import lexemes
+from service.language.lexemes import NEGATIONS, count_negations, lexemes
 from service.language.talk import speech_acts
 from service.language.talk.dates import as_said
 from service.language.talk.quotes import SAYS, SPEAKER
@@ -68,7 +68,6 @@ _PERSONS: Mapping[str, frozenset[str]] = {
     "she": frozenset({"she", "her", "hers"}),
     "they": frozenset({"they", "them", "their"}),
 }
-_NEGATIONS = frozenset({"not", "never", "no", "without", "neither", "nor", "cannot", "none"})
 OVER_WORDS = (
     frozenset(
         lexemes(
@@ -79,7 +78,7 @@ OVER_WORDS = (
             " using"
         )
     )
-    | _NEGATIONS
+    | NEGATIONS
 )
 _FRAME = frozenset(lexemes("know remember recall told said mentioned think right so"))
 _LEAD = re.compile(
@@ -256,7 +255,7 @@ def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence
 def _stems(text: str) -> tuple[frozenset[str], int]:
     """The content stems of a text, and how many of its words deny."""
     stems = lexemes(text)
-    return frozenset(stems) - _NEGATIONS, sum(stem in _NEGATIONS for stem in stems)
+    return frozenset(stems) - NEGATIONS, count_negations(stems)
 
 
 def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
@@ -308,7 +307,7 @@ def _agrees_to(new: Spoken, old: Spoken) -> bool:
     if not context_words or not speech_acts.only_agrees(new.own):
         return False
     known = frozenset(lexemes(old.own))
-    return context_words <= known and not _NEGATIONS & known
+    return context_words <= known and not NEGATIONS & known
 
 
 def _pronouns(text: str) -> frozenset[str]:

@@ -18,7 +18,7 @@ from service.domain.fact import Comparison, Fact
 from service.domain.temporal import TimeMention
 from service.domain.text import CleanText
 from service.language import talk, temporal, text_values
-from service.language.lexemes import lexemes
+from service.language.lexemes import count_negations, lexemes
 from service.language.talk import USER, dates, speech_acts
 from service.language.talk.dates import DATED_KINDS, as_said
 from service.understanding.compare import OVER_WORDS
@@ -39,7 +39,6 @@ class Refusal(StrEnum):
     ORDER = "it turns round what its source says"
 
 
-DENIALS = frozenset({"not", "never", "no", "without", "neither", "nor", "none", "nobody", "nothing"})
 HEDGES = re.compile(
     r"(?i)\b(?:if|unless|would|could|might|may|maybe|perhaps|possibly|probably|almost|nearly|few of|thinking (?:of"
     r"|about)|considering|suppose|wish(?:es|ed)?|imagine|pretend|hope(?:s|d)?|unsure|not sure|i think|i guess"
@@ -105,7 +104,7 @@ def _claims_more(fact: str, source: SourceSentence, sources: SourceTurns) -> Ref
 
 
 def _denials(text: str) -> int:
-    return sum(stem in DENIALS for stem in lexemes(text))
+    return count_negations(lexemes(text))
 
 
 def _is_hedged(said: str) -> bool:
