@@ -65,10 +65,14 @@ TITLES = word_set("""
     brother saint ceo cto cfo
 """)
 
+
+def _kinds_by_word(words: Mapping[str, str]) -> dict[str, str]:
+    return {word: kind for kind, block in words.items() for word in block.split()}
+
+
 # A run that ends (or begins) with one of these is of that type.
-LAST_WORDS: dict[str, str] = {
-    word: kind
-    for kind, words in {
+LAST_WORDS = _kinds_by_word(
+    {
         "organization": """inc corp corporation llc ltd limited gmbh ag plc co company university college institute
         hospital clinic foundation school academy association agency ministry council committee commission union
         nations labs technologies systems solutions studios software ventures capital partners group bank insurance
@@ -80,23 +84,19 @@ LAST_WORDS: dict[str, str] = {
         "project": "project initiative programme",
         "technology": "api sdk framework database engine protocol compiler runtime",
         "product": "watch phone pro max mini ultra",
-    }.items()
-    for word in words.split()
-}
-FIRST_WORDS: dict[str, str] = {
-    word: kind
-    for kind, words in {
+    }
+)
+FIRST_WORDS = _kinds_by_word(
+    {
         "project": "project operation",
         "location": "lake mount mt san santa fort port cape hotel new north south",
         "organization": "university bank ministry department institute",
-    }.items()
-    for word in words.split()
-}
+    }
+)
 
 # Words directly before or after a name, lower-cased, and the type they give it.
-NOUNS: dict[str, str] = {
-    word: kind
-    for kind, words in {
+NOUNS = _kinds_by_word(
+    {
         "project": "project projects repo repository codebase initiative milestone codename service microservice",
         "technology": "library framework database language protocol package api sdk model cluster orm runtime queue",
         "tool": "app tool plugin extension cli ide editor dashboard bot linter",
@@ -108,9 +108,8 @@ NOUNS: dict[str, str] = {
         brother sister mother father mom mum dad boss manager colleague coworker teammate roommate neighbor
         neighbour teacher tutor mentor therapist doctor dentist landlord nephew niece dog cat puppy kitten baby
         designer engineer developer intern lawyer assistant client author founder lead""",
-    }.items()
-    for word in words.split()
-}
+    }
+)
 NAMING = frozenset({"named", "called", "nicknamed", "codenamed"})
 
 PERSON_AFTER = word_set("""

@@ -10,7 +10,7 @@ phrases, so that a rare topic still has a name and the vocabulary stays small.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping
+from collections.abc import Iterable, Mapping
 
 from service.domain.kinds import Classification, ClassificationSource, MemoryType
 from service.language.common_words import FUNCTION_WORDS
@@ -169,18 +169,12 @@ TAXONOMY: Mapping[str, str] = {
 counts as one. The order breaks ties. A model may name others."""
 
 
-def _read_taxonomy() -> Iterator[tuple[tuple[str, ...], str]]:
+def _by_stem() -> dict[str, list[tuple[tuple[str, ...], str]]]:
+    table: dict[str, list[tuple[tuple[str, ...], str]]] = {}
     for category, words in TAXONOMY.items():
         for word in words.split(","):
             stems = tuple(lexemes(word))
-            if stems:
-                yield stems, category
-
-
-def _by_stem() -> dict[str, list[tuple[tuple[str, ...], str]]]:
-    table: dict[str, list[tuple[tuple[str, ...], str]]] = {}
-    for stems, category in _read_taxonomy():
-        table.setdefault(stems[0], []).append((stems, category))
+            table.setdefault(stems[0], []).append((stems, category))
     return table
 
 
@@ -206,12 +200,9 @@ def _from_taxonomy(text: str) -> list[str]:
             if tuple(stems[at : at + len(phrase)]) == phrase:
                 hits.setdefault(category, set()).add(phrase)
                 first.setdefault(category, at)
-    return sorted(hits, key=lambda category: (-_weight(hits[category]), first[category], _RANK[category]))
-
-
-def _weight(phrases: set[tuple[str, ...]]) -> int:
-    """Different words count, repeats do not; a phrase weighs as many words as it has."""
-    return sum(len(phrase) for phrase in phrases)
+    # Different words count, repeats do not; a phrase weighs as many words as it has.
+    weights = {category: sum(map(len, phrases)) for category, phrases in hits.items()}
+    return sorted(hits, key=lambda category: (-weights[category], first[category], _RANK[category]))
 
 
 def _noun_phrases(text: str) -> list[str]:

@@ -11,6 +11,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from difflib import SequenceMatcher
 
+from service.language.temporal.words import NUMBERS, ORDINAL_DAYS
+
 _MONTH = r"(?:jan|feb|mar|apr|may|jun|jul|aug|sep|oct|nov|dec)[a-z]*"
 _UNIT = (
     r"%|percent|euros?|dollars?|pounds?|k|km|kg|cm|mm|m|g|lbs?|ml|l|mb|gb|tb|ms|s|sec(?:ond)?s?|min(?:ute)?s?"
@@ -37,19 +39,12 @@ _NAME = re.compile(
 )
 _FIGURE = re.compile(r"(?<![\w.])[-\u2212+]?\d+(?:[.,:]\d+)*")
 _LETTERS = re.compile(r"[^\W\d_]+")
-_TO_NINETEEN = """zero one two three four five six seven eight nine ten eleven twelve thirteen fourteen fifteen sixteen
-    seventeen eighteen nineteen"""
-_TENS = "twenty thirty forty fifty sixty seventy eighty ninety"
-_ORDINALS = "first second third fourth fifth sixth seventh"
 _OTHER_WORDS = """hundred=100 thousand=1000 million=1000000 billion=1000000000 dozen=12 half=0.5 once=1 twice=2
     double=2 both=2 thrice=3 triple=3"""
 _IN_DIGITS = {
-    **{word: str(value) for value, word in enumerate(_TO_NINETEEN.split())},
-    **{word: str(value * 10) for value, word in enumerate(_TENS.split(), 2)},
-    **{word: str(value) for value, word in enumerate(_ORDINALS.split(), 1)},
-    **dict(pair.split("=") for pair in _OTHER_WORDS.split()),
-}
-del _IN_DIGITS["one"]  # mostly a pronoun or an article: "the one", "one dog" for "a dog"
+    word: str(value) for word, value in (NUMBERS | ORDINAL_DAYS).items() if word not in ("a", "an", "one")
+} | dict(pair.split("=") for pair in _OTHER_WORDS.split())
+"""Without "one", mostly a pronoun or an article: "the one", "one dog" for "a dog"."""
 
 
 @dataclass(frozen=True, slots=True)

@@ -399,8 +399,8 @@ def _refills(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) 
     Portugal" are one value."""
     if _PASSING.search(was.text):
         return False
-    filled = slots.fillings(was.text, old.speaker)
-    return any(now.excludes(then) for one in said for now in slots.fillings(one.text, new.speaker) for then in filled)
+    filled = slots.fillings(was.bare, old.speaker)
+    return any(now.excludes(then) for one in said for now in slots.fillings(one.bare, new.speaker) for then in filled)
 
 
 def _is_corrected(new: Spoken, was: Sentence) -> bool:

@@ -37,6 +37,11 @@ class Related:
     link: FactLink
     later: bool
 
+    @property
+    def ends_all(self) -> bool:
+        """Whether one of the two ends as a whole."""
+        return self.link.kind is LinkKind.ENDS and self.link.text is None
+
 
 def judge(claim: Claim, known: Sequence[Neighbour]) -> Decision:
     """Returns the decision, with at least one edit. `known`: nearest first."""
@@ -137,9 +142,8 @@ def _edits(claim: Claim, related: Sequence[Related]) -> tuple[tuple[Edit, ...], 
         renewed = not same.later and _is_dated(claim, same.memory) and _began(claim) > _holds_from(same.memory)
         ended = _find_ended(claim, [pair for pair in related if pair is not same])
         return (Edit(Action.NONE, same.memory, renewed=renewed), *_archive(ended)), [same.link.reason]
-    ends = [pair for pair in related if pair.link.kind is LinkKind.ENDS and pair.link.text is None]
-    later = [end for end in ends if end.later]
-    before = _find_ended(claim, ends)
+    later = [pair for pair in related if pair.ends_all and pair.later]
+    before = _find_ended(claim, related)
     if later and not _is_over(claim):  # a statement about a past time stays true next to a later one
         following = min(later, key=lambda pair: _holds_from(pair.memory))
         previous = before[0].memory if before else None
@@ -169,12 +173,7 @@ def _find_ended(claim: Claim, related: Sequence[Related]) -> list[Related]:
     """
     over = _is_over(claim)
     ends = [
-        each
-        for each in related
-        if each.link.kind is LinkKind.ENDS
-        and each.link.text is None
-        and not each.later
-        and (not over or _was_over(each.memory, claim))
+        pair for pair in related if pair.ends_all and not pair.later and (not over or _was_over(pair.memory, claim))
     ]
     by_slot = [end for end in ends if end.link.reason is Reason.NEW_VALUE]
     if by_slot:

@@ -14,9 +14,6 @@ from functools import lru_cache
 from service.language import text_values
 from service.language.lexemes import lexemes
 
-_LEAD = re.compile(
-    r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|oh|actually|update|news|by the way|btw|fyi|now|also|yes|no)\b[\s,:.!-]*)*"
-)
 _SUBJECT = r"(?:(?P<subject>(?i:i|we|the user|user)|[^\W\d_a-z][\w\u2019'-]+(?: [^\W\d_a-z][\w\u2019'-]+)?)\b)?"
 _BE = r"(?:['\u2019]m|['\u2019]re|['\u2019]s| am| is| are)"
 _NOW = r"(?: ?\b(?i:now|currently|still|just|recently|finally))?"
@@ -77,12 +74,11 @@ def _stands_in(value: str, text: str) -> bool:
 
 @lru_cache(maxsize=1_024)
 def fillings(sentence: str, speaker: str | None) -> Sequence[Filled]:
-    """The slots that a sentence fills, if it says nothing else. `speaker`: who says it, None for nobody in
-    particular."""
-    bare = _LEAD.sub("", sentence).strip()
+    """The slots that a sentence fills, if it says nothing else; the words that lead up to it ("Actually, ") are gone.
+    `speaker`: who says it, None for nobody in particular."""
     found = []
     for name, pattern in _SLOTS:
-        match = pattern.match(bare)
+        match = pattern.match(sentence)
         if match is None:
             continue
         filled = _fill(name, match, speaker, sentence)
