@@ -25,7 +25,6 @@ from service.runtime.transactions import DecisionOutdated
 from service.understanding import model_or_rules
 from service.understanding.compare import differs
 from service.understanding.judge import judge
-from service.understanding.model_or_rules import ShownClaim
 
 CANDIDATES = 5
 """The nearest memories that a text is compared with: further ones are hardly ever about the same."""
@@ -46,10 +45,9 @@ async def decide(draft: Draft, res: Resources) -> Draft:
     """The draft with a decision; a model is asked only if the nearest memory is near (`dedup_near`)."""
     if draft.decision is not None:
         return draft
-    near = draft.seen[0].similarity >= res.settings.memories.dedup_near
-    ask, workspace_id = draft.options.use_llm and near, draft.scope.workspace_id
-    shown = ShownClaim(draft.claim, draft.seen)
-    [judged] = await model_or_rules.decide([shown], workspace_id, res, llm=ask, ask_always=True)
+    ask = draft.options.use_llm and draft.seen[0].similarity >= res.settings.memories.dedup_near
+    shown = model_or_rules.ShownClaim(draft.claim, draft.seen)
+    [judged] = await model_or_rules.decide([shown], draft.scope.workspace_id, res, llm=ask, ask_always=True)
     decision = await with_texts(_for_single_text(judged, draft), draft, res)
     failed = tuple(warning for warning in decision.warnings if warning == MERGE_FAILED)
     return replace(draft, decision=decision, warnings=(*draft.warnings, *failed))

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import timedelta
-from itertools import starmap
 from uuid import UUID
 
 from service.access import workspace_jobs
@@ -74,7 +73,7 @@ async def _exemplify(workspace_id: UUID, res: Resources, call: Call) -> Counts:
         async with res.db.read(workspace_id) as session:
             candidates = await learning.list_candidates(session, after=last, since=since, now=now)
         pairs = [(candidate.example or "", candidate.pattern) for candidate in candidates]
-        shares = await res.rules.run(lambda pairs: list(starmap(pattern_examples.share, pairs)), pairs)
+        shares = await res.rules.run(lambda pairs: [pattern_examples.share(*pair) for pair in pairs], pairs)
         for example_candidate, share in zip(candidates, shares, strict=True):
             if example_candidate.example_id is not None and share is not None:
                 drawn += await _draw(
