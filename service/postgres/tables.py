@@ -70,9 +70,6 @@ def schema_fingerprint() -> str:
     return hashlib.sha256(" ".join(re.sub(r"--.*", "", schema_script()).split()).encode()).hexdigest()
 
 
-TERM_DIMENSIONS = 1_000_000_000
-"""Length of the sparse BM25 vectors: term ids are hashes below it (pgvector's maximum)."""
-
 TYPES: dict[str, Callable[..., TypeEngine[Any]]] = {
     "bigint": BigInteger,
     "boolean": Boolean,

@@ -11,8 +11,7 @@ from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import DateTime, Text, TextClause, Uuid, bindparam, text
 from sqlalchemy.types import ARRAY, TypeEngine
 
-from service.postgres.tables import TERM_DIMENSIONS
-from service.postgres.vectors import Half
+from service.postgres.vectors import TERM_DIMENSIONS, Half
 
 TIMES: Final = "now window_start window_end valid_at since until stored_by as_of asked_at after_time"
 

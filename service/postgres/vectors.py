@@ -1,15 +1,24 @@
-"""Vectors in SQL: the expressions of their distances, and their type."""
+"""Vectors in SQL: the columns of terms and their weights, the expressions of distances, and the type."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, Final
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import HalfVector
+from pgvector import HalfVector, SparseVector
 from pgvector.sqlalchemy import HALFVEC
 from sqlalchemy import Dialect
+
+TERM_DIMENSIONS = 1_000_000_000
+"""Length of the sparse BM25 vectors: term ids are hashes below it (pgvector's maximum)."""
+
+
+def term_columns(weights: Mapping[int, float]) -> dict[str, Any]:
+    """The columns with the terms of a text: their ids, and their BM25 weights by id."""
+    return {"terms": sorted(weights), "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None}
+
 
 # -- distances to a parameter ------------------------------------------------------------------------------------------
 

@@ -18,7 +18,6 @@ from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import SparseVector
 from pgvector.sqlalchemy import SPARSEVEC
 from sqlalchemy import bindparam, text
 
@@ -29,8 +28,7 @@ from service.domain.text import CleanText
 from service.language import context, lexemes
 from service.language.context import PRECEDING, ContextTurn
 from service.postgres.engine import Session
-from service.postgres.tables import TERM_DIMENSIONS
-from service.postgres.vectors import as_text
+from service.postgres.vectors import TERM_DIMENSIONS, as_text, term_columns
 from service.queue.statements import queue
 
 PAYLOAD = {"context": True}
@@ -209,6 +207,4 @@ async def store(
 
 async def _columns(session: Session, memory_id: UUID, texts: ContextTexts) -> None:
     weights = lexemes.weights(texts.lexical, average_length=AVERAGE_CONTEXT_LENGTH)
-    bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
-    values = {"id": memory_id, "terms": sorted(weights), "bm25": bm25}
-    await session.execute(WRITE, values)
+    await session.execute(WRITE, {"id": memory_id, **term_columns(weights)})

@@ -11,7 +11,6 @@ from datetime import datetime
 from typing import Any, cast
 from uuid import UUID
 
-from pgvector import SparseVector
 from sqlalchemy import ColumnElement, DateTime, Select, String, TextClause, Uuid, and_, bindparam, select, text
 from uuid_utils.compat import uuid7
 
@@ -24,8 +23,9 @@ from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, by_key
-from service.postgres.tables import TERM_DIMENSIONS, TURN, TURN_VECTOR, insert_into
+from service.postgres.tables import TURN, TURN_VECTOR, insert_into
 from service.postgres.template import typed_text
+from service.postgres.vectors import term_columns
 from service.providers.protocols import Vector
 from service.queue.statements import queue
 from service.runtime.statements.deferred_vectors import DeferredVectors
@@ -204,8 +204,7 @@ def _values(scope: Scope, new: NewTurn, place: StoredTurn) -> dict[str, Any]:
         "token_count": new.token_count,
         "model": new.model,
         "metadata": dict(new.metadata),
-        "terms": sorted(weights),
-        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
+        **term_columns(weights),
         "timestamp": new.timestamp,
     }
 

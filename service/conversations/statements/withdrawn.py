@@ -12,7 +12,6 @@ from dataclasses import asdict, dataclass, replace
 from typing import Any, Literal
 from uuid import UUID
 
-from pgvector import SparseVector
 from sqlalchemy import text
 from uuid_utils.compat import uuid7
 
@@ -23,8 +22,8 @@ from service.language import lexemes, withdrawal
 from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
-from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.template import typed_text
+from service.postgres.vectors import term_columns
 from service.queue.statements import queue
 
 Reason = Literal["deleted", "expired", "updated", "superseded"]
@@ -200,8 +199,7 @@ async def refresh(session: Session, turn_ids: Iterable[UUID], *, rewritten: bool
 
 def _update_shown(workspace_id: UUID, turn_id: UUID, content: str, visible: str | None) -> Mapping[str, Any]:
     weights = lexemes.weights(CleanText(content if visible is None else visible)) if visible != "" else {}
-    bm25 = SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None
-    return {"workspace": workspace_id, "id": turn_id, "shown": visible, "terms": sorted(weights), "bm25": bm25}
+    return {"workspace": workspace_id, "id": turn_id, "shown": visible, **term_columns(weights)}
 
 
 def place(row: direct.DriverRow, old_text: str | None = None) -> withdrawal.Span:

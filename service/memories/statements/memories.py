@@ -33,8 +33,9 @@ from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition, by_key
-from service.postgres.tables import MEMORY, TERM_DIMENSIONS, insert_into
+from service.postgres.tables import MEMORY, insert_into
 from service.postgres.template import Template, typed_text
+from service.postgres.vectors import TERM_DIMENSIONS, term_columns
 
 NOT_READ = frozenset({"dedup_key", "terms", "bm25", "context_terms", "context_bm25", "review_status", "said_at"})
 COLUMNS = ", ".join(f'm."{column.name}"' for column in MEMORY.c if column.name not in NOT_READ)
@@ -259,8 +260,7 @@ def text_values(new: NewMemory) -> dict[str, Any]:
         "content": new.text,
         "hash": new.hash,
         "dedup_key": new.hash if draft.options.dedup else None,
-        "terms": sorted(weights),
-        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
+        **term_columns(weights),
         "context_terms": sorted(context),
         "context_bm25": SparseVector(context, TERM_DIMENSIONS) if context else None,
         **kind_and_times(new.kind, new.temporal),

@@ -12,7 +12,6 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from pgvector import SparseVector
 from sqlalchemy import TextClause, Uuid, text
 from sqlalchemy.exc import IntegrityError
 
@@ -22,8 +21,9 @@ from service.language import lexemes
 from service.memories.statements import updates
 from service.postgres import scopes
 from service.postgres.engine import Session
-from service.postgres.tables import MEMORY, TABLES, TERM_DIMENSIONS
+from service.postgres.tables import MEMORY, TABLES
 from service.postgres.template import typed_text
+from service.postgres.vectors import term_columns
 
 DERIVED = frozenset({"terms", "bm25", "context_terms", "context_bm25"})
 """Columns derived from the text, so not in the snapshot."""
@@ -231,8 +231,7 @@ async def restore(
         await _restore_row(session, RESTORE_ROW_OF_SAME_TEXT, {**values, "now": now})
     else:
         weights = lexemes.weights(text_then)
-        bm25 = SparseVector(weights, TERM_DIMENSIONS) if weights else None
-        await _restore_row(session, RESTORE_ROW, {**values, "now": now, "terms": sorted(weights), "bm25": bm25})
+        await _restore_row(session, RESTORE_ROW, {**values, "now": now, **term_columns(weights)})
         of_memory = {"id": memory_id}
         await session.execute(REMOVE_VECTOR, of_memory)
         await session.execute(RESTORE_VECTOR, {**values, "generation": generation})

@@ -15,7 +15,6 @@ from uuid import UUID
 import asyncpg  # type: ignore[import-untyped]
 import numpy as np
 from numpy.typing import NDArray
-from pgvector import SparseVector
 from sqlalchemy import ColumnElement, TableClause, and_, case, delete, func, insert, literal, null, select, update
 from sqlalchemy.exc import IntegrityError
 
@@ -32,7 +31,8 @@ from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.driver_errors import violated_constraint
 from service.postgres.engine import Session
-from service.postgres.tables import MEMORY, MEMORY_STAT, MEMORY_VECTOR, TERM_DIMENSIONS
+from service.postgres.tables import MEMORY, MEMORY_STAT, MEMORY_VECTOR
+from service.postgres.vectors import term_columns
 
 LIFETIME = frozenset({"archived", "t_invalid"})
 """Columns on which the validity of relations between entities depends that the memory is evidence of."""
@@ -51,8 +51,7 @@ def text_columns(text: CleanText, weights: Mapping[int, float] | None = None) ->
         "content": text,
         "hash": digest,
         "dedup_key": case((MEMORY.c.dedup_key.is_not(None), digest), else_=null()),
-        "terms": sorted(weights),
-        "bm25": SparseVector(dict(weights), TERM_DIMENSIONS) if weights else None,
+        **term_columns(weights),
         "summary": None,
         **NOT_ENRICHED,
     }
