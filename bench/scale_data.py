@@ -30,7 +30,7 @@ from bench import sentences
 from service.domain.text import CleanText
 from service.kit.settings import Settings
 from service.language import lexemes
-from service.postgres.tables import TERM_DIMENSIONS
+from service.postgres.vectors import TERM_DIMENSIONS
 from service.providers.choose import embedder_dimension, embedder_model, open_embedder_of
 
 Vectors = NDArray[np.float32]

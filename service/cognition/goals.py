@@ -23,7 +23,6 @@ from service.domain.scope import Scope
 from service.postgres.engine import Session
 from service.postgres.tables import GOAL, MEMORY
 from service.runtime import pii
-from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
 
@@ -35,7 +34,7 @@ async def add_goal(scope: Scope, given: Mapping[str, Any], res: Resources, call:
     parents = [given["parent_id"]] if given.get("parent_id") else []
     blockers, memory_ids = given.get("blocked_by", ()), given.get("memory_ids", ())
     description = await pii.clean_words(given["description"], "description", res)
-    vector = await embed_now(workspace_id, description, res)
+    vector = await res.embed_now(workspace_id, description)
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         await _check_links(session, scope, parents, "parent_id", res)
@@ -57,7 +56,7 @@ async def revise_goal(
     values, vector = dict(given), None
     if "description" in values:
         values["description"] = await pii.clean_words(values["description"], "description", res)
-        vector = await embed_now(workspace_id, values["description"], res)
+        vector = await res.embed_now(workspace_id, values["description"])
     for name in ("blocked_by", "memory_ids"):
         if name in values:
             values[name] = tuple(sorted(set(values[name])))

@@ -35,7 +35,6 @@ from service.postgres.engine import Session
 from service.postgres.tables import STRATEGY
 from service.providers.protocols import Vector
 from service.runtime import pii
-from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import plain_transaction
 
@@ -84,7 +83,7 @@ async def learn(
     """Stores a strategy, or reinforces the one that it repeats; returns it, and whether it is new. `once`: does not
     count a conversation twice. Raises NotFound for a conversation that does not exist or belongs to another."""
     strategy = await _redact_strategy(scope, new, res)
-    vector = await embed_now(scope.workspace_id, strategy.embedded_text, res)
+    vector = await res.embed_now(scope.workspace_id, strategy.embedded_text)
     async with plain_transaction(scope.workspace_id, res, call) as write:
         session = write.session
         await strategies.lock(session, scope)

@@ -33,7 +33,6 @@ from service.postgres import direct
 from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.runtime import pii
-from service.runtime.deferred_vectors import embed_now
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
@@ -93,7 +92,7 @@ async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tupl
     if stored is not None and new.description in (None, stored.description):
         return None, False
     name = stored.name if stored else new.name
-    return await embed_now(owner.workspace_id, entities.embedded_text(name, new.description), res), True
+    return await res.embed_now(owner.workspace_id, entities.embedded_text(name, new.description)), True
 
 
 async def _find_or_create(write: Write, owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[UUID, bool]:

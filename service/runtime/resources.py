@@ -6,10 +6,13 @@ from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from dataclasses import dataclass, field, replace
 from typing import Any, NamedTuple
+from uuid import UUID
 
 from service.domain.access import NO_WALL, Wall
+from service.domain.errors import EmbeddingError
 from service.domain.moments import Clock, system_clock
 from service.domain.scope import ScopeSummary
+from service.domain.text import CleanText
 from service.kit import deadline
 from service.kit.deadline import NEVER, Deadline
 from service.kit.rule_threads import RuleThreads
@@ -106,6 +109,13 @@ class Resources:
         """A view for an item of a batch, and its deadline: see `deadline.ends_at`."""
         async with deadline.ends_at(moment) as limit:
             yield self.within(replace(self.context, deadline=limit))
+
+    async def embed_now(self, workspace_id: UUID, text: CleanText) -> Vector | None:
+        """The vector of a short text; None while the embedder is unavailable: a job makes it later."""
+        try:
+            return (await self.embedder.embed(workspace_id, [text]))[0]
+        except EmbeddingError:
+            return None
 
     def latest(self) -> Resources:
         """These resources with the vector generation that is active now. Requests keep the one they started with."""

@@ -15,7 +15,7 @@ from service.domain.scope import Scope
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
-from service.runtime.statements import audit, idempotency, sharing
+from service.runtime.statements import audit, idempotency, stats
 from service.runtime.statements.audit import AuditEntry, Promotion
 
 R = TypeVar("R")
@@ -80,7 +80,7 @@ class Write:
 
     async def check_share_of(self, ids: Sequence[UUID]) -> None:
         """Raises Forbidden if one of the memories is shared and the request may not write these."""
-        if not self.call.may_share and await sharing.any_shared(self.session, ids):
+        if not self.call.may_share and await stats.any_shared(self.session, ids):
             check_share(Scope(self.session.workspace_id), self.call)
 
 

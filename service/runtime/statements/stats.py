@@ -1,4 +1,4 @@
-"""Counts: of a workspace, of its categories, and of the uses of memories and entities."""
+"""Counts: of a workspace, of its categories, and of the uses of memories and entities; and whether some are shared."""
 
 from __future__ import annotations
 
@@ -26,6 +26,11 @@ WORKSPACE = text("""
            (SELECT count(*) FROM conversation WHERE workspace_id = :workspace) AS conversations,
            (SELECT count(*) FROM entity WHERE workspace_id = :workspace) AS entities,
            (SELECT count(*) FROM job WHERE workspace_id = :workspace AND state = 'dead') AS dead_jobs
+""")
+
+ANY_SHARED = text("""
+    SELECT EXISTS (SELECT FROM memory m WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
+                   AND m.user_id IS NULL AND m.agent_id IS NULL AND m.run_id IS NULL)
 """)
 
 RELEVANCE = text("""
@@ -77,6 +82,11 @@ async def for_ranking(session: Session, ids: Sequence[UUID]) -> Mapping[UUID, Ra
     """Relevance and salience of these memories. Uses pk_memory_stat."""
     rows = await direct.fetch(session, RELEVANCE, {"ids": list(ids)})
     return {row.memory_id: RankingStats(row.relevance, row.salience) for row in rows}
+
+
+async def any_shared(session: Session, ids: Sequence[UUID]) -> bool:
+    """Whether any of the memories with these ids is shared."""
+    return bool(await session.scalar(ANY_SHARED, {"ids": list(ids)}))
 
 
 async def categories(session: Session, scope: Scope, *, limit: int) -> list[tuple[str, int]]:

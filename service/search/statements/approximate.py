@@ -27,8 +27,8 @@ from service.domain.query import ApproximatePath, VectorPath
 from service.memories.statements.nearest import MAX_CLOSE, graph_limit, nearest_passing
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
-from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.template import Template, typed_text
+from service.postgres.vectors import TERM_DIMENSIONS
 from service.search.statements import search_plan
 from service.search.statements.search_plan import Candidates, SearchPlan
 from service.search.statements.term_statistics import ALL_TEXTS

@@ -23,9 +23,8 @@ from service.memories.statements.visibility import ENDED
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key, by_keys
-from service.postgres.tables import TERM_DIMENSIONS
 from service.postgres.template import Template
-from service.postgres.vectors import cosine
+from service.postgres.vectors import TERM_DIMENSIONS, cosine
 from service.search.statements.search_plan import SearchPlan
 
 Column = NDArray[np.float64]

@@ -19,7 +19,7 @@ from service.domain.scope import Scope
 from service.postgres import scopes
 from service.postgres.engine import Database, driver
 from service.postgres.scopes import Condition
-from service.postgres.tables import TERM_DIMENSIONS
+from service.postgres.vectors import TERM_DIMENSIONS
 from service.search.statements import exact
 from service.search.statements.search_plan import SearchPlan
 from tests.conftest import new_tenant

@@ -19,7 +19,7 @@ from service.domain import filters
 from service.language import lexemes
 from service.postgres.engine import Database
 from service.postgres.roles import APP
-from service.postgres.tables import TERM_DIMENSIONS
+from service.postgres.vectors import TERM_DIMENSIONS
 from service.search import indexed_conditions
 from tests.conftest import Tenant
 from tests.support.application import Tables
