@@ -23,7 +23,6 @@ from service.language.prompt_text import estimate_tokens
 from service.postgres.engine import Session
 from service.providers.protocols import Vector, unit
 from service.runtime import pii
-from service.runtime.deferred_vectors import embed_now
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, write_transaction
 from service.working.statements import working
@@ -113,4 +112,4 @@ async def _vector(
 ) -> Vector | None:
     if given.embedding is not None:
         return unit(embedding_vector(given.embedding, res.embedder.dimension))
-    return await embed_now(conversation.scope.workspace_id, text, res)
+    return await res.embed_now(conversation.scope.workspace_id, text)

@@ -323,7 +323,7 @@ async def test_streams_are_few_and_end_with_their_key_and_the_process(
             async with asyncio.timeout(5):
                 assert [line async for line in each.aiter_lines() if line] == ["retry: 2000"]
         async with stream(at, tenant.key) as last:
-            monkeypatch.setattr(process, "_begun", True)
+            monkeypatch.setattr(process, "_is_shutting_down", True)
             async with asyncio.timeout(5):
                 assert [line async for line in last.aiter_lines() if line] == ["retry: 2000"]
 

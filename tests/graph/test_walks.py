@@ -59,9 +59,7 @@ async def hub(owner_url: str) -> Any:
 
 
 async def plan(database: Database, workspace: UUID, statement: Any, values: dict[str, Any]) -> str:
-    explained = entity_relations.statement(
-        f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {statement.element.text}"
-    )
+    explained = entity_relations.statement(f"EXPLAIN (ANALYZE, COSTS OFF, TIMING OFF, SUMMARY OFF) {statement.text}")
     async with database.begin(workspace) as session:
         rows = await session.execute(explained, {**values, "workspace": workspace})
         return "\n".join(row[0] for row in rows)

@@ -24,6 +24,7 @@ from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
 from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import LeanMemory, Memory
+from service.domain.moments import STORED
 from service.domain.query import Detail, PageKey, SortField, SortOrder
 from service.domain.temporal import TemporalDetails, TemporalTag, TemporalType, TimeMention
 from service.domain.text import CleanText
@@ -129,7 +130,7 @@ def _by_type(entities: Sequence[tuple[str, str]]) -> Mapping[str, tuple[str, ...
 
 def _temporal(row: direct.DriverRow) -> TemporalDetails:
     tag = TemporalTag(row.temporal_tag) if row.temporal_tag else None
-    mentions = MENTIONS.validate_python(row.mentions)
+    mentions = MENTIONS.validate_python(row.mentions, context=STORED)
     return TemporalDetails(TemporalType(row.temporal_type or "persistent"), row.valid_until, tag, mentions)
 
 
