@@ -153,25 +153,19 @@ class Explanation:
 
 
 @dataclass(frozen=True, slots=True)
-class SearchDetails:
-    """The number of candidates of each arm, and the times."""
-
-    candidates: Mapping[str, int]
-    timings_ms: Mapping[str, float] = field(default_factory=dict)
-
-
-@dataclass(frozen=True, slots=True)
 class SearchResult:
     """Hits, best first; `vector_path` says how vectors were searched, "none" when there was no vector to ask with.
-    `entities`: those that the query named. `answer_probability` 0..1: that the searched memories have the answer; None
-    if unknown. `next_skip`: the `skip` for hits that did not fit into one answer; None: all did. `connected`: the
-    memories that each hit is connected to, strongest first, if the query asks for them."""
+    `candidates`: the number of each arm, and `timings_ms`, both for `explain`. `entities`: those that the query named.
+    `answer_probability` 0..1: that the searched memories have the answer; None if unknown. `next_skip`: the `skip` for
+    hits that did not fit into one answer; None: all did. `connected`: the memories that each hit is connected to,
+    strongest first, if the query asks for them."""
 
     hits: tuple[Hit, ...]
     vector_path: VectorPath
     warnings: tuple[str, ...] = ()
     techniques: Mapping[str, TechniqueMetrics] = field(default_factory=dict)
-    explained: SearchDetails | None = None
+    candidates: Mapping[str, int] | None = None
+    timings_ms: Mapping[str, float] = field(default_factory=dict)
     why: Explanation | None = None
     entities: tuple[UUID, ...] = ()
     answer_probability: float | None = None

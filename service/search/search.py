@@ -19,7 +19,7 @@ from prometheus_client import Histogram
 
 from service.conversations.statements import turns
 from service.domain.memory import Hit, LaterStatementItem, LeanMemory, SignalTerm, memory_of
-from service.domain.query import Explanation, Query, SearchDetails, SearchResult, TechniqueMetrics, is_probable
+from service.domain.query import Explanation, Query, SearchResult, TechniqueMetrics, is_probable
 from service.memories import reading
 from service.memories.statements import memories, recorded, sources, visibility
 from service.memories.statements.recorded import RecordedScope
@@ -116,8 +116,8 @@ async def _most_important(query: Query, res: Resources) -> SearchResult:
         for memory, score in scored
         if score >= query.min_score
     ]
-    details = SearchDetails({"important": len(ids)}) if query.explain else None
-    return SearchResult(tuple(hits), "none", explained=details, next_skip=next_skip)
+    candidates = {"important": len(ids)} if query.explain else None
+    return SearchResult(tuple(hits), "none", candidates=candidates, next_skip=next_skip)
 
 
 async def _prepare_and_read(
@@ -229,13 +229,13 @@ async def rerank_and_shape(prepared: PreparedSearch, results: ReadSearch, res: R
     probable = tuple(hit for hit in hits if is_probable(hit.answer_probability, query.min_probability))
     arm_counts = {name: len(arm) for name, arm in measured.candidates.arms.items()}
     _record(prepared, arm_counts)
-    details = SearchDetails(arm_counts, stopwatch.ms)
     return SearchResult(
         hits=probable,
         vector_path=measured.candidates.path,
         warnings=warnings,
         techniques=prepared.used,
-        explained=details if query.explain else None,
+        candidates=arm_counts if query.explain else None,
+        timings_ms=stopwatch.ms if query.explain else {},
         why=measuring.correct_explanation(results.explanation, hits, probable) if results.explanation else None,
         entities=measured.context.entities.ids,
         answer_probability=answer_probability,

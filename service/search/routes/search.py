@@ -139,7 +139,7 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, window: Window, r
 
 def _response(body: SearchRequest, query: Query, result: SearchResult, began: float) -> Response:
     """A SearchResponse. `began`: time.perf_counter() at the start of the request."""
-    window, details, why = query.window, result.explained, result.why
+    window, why = query.window, result.why
     content = {
         "results": [_hit(hit, body, result) for hit in result.hits],
         "next_cursor": None if result.next_skip is None else cursors.pack(result.next_skip),
@@ -149,9 +149,9 @@ def _response(body: SearchRequest, query: Query, result: SearchResult, began: fl
         "warnings": result.warnings,
         "window": None if window.is_open else TimeInterval(start=window.start, end=window.end),
         "why": MemoryExplanation.of(why, explain=_explain(why) if why.terms else None) if why else None,
-        "candidates": dict(details.candidates) if details else None,
+        "candidates": result.candidates,
         "metrics": {"techniques": result.techniques},
-        "timings_ms": {"total": elapsed_ms(began), **(details.timings_ms if details else {})},
+        "timings_ms": {"total": elapsed_ms(began), **result.timings_ms},
     }
     return send_json(content)
 
