@@ -28,7 +28,7 @@ from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.language import context, temporal
 from service.language.context import ContextTurn
-from service.language.lexemes import term_id, weights
+from service.language.lexemes import weights
 from service.providers import model_files
 from service.providers.local import Encoder, LocalEmbedder
 from service.providers.protocols import Vector
@@ -161,9 +161,8 @@ async def measured(
         await preparation.embed(query, CleanText(seen.embedding_text), [], res, is_request=seen.is_request)
     ).searched
     assert vector is not None
-    term_ids = {term: term_id(term) for term in seen.terms}
     counted = (_counts(each.text_terms for each in texts), _counts(each.context_terms for each in texts))
-    known = fusion.query_context(query, seen, NOW, term_ids, Candidates(len(texts), *counted), EntityMatches())
+    known = fusion.query_context(query, seen, NOW, Candidates(len(texts), *counted), EntityMatches())
     features = _features(texts, vector, known.idf)
     return features, replace(known, time_span=signals.time_span(seen, features))
 

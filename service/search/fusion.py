@@ -92,7 +92,7 @@ HYBRID: Final = frozenset({"text_lexical", "context_lexical", "rare"})
 class QueryContext:
     """All that ranking needs to know about a query, the same for every candidate.
 
-    `term_ids`: by lexeme; `rarity`: of a lexeme, 0..1; `entities`, `entity_weights`: the entities that the query names
+    `rarity`: of a lexeme, 0..1; `entities`, `entity_weights`: the entities that the query names
     and the weight of naming each, 0..1; `stats`: the numbers that jobs and reads keep for each candidate; `text_count`:
     how many memories the search may see; `few_matches`: hardly any text contains a term of the query, so rare terms
     must match exactly; `goals`: how well each candidate serves an active goal, 0..1, empty without one; `time_span`:
@@ -102,7 +102,6 @@ class QueryContext:
     query: Query
     parsed: ParsedQuery
     now: datetime
-    term_ids: Mapping[str, int]
     idf: TermIdf
     rarity: Mapping[str, float]
     entities: EntityMatches = field(default_factory=EntityMatches)
@@ -122,7 +121,6 @@ def query_context(
     query: Query,
     parsed: ParsedQuery,
     now: datetime,
-    term_ids: Mapping[str, int],
     candidates: Candidates,
     entities: EntityMatches,
 ) -> QueryContext:
@@ -132,13 +130,12 @@ def query_context(
         query,
         parsed,
         now,
-        term_ids,
         # a term that no text has still counts towards the score of a full match
         TermIdf(
-            {number: bm25.idf(texts, candidates.text_df.get(number, 0.0)) for number in term_ids.values()},
-            {number: bm25.idf(texts, candidates.context_df.get(number, 0.0)) for number in term_ids.values()},
+            {number: bm25.idf(texts, candidates.text_df.get(number, 0.0)) for number in parsed.terms.values()},
+            {number: bm25.idf(texts, candidates.context_df.get(number, 0.0)) for number in parsed.terms.values()},
         ),
-        {term: rarity(texts, candidates.text_df.get(number, 0.0)) for term, number in term_ids.items()},
+        {term: rarity(texts, candidates.text_df.get(number, 0.0)) for term, number in parsed.terms.items()},
         entities,
         weigh_entities(entities, texts),
         text_count=texts,

@@ -75,7 +75,7 @@ async def measure(session: Session, prepared: PreparedSearch, plan: SearchPlan, 
             chosen, spoken, contexts = await _turns(session, prepared, plan, chosen, res)
         matching_texts += int(np.count_nonzero(spoken.text_lexical))
         stopwatch.lap("turns")
-    context = fusion.query_context(query, prepared.text.parsed, prepared.now, prepared.text.term_ids, chosen, entities)
+    context = fusion.query_context(query, prepared.text.parsed, prepared.now, chosen, entities)
     wanted = signals.choose_features(context, matching_texts)
     if plan.original_vector is not None:
         wanted |= {"original_cosine"}
@@ -117,9 +117,7 @@ async def measure_recorded(session: Session, prepared: PreparedSearch, plan: Sea
     recorded_candidates = texts.candidates(plan)
     stopwatch.lap("candidates")
     stopwatch.lap("entities")
-    context = fusion.query_context(
-        query, prepared.text.parsed, prepared.now, prepared.text.term_ids, recorded_candidates, EntityMatches()
-    )
+    context = fusion.query_context(query, prepared.text.parsed, prepared.now, recorded_candidates, EntityMatches())
     of_candidates, context = texts.features(context.idf), replace(context, stats=texts.stats)
     context = signals.with_features(
         context, of_candidates, len(recorded_candidates.arms["text_lexical"]), res.embedder.similarity

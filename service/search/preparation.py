@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import zip_longest
@@ -16,7 +16,6 @@ from service.domain.moments import Stopwatch
 from service.domain.query import Query, TechniqueMetrics
 from service.domain.scope import ScopeSummary
 from service.domain.text import CleanText
-from service.language import lexemes
 from service.memories.statements import visibility
 from service.observability import metrics, tracing
 from service.postgres import scopes
@@ -37,10 +36,9 @@ MAX_SUMMARIES: Final = 1_000
 
 @dataclass(frozen=True, slots=True)
 class PreparedText:
-    """The text of a query parsed and embedded. `term_ids`: by lexeme."""
+    """The text of a query parsed and embedded."""
 
     parsed: ParsedQuery
-    term_ids: Mapping[str, int]
     vectors: QueryVectors
 
 
@@ -89,7 +87,7 @@ async def prepare_text(
     more = [CleanText(query_parsing.without_names(text, speakers, user_id)) for text in added]
     vectors = await embed(query, CleanText(parsed.embedding_text), more, res, is_request=parsed.is_request)
     stopwatch.lap("embed")
-    return PreparedText(parsed, {term: lexemes.term_id(term) for term in parsed.terms}, vectors)
+    return PreparedText(parsed, vectors)
 
 
 async def embed(
@@ -119,7 +117,7 @@ def _plan(query: Query, scope: Condition, text: PreparedText, res: Resources, no
         exact_rows=sizes.EXACT_ROWS,
         filter_keys=indexed_conditions.find_keys(query.narrow),
         column_ranges=indexed_conditions.find_column_ranges(query.narrow, query.window),
-        terms=sorted(text.term_ids.values()),
+        terms=sorted(text.parsed.terms.values()),
         vector=text.vectors.searched,
         original_vector=text.vectors.plain,
         asked_at=text.parsed.time.middle if text.parsed.time else None,

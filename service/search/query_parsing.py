@@ -8,7 +8,7 @@ the terms and becomes a condition on the speaker. Rare names and ids must match 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import islice
@@ -17,7 +17,7 @@ from zoneinfo import ZoneInfo
 
 from service.language import temporal
 from service.language.common_words import CALENDAR, is_common
-from service.language.lexemes import MAX_TERMS, lexemes
+from service.language.lexemes import MAX_TERMS, lexemes, term_id
 from service.language.questions import asks_the_present, asks_when, is_request
 from service.runtime.resources import Resources
 
@@ -96,7 +96,7 @@ class ParsedQuery:
     """A query and what it asks for.
 
     - embedding_text: what is embedded as the query
-    - terms: the distinct lexemes for BM25, in order
+    - terms: the distinct lexemes for BM25, in order, with their ids
     - exact_terms: the lexemes of each name or id, all of which must occur in a text
     - rare_terms: the same for every word that is not everyday language
     - speakers: those named in the query, as stored; role: whose words are asked for when nobody is named
@@ -109,7 +109,7 @@ class ParsedQuery:
 
     text: str
     embedding_text: str
-    terms: tuple[str, ...]
+    terms: Mapping[str, int]
     exact_terms: tuple[tuple[str, ...], ...] = ()
     rare_terms: tuple[tuple[str, ...], ...] = ()
     speakers: frozenset[str] = frozenset()
@@ -178,9 +178,10 @@ def only_names(query: ParsedQuery, names: Iterable[str]) -> bool:
     return bool(named) and set(lexemes(query.embedding_text)) - named <= _CONTENTLESS
 
 
-def _distinct(text: str) -> tuple[str, ...]:
-    """The distinct lexemes in order, as many as are stored of a text: one word of an unspaced script may hold more."""
-    return tuple(dict.fromkeys(lexemes(text)))[:MAX_TERMS]
+def _distinct(text: str) -> dict[str, int]:
+    """The distinct lexemes in order with their ids, as many as are stored of a text: one word of an unspaced script may
+    hold more."""
+    return {term: term_id(term) for term in islice(dict.fromkeys(lexemes(text)), MAX_TERMS)}
 
 
 def _names(text: str, speakers: Iterable[str]) -> list[tuple[int, int, str]]:

@@ -142,7 +142,7 @@ def _timely(features: Features, context: QueryContext) -> Column:
 
 def _rare(features: Features, groups: Collection[tuple[str, ...]], context: QueryContext) -> Column:
     texts = features.terms or [()] * len(features.ids)
-    return exact_match(groups, context.term_ids, context.rarity, texts)
+    return exact_match(groups, context.parsed.terms, context.rarity, texts)
 
 
 def _entity(features: Features, context: QueryContext) -> Column:

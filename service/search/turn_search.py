@@ -92,12 +92,12 @@ async def rank(session: Session, prepared: PreparedTurnSearch, res: Resources, *
     candidates, features, _ = await turn_candidates.read(
         session,
         wanted,
-        TurnQuery(sorted(text.term_ids.values()), text.vectors.searched, time.middle if time else None),
+        TurnQuery(sorted(text.parsed.terms.values()), text.vectors.searched, time.middle if time else None),
         generation=res.generation,
         candidate_limit=max(MIN_ARM_LIMIT, 2 * query.limit),
         newest=query.limit,
     )
-    context = fusion.query_context(query, text.parsed, prepared.now, text.term_ids, candidates, EntityMatches())
+    context = fusion.query_context(query, text.parsed, prepared.now, candidates, EntityMatches())
     context = replace(context, time_span=signals.time_span(text.parsed, features))
     columns, cosines = signals.columns(features, context), signals.cosines(features)
     cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))

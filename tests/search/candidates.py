@@ -78,7 +78,7 @@ def asking(
     parsed = ParsedQuery(
         "?",
         "?",
-        (),
+        {},
         exact_terms=(("x",),),
         speakers=frozenset({"Ines"}),
         time=QueryTime(NOW, NOW),
@@ -90,7 +90,6 @@ def asking(
         Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10, tags=("sea",), ranking=ranking),
         parsed,
         NOW,
-        {},
         TermIdf({1: texts}, {1: contexts}),
         {},
         entity_weights={"x": 1.0},

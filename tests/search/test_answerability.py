@@ -44,7 +44,7 @@ def judged(*said: Said, question: str = QUESTION, unsaid: float = 0.0, texts: in
     ids = [UUID(int=at) for at in range(len(said))]
     parsed = query_parsing.parse(question, NOW, ZoneInfo("UTC"), {who for who in speakers if who})
     query = Query(Scope(UUID(int=1), user_id="u"), CleanText(question), 10)
-    context = QueryContext(query, parsed, NOW, {}, TermIdf(_idf(unsaid, texts), {}), {}, text_count=texts)
+    context = QueryContext(query, parsed, NOW, TermIdf(_idf(unsaid, texts), {}), {}, text_count=texts)
     measured = Features(ids, nothing, nothing, cosines, nothing, phrasing=phrasing, speaker=speakers)
     return assess(context, measured, Columns(ids, signals), cosines)
 

@@ -8,6 +8,7 @@ from zoneinfo import ZoneInfo
 
 import pytest
 
+from service.language import lexemes
 from service.search import query_parsing
 from service.search.query_parsing import ParsedQuery
 
@@ -43,7 +44,7 @@ def test_names_of_speakers_leave_the_vector(text: str, embed: str, named: set[st
 
 
 def test_names_of_speakers_leave_the_terms_unless_nothing_else_is_left() -> None:
-    assert parse("Where did Ines buy the kayak?").terms == ("buy", "kayak")
+    assert tuple(parse("Where did Ines buy the kayak?").terms) == ("buy", "kayak")
     assert parse("Ines").terms
     assert parse("Where did Ines buy the kayak?", ()).speakers == frozenset()
 
@@ -186,7 +187,7 @@ READ: list[tuple[str, dict[str, object]]] = [
     ("What is my rent now?", {"about_present": True}),
     ("What is my latest rent of May 2023?", {"about_present": False}),
     ("What is my rent?", {"about_present": False}),
-    ("kayak, kayaks and a kayak", {"terms": ("kayak",)}),
+    ("kayak, kayaks and a kayak", {"terms": {"kayak": lexemes.term_id("kayak")}}),
     ("What did we do with the old table?", {"phrases": ()}),
 ]
 

@@ -19,7 +19,7 @@ from service.domain.query import Query
 from service.domain.ranking import Factors, Fusion, Ranking
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.language import context, lexemes
+from service.language import context
 from service.runtime.statements.stats import RankingStats
 from service.search import fusion, query_parsing, signals
 from service.search.fusion import QueryContext
@@ -86,7 +86,7 @@ def features(found: list[Row], wanted: frozenset[str]) -> Features:
 def one_by_one(row: Row, query_context: QueryContext) -> OneCandidate:
     """One candidate, by the rules of docs/ranking.md."""
     parsed = query_context.parsed
-    held = {term for term, number in query_context.term_ids.items() if number in row["terms"]}
+    held = {term for term, number in query_context.parsed.terms.items() if number in row["terms"]}
     complete = [term for group in fusion.find_required_terms(query_context) if held.issuperset(group) for term in group]
     if query_context.time_span is not None:
         time = float(signals.relative_recency([row["timestamp"]], *query_context.time_span)[0])
@@ -138,7 +138,7 @@ def _first_person(row: Row) -> float:
 def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> None:
     random = Random(f"{text} {method}")
     parsed = query_parsing.parse(text, NOW, ZoneInfo("UTC"), ["Ines"])
-    terms = {term: lexemes.term_id(term) for term in parsed.terms}
+    terms = parsed.terms
     found = rows(random, list(terms.values()))
     ids = [row["ids"] for row in found]
     query_context = QueryContext(
@@ -151,7 +151,6 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
         ),
         parsed,
         NOW,
-        terms,
         idf=TermIdf(dict.fromkeys(terms.values(), 2.0), dict.fromkeys(terms.values(), 1.5)),
         rarity={term: random.random() for term in terms},
         entities=EntityMatches({each: frozenset({"acme"}) for each in ids[:7]}, named_as={"acme": frozenset({"acme"})}),
@@ -176,7 +175,7 @@ def test_columns_rank_as_candidates_one_by_one(text: str, method: Fusion) -> Non
 def test_what_a_question_does_not_ask_is_not_read() -> None:
     parsed = query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC"))
     query_context = QueryContext(
-        Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), parsed, NOW, {}, NO_IDF, {}, text_count=1_000
+        Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10), parsed, NOW, NO_IDF, {}, text_count=1_000
     )
     always = {"ended"}
     assert signals.choose_features(query_context, matching_texts=200) == always
@@ -191,13 +190,14 @@ def test_ten_thousand_rare_words_are_not_sought_in_each_text() -> None:
     """Seconds on the event loop, until they were looked up from the words of the texts."""
     terms = {f"odd{number}": number for number in range(10_000)}
     parsed = replace(
-        query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC")), exact_terms=tuple((term,) for term in terms)
+        query_parsing.parse("Where is the boat?", NOW, ZoneInfo("UTC")),
+        terms=terms,
+        exact_terms=tuple((term,) for term in terms),
     )
     query_context = QueryContext(
         Query(Scope(UUID(int=1), user_id="u"), CleanText("?"), 10),
         parsed,
         NOW,
-        terms,
         NO_IDF,
         dict.fromkeys(terms, 0.5) | {"odd7": 1.0},
         text_count=1_000,
