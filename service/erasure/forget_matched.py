@@ -25,7 +25,7 @@ from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.memories import writing
 from service.memories.lifecycle import in_batches
-from service.memories.statements import deduplication, deletion, sources, updates
+from service.memories.statements import deletion, near_memories, sources, updates
 from service.memories.writing import ChangeContext
 from service.postgres.engine import Session
 from service.queue.statements import queue
@@ -93,7 +93,7 @@ async def _keep_rest(write: Write, wanted: ForgetScope, target: ForgetTarget) ->
     session, now = write.session, write.res.clock()
     text, new_id = CleanText(target.remaining), uuid7()
     digest = content_hash(text)
-    if await deduplication.with_hash(session, wanted.scope, digest, now=now) is not None:
+    if await near_memories.with_hash(session, wanted.scope, digest, now=now) is not None:
         return
     await updates.copy_with_text(session, target.id, new_id, text, now=now)
     await sources.copy(session, target.id, new_id)

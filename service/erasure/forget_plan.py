@@ -27,7 +27,7 @@ from service.language.forgetting import forget_matching, forget_query
 from service.language.forgetting.forget_matching import NEAR_MISSES, Matches
 from service.language.forgetting.forget_query import ForgetQuery
 from service.language.forgetting.request_head import Sort
-from service.memories.statements import nearest
+from service.memories.statements import near_memories
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
@@ -176,7 +176,7 @@ async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dic
     where, rows = scopes.deletable("v", scope, wanted.channel), scopes.deletable("m", scope, wanted.channel)
     most, generation = 2 * NEAR_MISSES, res.generation
     async with res.db.snapshot(scope.workspace_id) as session:
-        near = await nearest.find(session, where, rows, vector, generation=generation, limit=most)
+        near = await near_memories.find_nearest(session, where, rows, vector, generation=generation, limit=most)
     return {key: res.embedder.query_similarity(cosine) for key, cosine in near}
 
 

@@ -25,7 +25,7 @@ from service.intake.curate import curate
 from service.language.context import PRECEDING, ContextTurn, embedded_text, lexical_text
 from service.memories import writing
 from service.memories.pipeline import UNCOMPARED, UNDECIDED, run, run_all
-from service.memories.statements import deduplication, sources
+from service.memories.statements import near_memories, sources
 from service.memories.statements.sources import SourceLink
 from service.memories.store import (
     NewText,
@@ -148,7 +148,7 @@ async def _split_known(
 ) -> tuple[list[Outcome], list[NewMemory]]:
     """The outcome of each message, and the memories to add. Under the scope lock what is read does not change."""
     hashes = {draft.hash for draft in drafts if draft.options.dedup}
-    equal = await deduplication.with_hashes(session, scope, hashes, now=drafts[0].received_at) if hashes else {}
+    equal = await near_memories.with_hashes(session, scope, hashes, now=drafts[0].received_at) if hashes else {}
     known = {digest: (memory.id, memory.text) for digest, memory in equal.items()}
     outcomes, new_memories = [], []
     for draft, place in zip(drafts, places, strict=True):

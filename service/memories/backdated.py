@@ -18,8 +18,7 @@ from service.domain.relation import Relation, RelationType
 from service.domain.version import Place, Version, place
 from service.graph.statements import edges
 from service.memories import writing
-from service.memories.statements import decisions, history, memories, versions
-from service.memories.statements.decisions import NewDecision
+from service.memories.statements import history, memories, versions
 from service.memories.writing import ChangeContext
 from service.postgres import direct
 from service.queue.statements import queue
@@ -104,7 +103,7 @@ async def _split(context: ChangeContext, version: Version, at: datetime, target:
         now=context.res.clock(),
     )
     if kept:
-        await _record_decision(context, copy, history_id)
+        await context.keep_evidence(copy, Action.ADD, history_id)
     said_at = again if len(again) > 1 else None
     await writing.set_columns(context, version.id, {"t_valid": again[0], "said_at": said_at})
 
@@ -123,18 +122,12 @@ async def _add(context: ChangeContext, draft: Draft, position: Place, target: UU
     if new.draft.given.id is not None:
         added = history.Change(new.id, Action.ADD, new.draft.scope, None, new.text, id=new.history_id)
         await history.append(session, [added])
-    await _record_decision(context, new.id, new.history_id)
+    await context.keep_evidence(new.id, Action.ADD, new.history_id)
     if is_memory:
         await _link_neighbours(context, position, new.id)
     else:
         await versions.hide(session, new.id, version_of=target)
     return new.id
-
-
-async def _record_decision(context: ChangeContext, memory_id: UUID, history_id: UUID) -> None:
-    if context.evidence is not None:
-        added = NewDecision(memory_id, context.evidence, context.scope, Action.ADD, history_id, context.ruling_id)
-        await decisions.append(context.session, [added])
 
 
 async def _link_neighbours(context: ChangeContext, position: Place, new_id: UUID) -> None:

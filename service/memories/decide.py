@@ -16,8 +16,8 @@ from service.domain.errors import EmbeddingError, PiiRejected
 from service.domain.text import content_hash
 from service.kit.settings import Settings
 from service.language.lexemes import stem_words
-from service.memories.statements import deduplication
-from service.memories.statements.deduplication import Neighbours
+from service.memories.statements import near_memories
+from service.memories.statements.near_memories import Neighbours
 from service.postgres.engine import Session
 from service.runtime.pii import clean
 from service.runtime.resources import Resources
@@ -55,7 +55,7 @@ async def decide(draft: Draft, res: Resources) -> Draft:
 
 async def find_neighbours(session: Session, draft: Draft, res: Resources, *, limit: int | None = None) -> Neighbours:
     """An equal memory, else the `limit` nearest ones, CANDIDATES of them when None."""
-    return await deduplication.find_neighbours(
+    return await near_memories.find_neighbours(
         session,
         draft,
         generation=res.generation,

@@ -22,7 +22,7 @@ from service.domain.memory import Outcome
 from service.domain.text import content_hash
 from service.kit.settings import Settings
 from service.memories import backdated, writing
-from service.memories.statements import decisions, deduplication, history, promotable, versions
+from service.memories.statements import decisions, history, near_memories, promotable, versions
 from service.memories.writing import ChangeContext, MemoryBatch
 
 CONTRADICTS = frozenset({Action.UPDATE, Action.DELETE})
@@ -137,7 +137,7 @@ async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Out
     if target is not None and edit.action is Action.NONE:
         return await _keep(context, draft, edit, target)
     if target is None and edit.action is not Action.ADD:
-        await writing.keep_evidence(context, None)
+        await context.keep_evidence(None)
         return _outcome(context, draft, Action.NONE, edit, text=None)
     if edit.action is Action.DELETE:
         assert target is not None
@@ -156,7 +156,7 @@ async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Out
 async def _keep(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
     """Keeps the known memory: the statement repeats it, or is older and becomes part of its history."""
     session, given, kept_as = context.session, draft.given, None
-    await writing.keep_evidence(context, target.id)
+    await context.keep_evidence(target.id)
     if edit.earlier:
         draft, kept_as = await backdated.keep_as_history(context.write, draft, edit)
     elif context.turn is None:
@@ -223,7 +223,7 @@ async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) 
         target = edit.target
         if target is None or edit.action not in CONTRADICTS:
             continue
-        await writing.keep_evidence(context, target.id)
+        await context.keep_evidence(target.id)
         kept = replace(draft, warnings=(*draft.warnings, KEPT_OLD))
         outcome = _outcome(context, kept, Action.NONE, Edit(Action.NONE, target), text=target.text)
         outcomes.append(replace(outcome, memory_id=None))
@@ -251,7 +251,7 @@ async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contrad
     new = replace(draft, warnings=(*draft.warnings, FLAGGED))
     pending = await decisions.find_flagged(context.session, draft.scope, draft.final_hash)
     if pending is not None:
-        await writing.keep_evidence(context, pending)
+        await context.keep_evidence(pending)
         outcome = _outcome(context, new, Action.NONE, Edit(Action.NONE), text=edit.text)
         return replace(outcome, memory_id=pending)
     known = await _if_known(context, draft, edit.target)
@@ -268,10 +268,10 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
     if not draft.options.dedup or (context.is_sole_edit and draft.merged is None):
         return None
     session, digest = context.session, draft.final_hash
-    equal = await deduplication.with_hash(session, draft.scope, digest, now=draft.received_at)
+    equal = await near_memories.with_hash(session, draft.scope, digest, now=draft.received_at)
     if equal is None or (target is not None and equal.id == target.id):
         return None
-    await writing.keep_evidence(context, equal.id)
+    await context.keep_evidence(equal.id)
     if context.turn is None:
         draft = _warn_of_unused_fields(draft, equal.id)
     return _outcome(context, draft, Action.NONE, Edit(Action.NONE, equal), text=equal.text)

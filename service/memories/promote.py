@@ -23,8 +23,7 @@ from service.domain.request import Call
 from service.domain.scope import GLOBAL_CHANNEL
 from service.graph.statements import edges
 from service.memories import reading, writing
-from service.memories.statements import decisions, deduplication, history, memories, promotable, sources, updates
-from service.memories.statements.decisions import NewDecision
+from service.memories.statements import history, memories, near_memories, promotable, sources, updates
 from service.memories.statements.history import Change
 from service.memories.writing import ChangeContext
 from service.postgres.engine import Session
@@ -103,9 +102,9 @@ async def _promote(write: Write, original: Memory, *, reason: str | None = None,
     if known is not None:
         return PromotedMemory(known, original.id, is_new=False)
     everywhere = replace(original.scope, channel=GLOBAL_CHANNEL)
-    twin = await deduplication.with_hash(session, everywhere, original.hash, now=res.clock())
+    twin = await near_memories.with_hash(session, everywhere, original.hash, now=res.clock())
     existing = await memories.get(session, twin.id) if twin else None
-    copy = existing or await _copy(session, original, res)
+    copy = existing or await _copy(write, original)
     if existing is not None:
         is_copy = await promotable.is_copy(session, existing.id)
         tie = Relation(existing.id, RelationType.PROMOTED_FROM, original.id, properties={edges.COPIED: is_copy})
@@ -127,8 +126,9 @@ async def _find_copy(session: Session, original: Memory, res: Resources) -> Memo
     return None
 
 
-async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
+async def _copy(write: Write, original: Memory) -> Memory:
     """The copy, with its edge, its history and the jobs that it needs."""
+    session, res = write.session, write.res
     new_id, now = uuid7(), res.clock()
     await memories.release_expired(session, [original.hash], now=now)
     await updates.copy_to_global(session, original.id, new_id, generation=res.generation, now=now)
@@ -140,7 +140,7 @@ async def _copy(session: Session, original: Memory, res: Resources) -> Memory:
     change = Change(new_id, Action.ADD, copy.scope, None, copy.text)
     await history.append(session, [change])
     evidence = Evidence("rules", "promotion", "ADD", Reason.PROMOTED, ())
-    await decisions.append(session, [NewDecision(new_id, evidence, copy.scope, Action.ADD, change.id)])
+    await ChangeContext(write, copy.scope, evidence).keep_evidence(new_id, Action.ADD, change.id)
     embed = copy.embedding_status is not EmbeddingStatus.STORED
     await queue.enqueue(session, writing.follow_up(new_id, embed=embed))
     return copy

@@ -25,8 +25,8 @@ from service.domain.request import Call
 from service.kit.rule_threads import LONG_CHARS
 from service.memories import decide, edits, writing
 from service.memories.pipeline import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
-from service.memories.statements import deduplication, history, memories
-from service.memories.statements.deduplication import Neighbours
+from service.memories.statements import history, memories, near_memories
+from service.memories.statements.near_memories import Neighbours
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.statements import idempotency
@@ -125,7 +125,7 @@ async def _decide_together(session: Session, texts: Sequence[NewText], res: Reso
     compared = [text for text in texts if text.draft.options.dedup]
     near: list[Neighbours] | None = []
     if compared:
-        near = await deduplication.find_neighbours_of_many(
+        near = await near_memories.find_neighbours_of_many(
             session,
             [text.draft for text in compared],
             generation=res.generation,

@@ -28,7 +28,7 @@ from service.domain.text import content_hash
 from service.domain.version import begins
 from service.graph.statements import edges
 from service.language import withdrawal
-from service.memories.statements import decisions, deduplication, history, memories, updates, versions
+from service.memories.statements import decisions, history, memories, near_memories, updates, versions
 from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change, Snapshot
 from service.postgres.direct import InsertBatch, NewRows
@@ -93,6 +93,15 @@ class ChangeContext:
         if was is None:
             raise Gone("The memory that was to be changed is gone.")
         return was
+
+    async def keep_evidence(
+        self, memory_id: UUID | None, event: Action = Action.NONE, history_id: UUID | None = None
+    ) -> None:
+        """Keeps the evidence with a memory: what happened to it, and the entry of its history, if it has changed."""
+        if self.evidence is not None:
+            ruling_id = self.ruling_id if history_id else None
+            decided = NewDecision(memory_id, self.evidence, self.scope, event, history_id, ruling_id)
+            await decisions.append(self.session, [decided])
 
 
 class Gone(Conflict):
@@ -160,7 +169,7 @@ async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetim
     was = await history.snapshot(session, target, generation=res.generation)
     old = await memories.get(session, target) if was else None
     digest = content_hash(struck.text)
-    if was is None or old is None or await deduplication.with_hash(session, scope, digest, now=res.clock()) is not None:
+    if was is None or old is None or await near_memories.with_hash(session, scope, digest, now=res.clock()) is not None:
         return False
     change_id = uuid7()
     if at is not None:
@@ -263,13 +272,6 @@ async def _withdraw(session: Session, target: UUID, why: Withdrawal, *, old_text
     await withdrawn.refresh(session, turns)
 
 
-async def keep_evidence(context: ChangeContext, memory_id: UUID | None) -> None:
-    """Keeps the evidence of a decision that leaves the memory as it is."""
-    if context.evidence is not None:
-        unchanged = NewDecision(memory_id, context.evidence, context.scope, Action.NONE)
-        await decisions.append(context.session, [unchanged])
-
-
 async def append_change(
     context: ChangeContext,
     memory_id: UUID,
@@ -282,12 +284,9 @@ async def append_change(
 ) -> UUID:
     """Appends a change to history, and the evidence of the decision that caused it; returns the id of the history
     entry, which is `entry` where one is given."""
-    session, scope = context.session, context.scope
-    change = Change(memory_id, action, scope, old, new, was, entry or uuid7())
-    await history.append(session, [change])
-    if context.evidence is not None:
-        decision = NewDecision(memory_id, context.evidence, scope, action, change.id, context.ruling_id)
-        await decisions.append(session, [decision])
+    change = Change(memory_id, action, context.scope, old, new, was, entry or uuid7())
+    await history.append(context.session, [change])
+    await context.keep_evidence(memory_id, action, change.id)
     return change.id
 
 

@@ -17,7 +17,7 @@ from sqlalchemy import text
 
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.memories.statements import nearest, visibility
+from service.memories.statements import near_memories, visibility
 from service.postgres import direct, scopes
 from service.postgres.direct import DriverRow
 from service.postgres.engine import Session
@@ -179,7 +179,7 @@ async def find_neighbours(
         return []
     rows = visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", now)
     own, scope = np.asarray(vector, dtype=np.float32), scopes.exact("v", memory.scope)
-    near = await nearest.find(session, scope, rows, own, generation=generation, limit=limit + 1)
+    near = await near_memories.find_nearest(session, scope, rows, own, generation=generation, limit=limit + 1)
     return [(each, similarity(cosine)) for each, cosine in near if each != memory.id][:limit]
 
 

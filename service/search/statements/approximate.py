@@ -24,7 +24,7 @@ from sqlalchemy import TextClause
 
 from service.domain import bm25
 from service.domain.query import ApproximatePath, VectorPath
-from service.memories.statements.nearest import MAX_CLOSE, graph_limit, nearest_passing
+from service.memories.statements.near_memories import MAX_CLOSE, graph_limit, nearest_passing
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.template import Template, typed_text

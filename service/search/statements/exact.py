@@ -16,7 +16,7 @@ from typing import Any, Final
 from sqlalchemy import TextClause
 
 from service.domain.bm25 import IDF_SQL
-from service.memories.statements import nearest
+from service.memories.statements import near_memories
 from service.postgres import direct, vectors
 from service.postgres.engine import Session
 from service.postgres.scopes import by_key
@@ -170,7 +170,7 @@ ARMS: Final = ("text_lexical", "context_lexical", "text_vector", "context_vector
 
 EXACT: Final = Template(
     SCAN + BM25 + NEAREST.format(kind="text") + NEAREST.format(kind="context") + ONE_ROW,
-    close_limit=nearest.CLOSE_LIMIT.format(rows="rows_read"),
+    close_limit=near_memories.CLOSE_LIMIT.format(rows="rows_read"),
     max_compared_terms=MAX_COMPARED_TERMS,
     memory=by_key("memory", "matching.id"),
     text_idf=IDF_SQL.format(texts="texts", frequency="text_df"),
@@ -218,4 +218,4 @@ def _branch(plan: SearchPlan, branch: str) -> str:
 
 
 def values(plan: SearchPlan) -> dict[str, Any]:
-    return {**plan.values, **nearest.close_limits(plan.arm_limit)}
+    return {**plan.values, **near_memories.close_limits(plan.arm_limit)}

@@ -25,7 +25,7 @@ from numpy.typing import NDArray
 from service.conversations.statements.turns import TurnFilter
 from service.domain import sizes
 from service.domain.bm25 import IDF_SQL
-from service.memories.statements.nearest import graph_limit
+from service.memories.statements.near_memories import graph_limit
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
 from service.postgres.scopes import Condition, by_key

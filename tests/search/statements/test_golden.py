@@ -26,8 +26,7 @@ from service.domain.query import Narrow, Query
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.kit.settings import Settings
-from service.memories.statements import deduplication, nearest, visibility
-from service.memories.statements.deduplication import Parts
+from service.memories.statements import near_memories, visibility
 from service.postgres import scopes
 from service.postgres.engine import Database, driver
 from service.search import indexed_conditions
@@ -80,10 +79,10 @@ def statements() -> dict[str, Statement]:
         visibility.not_archived("m") & visibility.not_expired_nor_in_review("m", NOW),
     )
     vectors = scopes.exact("v", scope)
-    near, near_values = nearest.statement(vectors, live, VECTOR, generation=1, limit=5)
+    near, near_values = near_memories.nearest_statement(vectors, live, VECTOR, generation=1, limit=5)
     here = scopes.exact("m", scope) & visibility.not_archived("m")
-    parts = Parts(vectors.sql, here.sql, live.sql, visibility.not_expired_nor_in_review("m", NOW).sql, 1)
-    compared = {**here.values, **near_values, "hash": "0123", **nearest.close_limits(5)}
+    comparison = near_memories.compare(vectors, here, live, NOW, generation=1)
+    compared = {**here.values, **near_values, "hash": "0123", **near_memories.close_limits(5)}
     return {
         "scope_summary": (
             candidates.SUMMARY.fill(scope=plan.scope.sql, turns=scopes.readable("t", SCOPE).sql),
@@ -97,7 +96,7 @@ def statements() -> dict[str, Statement]:
         "without_vector": _without_vector(statistics),
         "features": features.statement(plan, [MEMORY], idf, frozenset(OPTIONAL)),
         "entities": (candidates.entity_statement(plan), candidates.entity_values(plan, ["zenobia"], NOW)),
-        "neighbours": (deduplication.compare(parts), compared),
+        "neighbours": (comparison, compared),
         "nearest": (near, near_values),
     }
 
@@ -128,8 +127,8 @@ ABOUT = {
     "hnsw": "Large scope: the graph, here with a condition that has filter keys (approximate.py).",
     "features": "What is measured of the candidates, with all optional features (features.py).",
     "entities": "Memories that name the entities of a query (candidates.py).",
-    "neighbours": "Deduplication in a small scope (deduplication.py).",
-    "nearest": "The nearest vectors in a scope of any size (nearest.py).",
+    "neighbours": "Deduplication in a small scope (near_memories.py).",
+    "nearest": "The nearest vectors in a scope of any size (near_memories.py).",
 }
 
 

@@ -24,8 +24,7 @@ from service.domain.query import ApproximatePath, Narrow, Query, Window
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.kit.settings import Settings
-from service.memories.statements import deduplication, nearest, visibility
-from service.memories.statements.deduplication import Parts
+from service.memories.statements import near_memories, visibility
 from service.postgres import direct, scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition
@@ -344,7 +343,9 @@ async def test_binary_quantisation_finds_the_nearest(database: Database, store: 
 
 async def test_deduplications_arms_too(database: Database, store: LargeScope) -> None:
     scope = scopes.readable("v", Scope(store.workspace, user_id="big"))
-    statement, values = nearest.statement(scope, Condition("true"), store.vectors[0], generation=1, limit=10)
+    statement, values = near_memories.nearest_statement(
+        scope, Condition("true"), store.vectors[0], generation=1, limit=10
+    )
     values["exact_rows"] = EXACT_ROWS
     async with database.snapshot(store.workspace) as session:
         await session.execute(FEWER)
@@ -661,8 +662,7 @@ async def _kept_plan(database: Database, store: LargeScope) -> str:
     alive = visibility.not_expired_nor_in_review("m", now)
     live = visibility.not_archived("m") & alive
     here = scopes.exact("m", scope) & visibility.not_archived("m")
-    parts = Parts(scopes.exact("v", scope).sql, here.sql, live.sql, alive.sql, 1)
-    statement = deduplication.compare(parts)
+    statement = near_memories.compare(scopes.exact("v", scope), here, live, now, generation=1)
     async with database.read(store.workspace, generic_plans=True) as session:
         wanted, parameters = direct.compile_statement(statement, session.dialect)
         raw = await driver(session)
@@ -721,7 +721,7 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
     hides rows of both."""
     mine = [at for at in range(ROWS) if ((at + 1) % 16 == 0) == (user == "small") and (at + 1) % 150 != 7]
     seen = [at for at in mine if at + 1 >= since]
-    assert (len(mine) > nearest.MAX_CLOSE) == (user == "big")
+    assert (len(mine) > near_memories.MAX_CLOSE) == (user == "big")
     chance = np.random.default_rng(5)
     compare = filters.read({"field": "n", "operator": "gte", "value": since})
     for question in mine[:20]:
@@ -740,7 +740,7 @@ async def test_the_nearest_of_a_scope_are_the_neighbours_of_a_draft(
             embedding_status=EmbeddingStatus.STORED,
         )
         async with database.read(store.workspace, generic_plans=True) as session:
-            neighbours = await deduplication.find_neighbours(session, draft, generation=1, similarity=float, limit=5)
+            neighbours = await near_memories.find_neighbours(session, draft, generation=1, similarity=float, limit=5)
         found = neighbours.neighbours
         cosines = store.vectors[seen] @ (vector / np.linalg.norm(vector))
         best = np.argsort(-cosines)[:5]

@@ -21,8 +21,7 @@ from service.domain.query import Query, SortOrder
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.kit.settings import Settings
-from service.memories.statements import deduplication, memories, nearest, visibility
-from service.memories.statements.deduplication import Parts
+from service.memories.statements import memories, near_memories, visibility
 from service.postgres import scopes
 from service.postgres.engine import Database, Session, driver
 from service.postgres.scopes import Condition
@@ -188,9 +187,9 @@ async def test_a_shared_text_is_compared_with_shared_ones_by_their_index(databas
     """By generic plans, which are made once for all scopes of this kind."""
     shared = Scope(store.workspace)
     vectors, here, rows = scopes.exact("v", shared), scopes.exact("m", shared), Condition("NOT m.archived")
-    statement = deduplication.compare(Parts(vectors.sql, here.sql, rows.sql, "true", 1))
-    _, near = nearest.statement(vectors, rows, store.vector, generation=1, limit=5)
-    values = {**here.values, **near, "hash": "0", **nearest.close_limits(5)}
+    statement = near_memories.compare(vectors, here, rows, NOW, generation=1)
+    _, near = near_memories.nearest_statement(vectors, rows, store.vector, generation=1, limit=5)
+    values = {**here.values, **near, "now": NOW, "hash": "0", **near_memories.close_limits(5)}
     async with database.begin(store.workspace, generic_plans=True) as session:
         shown = await explained(session, statement, values)
     assert len(re.findall(r"memory_vector_p\d+_workspace_id_kind", shown)) == 2, shown

@@ -1,4 +1,4 @@
--- Deduplication in a small scope (deduplication.py).
+-- Deduplication in a small scope (near_memories.py).
 -- Rendered by tests/search/statements/test_golden.py; `make golden` writes it again.
 
 SELECT set_config('loxodon.workspace', '00000000-0000-0000-0000-000000000001', false);
