@@ -288,7 +288,7 @@ async def _write(
             # the last statement but that of the idempotency key, which no other request has locked
             batch.add(caches.take_answers(scope.workspace_id))
         await batch.flush()
-        await sources.link(session, scope, unsure)
+        await sources.link(session, unsure)
         await writing.withdraw_older(session, outcomes)
         outcomes += await forget_asked.carry_out(write, forgetting, places)
         if again:  # only what was asked to be forgotten goes; statements about it before the request must stay
@@ -317,10 +317,10 @@ async def _carry_out(
         if batch.changed & draft.decision.targets or index in related:  # an earlier fact of the turns affects it
             await batch.flush()
             draft = await decide.confirm(batch.session, draft, batch.write.res, last=True)
-            await sources.link(batch.session, draft.scope, links)  # a change withdraws the sources of its memory
+            await sources.link(batch.session, links)  # a change withdraws the sources of its memory
             linked |= {(link.memory_id, link.turn_id) for link in links}
             links.clear()
-        done = await edits.carry_out(batch, draft, turn=places[0])
+        done = await edits.carry_out(batch, draft, conversation_id=places[0].conversation_id)
         outcomes.extend(done)
         changes = [outcome for outcome in done if outcome.event is not Action.NONE]
         links.extend(  # to the memories that the turn changed, if there are any

@@ -139,7 +139,7 @@ async def _write(
             for each, place in zip(outcomes, places, strict=True)
             if each.memory_id
         ]
-        await sources.link(session, scope, links)
+        await sources.link(session, links)
         return await write.answer(StoreResult(tuple(outcomes)))
 
 

@@ -33,7 +33,7 @@ KIND_CONFIDENCE = 0.7
 
 
 class AnnotationReply(BaseModel):
-    """Every part may be missing or wrong; `read_annotation` takes the usable ones."""
+    """Every part may be missing or wrong; `_read_annotation` takes the usable ones."""
 
     importance: Any = None
     temporal: Any = None
@@ -42,7 +42,7 @@ class AnnotationReply(BaseModel):
 
 
 class KindReply(BaseModel):
-    """Checked by `read_kind`: small models invent types."""
+    """Checked by `_read_kind`: small models invent types."""
 
     type: Any
     confidence: Any = None
@@ -58,7 +58,7 @@ async def ask_model(draft: Draft, res: Resources) -> Draft:
     except LlmError as exc:
         warning = exc.as_warning("Importance, temporal and categories come from the rules.")
         return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))
-    return _with_expiry_of_model(replace(draft, annotation=read_annotation(reply)))
+    return _with_expiry_of_model(replace(draft, annotation=_read_annotation(reply)))
 
 
 def _with_expiry_of_model(draft: Draft) -> Draft:
@@ -70,7 +70,7 @@ def _with_expiry_of_model(draft: Draft) -> Draft:
     return replace(draft, temporal=replace(stated, type=asked.type, valid_until=until))
 
 
-def read_annotation(reply: AnnotationReply) -> Annotation:
+def _read_annotation(reply: AnnotationReply) -> Annotation:
     """The usable parts of an answer."""
     level = reply.importance
     usable = isinstance(level, int) and not isinstance(level, bool) and 1 <= level <= 10
@@ -192,10 +192,10 @@ async def _kind_by_model(draft: Draft, res: Resources) -> Classification:
         reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, KindReply)
     except LlmError:
         return kinds.UNCLASSIFIED_FAILED
-    return read_kind(reply)
+    return _read_kind(reply)
 
 
-def read_kind(reply: KindReply) -> Classification:
+def _read_kind(reply: KindReply) -> Classification:
     """The model's type; an unknown one is Context at 0.5."""
     if not isinstance(reply.type, str) or reply.type not in set(MemoryType):
         return kinds.UNCLASSIFIED

@@ -121,11 +121,6 @@ def by_rules(draft: Draft, seen: tuple[Neighbour, ...], limits: Settings) -> Dra
     return replace(draft, decision=decision)
 
 
-def each_by_rules(drafts: Sequence[Draft], limits: Settings) -> list[Draft]:
-    """Decides about several drafts by the rules, each against its own neighbours."""
-    return [by_rules(draft, draft.seen, limits) for draft in drafts]
-
-
 async def with_texts(decision: Decision, draft: Draft, res: Resources) -> Decision:
     """The decision with the texts that it wrote itself redacted and embedded. Where that fails, the draft is added as
     it is, with a warning."""

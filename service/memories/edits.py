@@ -15,7 +15,6 @@ from uuid import UUID
 
 from uuid_utils.compat import uuid7
 
-from service.conversations.statements.turns import StoredTurn
 from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import DedupAction, DedupOutcome, Draft
 from service.domain.memory import Outcome
@@ -42,26 +41,20 @@ FLAGGED = "contradiction_policy: flagged, it counts once POST /v1/reviews/{id}/a
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class EditContext(ChangeContext):
-    """What the edits of one decision share. `turn`: where a fact was said; None for a single text.
+    """What the edits of one decision share. `conversation_id`: where a fact was said; None for a single text.
 
     `is_sole_edit`: the text was not written since the neighbours were read under the lock, and the decision has one
-    edit, so no other equal text can exist. `may_join_batch`: the decision only adds, and its rows wait in the batch.
-    `new_id`: the id of the memory that is added.
+    edit, so no other equal text can exist. `new_id`: the id of the memory that is added.
     """
 
     batch: MemoryBatch
-    turn: StoredTurn | None
+    conversation_id: UUID | None
     is_sole_edit: bool
-    may_join_batch: bool
     new_id: UUID | None
 
 
 async def carry_out(
-    batch: MemoryBatch,
-    draft: Draft,
-    *,
-    turn: StoredTurn | None = None,
-    new_id: UUID | None = None,
+    batch: MemoryBatch, draft: Draft, *, conversation_id: UUID | None = None, new_id: UUID | None = None
 ) -> list[Outcome]:
     """Carries out the draft's decision; at least one outcome for a single text. Raises Gone.
 
@@ -73,13 +66,11 @@ async def carry_out(
     is_repeated = draft.hash in batch.written
     if is_repeated:
         draft = replace(draft, expired_duplicate_possible=True)
-    policy = policy_of(draft, decision.edits, batch.write.res.settings) if turn else "in_place"
+    policy = _policy_of(draft, decision.edits, batch.write.res.settings) if conversation_id else "in_place"
     several = len(decision.edits) > 1 or policy == "supersede"
-    is_sole_edit = not is_repeated and not several
-    may_join_batch = is_sole_edit and all(edit.action is Action.ADD for edit in decision.edits)
-    if not may_join_batch:
+    if is_repeated or several or decision.edits[0].action is not Action.ADD:
         await batch.flush()
-    if turn is None and several:
+    if conversation_id is None and several:
         await history.lock(batch.session, decision.targets)
     context = EditContext(
         batch.write,
@@ -87,37 +78,38 @@ async def carry_out(
         draft.evidence,
         uuid7() if several else None,
         batch=batch,
-        turn=turn,
-        is_sole_edit=is_sole_edit,
-        may_join_batch=may_join_batch,
+        conversation_id=conversation_id,
+        is_sole_edit=not is_repeated and not several,
         new_id=new_id,
     )
     outcomes = await _by_policy(policy, context, draft, decision.edits)
-    added = next((one.memory_id for one in outcomes if one.event is Action.ADD and one.memory_id), None)
+    added = next((outcome.memory_id for outcome in outcomes if outcome.event is Action.ADD and outcome.memory_id), None)
     if added is not None:
         batch.outdated += ((added, older) for older in decision.outdates)
         if decision.strikes:
             await batch.flush()
-        for struck in decision.strikes:
-            await writing.remove_sentence(replace(context, ruling_id=None), struck, at=draft.start)
-    batch.changed |= {one.memory_id for one in outcomes if one.event is not Action.NONE and one.memory_id}
+        for strike in decision.strikes:
+            await writing.remove_sentence(replace(context, ruling_id=None), strike, at=draft.start)
+    batch.changed |= {
+        outcome.memory_id for outcome in outcomes if outcome.event is not Action.NONE and outcome.memory_id
+    }
     batch.written |= {draft.hash, *(edit.merged.hash for edit in decision.edits if edit.merged)}
-    batch.written |= {content_hash(struck.text) for struck in decision.strikes}
-    return outcomes if turn else outcomes[:1]
+    batch.written |= {content_hash(strike.text) for strike in decision.strikes}
+    return outcomes if conversation_id else outcomes[:1]
 
 
 async def _by_policy(policy: Policy, context: EditContext, draft: Draft, edits: Sequence[Edit]) -> list[Outcome]:
     if policy == "prefer_old":
-        return await prefer_old(context, draft, edits)
+        return await _prefer_old(context, draft, edits)
     ready = [(edit, replace(draft, merged=edit.merged)) for edit in edits]
     if policy == "flag_review":
-        return await store_flagged(context, ready)
+        return await _store_flagged(context, ready)
     if policy == "supersede":
-        return await store_and_supersede(context, ready)
-    return [await change_in_place(context, merged, edit) for edit, merged in ready]
+        return await _store_and_supersede(context, ready)
+    return [await _change_in_place(context, merged, edit) for edit, merged in ready]
 
 
-def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
+def _policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
     """The policy for the memories that these edits contradict; a correction is always accepted. A statement that begins
     in the future does not replace one that is valid until then."""
     if not any(edit.action in CONTRADICTS and edit.target for edit in edits):
@@ -130,7 +122,7 @@ def policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy
     return wanted
 
 
-async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
+async def _change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Carries out one edit on the memory it is about: an update keeps the id, a delete archives. An update without a
     known memory does nothing."""
     target = edit.target
@@ -155,17 +147,17 @@ async def change_in_place(context: EditContext, draft: Draft, edit: Edit) -> Out
 
 async def _keep(context: EditContext, draft: Draft, edit: Edit, target: Neighbour) -> Outcome:
     """Keeps the known memory: the statement repeats it, or is older and becomes part of its history."""
-    session, given, kept_as = context.session, draft.given, None
+    given, kept_as = draft.given, None
     await context.keep_evidence(target.id)
     if edit.earlier:
         draft, kept_as = await backdated.keep_as_history(context.write, draft, edit)
-    elif context.turn is None:
+    elif context.conversation_id is None:
         await writing.extend_expiry(context.write, draft.scope, target.id, given.expires_at)
         if given.session_id is not None:
-            await promotable.note_session(session, target.id, given.session_id)
+            await promotable.note_session(context.session, target.id, given.session_id)
     if edit.renewed:
-        await versions.note_repetition(session, target.id, draft.timestamp)
-    if context.turn is None and kept_as is None:
+        await versions.note_repetition(context.session, target.id, draft.timestamp)
+    if context.conversation_id is None and kept_as is None:
         draft = _warn_of_unused_fields(draft, target.id)
     return replace(_outcome(context, draft, Action.NONE, edit, text=target.text), kept_as=kept_as)
 
@@ -177,7 +169,7 @@ def _warn_of_unused_fields(draft: Draft, target: UUID) -> Draft:
         ("tags", bool(draft.tags)),
         ("metadata", bool(draft.metadata)),
     )
-    names = [name for name, given in sent if given]
+    names = [name for name, is_sent in sent if is_sent]
     if not names:
         return draft
     listed = " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
@@ -187,7 +179,7 @@ def _warn_of_unused_fields(draft: Draft, target: UUID) -> Draft:
     return replace(draft, warnings=(*draft.warnings, warning))
 
 
-async def store_and_supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
+async def _store_and_supersede(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
     """Stores the text as a new memory. The memories that it contradicts stay, end now, and are linked to it."""
     outcomes, retired = [], []
     for edit, draft in ready:
@@ -196,10 +188,10 @@ async def store_and_supersede(context: EditContext, ready: Sequence[Pair]) -> li
         if edit.action is Action.DELETE:
             continue
         if edit.action is Action.NONE:
-            outcomes.append(await change_in_place(context, draft, edit))
+            outcomes.append(await _change_in_place(context, draft, edit))
             continue
         new = draft
-        if draft.given.t_valid is None and any(each.start and draft.start > each.start for each, _ in retired):
+        if draft.given.t_valid is None and any(old.start and draft.start > old.start for old, _ in retired):
             since = writing.holds_since(draft.start, draft.given.t_invalid, context.res)
             new = replace(draft, given=replace(draft.given, t_valid=since))
         known = await _if_known(context, new)
@@ -215,39 +207,37 @@ async def store_and_supersede(context: EditContext, ready: Sequence[Pair]) -> li
     return outcomes
 
 
-async def prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) -> list[Outcome]:
+async def _prefer_old(context: EditContext, draft: Draft, edits: Sequence[Edit]) -> list[Outcome]:
     """Keeps the known memory, with the new evidence, and drops the new fact. The outcome has no `memory_id`, because
     the turn is not a source of the known memory."""
     outcomes = []
-    for edit in edits:
-        target = edit.target
-        if target is None or edit.action not in CONTRADICTS:
-            continue
-        await context.keep_evidence(target.id)
-        kept = replace(draft, warnings=(*draft.warnings, KEPT_OLD))
-        outcome = _outcome(context, kept, Action.NONE, Edit(Action.NONE, target), text=target.text)
-        outcomes.append(replace(outcome, memory_id=None))
+    dropped = replace(draft, warnings=(*draft.warnings, KEPT_OLD))
+    for target in (edit.target for edit in edits if edit.action in CONTRADICTS):
+        if target is not None:
+            await context.keep_evidence(target.id)
+            outcome = _outcome(context, dropped, Action.NONE, Edit(Action.NONE, target), text=target.text)
+            outcomes.append(replace(outcome, memory_id=None))
     return outcomes
 
 
-async def store_flagged(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
+async def _store_flagged(context: EditContext, ready: Sequence[Pair]) -> list[Outcome]:
     """Stores the contradicting text hidden until a person accepts it; the memory it contradicts stays as it is."""
     retired = [edit.target.id for edit, _ in ready if edit.action is Action.DELETE and edit.target]
     outcomes = []
     for edit, draft in ready:
         if edit.action is Action.NONE:
-            outcomes.append(await change_in_place(context, draft, edit))
+            outcomes.append(await _change_in_place(context, draft, edit))
         if edit.action not in (Action.ADD, Action.UPDATE):
             continue
         contradicts, retired = [*([edit.target.id] if edit.target else []), *retired], []
         if contradicts:
-            outcomes.append(await _store_flagged(context, draft, edit, contradicts))
+            outcomes.append(await _flag(context, draft, edit, contradicts))
         else:
-            outcomes.append(await change_in_place(context, draft, edit))
+            outcomes.append(await _change_in_place(context, draft, edit))
     return outcomes
 
 
-async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contradicts: Sequence[UUID]) -> Outcome:
+async def _flag(context: EditContext, draft: Draft, edit: Edit, contradicts: Sequence[UUID]) -> Outcome:
     new = replace(draft, warnings=(*draft.warnings, FLAGGED))
     pending = await decisions.find_flagged(context.session, draft.scope, draft.final_hash)
     if pending is not None:
@@ -259,6 +249,7 @@ async def _store_flagged(context: EditContext, draft: Draft, edit: Edit, contrad
         return known
     outcome = await _add(context, new, replace(edit, target=None))
     assert outcome.memory_id is not None, "an added memory has an id"
+    await context.batch.flush()
     await decisions.flag(context.session, outcome.memory_id, contradicts)
     return outcome
 
@@ -272,16 +263,16 @@ async def _if_known(context: EditContext, draft: Draft, target: Neighbour | None
     if equal is None or (target is not None and equal.id == target.id):
         return None
     await context.keep_evidence(equal.id)
-    if context.turn is None:
+    if context.conversation_id is None:
         draft = _warn_of_unused_fields(draft, equal.id)
     return _outcome(context, draft, Action.NONE, Edit(Action.NONE, equal), text=equal.text)
 
 
 async def _add(context: EditContext, draft: Draft, edit: Edit) -> Outcome:
     """Adds the draft's final text as a new memory."""
-    new = draft.finish(context.new_id or uuid7(), context.turn.conversation_id if context.turn else None)
+    new = draft.finish(context.new_id or uuid7(), context.conversation_id)
     await writing.add(context.batch, [new], ruling_id=context.ruling_id)
-    if not context.may_join_batch:
+    if not context.is_sole_edit:
         await context.batch.flush()
     return replace(_outcome(context, draft, Action.ADD, edit, text=new.text), memory_id=new.id)
 
@@ -294,5 +285,7 @@ def _outcome(
     target_id, similarity = (target.id, target.similarity) if target else (None, None)
     dedup = DedupOutcome(DEDUP_ACTION[edit.action], target_id, similarity)
     if event is Action.ADD:
-        dedup = DedupOutcome(DedupAction.STORED_NEW, None, max((each.similarity for each in draft.seen), default=None))
-    return Outcome(draft, event, dedup, target_id, text, old, context.turn.conversation_id if context.turn else None)
+        dedup = DedupOutcome(
+            DedupAction.STORED_NEW, None, max((memory.similarity for memory in draft.seen), default=None)
+        )
+    return Outcome(draft, event, dedup, target_id, text, old, context.conversation_id)

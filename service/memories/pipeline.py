@@ -141,7 +141,6 @@ def _placeholder(text: CleanText, dimension: int) -> Vector:
 
 
 Stage = Callable[[Draft, Resources], Coroutine[Any, Any, Draft]]
-Together = Callable[[Sequence[Draft], Resources], Coroutine[Any, Any, list[Draft]]]
 
 CONTENT: tuple[Stage, ...] = (
     check_size,
@@ -185,9 +184,6 @@ TIMED_AS: Mapping[Stage, str] = {
 }
 """The names of stages in `timings_ms` of a response: clients read these names."""
 
-BATCHED_STAGES: Mapping[Stage, Together] = {embed: embed_all}
-"""Stages that take all drafts in one call."""
-
 
 async def run(pipeline: Sequence[Stage], draft: Draft, res: Resources) -> Draft:
     """The draft after every stage of the pipeline; like `run_all`."""
@@ -203,8 +199,8 @@ async def run_all(pipeline: Sequence[Stage], drafts: Sequence[Draft], res: Resou
             break
         name, began = TIMED_AS[stage], time.perf_counter()
         with tracing.span(name):
-            if stage in BATCHED_STAGES:
-                done = await BATCHED_STAGES[stage](done, res)
+            if stage is embed:
+                done = await embed_all(done, res)  # in one call
             elif len(done) == 1:
                 done = [await stage(done[0], res)]
             else:

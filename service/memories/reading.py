@@ -72,7 +72,7 @@ async def page(
             source, get = recorded.deleted_source(asked.scope, asked.channels), partial(recorded.get_deleted, session)
         elif asked.as_of is not None:
             then = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
-            source, rows = then.recorded, replace(rows, values=then.values, parts=())
+            source, rows = then.recorded, then.condition
             get = partial(recorded.get_many, session, moment=asked.as_of)
         places = await memories.page(session, rows, order, after=after, limit=limit + 1, source=source)
         by_id, read = await direct.page_of_ids([key.id for key in places[:limit]], get)

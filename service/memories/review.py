@@ -19,7 +19,6 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.conversations.statements import withdrawn
-from service.domain import sizes
 from service.domain.decision import Action, Evidence, StoredDecision
 from service.domain.errors import Conflict, NotFound
 from service.domain.memory import Memory
@@ -70,17 +69,18 @@ async def pending(
 ) -> tuple[list[ReviewWithMemories], bool]:
     """The pending reviews of the scope after a place, oldest first, about as many as fit a response; and whether more
     follow."""
-    read: list[ReviewWithMemories] = []
     async with res.db.read(scope.workspace_id) as session:
         waiting = await decisions.pending_reviews(session, scope, after=after, limit=limit + 1, now=res.clock())
-        for at in range(0, min(limit, len(waiting)), direct.PIECE):
-            read += await with_memories(session, waiting[at : min(at + direct.PIECE, limit)])
-            if sizes.weight(read) >= sizes.PAGE_BYTES:
-                break
-    return read, len(read) < len(waiting)
+        by_id = {review.id: review for review in waiting[:limit]}
+
+        async def read(ids: Sequence[UUID]) -> dict[UUID, ReviewWithMemories]:
+            return dict(zip(ids, await _with_memories(session, [by_id[review_id] for review_id in ids]), strict=True))
+
+        reviews, count = await direct.page_of_ids(list(by_id), read)
+    return list(reviews.values()), count < len(waiting)
 
 
-async def with_memories(session: Session, waiting: list[Review]) -> list[ReviewWithMemories]:
+async def _with_memories(session: Session, waiting: list[Review]) -> list[ReviewWithMemories]:
     """The reviews with their memories."""
     ids = {memory_id for review in waiting for memory_id in (review.memory_id, *review.contradicts)}
     by_id = await memories.get_many(session, sorted(ids))
@@ -105,7 +105,7 @@ async def resolve(
         if review is None:
             raise NotFound.of("review")
         if review.state == wanted:
-            return (await with_memories(session, [review]))[0]
+            return (await _with_memories(session, [review]))[0]
     if review.state != "pending":
         raise Conflict(f"This review was already {review.state}.", field="id")
     if waiting is None:
@@ -120,7 +120,7 @@ async def resolve(
             current = await _resolve(write, waiting, current, wanted)
             ids = [current.memory_id, *current.contradicts]
             await write.audit(OPERATION[wanted], waiting.scope, ids, review_id=str(review_id))
-        return await write.answer((await with_memories(write.session, [current]))[0])
+        return await write.answer((await _with_memories(write.session, [current]))[0])
 
 
 async def _resolve(write: Write, waiting: Memory, review: Review, wanted: Resolved) -> Review:

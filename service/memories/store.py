@@ -137,7 +137,7 @@ async def _decide_together(session: Session, texts: Sequence[NewText], res: Reso
     drafts = _with_all_neighbours(
         texts, {text.id: neighbours for text, neighbours in zip(compared, near, strict=True)}, res
     )
-    decided = await res.rules.run(decide.each_by_rules, drafts, res.settings)
+    decided = await res.rules.run(lambda: [decide.by_rules(draft, draft.seen, res.settings) for draft in drafts])
     return [replace(text, draft=draft) for text, draft in zip(texts, decided, strict=True)]
 
 

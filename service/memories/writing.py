@@ -146,7 +146,7 @@ async def update(context: ChangeContext, target: UUID, new: NewMemory) -> str:
     session, res = context.session, context.res
     was = await context.snapshot(target)
     change_id, start = uuid7(), begins(new.draft.timestamp, new.draft.given.t_valid, new.draft.given.t_invalid)
-    kept = was.before["hash"] != new.hash and await keep_past(context, target, change_id, start)
+    kept = was.before["hash"] != new.hash and await _keep_past(context, target, change_id, start)
     since = new.draft.given.t_valid
     if since is None and (kept or was.before["t_valid"] is not None):
         since = holds_since(start, new.draft.given.t_invalid, res)
@@ -173,7 +173,7 @@ async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetim
         return False
     change_id = uuid7()
     if at is not None:
-        await keep_past(context, target, change_id, at)
+        await _keep_past(context, target, change_id, at)
     await updates.set_columns(session, target, updates.text_columns(struck.text), now=res.clock())
     await updates.replace_vectors(session, scope, target, {}, generation=res.generation)
     await append_change(context, target, old.text, struck.text, was, entry=change_id)
@@ -182,7 +182,7 @@ async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetim
     return True
 
 
-async def keep_past(context: ChangeContext, target: UUID, change_id: UUID, until: datetime) -> bool:
+async def _keep_past(context: ChangeContext, target: UUID, change_id: UUID, until: datetime) -> bool:
     """Keeps what a memory says, before it changes, as a past version that held until then; False when it never held.
 
     Its id is that of the entry of history that ends it, so that undoing the change finds it.
@@ -220,7 +220,7 @@ async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
     A curator never erases: docs/decisions/019-contradiction-policy.md.
     """
     was, change_id = await context.snapshot(target), uuid7()
-    await keep_past(context, target, change_id, at)
+    await _keep_past(context, target, change_id, at)
     now = context.res.clock()
     await updates.set_columns(context.session, target, {"archived": True}, now=now)
     await append_change(context, target, str(was.before["content"]), None, was, action=Action.DELETE, entry=change_id)

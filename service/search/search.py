@@ -104,8 +104,8 @@ async def _most_important(query: Query, res: Resources) -> SearchResult:
     in_scope = scopes.readable("m", query.scope, query.channels)
     async with res.db.snapshot(query.scope.workspace_id) as session:
         if query.as_of is not None:
-            recorded_scope = RecordedScope(query.scope, query.as_of, rows, query.channels)
-            ids = await recorded.most_important(session, recorded_scope, limit=query.limit)
+            then = RecordedScope(query.scope, query.as_of, rows, query.channels)
+            ids = await visibility.most_important(session, then.condition, limit=query.limit, source=then.recorded)
         else:
             ids = await visibility.most_important(session, in_scope & rows, limit=query.limit)
         ids = ids[query.skip :]

@@ -12,7 +12,6 @@ from httpx2 import AsyncClient
 from sqlalchemy import text
 
 from service.conversations.statements.turns import LATE_VECTORS
-from service.domain.scope import Scope
 from service.memories.lifecycle import remove_outlived
 from service.memories.statements import sources
 from service.memories.statements.sources import SourceLink
@@ -140,7 +139,7 @@ async def test_a_sentence_that_another_memory_rests_on_stays(resources: Resource
         [turn] = await transcript(client)
         async with resources.db.begin(tenant.workspace_id) as session:
             link = SourceLink(UUID(other), UUID(turn["id"]), 0, len(turn["content"]))
-            await sources.link(session, Scope(tenant.workspace_id, "alice"), [link])
+            await sources.link(session, [link])
         assert (await client.delete(f"/v1/memories/{first}")).status_code == 200
         assert holds(await everything_read(client, "Office?"), "share the studio") == [True]
         assert (await client.delete(f"/v1/memories/{other}")).status_code == 200

@@ -15,7 +15,6 @@ from uuid import UUID, uuid4
 
 import pytest
 
-from service.conversations.statements.turns import StoredTurn
 from service.domain.decision import Action, Decision, Edit, Evidence, Neighbour
 from service.domain.draft import Draft
 from service.domain.memory import Outcome
@@ -62,9 +61,8 @@ class OneHome:
         async with write_transaction(draft.scope, self.res, CALL) as write:
             current = await self.current(write.session, draft)
             decision = Decision((self.edit(draft, current),), Evidence("rules", "test", "NONE", "by time", ()))
-            turn = StoredTurn(uuid4(), uuid4(), 0)
             batch = MemoryBatch(write)
-            [outcome, *_] = await edits.carry_out(batch, replace(draft, decision=decision), turn=turn)
+            [outcome, *_] = await edits.carry_out(batch, replace(draft, decision=decision), conversation_id=uuid4())
             await batch.flush()
         return outcome
 
@@ -189,7 +187,7 @@ async def test_what_was_over_when_it_was_said_keeps_its_own_time(verbs: Verbs) -
         evidence = Evidence("rules", "test", "NONE", "by time", ())
         decision = Decision((Edit(Action.NONE, current, earlier=True),), evidence)
         batch = MemoryBatch(write)
-        await edits.carry_out(batch, replace(draft, decision=decision), turn=StoredTurn(uuid4(), uuid4(), 0))
+        await edits.carry_out(batch, replace(draft, decision=decision), conversation_id=uuid4())
     _, values = await home.state()
     assert [(text, t_valid, t_invalid) for text, _, t_valid, t_invalid in values] == [
         ("Ann lived in Rome.", DAY - timedelta(900), DAY - timedelta(800)),

@@ -122,7 +122,7 @@ def extract(
     extractions = []
     for entry in entries:
         names = known[entry.owner]
-        model, rules = find_by_model(entry.job.payload), find_by_rules(entry.subject.text, names)
+        model, rules = _find_by_model(entry.job.payload), find_by_rules(entry.subject.text, names)
         for entity in (*model.named, *rules.named):
             names.setdefault(key(entity.name), entity)
         if model.named or entry.subject.version > 1:  # else no model has read it or an earlier text
@@ -266,7 +266,7 @@ def find_by_rules(text: str, known: Mapping[str, NamedEntity]) -> Findings:
     return Findings(tuple(named.values()), sentences.first_sentence(text) or None, related)
 
 
-def find_by_model(payload: Mapping[str, object]) -> Findings:
+def _find_by_model(payload: Mapping[str, object]) -> Findings:
     """What a model found in the text, its names redacted; speakers, and relations of entities that it did not name, are
     left out."""
     if "entities" not in payload:

@@ -52,9 +52,8 @@ async def list_reviews(
 ) -> ReviewPage:
     """Memories under review do not appear in searches or lists."""
     after = cursors.decode(cursor)
-    read, has_more = await review.pending(scope, res, after=after, limit=limit)
-    page, _ = cursors.cut(read, limit)
-    last = page[-1].review if has_more or len(page) < len(read) else None
+    page, has_more = await review.pending(scope, res, after=after, limit=limit)
+    last = page[-1].review if has_more else None
     more = cursors.pack(last.created_at, last.id) if last else None
     return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
 

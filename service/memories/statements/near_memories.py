@@ -138,7 +138,7 @@ async def find_neighbours(
     if draft.vector is None or draft.embedding_status is not EmbeddingStatus.STORED:
         equal = await with_hash(session, draft.scope, draft.hash, now=now)
         return Neighbours((equal,) if equal else ())
-    rows = live("m", now)
+    rows = _live("m", now)
     rows = rows & filters.compile_filter("m", draft.given.dedup_filter) if draft.given.dedup_filter else rows
     vectors = scopes.exact("v", draft.scope)
     in_scope = scopes.exact("m", draft.scope) & visibility.not_archived("m")
@@ -226,20 +226,17 @@ async def with_hashes(
     session: Session, scope: Scope, wanted: Collection[str], *, now: datetime
 ) -> dict[str, Neighbour]:
     """The live rows with these hashes that take part in deduplication. Uses ix_memory_hash."""
-    in_scope = scopes.exact("m", scope) & live("m", now)
+    in_scope = scopes.exact("m", scope) & _live("m", now)
     rows = await direct.fetch(
         session, WITH_HASHES.fill(in_scope=in_scope.sql), {**in_scope.values, "hashes": list(wanted)}
     )
     return {row.hash: neighbour(row, 1.0) for row in rows}
 
 
-def live(alias: str, now: datetime) -> Condition:
+def _live(alias: str, now: datetime) -> Condition:
     """The condition on rows that others are compared with."""
-    return (
-        visibility.not_archived(alias)
-        & visibility.not_expired_nor_in_review(alias, now)
-        & visibility.may_be_compared(alias)
-    )
+    unexpired = visibility.not_expired_nor_in_review(alias, now)
+    return visibility.not_archived(alias) & unexpired & visibility.may_be_compared(alias)
 
 
 TEXTS = typed_text(
@@ -285,7 +282,7 @@ async def find_neighbours_of_many(
     wanted = np.stack([draft.vector for draft in drafts if draft.vector is not None])
     in_scope, vectors = scopes.exact("m", scope), scopes.exact("v", scope)
     unexpired = visibility.not_expired_nor_in_review("m", now)
-    alive = live("m", now)
+    alive = _live("m", now)
     exact_rows = sizes.EXACT_ROWS
     values = {**in_scope.values, **vectors.values, **alive.values, "generation": generation, "exact_rows": exact_rows}
     row = await direct.first(session, VECTORS.fill(in_scope=in_scope.sql, alive=alive.sql, vectors=vectors.sql), values)

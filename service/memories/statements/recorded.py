@@ -130,15 +130,10 @@ class RecordedScope:
         return RECORDED.format(rows=rows, changes=changes)
 
     @property
-    def values(self) -> dict[str, Any]:
+    def condition(self) -> Condition:
+        """The other conditions, with the values that `recorded` needs."""
         in_scope = scopes.readable("m", self.scope, self.channels)
-        return {**in_scope.values, **self.rows.values, "as_of": self.moment}
-
-
-async def most_important(session: Session, scope: RecordedScope, *, limit: int) -> Sequence[UUID]:
-    """At most `limit` of the memories, most important first, then latest."""
-    statement = visibility.MOST_IMPORTANT.fill(source=f"{scope.recorded} WHERE {scope.rows.sql}")
-    return (await session.scalars(statement, {**scope.values, "wanted": limit})).all()
+        return Condition(self.rows.sql, {**in_scope.values, **self.rows.values, "as_of": self.moment})
 
 
 async def get_many(session: Session, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
@@ -189,7 +184,7 @@ async def list_texts(
     session: Session, scope: RecordedScope, vector: Any, tags: Sequence[str], *, generation: int, limit: int
 ) -> Sequence[Any]:
     """The columns that ranking needs, of at most `limit` memories, newest first."""
-    values = {**scope.values, "query_vector": vector, "tags": list(tags), "limit": limit}
+    values = {**scope.condition.values, "query_vector": vector, "tags": list(tags), "limit": limit}
     statement = TEXTS.fill(recorded=scope.recorded, rows=scope.rows.sql, generation=int(generation))
     return await direct.fetch(session, statement, values)
 

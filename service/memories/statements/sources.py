@@ -114,7 +114,7 @@ async def passages(session: Session, ids: Sequence[UUID]) -> list[SourcePassage]
     ]
 
 
-async def link(session: Session, scope: Scope, links: Sequence[SourceLink]) -> None:
+async def link(session: Session, links: Sequence[SourceLink]) -> None:
     """Stores the turns that memories came from, each pair once, with the first of several spans."""
     if not links:
         return

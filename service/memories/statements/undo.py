@@ -170,10 +170,7 @@ RESTORE_EVIDENCE = text("""
 """)
 
 REMOVE_SOURCES = text("""
-    DELETE FROM memory_source s USING memory_history h
-    WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry
-      AND s.workspace_id = :workspace AND s.memory_id = :id AND NOT EXISTS (
-          SELECT FROM jsonb_array_elements(h.before -> 'sources') was WHERE (was ->> 'turn_id')::uuid = s.turn_id)
+    DELETE FROM memory_source WHERE workspace_id = :workspace AND memory_id = :id
 """)
 
 RESTORE_SOURCES = _bring_back(

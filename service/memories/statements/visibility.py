@@ -130,9 +130,9 @@ FROM memory m WHERE m.workspace_id = :workspace AND m.id = :memory_id AND {scope
 """)
 
 
-async def most_important(session: Session, rows: Condition, *, limit: int) -> Sequence[UUID]:
-    """At most `limit` of the rows, the most important first, then the latest. `rows` speaks of `memory m`."""
-    statement = MOST_IMPORTANT.fill(source=rows.source("memory m"))
+async def most_important(session: Session, rows: Condition, *, limit: int, source: str = "memory m") -> Sequence[UUID]:
+    """At most `limit` of the rows, the most important first, then the latest. `rows`: a condition on `source`."""
+    statement = MOST_IMPORTANT.fill(source=rows.source(source))
     return [row.id for row in await direct.fetch(session, statement, {**rows.values, "wanted": limit})]
 
 
