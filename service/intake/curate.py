@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import asyncio
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from datetime import datetime, timedelta
 from uuid import UUID
@@ -19,10 +19,9 @@ import numpy as np
 
 from service.conversations.statements import conversations
 from service.conversations.statements.turns import NewTurn, StoredTurn
-from service.domain import sizes
 from service.domain.decision import Action, Neighbour
-from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
-from service.domain.errors import AnswerCut, Conflict, LlmError, PiiRejected, TooLarge
+from service.domain.draft import Draft
+from service.domain.errors import AnswerCut, Conflict, LlmError, PiiRejected
 from service.domain.fact import Fact
 from service.domain.job import LONG_MAX_ATTEMPTS, NewJob
 from service.domain.memory import Outcome, StoreResult
@@ -31,9 +30,10 @@ from service.domain.request import Call
 from service.erasure import forget_asked
 from service.intake import fact_reading
 from service.intake.conversation import ConversationDraft, new_turn
+from service.intake.fact_reading import fact_of
 from service.language import lexemes
-from service.memories import annotate, decide, edits, pipeline, writing
-from service.memories.pipeline import FACT, add_time, run_all
+from service.memories import decide, edits, pipeline, writing
+from service.memories.pipeline import add_time
 from service.memories.statements import history, sources
 from service.memories.statements.sources import SourceLink
 from service.memories.store import until_it_holds
@@ -46,7 +46,6 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import write_transaction
 from service.understanding import model_or_rules
 from service.understanding.compare import relate
-from service.understanding.extract import Extracted
 from service.understanding.model_or_rules import ShownClaim
 
 READ_BY_RULES = "read_by_rules: the rules read the messages; they are kept, and the language model reads them later."
@@ -101,9 +100,9 @@ async def curate(conversation: ConversationDraft, res: Resources, call: Call) ->
             raise AnswerCut(f"The answer of {extracted.source} was cut off.")
         read_again_at = res.clock()
     new_turns = await _new_turns(messages, vectors, conversation, res)
-    facts, skipped = await _prepare(extracted, messages, conversation, res, {"extract": elapsed_ms(began)})
+    facts, skipped = await fact_reading.prepare(extracted, messages, conversation, res, {"extract": elapsed_ms(began)})
     warnings = (*warnings, *extracted.warnings, *skipped)
-    warnings += tuple(dict.fromkeys(each.warning for each in asked))
+    warnings += tuple(dict.fromkeys(request.warning for request in asked))
     forgetting = forget_asked.ForgettingInTalk(asked, messages, conversation.scope)
     read = ReadConversation(conversation, new_turns, await _find_related(facts, res), forgetting, read_again_at)
     if not facts and not asked:
@@ -112,8 +111,8 @@ async def curate(conversation: ConversationDraft, res: Resources, call: Call) ->
     async def attempt(*, last: bool) -> StoreResult:
         nonlocal facts
         facts = await _decide(facts, res)
-        decided = dict.fromkeys(each for fact in facts if fact.decision for each in fact.decision.warnings)
-        return await _write(read, facts, (*warnings, *decided), res, call, last=last)
+        of_decisions = dict.fromkeys(warning for fact in facts if fact.decision for warning in fact.decision.warnings)
+        return await _write(read, facts, (*warnings, *of_decisions), res, call, last=last)
 
     return await until_it_holds(attempt)
 
@@ -152,79 +151,6 @@ async def _new_turns(
     ]
 
 
-async def _prepare(
-    extracted: Extracted,
-    messages: Sequence[Draft],
-    conversation: ConversationDraft,
-    res: Resources,
-    timings_ms: Mapping[str, float],
-) -> tuple[list[Draft], tuple[str, ...]]:
-    """The facts with vector and annotation. One that cannot be embedded is kept, and compared by its text alone. Raises
-    TooLarge for more than one request may store."""
-    if len(extracted.facts) > sizes.FACTS_AT_ONCE and conversation.stored is None:
-        detail = (
-            f"messages: they hold {len(extracted.facts):,} facts, the maximum of a request is {sizes.FACTS_AT_ONCE:,}."
-        )
-        raise TooLarge(detail, field="messages")
-    drafts: list[Draft] = []
-    warnings: list[str] = []
-    for fact in extracted.facts:
-        draft = replace(_make_draft(fact, messages, conversation, res), timings_ms=timings_ms)
-        try:
-            clean = await pii.redact(draft, res)
-        except PiiRejected:
-            warnings.append("pii_rejected: a fact that announces a secret was left out.")
-            continue
-        cut = pii.still_in(clean.clean, (_source_of(fact, messages) or messages[-1]).redactions)
-        clean = replace(clean, redactions=pii.add_up((*clean.redactions, *cut)))
-        if clean.clean not in {each.clean for each in drafts}:
-            drafts.append(clean)
-    if not drafts:
-        return [], tuple(warnings)
-    ready = await run_all(FACT, drafts, replace(res, llm=None))
-    if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
-        warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
-    return [_with_validity(draft) for draft in ready], tuple(warnings)
-
-
-def _with_validity(draft: Draft) -> Draft:
-    """The draft with the period of validity from the model, unless it has one."""
-    if draft.given.t_valid is not None or draft.given.t_invalid is not None:
-        return draft
-    fact = _fact_of(draft)
-    return replace(draft, given=replace(draft.given, t_valid=fact.t_valid, t_invalid=fact.t_invalid))
-
-
-def _fact_of(draft: Draft) -> Fact:
-    assert draft.fact is not None, "it was read from a conversation"
-    return draft.fact
-
-
-def _make_draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
-    """A fact as a draft: with the caller's options for the conversation, the time of the message it came from, and its
-    speaker, if that is a person with a name, so that a question about one speaker is not answered by what another
-    said."""
-    source = _source_of(fact, messages)
-    said = source or messages[-1]
-    given: CallerFields = conversation.drafts[0].given
-    options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
-    return Draft(
-        scope=conversation.scope,
-        raw=fact.text,
-        given=replace(given, timestamp=said.timestamp),
-        options=options,
-        received_at=res.clock(),
-        speech=source.speech if source and source.speech and source.speech.speaker else None,
-        fact=fact,
-        annotation=Annotation(fact.level, None, annotate.usable_categories(fact.categories), fact.kind),
-    )
-
-
-def _source_of(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
-    """The message that a fact was read from, if known."""
-    return messages[fact.message] if fact.message is not None and fact.message < len(messages) else None
-
-
 async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
     """Decides about each fact, next to the memories nearest to it."""
     if not facts:
@@ -240,7 +166,7 @@ async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
         for draft, neighbours in zip(drafts, recalled, strict=True)
     ]
     asked = [
-        ShownClaim(draft.claim, draft.seen, _fact_of(draft).comparison)
+        ShownClaim(draft.claim, draft.seen, fact_of(draft).comparison)
         for draft, decision in zip(drafts, known, strict=True)
         if decision is None
     ]
@@ -256,7 +182,7 @@ async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
 
 async def _find_recalled(session: Session, draft: Draft, res: Resources) -> Sequence[Neighbour]:
     """Texts that the assistant may have repeated; none for a fact in the user's own words."""
-    if not _fact_of(draft).by_assistant:
+    if not fact_of(draft).by_assistant:
         return ()
     return (await decide.find_neighbours(session, draft, res, limit=ECHO_CANDIDATES)).neighbours
 
@@ -326,7 +252,7 @@ async def _carry_out(
         links.extend(  # to the memories that the turn changed, if there are any
             SourceLink(outcome.kept_as or outcome.memory_id, places[message].id, start, end)
             for outcome in changes or done
-            for message, start, end in _list_spans(_fact_of(draft))
+            for message, start, end in _list_spans(fact_of(draft))
             if outcome.memory_id and outcome.event is not Action.DELETE
         )
     return outcomes, [link for link in links if (link.memory_id, link.turn_id) not in linked]
@@ -345,7 +271,7 @@ async def _find_related(facts: Sequence[Draft], res: Resources) -> frozenset[int
         cosines[np.isnan(cosines)] = 1.0  # a pair without a vector is compared by its texts
         return any(
             near >= BEARS_ON
-            and relate(facts[index].clean, facts[earlier].clean, near, correction=_fact_of(facts[index]).correction)
+            and relate(facts[index].clean, facts[earlier].clean, near, correction=fact_of(facts[index]).correction)
             for earlier in index - 1 - np.argsort(-cosines[::-1], kind="stable")[: decide.CANDIDATES]  # else the latest
             if (near := res.embedder.similarity(float(cosines[earlier])))
         )

@@ -1,4 +1,4 @@
-"""Reads messages for their facts, with the turns before them and what is already known.
+"""Reads messages for their facts, with the turns before them and what is already known, and makes drafts of the facts.
 
 A model also gets the memories nearest to the messages, by the vectors that the turns are stored with.
 """
@@ -6,22 +6,26 @@ A model also gets the memories nearest to the messages, by the vectors that the 
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from zoneinfo import ZoneInfo
 
 import numpy as np
 
 from service.conversations.statements import conversations, turns
-from service.domain.draft import Draft, EmbeddingStatus
-from service.domain.errors import EmbeddingError
+from service.domain import sizes
+from service.domain.draft import Annotation, CallerFields, Draft, EmbeddingStatus, Options
+from service.domain.errors import EmbeddingError, PiiRejected, TooLarge
+from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.intake.conversation import ConversationDraft
 from service.language.talk import Utterance
 from service.language.talk.quotes import SAME_TALK
-from service.memories import decide
+from service.memories import annotate, decide
+from service.memories.pipeline import FACT, run_all
 from service.postgres.engine import Session
 from service.providers.protocols import Vector, unit
+from service.runtime import pii
 from service.runtime.resources import Resources
 from service.understanding import extract
 from service.understanding.extract import Extracted
@@ -107,3 +111,76 @@ async def _find_known(
         for neighbour in neighbours.neighbours
         if neighbour.timestamp is None or neighbour.timestamp <= said_at
     ]
+
+
+async def prepare(
+    extracted: Extracted,
+    messages: Sequence[Draft],
+    conversation: ConversationDraft,
+    res: Resources,
+    timings_ms: Mapping[str, float],
+) -> tuple[list[Draft], tuple[str, ...]]:
+    """The facts with vector and annotation. One that cannot be embedded is kept, and compared by its text alone. Raises
+    TooLarge for more than one request may store."""
+    if len(extracted.facts) > sizes.FACTS_AT_ONCE and conversation.stored is None:
+        detail = (
+            f"messages: they hold {len(extracted.facts):,} facts, the maximum of a request is {sizes.FACTS_AT_ONCE:,}."
+        )
+        raise TooLarge(detail, field="messages")
+    drafts: list[Draft] = []
+    warnings: list[str] = []
+    for fact in extracted.facts:
+        draft = replace(_make_draft(fact, messages, conversation, res), timings_ms=timings_ms)
+        try:
+            clean = await pii.redact(draft, res)
+        except PiiRejected:
+            warnings.append("pii_rejected: a fact that announces a secret was left out.")
+            continue
+        cut = pii.still_in(clean.clean, (_source_of(fact, messages) or messages[-1]).redactions)
+        clean = replace(clean, redactions=pii.add_up((*clean.redactions, *cut)))
+        if clean.clean not in {each.clean for each in drafts}:
+            drafts.append(clean)
+    if not drafts:
+        return [], tuple(warnings)
+    ready = await run_all(FACT, drafts, replace(res, llm=None))
+    if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
+        warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
+    return [_with_validity(draft) for draft in ready], tuple(warnings)
+
+
+def _with_validity(draft: Draft) -> Draft:
+    """The draft with the period of validity from the model, unless it has one."""
+    if draft.given.t_valid is not None or draft.given.t_invalid is not None:
+        return draft
+    fact = fact_of(draft)
+    return replace(draft, given=replace(draft.given, t_valid=fact.t_valid, t_invalid=fact.t_invalid))
+
+
+def fact_of(draft: Draft) -> Fact:
+    assert draft.fact is not None, "it was read from a conversation"
+    return draft.fact
+
+
+def _make_draft(fact: Fact, messages: Sequence[Draft], conversation: ConversationDraft, res: Resources) -> Draft:
+    """A fact as a draft: with the caller's options for the conversation, the time of the message it came from, and its
+    speaker, if that is a person with a name, so that a question about one speaker is not answered by what another
+    said."""
+    source = _source_of(fact, messages)
+    said = source or messages[-1]
+    given: CallerFields = conversation.drafts[0].given
+    options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
+    return Draft(
+        scope=conversation.scope,
+        raw=fact.text,
+        given=replace(given, timestamp=said.timestamp),
+        options=options,
+        received_at=res.clock(),
+        speech=source.speech if source and source.speech and source.speech.speaker else None,
+        fact=fact,
+        annotation=Annotation(fact.level, None, annotate.usable_categories(fact.categories), fact.kind),
+    )
+
+
+def _source_of(fact: Fact, messages: Sequence[Draft]) -> Draft | None:
+    """The message that a fact was read from, if known."""
+    return messages[fact.message] if fact.message is not None and fact.message < len(messages) else None
