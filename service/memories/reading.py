@@ -53,7 +53,7 @@ class ListQuery:
 
 
 async def page(
-    asked: ListQuery,
+    query: ListQuery,
     order: SortOrder,
     res: Resources,
     *,
@@ -62,23 +62,24 @@ async def page(
     counted: bool,
     detail: Detail,
 ) -> tuple[Sequence[LeanMemory], PageKey | None, RowCount | None]:
-    """The memories after a place, in order, the place of the last one if more follow, and their number, if counted."""
-    rows, workspace_id = asked.rows(res.clock()), asked.scope.workspace_id
+    """The memories after a key, in order, the key of the last one if more follow, and their number, if counted."""
+    rows, workspace_id = query.rows(res.clock()), query.scope.workspace_id
     get: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, LeanMemory]]]
     async with res.db.snapshot(workspace_id) as session:
         source = memories.SOURCE
         get = partial(memories.get_many if detail == "full" else memories.get_lean, session)
-        if asked.state == "deleted":
-            source, get = recorded.deleted_source(asked.scope, asked.channels), partial(recorded.get_deleted, session)
-        elif asked.as_of is not None:
-            then = RecordedScope(asked.scope, asked.as_of, rows, asked.channels)
+        if query.state == "deleted":
+            source = recorded.deleted_source(query.scope, query.channels)
+            get = partial(recorded.get_deleted, session)
+        elif query.as_of is not None:
+            then = RecordedScope(query.scope, query.as_of, rows, query.channels)
             source, rows = then.recorded, then.condition
-            get = partial(recorded.get_many, session, moment=asked.as_of)
-        places = await memories.page(session, rows, order, after=after, limit=limit + 1, source=source)
-        by_id, read = await direct.page_of_ids([key.id for key in places[:limit]], get)
+            get = partial(recorded.get_many, session, moment=query.as_of)
+        keys = await memories.page(session, rows, order, after=after, limit=limit + 1, source=source)
+        by_id, read = await direct.page_of_ids([key.id for key in keys[:limit]], get)
         total = await memories.count(session, rows, source=source) if counted else None
-    last = places[read - 1] if len(places) > read else None
-    return [by_id[key.id] for key in places[:read]], last, total
+    last = keys[read - 1] if len(keys) > read else None
+    return [by_id[key.id] for key in keys[:read]], last, total
 
 
 find = memories.get
@@ -221,10 +222,10 @@ async def decisions_about(
 ) -> Sequence[StoredDecision]:
     """The decisions about a memory after the first `skip`. Raises NotFound for an id that never existed."""
     async with res.db.read(workspace_id) as session:
-        made = await decisions.of_memory(session, memory_id, skip=skip, limit=limit)
-        if not made:
+        decided = await decisions.of_memory(session, memory_id, skip=skip, limit=limit)
+        if not decided:
             await _refuse_unknown(session, memory_id)
-    return made
+    return decided
 
 
 async def origin(

@@ -143,13 +143,15 @@ async def _write(write: Write, old: Memory, revision: Revision, draft: Draft, va
     if "content" in values:
         await memories.release_expired(session, [values["hash"]], now=now)
     await updates.set_columns(session, old.id, values, now=now)
+    stat: dict[str, Any] = {}
     if "last_accessed" in revision.moments:
-        await updates.set_stat(session, old.id, {"last_accessed": revision.moments["last_accessed"]})
+        stat["last_accessed"] = revision.moments["last_accessed"]
     if "fact_confidence" in values:  # what a person has set does not decay
-        await updates.set_stat(session, old.id, {"base_confidence": None, "confidence": None})
+        stat |= {"base_confidence": None, "confidence": None}
     if "importance" in values:
-        salience = dict.fromkeys(("base_salience", "salience"), values["importance"])
-        await updates.set_stat(session, old.id, salience)
+        stat |= dict.fromkeys(("base_salience", "salience"), values["importance"])
+    if stat:
+        await updates.set_stat(session, old.id, stat)
     if "content" in values:
         kind = "placeholder" if draft.embedding_status is EmbeddingStatus.PLACEHOLDER else "text"
         vectors = {} if draft.vector is None else {kind: draft.vector}

@@ -102,22 +102,22 @@ async def store_memories(
     if len(body.items) > sizes.MAX_BATCH_ITEMS:
         detail = f"items: {len(body.items)} were sent, the maximum is {sizes.MAX_BATCH_ITEMS}."
         raise InvalidInput(detail, field="items")
-    sizes.check_texts("items", (text for one in body.items for text in _texts_of(one)))
+    sizes.check_texts("items", (text for item in body.items for text in _texts_of(item)))
     res = with_budget(res)
-    items = await asyncio.gather(*(_item(index, one, caller, res, call) for index, one in enumerate(body.items)))
+    items = await asyncio.gather(*(_item(index, item, caller, res, call) for index, item in enumerate(body.items)))
     answers = await store_batch(items, res, res.context.deadline.lift())
-    batch_items = [_batch_item(index, each) for index, each in enumerate(answers)]
+    batch_items = [_batch_item(index, answer) for index, answer in enumerate(answers)]
     good = sum(item.error is None for item in batch_items)
     usage = LlmUsage.of(res.context.budget.used)
     return StoreBatchResponse(results=batch_items, succeeded=good, failed=len(batch_items) - good, usage=usage)
 
 
-async def _item(index: int, one: StoreRequest, caller: Caller, res: Resources, call: Call) -> BatchItem | ServiceError:
+async def _item(index: int, body: StoreRequest, caller: Caller, res: Resources, call: Call) -> BatchItem | ServiceError:
     try:
-        draft, serialize = await prepare(one, caller, res)
+        draft, serialize = await prepare(body, caller, res)
     except ServiceError as exc:
         return exc
-    return BatchItem(draft, replace(of_item(call, index).with_serializer(serialize), dry_run=one.dry_run))
+    return BatchItem(draft, replace(of_item(call, index).with_serializer(serialize), dry_run=body.dry_run))
 
 
 def _batch_item(index: int, answer: StoredAnswer | ServiceError) -> StoreBatchItem:

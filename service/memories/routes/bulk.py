@@ -79,11 +79,11 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
     memories, count = await reading.get_items(caller.workspace_id, unique[skip:], body.detail, res)
     end = skip + count
     note("batch/get", Scope(caller.workspace_id), list(memories.values()), ids=len(body.ids))
-    asked = {each: known.get(each) for each in body.ids}
+    by_name = {name: known.get(name) for name in body.ids}
     unread = {*unique[skip:end], *(() if skip else (None,))} - memories.keys()
-    missing = [written for written, each in asked.items() if each in unread]
+    missing = [name for name, memory_id in by_name.items() if memory_id in unread]
     more = cursors.pack(end) if end < len(unique) else None
-    results = [memory_item(memories[each], body.detail) for each in unique[skip:end] if each in memories]
+    results = [memory_item(memories[key], body.detail) for key in unique[skip:end] if key in memories]
     return send_json({"results": results, "missing": missing, "next_cursor": more})
 
 
@@ -98,19 +98,19 @@ async def delete_memories_by_id(body: MemoryIdsRequest, caller: Deleter, res: Re
 
 def _uuids(ids: Sequence[str]) -> dict[str, UUID]:
     """The valid UUIDs by the ids as sent."""
-    return {each: known for each in ids if (known := uuid_or_none(each))}
+    return {name: memory_id for name in ids if (memory_id := uuid_or_none(name))}
 
 
 def answer_deleted(
     outcomes: Sequence[ForgottenMemory], *, ids: Sequence[str], known: Mapping[str, UUID]
 ) -> StoredAnswer:
-    by_id = {one.id: one for one in outcomes}
-    items = [_item(each, by_id.get(known[each]) if each in known else None) for each in ids]
-    count = sum(one.deleted for one in by_id.values())
+    by_id = {outcome.id: outcome for outcome in outcomes}
+    items = [_item(name, by_id.get(known[name]) if name in known else None) for name in ids]
+    count = sum(outcome.deleted for outcome in outcomes)
     return answer(200, DeletedMemoriesResponse(results=items, deleted=count))
 
 
-def _item(written: str, one: ForgottenMemory | None) -> DeletedMemoryItem:
-    deleted, before = (one.deleted, one.already_deleted) if one else (False, False)
+def _item(name: str, outcome: ForgottenMemory | None) -> DeletedMemoryItem:
+    deleted, before = (outcome.deleted, outcome.already_deleted) if outcome else (False, False)
     status = 200 if deleted or before else 404
-    return DeletedMemoryItem(id=written, status=status, deleted=deleted or before, already_deleted=before)
+    return DeletedMemoryItem(id=name, status=status, deleted=deleted or before, already_deleted=before)

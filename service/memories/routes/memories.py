@@ -102,7 +102,7 @@ async def list_memories(
     narrowing.refuse_future(body.as_of, res.clock())
     if state == "deleted":
         _refuse_moments(body)
-    asked = ListQuery(
+    query = ListQuery(
         scope,
         narrowing.narrow(body, scope),
         window,
@@ -111,7 +111,7 @@ async def list_memories(
         as_of=body.as_of,
         include_archived=body.include_archived,
     )
-    page, last, total = await reading.page(asked, ordered, res, after=after, limit=limit, counted=count, detail=detail)
+    page, last, total = await reading.page(query, ordered, res, after=after, limit=limit, counted=count, detail=detail)
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     if state == "deleted":
         details["state"] = state

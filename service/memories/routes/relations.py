@@ -153,9 +153,9 @@ async def create_relation(
     id: str, body: CreateRelationRequest, caller: Writer, res: ResourcesOf, call: CallOf
 ) -> Response:
     """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
-    asked = Relation(uuid_of(id), **{**dict(body), "type": RelationType(body.type)})
+    wanted = Relation(uuid_of(id), **{**dict(body), "type": RelationType(body.type)})
     call = call.with_serializer(relation_answer)
-    return send(relation_answer(await associate(caller.workspace_id, asked, res, call)))
+    return send(relation_answer(await associate(caller.workspace_id, wanted, res, call)))
 
 
 @router.delete("/relations", summary="Delete the relations between two memories", response_model=DeletedCountResponse)
