@@ -66,7 +66,9 @@ def _with_expiry_of_model(draft: Draft) -> Draft:
     asked, stated = draft.annotation.temporal if draft.annotation else None, draft.temporal
     if asked is None or stated is None or draft.given.t_invalid is not None:
         return draft
-    until = _expiry_after(asked.valid_until, draft.timestamp)
+    until = asked.valid_until
+    if until is not None and until <= draft.timestamp:  # before the note's own time: a mistake
+        until = None
     return replace(draft, temporal=replace(stated, type=asked.type, valid_until=until))
 
 
@@ -122,37 +124,22 @@ def _with_found_times(draft: Draft, zone: ZoneInfo) -> Draft:
 
 
 def _with_times(draft: Draft, mentions: Sequence[TimeMention], zone: ZoneInfo) -> Draft:
-    """The draft with the validity that its text states, unless the caller set it."""
-    draft = replace(draft, temporal=_temporal(draft, mentions, zone))
+    """The draft with the times it names, and the validity that its text states, unless the caller set it."""
     if draft.options.record:
-        return draft
-    given, named = draft.given, draft.temporal
-    if named is None or given.t_valid is not None or given.t_invalid is not None:
-        return draft
-    own = temporal.find_held(draft.clean, named.mentions, draft.timestamp)
-    if own is None:
-        return draft
-    since, until = own
-    given = replace(given, t_valid=since, t_invalid=until)
-    return replace(draft, given=given, temporal=replace(named, type=TemporalType.TEMPORAL, valid_until=until))
-
-
-def _temporal(draft: Draft, mentions: Sequence[TimeMention], zone: ZoneInfo) -> TemporalDetails:
-    if draft.options.record:
-        return TemporalDetails(TemporalType.PERSISTENT, mentions=tuple(mentions))
-    text, reference = draft.clean, draft.timestamp
-    stated = draft.fact.tag if draft.fact else None
-    tag = stated or temporal.tag(text, mentions, reference)
+        return replace(draft, temporal=TemporalDetails(TemporalType.PERSISTENT, mentions=tuple(mentions)))
+    text, reference, given = draft.clean, draft.timestamp, draft.given
+    tag = (draft.fact.tag if draft.fact else None) or temporal.tag(text, mentions, reference)
+    is_open = given.t_valid is None and given.t_invalid is None
+    if is_open and (held := temporal.find_held(text, mentions, reference)):
+        since, until = held
+        named = TemporalDetails(TemporalType.TEMPORAL, until, tag, tuple(mentions))
+        return replace(draft, given=replace(given, t_valid=since, t_invalid=until), temporal=named)
     try:
         kind, valid_until = temporal.validity(text, mentions, reference, zone)
     except OverflowError:  # in December 9999 the calendar ends before the event does
         kind, valid_until = TemporalType.TEMPORAL, None
-    return TemporalDetails(kind, valid_until if kind is TemporalType.TEMPORAL else None, tag, tuple(mentions))
-
-
-def _expiry_after(moment: datetime | None, reference: datetime) -> datetime | None:
-    """The expiry that a model gave; None if it lies before the note's own time, which is a mistake."""
-    return moment if moment is not None and moment > reference else None
+    expiry = valid_until if kind is TemporalType.TEMPORAL else None
+    return replace(draft, temporal=TemporalDetails(kind, expiry, tag, tuple(mentions)))
 
 
 async def annotate(draft: Draft, res: Resources) -> Draft:

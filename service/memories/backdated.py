@@ -18,10 +18,8 @@ from service.domain.relation import Relation, RelationType
 from service.domain.version import Place, Version, place
 from service.graph.statements import edges
 from service.memories import writing
-from service.memories.statements import history, memories, versions
-from service.memories.writing import ChangeContext
-from service.postgres import direct
-from service.queue.statements import queue
+from service.memories.statements import history, versions
+from service.memories.writing import ChangeContext, MemoryBatch
 from service.runtime.transactions import Write
 
 KEPT = "kept_as_history: it is older than what is known, so it was kept as what held before."
@@ -110,23 +108,16 @@ async def _split(context: ChangeContext, version: Version, at: datetime, target:
 
 async def _add(context: ChangeContext, draft: Draft, position: Place, target: UUID) -> UUID:
     """Adds the statement as a past version, or as a superseded memory under the policy that keeps those."""
-    session, res = context.session, context.res
     given = replace(draft.given, t_valid=position.t_valid, t_invalid=position.t_invalid)
     new = replace(draft, given=given, options=replace(draft.options, dedup=False)).finish(uuid7())
-    is_memory = res.settings.memories.contradiction_policy == "supersede"
-    await direct.insert(
-        session,
-        *memories.new_rows([new], generation=res.generation, now=res.clock()),
-        queue.new_rows(session.workspace_id, writing.jobs_of(new, new.id, enrich=is_memory)),
-    )
-    if new.draft.given.id is not None:
-        added = history.Change(new.id, Action.ADD, new.draft.scope, None, new.text, id=new.history_id)
-        await history.append(session, [added])
-    await context.keep_evidence(new.id, Action.ADD, new.history_id)
+    is_memory = context.res.settings.memories.contradiction_policy == "supersede"
+    batch = MemoryBatch(context.write)
+    await writing.add(batch, [new], ruling_id=context.ruling_id, enrich=is_memory)
+    await batch.flush()
     if is_memory:
         await _link_neighbours(context, position, new.id)
     else:
-        await versions.hide(session, new.id, version_of=target)
+        await versions.hide(context.session, new.id, version_of=target)
     return new.id
 
 

@@ -164,12 +164,12 @@ DECIDED_AGAIN: tuple[Stage, ...] = CONTENT[CONTENT.index(decide.compare) :]
 ANNOTATED: tuple[Stage, ...] = CONTENT[CONTENT.index(annotate.ask_model) :]
 """The stages that `run` skips for a duplicate, for the case that the duplicate is deleted before the write."""
 
-UNCOMPARED: tuple[Stage, ...] = (check_size, pii.redact, embed, annotate.find_times, annotate.annotate)
-"""A message stored as it is, or a new text for an existing memory, whose importance stays; not compared with other
-memories. `find_times` finds the times it mentions, but no end of its validity."""
-
 FACT: tuple[Stage, ...] = (embed, annotate.find_times, annotate.annotate)
 """A fact of a conversation, already redacted; it is compared and decided on afterwards."""
+
+UNCOMPARED: tuple[Stage, ...] = (check_size, pii.redact, *FACT)
+"""A message stored as it is, or a new text for an existing memory, whose importance stays; not compared with other
+memories. `find_times` finds the times it mentions, but no end of its validity."""
 
 TIMED_AS: Mapping[Stage, str] = {
     check_size: "size",

@@ -108,11 +108,13 @@ class Gone(Conflict):
     """The memory to change was erased in the meantime: bulk deletes take no scope lock. Callers may decide again."""
 
 
-async def add(batch: MemoryBatch, new_memories: Sequence[NewMemory], *, ruling_id: UUID | None = None) -> None:
+async def add(
+    batch: MemoryBatch, new_memories: Sequence[NewMemory], *, ruling_id: UUID | None = None, enrich: bool = True
+) -> None:
     """New memories with everything that belongs to them but the audit, which verbs write once per request. Their rows
     join the batch: the caller flushes it before it reads any of them.
 
-    `ruling_id` groups the edits of one decision, which are undone together.
+    `ruling_id` groups the edits of one decision, which are undone together. `enrich`: past versions need no enrichment.
     """
     if not new_memories:
         return
@@ -123,12 +125,13 @@ async def add(batch: MemoryBatch, new_memories: Sequence[NewMemory], *, ruling_i
         for memory in new_memories
         if memory.draft.evidence
     ]
+    jobs = [job for memory in new_memories for job in _jobs_of(memory, memory.id, enrich=enrich)]
     if hashes := [new.hash for new in new_memories if new.expired_duplicate_possible]:
         await memories.release_expired(session, hashes, now=now)
     batch.add(
         *memories.new_rows(new_memories, generation=res.generation, now=now),
         decisions.new_rows(decided),
-        queue.new_rows(session.workspace_id, [job for new in new_memories for job in jobs_of(new, new.id)]),
+        queue.new_rows(session.workspace_id, jobs),
     )
     reused = [
         Change(memory.id, Action.ADD, memory.draft.scope, None, memory.text, id=memory.history_id)
@@ -156,7 +159,7 @@ async def update(context: ChangeContext, target: UUID, new: NewMemory) -> str:
     await append_change(context, target, old.text, new.text, was, entry=change_id)
     await withdraw_text(session, old, new.text, change_id)
     await rewrite_contexts(session, old)
-    await queue.enqueue(session, jobs_of(new, target))
+    await queue.enqueue(session, _jobs_of(new, target))
     return old.text
 
 
@@ -305,7 +308,7 @@ def follow_up(memory_id: UUID, *, embed: bool, enrich: bool = True, payload: Pay
     return jobs
 
 
-def jobs_of(new: NewMemory, memory_id: UUID, *, enrich: bool = True) -> list[NewJob]:
+def _jobs_of(new: NewMemory, memory_id: UUID, *, enrich: bool = True) -> list[NewJob]:
     """The jobs after writing `new`. They carry its nearest memories, and the entities and relations that a model found
     in it, so that enrichment need not look for them."""
     known: dict[str, object] = {}
