@@ -122,10 +122,9 @@ async def prepare(
 ) -> tuple[list[Draft], tuple[str, ...]]:
     """The facts with vector and annotation. One that cannot be embedded is kept, and compared by its text alone. Raises
     TooLarge for more than one request may store."""
-    if len(extracted.facts) > sizes.FACTS_AT_ONCE and conversation.stored is None:
-        detail = (
-            f"messages: they hold {len(extracted.facts):,} facts, the maximum of a request is {sizes.FACTS_AT_ONCE:,}."
-        )
+    count = len(extracted.facts)
+    if count > sizes.FACTS_AT_ONCE and conversation.stored is None:
+        detail = f"messages: they hold {count:,} facts, the maximum of a request is {sizes.FACTS_AT_ONCE:,}."
         raise TooLarge(detail, field="messages")
     drafts: list[Draft] = []
     warnings: list[str] = []

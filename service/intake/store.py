@@ -170,9 +170,6 @@ def _with_own_vector(draft: Draft) -> NewTurn:
     return new_turn(draft, draft.vector if draft.embedding_status is EmbeddingStatus.STORED else None)
 
 
-# -- several texts in one request ------------------------------------------------------------------------------
-
-
 @dataclass(frozen=True, slots=True)
 class BatchItem:
     """A text or a conversation of a batch, and its own request with its serializer."""
