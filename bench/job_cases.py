@@ -351,9 +351,7 @@ WHERE s.workspace_id = $1
 UNION ALL
 SELECT 'log', content FROM conversation_log WHERE workspace_id = $1
 UNION ALL
-SELECT 'job', concat_ws('|', kind, state) FROM job WHERE workspace_id = $1
-UNION ALL
-SELECT 'run', concat_ws('|', name, state) FROM job_run WHERE workspace_id = $1
+SELECT 'job', concat_ws('|', kind, state, reason) FROM job WHERE workspace_id = $1
 UNION ALL
 SELECT 'delivery', concat_ws('|', event, state, attempts) FROM webhook_delivery WHERE workspace_id = $1
 UNION ALL

@@ -60,10 +60,6 @@ UPDATE job SET state = 'ready', finished_at = NULL, worker = NULL, attempts = 0
 WHERE kind = $1 AND workspace_id = ANY ($2) AND state = 'done'
   AND created_at >= (SELECT created_at FROM workspace WHERE workspace_id = $2[1])  -- of this round
 """
-RUNS = """
-UPDATE job_run r SET state = CASE j.state WHEN 'ready' THEN 'queued' ELSE j.state END, finished_at = j.finished_at
-FROM job j WHERE j.workspace_id = r.workspace_id AND j.id = r.id AND j.kind = $1 AND j.workspace_id = ANY ($2)
-"""
 
 
 @dataclass(slots=True)
@@ -156,7 +152,6 @@ class Disturbance:
             await asyncio.to_thread(process.join)
         async with _superuser(self._url) as tables:
             await tables.execute(ENDED, self._name, workspaces)
-            await tables.execute(RUNS, self._name, workspaces)
         with self._worker():  # for the jobs that these have queued
             await self._until_done(workspaces)
 
@@ -165,7 +160,6 @@ class Disturbance:
             await self._until_done(workspaces)
             async with _superuser(self._url) as tables, tables.transaction():
                 await tables.execute(AGAIN, self._name, workspaces)
-                await tables.execute(RUNS, self._name, workspaces)
             await self._until_done(workspaces)
 
     async def _jobs(self, tables: asyncpg.Connection[Any], workspaces: list[Any], state: str) -> list[Job]:

@@ -33,7 +33,6 @@ LEFT_OUT: Mapping[str, str] = {
     "erased_memory": "tells followers of the change feed what to forget; another database has a new feed",
     "webhook": "has a secret, and its receiver would get changes from two services",
     "webhook_delivery": "belongs to its webhook",
-    "job_run": "tells when jobs ran at the place where they ran",
     "model_day": "what was spent at the old place",
     "llm_cache": "answers that can be asked for again",
     "embedding_cache": "vectors that can be made again",

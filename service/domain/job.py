@@ -68,7 +68,7 @@ class JobIntervals(BaseModel):
 RunReason = Literal["schedule", "request"]
 Payload = Mapping[str, object]
 Counts = Mapping[str, int]
-"""Counts of a run, for its job_run row: {"dropped": 2}."""
+"""Counts of a run, stored with its job: {"dropped": 2}."""
 
 MAX_ATTEMPTS = 3
 LONG_MAX_ATTEMPTS = 150

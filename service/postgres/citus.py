@@ -20,7 +20,7 @@ PROPAGATE = "SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL loxodon
 REFERENCE = ("workspace", "api_key", "embedding_generation", "token_secret")
 """Small tables that every node has a copy of."""
 
-QUEUE = ("job", "job_run")
+QUEUE = ("job",)
 """Tables that stay on the coordinator, where a worker claims the jobs of all workspaces."""
 
 # Parents before the tables that refer to them.

@@ -1,8 +1,9 @@
--- The job queue, its runs and timetable, operations answered later.
+-- The job queue, its timetable, operations answered later.
 
 -- Lower `priority` goes first; a running job belongs to `worker` until `lease_until`. `started_at`: when its first
--- attempt began. `progress`: done and total of a long job. `wall`: that of the request. Every row is written three
--- times within seconds, and at the default of 20 % dead rows VACUUM would come after days.
+-- attempt began. `progress`: done and total of a long job. `wall`: that of the request. `reason`: why a run of a
+-- recurring job was started; runs of the whole service belong to the nil workspace. `counts`: what it did. Every row is
+-- written three times within seconds, and at the default of 20 % dead rows VACUUM would come after days.
 CREATE TABLE job (
     workspace_id uuid NOT NULL,
     id uuid NOT NULL,
@@ -22,6 +23,8 @@ CREATE TABLE job (
     started_at timestamptz,
     finished_at timestamptz,
     progress jsonb,
+    counts jsonb,
+    reason varchar(16) CONSTRAINT ck_job_reason CHECK (reason IN ('schedule', 'request')),
     wall jsonb DEFAULT nullif(current_setting('loxodon.wall_json', true), '')::jsonb,
     CONSTRAINT pk_job PRIMARY KEY (workspace_id, id)
 ) WITH (
@@ -35,25 +38,7 @@ CREATE INDEX ix_job_running ON job (lease_until) WHERE state = 'running';
 CREATE INDEX ix_job_dead ON job (workspace_id, kind) WHERE state = 'dead';
 CREATE INDEX ix_job_finished ON job (finished_at) WHERE finished_at IS NOT NULL;
 CREATE INDEX ix_job_memory ON job (workspace_id, memory_id, kind) WHERE memory_id IS NOT NULL;
-
--- A run of a recurring or requested job, under the job's id. Runs of the whole service belong to the nil workspace.
-CREATE TABLE job_run (
-    workspace_id uuid NOT NULL,
-    id uuid NOT NULL,
-    name varchar(50) NOT NULL,
-    reason varchar(16) NOT NULL CONSTRAINT ck_job_run_reason CHECK (reason IN ('schedule', 'request')),
-    state varchar(9) NOT NULL DEFAULT 'queued'
-        CONSTRAINT ck_job_run_state CHECK (state IN ('queued', 'running', 'done', 'failed', 'cancelled')),
-    attempts integer NOT NULL DEFAULT 0,
-    worker text,
-    counts jsonb,
-    error text,
-    created_at timestamptz NOT NULL DEFAULT now(),
-    started_at timestamptz,
-    finished_at timestamptz,
-    CONSTRAINT pk_job_run PRIMARY KEY (workspace_id, id)
-);
-CREATE INDEX ix_job_run_name ON job_run (workspace_id, name, created_at DESC);
+CREATE INDEX ix_job_run ON job (workspace_id, kind, created_at DESC) WHERE reason IS NOT NULL;
 
 CREATE TABLE schedule (
     name varchar(50) CONSTRAINT pk_schedule PRIMARY KEY,

@@ -1,7 +1,7 @@
 """The table of tasks: for each kind of job its function, its interval if it recurs, and its time-out.
 
 A task runs outside the claiming transaction and opens its own; it is safe to run twice. It may return counts, which are
-stored in its job_run row. Every name of `domain.job.JobName` has a line here, which a test checks. docs/adding.md shows
+stored with the job. Every name of `domain.job.JobName` has a line here, which a test checks. docs/adding.md shows
 how to add one.
 
 Every worker looks for recurring jobs that are due; the one that locks the row in `schedule` starts the run, so each is

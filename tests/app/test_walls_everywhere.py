@@ -269,7 +269,7 @@ async def test_no_operation_reaches_beyond_the_wall(
         for kind in LATER:
             await work(resources, tables, tenant.workspace_id, kind)
         assert not (lost := before - await rows(tables, tenant.workspace_id)), sorted(lost)[:3]
-    closed = {"job_run", "term_stat", "job", *NOT_HIS}
+    closed = {"term_stat", "job", *NOT_HIS}
     assert set(tables.names) - furnished - closed <= {
         "goal_edge",
         "entity_vector",

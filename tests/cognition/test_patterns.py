@@ -264,8 +264,8 @@ async def test_memories_are_tied_to_the_pattern_that_they_exemplify(
     gone = await client.delete(f"/v1/memories/{example}/relations", params={"target_id": pattern})
     assert gone.status_code == 200, gone.text
     await tables.fetch(
-        "UPDATE job_run SET state = 'done', counts = jsonb_build_object('examples_until', $2::bigint) "
-        "WHERE workspace_id = $1 AND name = 'patterns'",
+        "UPDATE job SET state = 'done', counts = jsonb_build_object('examples_until', $2::bigint) "
+        "WHERE workspace_id = $1 AND kind = 'patterns'",
         tenant.workspace_id,
         int(clock().timestamp()),
     )

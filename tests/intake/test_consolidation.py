@@ -164,7 +164,7 @@ async def test_by_the_clock_turns_are_read_and_not_what_was_kept_as_it_was(
         clock = Job(NIL_WORKSPACE, uuid4(), "consolidate", None, {}, 1, 3, "test")
         await deferred.consolidate(clock, replace(resources, db=worker_database))
         started = await work(resources, tables, tenant.workspace_id, "consolidate")
-        await tables.fetch("DELETE FROM job_run WHERE workspace_id = $1", tenant.workspace_id)
+        await tables.fetch("DELETE FROM job WHERE workspace_id = $1 AND reason IS NOT NULL", tenant.workspace_id)
         return bool(started), await work(resources, tables, tenant.workspace_id, "consolidate")
 
     async def configure(**own: Any) -> None:

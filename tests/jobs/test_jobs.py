@@ -129,7 +129,6 @@ async def test_jobs_of_the_service_need_rights_over_it(
     client: AsyncClient, app: FastAPI, database: Database, tables: Tables
 ) -> None:
     await tables.fetch("DELETE FROM job WHERE workspace_id = $1 AND kind = 'sweep_working'", NIL_WORKSPACE)
-    await tables.fetch("DELETE FROM job_run WHERE workspace_id = $1 AND name = 'sweep_working'", NIL_WORKSPACE)
     of_service = {"system": "true"}
     async with client_of(app, await made(client, "admin", "metrics")) as admin:
         refused = await admin.post("/v1/jobs/sweep_working/run", params=of_service)

@@ -120,8 +120,8 @@ async def test_the_api_tells_what_jobs_did(client: AsyncClient, tables: Tables, 
     await tables.fetch("INSERT INTO schedule VALUES ('decay', 86400, now()) ON CONFLICT DO NOTHING")
     for hours, changed in ((2, 5_000), (1, 700_000)):
         await tables.fetch(
-            "INSERT INTO job_run (workspace_id, id, name, reason, state, counts, created_at) VALUES "
-            "($1, gen_random_uuid(), 'decay', 'schedule', 'done', jsonb_build_object('changed', $2::integer), "
+            "INSERT INTO job (workspace_id, id, kind, reason, state, max_attempts, counts, created_at) VALUES "
+            "($1, gen_random_uuid(), 'decay', 'schedule', 'done', 3, jsonb_build_object('changed', $2::integer), "
             " now() - make_interval(hours => $3))",
             *(tenant.workspace_id, changed, hours),
         )

@@ -61,7 +61,6 @@ INSERT INTO tool_invocation (workspace_id, tool_name, tool_input, success) VALUE
 INSERT INTO operation (workspace_id, id, kind, state) VALUES ('$W', '$P', 'record', 'running');
 INSERT INTO job (workspace_id, id, kind, payload, state, max_attempts, attempts, worker, lease_until, started_at)
 VALUES ('$W', '$J', 'ingest', '{"operation_id": "$P"}', 'running', 3, 1, 'w', now(), now());
-INSERT INTO job_run (workspace_id, id, name, reason, state) VALUES ('$W', '$J', 'ingest', 'request', 'running');
 INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
 VALUES ('$W', 'k', 'f', 201, '{"results": [{"id": "$M", "event": "ADD"}]}', now() + interval '1 day');
 """
@@ -98,8 +97,6 @@ DAMAGE: Mapping[str, str] = {
     "ALTER TABLE entity_edge_source DISABLE TRIGGER drop_unsupported_edge; DELETE FROM entity_edge_source",
     "job-lease": "UPDATE job SET lease_until = NULL WHERE id = '$J'",
     "job-finished": "UPDATE job SET state = 'done', lease_until = NULL WHERE id = '$J'",
-    "job-run": "UPDATE job_run SET state = 'queued' WHERE id = '$J'",
-    "job-run-lost": "DELETE FROM job WHERE id = '$J'",
     "operation-job": "DELETE FROM job WHERE id = '$J'",
     "operation-answer": "UPDATE operation SET state = 'failed', finished_at = now() WHERE id = '$P'",
     "idempotency-answer": "UPDATE idempotency SET body = NULL WHERE workspace_id = '$W'",

@@ -178,7 +178,6 @@ RIGHTS = {
     "goal_vector": "DELETE,INSERT,SELECT,UPDATE",
     "idempotency": "DELETE,INSERT,SELECT,UPDATE",
     "job": "DELETE,INSERT,SELECT,UPDATE",
-    "job_run": "INSERT,SELECT",
     "llm_cache": "DELETE,INSERT,SELECT,UPDATE",
     "memory": "DELETE,INSERT,SELECT,UPDATE",
     "memory_edge": "DELETE,INSERT,SELECT,UPDATE",
@@ -213,7 +212,6 @@ KEPT_OF_KEYS = {"workspace_id", "id", "created_at"}
 
 COLUMN_RIGHTS = {
     *(f"api_key.{column.name}" for column in TABLES["api_key"].c if column.name not in KEPT_OF_KEYS),
-    *("job_run.state", "job_run.error", "job_run.finished_at"),
     "memory_history.recorded_to",
     "workspace.name",
     "workspace.settings",
@@ -243,7 +241,7 @@ async def test_policies_name_the_roles_they_are_for(superuser: asyncpg.Connectio
         *((f"shared_{change}", "loxodon_app", "loxodon_walled") for change in ("insert", "update", "delete")),
     }
     workers = {policy["tablename"] for policy in policies if policy["policyname"] == "worker"}
-    assert workers == {"job", "job_run", "schedule"}
+    assert workers == {"job", "schedule"}
     common = [(policy["tablename"], policy["cmd"]) for policy in policies if policy["policyname"] == "common"]
     assert common == [("term_stat", "SELECT")]
     everyone = {policy["tablename"] for policy in policies if policy["policyname"] == "everyone"}

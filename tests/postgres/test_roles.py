@@ -158,7 +158,7 @@ async def test_nothing_else_can_be_reached_from_a_login_that_serves(
 
 
 async def test_the_worker_sees_other_workspaces_only_in_the_queue(worker_database: Database) -> None:
-    """Outside job, job_run and schedule it is the app: the nil workspace shows it nobody's rows."""
+    """Outside job and schedule it is the app: the nil workspace shows it nobody's rows."""
     async with worker_database.read() as session:
         for table in ("memory", "memory_vector", "api_key", "workspace", "turn", "idempotency", "operation"):
             assert await session.scalar(text(f"SELECT count(*) FROM {table}")) == 0, table

@@ -52,7 +52,6 @@ CLOSED = {
     "alembic_version",
     "api_key",
     "model_day",
-    "job_run",
     "migration",
     "partitioned_table",
     "schema_version",

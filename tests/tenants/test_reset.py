@@ -17,7 +17,7 @@ from tests.support.application import Tables
 from tests.support.calls import body_of, events, listed, store
 
 ALICE = {"user_id": "alice"}
-KEPT = {"workspace", "api_key", "audit_log", "job", "job_run", "operation", "erased_memory"}
+KEPT = {"workspace", "api_key", "audit_log", "job", "operation", "erased_memory"}
 
 
 async def left(tables: Tables, tenant: Tenant) -> dict[str, Any]:

@@ -28,7 +28,7 @@ from tests.support.workers import fetch, insert_memory, job_for
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
 EARLIER = """
-    UPDATE job_run SET state = 'done', created_at = created_at - make_interval(mins => :minutes)
+    UPDATE job SET state = 'done', created_at = created_at - make_interval(mins => :minutes)
     WHERE workspace_id = :workspace
 """
 STAT = (

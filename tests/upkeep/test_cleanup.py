@@ -27,8 +27,6 @@ OLD_ROWS = (
     "'done', now() - make_interval(days => :days + 7))",
     "INSERT INTO job (workspace_id, id, kind, state, max_attempts, finished_at) VALUES (:workspace, gen_random_uuid(), "
     "'x', 'done', 1, now() - make_interval(days => :days + 7))",
-    "INSERT INTO job_run (workspace_id, id, name, reason, state, finished_at) VALUES (:workspace, gen_random_uuid(), "
-    "'x', 'request', 'done', now() - make_interval(days => :days + 7))",
     "INSERT INTO model_day (workspace_id, day) SELECT :workspace, current_date - 400 - CAST(:days AS integer) "
     "* CAST(1 + count(*) AS integer) FROM model_day WHERE workspace_id = :workspace",  # each a day of its own
 )
@@ -44,7 +42,7 @@ async def fill(database: Database, workspace: UUID, name: str, days: int) -> Non
 
 
 async def left(database: Database, workspace: UUID) -> list[int]:
-    tables = ("idempotency", "llm_cache", "embedding_cache", "operation", "job", "job_run", "model_day")
+    tables = ("idempotency", "llm_cache", "embedding_cache", "operation", "job", "model_day")
     return [(await fetch(database, workspace, f"SELECT count(*) FROM {table}"))[0][0] for table in tables]
 
 
@@ -67,11 +65,10 @@ async def test_what_has_expired_goes_in_every_workspace(
         "embedding_cache",
         "operation",
         "job",
-        "job_run",
         "model_day",
     }
     for space in (workspace, stranger.workspace_id):
-        assert await left(database, space) == [1, 1, 1, 1, 1, 1, 1]
+        assert await left(database, space) == [1, 1, 1, 1, 1, 1]
 
 
 async def test_unfinished_jobs_stay(database: Database, res: Resources, workspace: UUID) -> None:

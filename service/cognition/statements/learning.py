@@ -217,8 +217,9 @@ CANDIDATES = text("""
 """)
 
 READ_UNTIL = text("""
-    SELECT max((counts ->> 'examples_until')::bigint) FROM job_run
-    WHERE workspace_id = :workspace AND name = 'patterns' AND state = 'done' AND counts ? 'examples_until'
+    SELECT max((counts ->> 'examples_until')::bigint) FROM job
+    WHERE workspace_id = :workspace AND kind = 'patterns' AND reason IS NOT NULL AND state = 'done'
+      AND counts ? 'examples_until'
 """)
 
 

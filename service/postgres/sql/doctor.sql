@@ -206,18 +206,6 @@ SELECT workspace_id, id::text AS id
 FROM job
 WHERE (state IN ('done', 'dead', 'cancelled')) <> (finished_at IS NOT NULL) OR attempts > max_attempts OR attempts < 0;
 
--- check: job-run | a run is in the same state as its job
-SELECT r.workspace_id, r.id::text AS id
-FROM job_run r JOIN job j ON j.workspace_id = r.workspace_id AND j.id = r.id
-WHERE r.state <> CASE j.state WHEN 'ready' THEN 'queued' WHEN 'dead' THEN 'failed' ELSE j.state END
-   OR (r.finished_at IS NOT NULL) <> (j.finished_at IS NOT NULL);
-
--- check: job-run-lost | an unfinished run has its job
-SELECT r.workspace_id, r.id::text AS id
-FROM job_run r
-WHERE r.finished_at IS NULL
-  AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = r.workspace_id AND j.id = r.id);
-
 -- check: operation-job | an unfinished operation has an unfinished job
 SELECT o.workspace_id, o.id::text AS id
 FROM operation o

@@ -25,7 +25,5 @@ GRANT SELECT, INSERT, UPDATE (
     ON api_key TO loxodon_app;
 GRANT SELECT ON embedding_generation TO loxodon_app;
 
-GRANT SELECT, INSERT, UPDATE (state, error, finished_at) ON job_run TO loxodon_app;
-GRANT UPDATE ON job_run TO loxodon_worker;
 GRANT SELECT ON schedule TO loxodon_app;
 GRANT INSERT, UPDATE ON schedule TO loxodon_worker;

@@ -26,7 +26,6 @@ END $$;
 
 -- The worker sees the queue of all workspaces.
 CREATE POLICY worker ON job TO loxodon_worker USING (true);
-CREATE POLICY worker ON job_run TO loxodon_worker USING (true);
 
 -- All workspaces may read the counts of terms over all workspaces, stored under the nil workspace.
 CREATE POLICY common ON term_stat FOR SELECT TO loxodon_app, loxodon_walled

@@ -83,10 +83,6 @@ BEGIN
             lease_until = now() + make_interval(secs => lease_s), started_at = coalesce(j.started_at, now())
         FROM chosen WHERE j.workspace_id = chosen.workspace_id AND j.id = chosen.id
         RETURNING j.*, chosen.number
-    ), begun AS (
-        UPDATE job_run r SET state = 'running', worker = worker_name, attempts = taken.attempts,
-            started_at = coalesce(r.started_at, now()), error = NULL
-        FROM taken WHERE r.workspace_id = taken.workspace_id AND r.id = taken.id
     )
     SELECT t.workspace_id, t.id, t.kind, t.memory_id, t.payload, t.attempts, t.max_attempts,
            extract(epoch FROM now() - t.run_after)::double precision, t.wall

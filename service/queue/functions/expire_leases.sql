@@ -8,18 +8,11 @@ AS $$
     WITH lost AS (
         SELECT j.workspace_id, j.id FROM job j WHERE j.state = 'running' AND j.lease_until < now()
         ORDER BY j.lease_until LIMIT 500 FOR UPDATE SKIP LOCKED
-    ), freed AS (
-        UPDATE job j SET
-            state = CASE WHEN j.attempts >= j.max_attempts THEN 'dead' ELSE 'ready' END,
-            finished_at = CASE WHEN j.attempts >= j.max_attempts THEN now() END,
-            run_after = now(), worker = NULL, lease_until = NULL,
-            last_error = 'the lease of attempt ' || j.attempts || ' ran out: its worker stopped or lost the database'
-        FROM lost WHERE j.workspace_id = lost.workspace_id AND j.id = lost.id
-        RETURNING j.workspace_id, j.id, j.state, j.last_error
     )
-    UPDATE job_run r SET
-        state = CASE freed.state WHEN 'dead' THEN 'failed' ELSE 'queued' END,
-        finished_at = CASE freed.state WHEN 'dead' THEN now() END,
-        error = freed.last_error
-    FROM freed WHERE r.workspace_id = freed.workspace_id AND r.id = freed.id
+    UPDATE job j SET
+        state = CASE WHEN j.attempts >= j.max_attempts THEN 'dead' ELSE 'ready' END,
+        finished_at = CASE WHEN j.attempts >= j.max_attempts THEN now() END,
+        run_after = now(), worker = NULL, lease_until = NULL,
+        last_error = 'the lease of attempt ' || j.attempts || ' ran out: its worker stopped or lost the database'
+    FROM lost WHERE j.workspace_id = lost.workspace_id AND j.id = lost.id
 $$;

@@ -16,8 +16,8 @@ AS $$
            OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id AND c.consolidated_at IS NULL
                       AND c.turn_count > c.consolidated_turns AND NOT c.archived))
       -- a minute less, because a run may start a little early
-      AND NOT EXISTS (SELECT FROM job_run r WHERE r.workspace_id = w.workspace_id AND r.name = job_name
-                      AND r.created_at > now() - make_interval(secs => 60 * (own.minutes - 1)))
+      AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = w.workspace_id AND j.kind = job_name
+                      AND j.reason IS NOT NULL AND j.created_at > now() - make_interval(secs => 60 * (own.minutes - 1)))
     ORDER BY w.workspace_id
 $$;
 

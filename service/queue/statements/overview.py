@@ -55,26 +55,23 @@ COUNTS = text(f"""
 
 
 RUNS = text("""
-    SELECT id, name, reason, state, attempts, counts, error, created_at, started_at, finished_at FROM job_run
-    WHERE workspace_id = :workspace AND name = :name ORDER BY created_at DESC LIMIT :limit
+    SELECT id, kind AS name, reason, attempts, counts, created_at, started_at, finished_at,
+           CASE state WHEN 'ready' THEN 'queued' WHEN 'dead' THEN 'failed' ELSE state END AS state,
+           CASE WHEN state <> 'running' THEN last_error END AS error
+    FROM job WHERE workspace_id = :workspace AND kind = :name AND reason IS NOT NULL
+    ORDER BY created_at DESC LIMIT :limit
 """)
 
 INTERVAL = text("SELECT interval_s, next_run FROM schedule WHERE name = :name")
 
 # Attempts stay counted: the attempt is part of the fence, so that a late end of an old one changes nothing.
 RETRY = """
-    WITH again AS (
-        UPDATE job j SET state = 'ready', run_after = now(), finished_at = NULL, last_error = NULL, worker = NULL,
-            max_attempts = greatest(j.max_attempts, j.attempts + CAST(:more AS integer))
-        WHERE j.workspace_id = :workspace AND {} AND j.state IN ('ready', 'dead', 'cancelled')
-          AND NOT EXISTS (SELECT FROM operation o WHERE o.workspace_id = j.workspace_id
-                          AND o.id = CAST(j.payload ->> 'operation_id' AS uuid) AND o.finished_at IS NOT NULL)
-        RETURNING j.workspace_id, j.id
-    ), run AS (
-        UPDATE job_run r SET state = 'queued', error = NULL, finished_at = NULL
-        FROM again WHERE r.workspace_id = again.workspace_id AND r.id = again.id
-    )
-    SELECT id FROM again
+    UPDATE job j SET state = 'ready', run_after = now(), finished_at = NULL, last_error = NULL, worker = NULL,
+        max_attempts = greatest(j.max_attempts, j.attempts + CAST(:more AS integer))
+    WHERE j.workspace_id = :workspace AND {} AND j.state IN ('ready', 'dead', 'cancelled')
+      AND NOT EXISTS (SELECT FROM operation o WHERE o.workspace_id = j.workspace_id
+                      AND o.id = CAST(j.payload ->> 'operation_id' AS uuid) AND o.finished_at IS NOT NULL)
+    RETURNING j.id
 """
 RETRY_ONE = text(RETRY.format("j.id = :id"))
 RETRY_SOME = text(
@@ -93,9 +90,6 @@ CANCEL = text("""
             last_error = 'cancelled by a request'
         WHERE j.workspace_id = :workspace AND j.id = :id AND j.state IN ('ready', 'running', 'dead')
         RETURNING j.workspace_id, j.id, CAST(j.payload ->> 'operation_id' AS uuid) AS operation_id
-    ), run AS (
-        UPDATE job_run r SET state = 'cancelled', error = 'cancelled by a request', finished_at = now()
-        FROM ended WHERE r.workspace_id = ended.workspace_id AND r.id = ended.id
     ), operation_ended AS (
         UPDATE operation o SET state = 'failed', request = '{}', finished_at = now(),
             error = '{"code": "cancelled", "detail": "Its job was cancelled."}'
@@ -125,7 +119,7 @@ async def counts(session: Session, name: JobName) -> Sequence[Row[Any]]:
 
 
 async def runs(session: Session, name: JobName, *, limit: int) -> Sequence[Row[Any]]:
-    """The newest runs of a name, newest first. Uses ix_job_run_name."""
+    """The newest runs of a name, newest first. Uses ix_job_run."""
     return (await session.execute(RUNS, {"name": name, "limit": limit})).all()
 
 

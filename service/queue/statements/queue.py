@@ -5,7 +5,7 @@ after the other, and holds each job by a lease. Finishing a job names the worker
 late finish after a lost lease changes nothing. All times are the server's. See docs/decisions/008-durable-queue.md.
 
 `schedule` has one row per recurring job for all workspaces. The worker that locks the row starts the run: it inserts
-the job and its job_run row, under the same id, in the nil workspace. From there on it is a job like any other.
+a job with its reason in the nil workspace. From there on it is a job like any other.
 """
 
 from __future__ import annotations
@@ -66,23 +66,16 @@ FINISH = text("""
                              CAST(:workers AS text[]), CAST(:states AS text[]), CAST(:delays_s AS float8[]),
                              CAST(:errors AS text[]), CAST(:counts AS text[]), CAST(:uncounted AS integer[]))
              AS e (workspace_id, id, attempts, worker, state, delay_s, error, counts, uncounted)
-    ), finished AS (
-        UPDATE job SET state = e.state, worker = CASE e.state WHEN 'ready' THEN NULL ELSE e.worker END,
-            wall = CASE e.state WHEN 'done' THEN NULL ELSE wall END,
-            lease_until = NULL, last_error = e.error, attempts = job.attempts - e.uncounted,
-            run_after = CASE e.state WHEN 'ready' THEN now() + make_interval(secs => e.delay_s) ELSE run_after END,
-            finished_at = CASE e.state WHEN 'ready' THEN NULL ELSE now() END
-        FROM ending e
-        WHERE job.workspace_id = e.workspace_id AND job.id = e.id AND job.state = 'running'
-          AND job.worker = e.worker AND job.attempts = e.attempts
-        RETURNING job.workspace_id, job.id, e.state, e.error, e.counts
-    ), reported AS (
-        UPDATE job_run SET error = f.error, counts = f.counts::jsonb,
-            state = CASE f.state WHEN 'done' THEN 'done' WHEN 'dead' THEN 'failed' ELSE 'queued' END,
-            finished_at = CASE f.state WHEN 'ready' THEN NULL ELSE now() END
-        FROM finished f WHERE job_run.workspace_id = f.workspace_id AND job_run.id = f.id
     )
-    SELECT id FROM finished
+    UPDATE job SET state = e.state, worker = CASE e.state WHEN 'ready' THEN NULL ELSE e.worker END,
+        wall = CASE e.state WHEN 'done' THEN NULL ELSE wall END,
+        lease_until = NULL, last_error = e.error, counts = e.counts::jsonb, attempts = job.attempts - e.uncounted,
+        run_after = CASE e.state WHEN 'ready' THEN now() + make_interval(secs => e.delay_s) ELSE run_after END,
+        finished_at = CASE e.state WHEN 'ready' THEN NULL ELSE now() END
+    FROM ending e
+    WHERE job.workspace_id = e.workspace_id AND job.id = e.id AND job.state = 'running'
+      AND job.worker = e.worker AND job.attempts = e.attempts
+    RETURNING job.id
 """)
 
 HASTEN = text("UPDATE job SET run_after = now() WHERE state = 'ready' AND last_error LIKE 'llm_error: %'")
@@ -166,7 +159,7 @@ async def extend(session: Session, worker: str, jobs: Sequence[Job], lease_s: fl
 
 
 async def finish(session: Session, endings: Sequence[Ending]) -> set[UUID]:
-    """Records the endings of attempts in the jobs and their job_run rows; returns the ids whose lease was not lost."""
+    """Records the endings of attempts in the jobs; returns the ids whose lease was not lost."""
     rows = await direct.fetch(
         session,
         FINISH,
@@ -230,32 +223,26 @@ START_DUE_RUNS = text("""
     ), moved AS (
         UPDATE schedule s SET last_run = now(), next_run = now() + make_interval(secs => s.interval_s)
         FROM due WHERE s.name = due.name RETURNING s.name
-    ), run AS (
-        INSERT INTO job_run (workspace_id, id, name, reason)
-        SELECT :workspace, new.id, new.name, 'schedule'
-        FROM moved JOIN unnest(CAST(:names AS text[]), CAST(:ids AS uuid[])) AS new (name, id) USING (name)
-        WHERE NOT EXISTS (
-            SELECT FROM job WHERE job.workspace_id = :workspace AND job.kind = new.name
-              AND job.state IN ('ready', 'running') AND job.memory_id IS NULL)
-        RETURNING workspace_id, id, name
     )
-    INSERT INTO job (workspace_id, id, kind, max_attempts) SELECT workspace_id, id, name, :max_attempts FROM run
+    INSERT INTO job (workspace_id, id, kind, max_attempts, reason)
+    SELECT :workspace, new.id, new.name, :max_attempts, 'schedule'
+    FROM moved JOIN unnest(CAST(:names AS text[]), CAST(:ids AS uuid[])) AS new (name, id) USING (name)
+    WHERE NOT EXISTS (
+        SELECT FROM job WHERE job.workspace_id = :workspace AND job.kind = new.name
+          AND job.state IN ('ready', 'running') AND job.memory_id IS NULL)
     RETURNING kind
 """)
 
 FIND_WAITING_RUN = text("""
-    SELECT r.id FROM job_run r JOIN job j ON j.workspace_id = r.workspace_id AND j.id = r.id
-    WHERE r.workspace_id = :workspace AND r.name = :name AND r.state = 'queued' AND j.state = 'ready'
-      AND j.payload = CAST(:payload AS jsonb)
-    ORDER BY r.created_at LIMIT 1
+    SELECT id FROM job
+    WHERE workspace_id = :workspace AND kind = :name AND state = 'ready' AND reason IS NOT NULL
+      AND payload = CAST(:payload AS jsonb)
+    ORDER BY created_at LIMIT 1
 """)
 
 INSERT_RUN = text("""
-    WITH run AS (
-        INSERT INTO job_run (workspace_id, id, name, reason) VALUES (:workspace, :id, :name, :reason)
-    )
-    INSERT INTO job (workspace_id, id, kind, max_attempts, payload)
-    VALUES (:workspace, :id, :name, :max_attempts, CAST(:payload AS jsonb))
+    INSERT INTO job (workspace_id, id, kind, max_attempts, payload, reason)
+    VALUES (:workspace, :id, :name, :max_attempts, CAST(:payload AS jsonb), :reason)
 """)
 
 # SECURITY DEFINER, for loxodon_worker: no workspace is known here.

@@ -22,8 +22,7 @@ BEGIN
         ('model_day', 'day', at - interval '400 days'),
         ('operation', 'finished_at', at - make_interval(days => job_days)),
         ('webhook_delivery', 'finished_at', at - make_interval(days => job_days)),
-        ('job', 'finished_at', at - make_interval(days => job_days)),
-        ('job_run', 'finished_at', at - make_interval(days => job_days))
+        ('job', 'finished_at', at - make_interval(days => job_days))
     ) AS old (relation, since, before) LOOP
         name := target.relation;
         EXECUTE format('DELETE FROM %1$I WHERE ctid = ANY (ARRAY('

@@ -7,9 +7,9 @@ SET search_path = public, pg_temp
 AS $$
     SELECT names.name, counted.key, sum(counted.value::double precision)
     FROM workspace w CROSS JOIN (SELECT name FROM schedule) names CROSS JOIN LATERAL (
-        SELECT r.counts FROM job_run r
-        WHERE r.workspace_id = w.workspace_id AND r.name = names.name AND r.state = 'done'
-        ORDER BY r.created_at DESC LIMIT 1) last
+        SELECT j.counts FROM job j
+        WHERE j.workspace_id = w.workspace_id AND j.kind = names.name AND j.reason IS NOT NULL AND j.state = 'done'
+        ORDER BY j.created_at DESC LIMIT 1) last
     CROSS JOIN LATERAL jsonb_each_text(last.counts) counted
     GROUP BY names.name, counted.key
     UNION ALL
