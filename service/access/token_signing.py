@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import secrets
 from collections.abc import Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from datetime import UTC, datetime
 from typing import TYPE_CHECKING
 from uuid import UUID
@@ -75,11 +75,8 @@ class TokenSigner:
             workspace=minter.workspace_id,
             key=minter.key_id,
             rights=[str(right) for right in rights],
-            user_id=wall.user_id,
-            agent_id=wall.agent_id,
-            run_id=wall.run_id,
-            channels=wall.channels,
             exp=int(expires_at.timestamp()),
+            **asdict(wall),
         )
         await import_module("jwt")
         import jwt

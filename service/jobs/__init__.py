@@ -1,1 +1,1 @@
-"""Work after the reply: the worker loop, and its tasks. registry.py lists them."""
+"""Jobs over HTTP: listed, started, tried again and cancelled."""

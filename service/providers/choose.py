@@ -9,8 +9,7 @@ from pathlib import Path
 from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.kit.settings import Settings
-from service.providers.embedder_process import EmbedderProcess
-from service.providers.local import DIMENSION, MODEL, LocalEmbedder
+from service.providers.local import DIMENSION, MODEL, EmbedderProcess, LocalEmbedder
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm

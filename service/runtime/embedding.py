@@ -30,7 +30,7 @@ from service.observability import metrics, tracing
 from service.postgres.engine import Database
 from service.providers.budget import Budget
 from service.providers.choose import MissingEmbedder, embedder_dimension, embedder_model, open_embedder_of
-from service.providers.embedder_process import EmbedderProcess
+from service.providers.local import EmbedderProcess
 from service.providers.protocols import Embedder, Vector
 from service.runtime.background import running
 from service.runtime.statements import generations

@@ -17,7 +17,7 @@ AGENTS = {"mcp", "mcp_types", "jwt", "cryptography", "jsonschema"}
 DONE_WITHOUT = {
     "service.app.main": {*MODELS, *TIMES, *STEMMERS, *AGENTS},
     "service.worker.loop": {*SERVERS, *MODELS, *TIMES, *STEMMERS, *AGENTS},
-    "service.providers.embedder_process": {*SERVERS, *MODELS, *DATABASE, *STEMMERS, *AGENTS},
+    "service.providers.local": {*SERVERS, *MODELS, *DATABASE, *STEMMERS, *AGENTS},
     "service.launch.run": {*SERVERS, *MODELS, *DATABASE, *TIMES, *STEMMERS, "numpy"},
 }
 

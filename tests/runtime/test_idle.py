@@ -14,8 +14,7 @@ from service.domain.text import CleanText
 from service.postgres.engine import Database, driver
 from service.postgres.rights import find_access
 from service.postgres.roles import APP
-from service.providers.embedder_process import EmbedderProcess
-from service.providers.local import LocalEmbedder
+from service.providers.local import EmbedderProcess, LocalEmbedder
 from service.runtime import opening
 
 

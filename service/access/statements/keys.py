@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import secrets
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import asdict
 from datetime import datetime
 from enum import Enum
 from typing import Any
@@ -134,16 +135,8 @@ async def issue(session: Session, key: NewKey) -> Issued:
 
 def _columns(wall: Wall, defaults: Defaults) -> dict[str, Any]:
     """Wall and defaults as columns of api_key."""
-    return {
-        "user_id": wall.user_id,
-        "agent_id": wall.agent_id,
-        "run_id": wall.run_id,
-        "channels": list(wall.channels),
-        "default_user_id": defaults.user_id,
-        "default_agent_id": defaults.agent_id,
-        "default_run_id": defaults.run_id,
-        "default_channel": defaults.channel,
-    }
+    own = {**asdict(wall), "channels": list(wall.channels)}
+    return own | {f"default_{name}": value for name, value in asdict(defaults).items()}
 
 
 async def listing(session: Session) -> Sequence[Row[Any]]:
