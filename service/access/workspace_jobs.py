@@ -61,9 +61,8 @@ async def run_operation(
     may run several times. The last failed attempt fails the operation."""
     workspace_id, operation_id = job.workspace_id, UUID(str(job.payload["operation_id"]))
     async with res.db.begin(workspace_id) as session:
-        operation = await operations.get(session, operation_id)
-        await operations.begin(session, operation_id)
-    if operation is None or operation.finished_at is not None:
+        operation = await operations.begin(session, operation_id)
+    if operation is None:
         return None
     try:
         result = await work(operation, await with_own_settings(job, res))

@@ -35,6 +35,9 @@ class OperationRecord:
     finished_at: datetime | None
 
 
+COLUMNS = [OPERATION.c[field.name] for field in fields(OperationRecord)]
+
+
 async def add(session: Session, operation_id: UUID, kind: str, request: Mapping[str, Any]) -> None:
     row = {
         "workspace_id": session.workspace_id,
@@ -47,16 +50,14 @@ async def add(session: Session, operation_id: UUID, kind: str, request: Mapping[
 
 
 async def get(session: Session, operation_id: UUID) -> OperationRecord | None:
-    columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
     conditions = OPERATION.c.workspace_id == session.workspace_id, OPERATION.c.id == operation_id
-    row = (await session.execute(select(*columns).where(*conditions))).one_or_none()
+    row = (await session.execute(select(*COLUMNS).where(*conditions))).one_or_none()
     return OperationRecord(*row) if row else None
 
 
 async def list_newest(session: Session, *, limit: int) -> list[OperationRecord]:
     """Newest first, by id, since ids begin with their time."""
-    columns = (OPERATION.c[field.name] for field in fields(OperationRecord))
-    query = select(*columns).where(OPERATION.c.workspace_id == session.workspace_id)
+    query = select(*COLUMNS).where(OPERATION.c.workspace_id == session.workspace_id)
     rows = await session.execute(query.order_by(OPERATION.c.id.desc()).limit(limit))
     return [OperationRecord(*row) for row in rows]
 
@@ -65,10 +66,11 @@ def _update(workspace_id: UUID, operation_id: UUID) -> Update:
     return update(OPERATION).where(OPERATION.c.workspace_id == workspace_id, OPERATION.c.id == operation_id)
 
 
-async def begin(session: Session, operation_id: UUID) -> None:
-    """Marks the work as running; a finished operation stays finished."""
+async def begin(session: Session, operation_id: UUID) -> OperationRecord | None:
+    """Marks the work as running; None if the operation is finished or gone."""
     unfinished = _update(session.workspace_id, operation_id).where(OPERATION.c.finished_at.is_(None))
-    await session.execute(unfinished.values(state="running"))
+    row = (await session.execute(unfinished.values(state="running").returning(*COLUMNS))).one_or_none()
+    return OperationRecord(*row) if row else None
 
 
 async def advance(session: Session, operation_id: UUID, progress: Mapping[str, Any]) -> None:
