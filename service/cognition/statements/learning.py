@@ -218,8 +218,7 @@ CANDIDATES = text("""
 
 READ_UNTIL = text("""
     SELECT max((counts ->> 'examples_until')::bigint) FROM job
-    WHERE workspace_id = :workspace AND kind = 'patterns' AND reason IS NOT NULL AND state = 'done'
-      AND counts ? 'examples_until'
+    WHERE workspace_id = :workspace AND kind = 'patterns' AND reason IS NOT NULL AND counts ? 'examples_until'
 """)
 
 
