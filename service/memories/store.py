@@ -22,7 +22,7 @@ from service.domain.draft import DedupAction, DedupOutcome, Draft
 from service.domain.errors import Conflict
 from service.domain.memory import Outcome, StoreResult
 from service.domain.request import Call
-from service.kit.rule_threads import LONG_CHARS
+from service.kit.fair_gate import LONG_CHARS
 from service.memories import decide, edits, writing
 from service.memories.pipeline import ANNOTATED, DECIDED_AGAIN, UNDECIDED, add_time, run, run_all
 from service.memories.statements import history, memories, near_memories

@@ -10,7 +10,7 @@ import structlog
 
 from service.domain.errors import StoreUnavailable
 from service.kit import process
-from service.kit.rule_threads import RuleThreads
+from service.kit.fair_gate import RuleThreads
 from service.kit.settings import Settings
 from service.postgres import readiness
 from service.postgres.engine import Access, Database

@@ -15,7 +15,7 @@ from service.domain.scope import ScopeSummary
 from service.domain.text import CleanText
 from service.kit import deadline
 from service.kit.deadline import NEVER, Deadline
-from service.kit.rule_threads import RuleThreads
+from service.kit.fair_gate import RuleThreads
 from service.kit.settings import Settings
 from service.postgres.engine import Database
 from service.postgres.replicas import Replicas, RequestPosition

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 import pytest
 
 from service.domain.errors import PiiRejected, Unavailable
-from service.kit.rule_threads import LONG_CHARS, RuleThreads
+from service.kit.fair_gate import LONG_CHARS, RuleThreads
 
 
 @pytest.fixture
