@@ -35,7 +35,6 @@ IMPLIED: Mapping[Right, frozenset[Right]] = {
     Right.ADMIN: frozenset(
         {Right.READ, Right.WRITE, Right.DELETE, Right.SYSTEM, Right.PURGE, Right.SHARE, Right.AUDIT, Right.TOKENS}
     ),
-    Right.OPERATOR: frozenset(),
 }
 
 

@@ -12,7 +12,7 @@ import re
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, Final, Literal
+from typing import Any, Final, Literal, get_args
 from uuid import UUID
 
 from service.domain import moments
@@ -267,7 +267,7 @@ class _Reader:
             raise _bad(f"{where}.field", f"must name a field, or a path of at most {MAX_STEPS} steps into metadata")
         operator = raw.get("operator")
         if operator not in OPERATORS["any"]:
-            raise _bad(f"{where}.operator", f"must be one of {', '.join(_OPERATOR_NAMES)}")
+            raise _bad(f"{where}.operator", f"must be one of {', '.join(get_args(Operator))}")
         if operator not in OPERATORS[field.kind]:
             raise _bad(f"{where}.operator", f"{operator} is not for {_KINDS[field.kind]}")
         if "value" not in raw:
@@ -281,7 +281,6 @@ class _Reader:
         return Check(field, operator, _value(raw["value"], field, operator, f"{where}.value"))
 
 
-_OPERATOR_NAMES: Final = ("eq", "ne", "gt", "gte", "lt", "lte", "in", "nin", "contains", "icontains")
 _KINDS: Final[Mapping[Kind, str]] = {
     "text": "a text field",
     "number": "a number field",

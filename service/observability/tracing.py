@@ -49,7 +49,7 @@ def is_wanted(env: Mapping[str, str]) -> bool:
 
 def set_up(env: Mapping[str, str], process: str) -> None:
     """Starts sending spans if the variables ask for it. `process`: api or worker. Call once per process."""
-    if not is_wanted(env) or is_on():
+    if not is_wanted(env) or _tracer is not None:
         return
     spoken = next((env[name] for name in PROTOCOLS if env.get(name)), SPOKEN)
     if spoken != SPOKEN:
@@ -84,10 +84,6 @@ def shut_down() -> None:
     provider, _provider, _tracer = _provider, None, None
     if provider is not None:
         provider.shutdown()
-
-
-def is_on() -> bool:
-    return _tracer is not None
 
 
 class Traced:
