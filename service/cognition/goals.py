@@ -27,20 +27,20 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
 
 
-async def add_goal(scope: Scope, given: Mapping[str, Any], res: Resources, call: Call) -> GoalDetails:
+async def add_goal(scope: Scope, new: Mapping[str, Any], res: Resources, call: Call) -> GoalDetails:
     """The new goal with the given fields, of which only `description` is required. Raises NotFound naming the parent,
     blocker or memory that does not exist or belongs to another."""
     workspace_id, goal_id = scope.workspace_id, uuid7()
-    parents = [given["parent_id"]] if given.get("parent_id") else []
-    blockers, memory_ids = given.get("blocked_by", ()), given.get("memory_ids", ())
-    description = await pii.clean_words(given["description"], "description", res)
+    parents = [new["parent_id"]] if new.get("parent_id") else []
+    blockers, memory_ids = new.get("blocked_by", ()), new.get("memory_ids", ())
+    description = await pii.clean_words(new["description"], "description", res)
     vector = await res.embed_now(workspace_id, description)
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
         await _check_links(session, scope, parents, "parent_id", res)
         await _check_links(session, scope, blockers, "blocked_by", res)
         await _check_links(session, scope, memory_ids, "memory_ids", res)
-        columns = {"description": description, "priority": given.get("priority", 0), "deadline": given.get("deadline")}
+        columns = {"description": description, "priority": new.get("priority", 0), "deadline": new.get("deadline")}
         await goals.add(session, scope, goal_id, columns, vector, generation=res.generation)
         await goals.set_edges(session, goal_id, SUBGOAL_OF, parents)
         await goals.set_edges(session, goal_id, BLOCKED_BY, blockers)
@@ -49,11 +49,11 @@ async def add_goal(scope: Scope, given: Mapping[str, Any], res: Resources, call:
 
 
 async def revise_goal(
-    workspace_id: UUID, goal_id: UUID, given: Mapping[str, Any], res: Resources, call: Call
+    workspace_id: UUID, goal_id: UUID, fields: Mapping[str, Any], res: Resources, call: Call
 ) -> GoalDetails:
     """The goal with the given fields changed; an unchanged value is not a change. `status`: active or blocked. Raises
     NotFound, Conflict for a cycle or a closed goal, or PreconditionFailed."""
-    values, vector = dict(given), None
+    values, vector = dict(fields), None
     if "description" in values:
         values["description"] = await pii.clean_words(values["description"], "description", res)
         vector = await res.embed_now(workspace_id, values["description"])

@@ -42,10 +42,10 @@ MAX_PAYLOAD_CHARS = 262_144
 """The largest payload as JSON: some thousand lines of output."""
 
 
-async def record_invocation(given: Invocation, res: Resources, call: Call) -> Invocation:
+async def record_invocation(new: Invocation, res: Resources, call: Call) -> Invocation:
     """Records an invocation. Raises NotFound for a conversation or turn that does not exist or belongs to another."""
-    workspace_id = given.scope.workspace_id
-    clean = await _redact(given, res)
+    workspace_id = new.scope.workspace_id
+    clean = await _redact(new, res)
     async with plain_transaction(workspace_id, res, call) as write:
         if clean.turn_id is not None and clean.conversation_id is not None:
             index = await invocations.turn_index(write.session, clean.conversation_id, clean.turn_id)
@@ -62,14 +62,14 @@ async def record_invocation(given: Invocation, res: Resources, call: Call) -> In
         return await write.answer(recorded)
 
 
-async def _redact(given: Invocation, res: Resources) -> Invocation:
-    tool_input, redactions = await pii.clean_payload(given.tool_input, "tool_input", res, most_chars=MAX_PAYLOAD_CHARS)
-    tool_output, of_output = given.tool_output, tuple[RedactionCount, ...]()
+async def _redact(new: Invocation, res: Resources) -> Invocation:
+    tool_input, redactions = await pii.clean_payload(new.tool_input, "tool_input", res, most_chars=MAX_PAYLOAD_CHARS)
+    tool_output, of_output = new.tool_output, tuple[RedactionCount, ...]()
     if tool_output is not None:
         tool_output, of_output = await pii.clean_payload(tool_output, "tool_output", res, most_chars=MAX_PAYLOAD_CHARS)
-    error = given.error_message
+    error = new.error_message
     return replace(
-        given,
+        new,
         tool_input=tool_input,
         tool_output=tool_output,
         error_message=None if error is None else await pii.clean_words(error, "error_message", res),
@@ -176,17 +176,17 @@ async def remove(workspace_id: UUID, strategy_id: UUID, res: Resources, call: Ca
         return await write.answer(1)
 
 
-async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, given: Scope, res: Resources) -> Scope:
-    """The given scope, completed with the ids of the conversation. Raises NotFound if the conversation does not exist
+async def scope_of_conversation(workspace_id: UUID, conversation_id: UUID, scope: Scope, res: Resources) -> Scope:
+    """The scope, completed with the ids of the conversation. Raises NotFound if the conversation does not exist
     or belongs to another user or agent."""
     async with res.db.read(workspace_id) as session:
-        own = (await _find_conversation(session, given, conversation_id, "conversation_id")).scope
+        own = (await _find_conversation(session, scope, conversation_id, "conversation_id")).scope
     return Scope(
         workspace_id,
-        given.user_id or own.user_id,
-        given.agent_id or own.agent_id,
-        given.run_id or own.run_id,
-        given.channel,
+        scope.user_id or own.user_id,
+        scope.agent_id or own.agent_id,
+        scope.run_id or own.run_id,
+        scope.channel,
     )
 
 
@@ -295,4 +295,4 @@ def rank(
         alike = None if cosine is None else similarity(cosine)
         weight = alike if alike is not None else float(no_cosines)
         matches.append(StrategyMatch(strategy, alike, weight * strategy.smoothed_rate))
-    return sorted(matches, key=lambda each: (-each.score, str(each.strategy.id)))[:limit]
+    return sorted(matches, key=lambda match: (-match.score, str(match.strategy.id)))[:limit]

@@ -26,11 +26,11 @@ async def read(workspace_id: UUID, user_id: str, res: Resources) -> ProfileRespo
 
 
 async def replace(
-    workspace_id: UUID, user_id: str, given: Mapping[str, Any], res: Resources, call: Call
+    workspace_id: UUID, user_id: str, fields: Mapping[str, Any], res: Resources, call: Call
 ) -> tuple[ProfileResponse, bool]:
     """Replaces the whole profile; returns it, and whether it is new. Raises PreconditionFailed or PiiRejected."""
     # each part separately, so that a refusal names the part
-    parts = {name: await pii.clean_json(value, name, res, key=name) for name, value in given.items()}
+    parts = {name: await pii.clean_json(value, name, res, key=name) for name, value in fields.items()}
     scope = Scope(workspace_id, user_id)
     async with write_transaction(scope, res, call) as write:
         old = await profiles.find(write.session, user_id, lock=True)

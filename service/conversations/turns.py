@@ -41,21 +41,21 @@ class TurnOutcome:
     warnings: tuple[str, ...] = ()
 
 
-async def store(conversation: Conversation, given: StoreTurnRequest, res: Resources, call: Call) -> TurnOutcome:
+async def store(conversation: Conversation, body: StoreTurnRequest, res: Resources, call: Call) -> TurnOutcome:
     """Stores one turn. Raises PiiRejected, NotFound if the conversation has been deleted, or Conflict."""
-    text, in_text = await pii.clean(given.content, "content", res)
-    metadata, in_metadata = await pii.clean_object(given.metadata, "metadata", res)
+    text, in_text = await pii.clean(body.content, "content", res)
+    metadata, in_metadata = await pii.clean_object(body.metadata, "metadata", res)
     redactions = pii.add_up((*in_text, *in_metadata))
-    vector = await _vector(conversation, text, given, res)
+    vector = await _vector(conversation, text, body, res)
     weights = await res.rules.run_if_long(len(text), lexemes.weights, text)
     new = NewTurn(
-        given.role,
-        given.name,
+        body.role,
+        body.name,
         text,
-        given.timestamp or res.clock(),
+        body.timestamp or res.clock(),
         vector,
-        estimate_tokens(text) if given.token_count is None else given.token_count,
-        given.model,
+        estimate_tokens(text) if body.token_count is None else body.token_count,
+        body.model,
         metadata,
         weights,
     )
@@ -63,8 +63,8 @@ async def store(conversation: Conversation, given: StoreTurnRequest, res: Resour
         locked = await conversations.get(write.session, conversation.id, lock=True)
         if locked is None:
             raise NotFound.of("conversation")
-        repeated = await _find_repeated(write.session, locked, new, given)
-        turn = repeated or await _insert(write, locked, new, given.turn_index)
+        repeated = await _find_repeated(write.session, locked, new, body)
+        turn = repeated or await _insert(write, locked, new, body.turn_index)
         warnings = (VECTOR_LATER,) if vector is None and repeated is None else ()
         return await write.answer(TurnOutcome(turn, repeated is None, redactions, warnings))
 
@@ -88,18 +88,18 @@ async def _copy_to_working_memory(write: Write, conversation: Conversation, new:
 
 
 async def _find_repeated(
-    session: Session, conversation: Conversation, new: NewTurn, given: StoreTurnRequest
+    session: Session, conversation: Conversation, new: NewTurn, body: StoreTurnRequest
 ) -> Turn | None:
     """The stored turn that this one repeats; raises Conflict if another turn has its index."""
-    index = given.turn_index
+    index = body.turn_index
     if index is not None:
         following = await turns.page(session, conversation.id, after=index - 1, limit=1)
-        turn = next((each for each in following if each.index == index), None)
+        turn = next((turn for turn in following if turn.index == index), None)
         if turn is not None and not _is_equal(turn, new):
             raise Conflict(f"turn_index: turn {index} of this conversation has another text.", field="turn_index")
         return turn
     last = await turns.latest(session, conversation.id, limit=1)
-    repeated = last and _is_equal(last[0], new) and given.timestamp in (None, last[0].timestamp)
+    repeated = last and _is_equal(last[0], new) and body.timestamp in (None, last[0].timestamp)
     return last[0] if repeated else None
 
 
@@ -107,9 +107,7 @@ def _is_equal(stored: Turn, new: NewTurn) -> bool:
     return (stored.role, stored.speaker, stored.hash) == (new.role, new.speaker, sha256(new.text))
 
 
-async def _vector(
-    conversation: Conversation, text: CleanText, given: StoreTurnRequest, res: Resources
-) -> Vector | None:
-    if given.embedding is not None:
-        return unit(embedding_vector(given.embedding, res.embedder.dimension))
+async def _vector(conversation: Conversation, text: CleanText, body: StoreTurnRequest, res: Resources) -> Vector | None:
+    if body.embedding is not None:
+        return unit(embedding_vector(body.embedding, res.embedder.dimension))
     return await res.embed_now(conversation.scope.workspace_id, text)

@@ -98,8 +98,8 @@ async def _learn(conversation: UnreadConversation, uses: Sequence[TaskUses], res
     """Counts the sequences of this conversation that enough conversations share; returns the number of new
     strategies."""
     new = 0
-    for each in [own for own in uses if own.conversation_id == conversation.id]:
-        for shared in _find_same_sequence(each, uses):
+    for own_uses in (task for task in uses if task.conversation_id == conversation.id):
+        for shared in _find_same_sequence(own_uses, uses):
             if shared.is_counted:
                 continue
             strategy = LearnStrategyRequest.model_validate(
@@ -125,4 +125,4 @@ def _find_same_sequence(uses: TaskUses, others: Sequence[TaskUses]) -> list[Task
     if not MIN_STEPS <= len(uses.sequence) <= MAX_STEPS:
         return []
     same = [other for other in others if other.task_type == uses.task_type and other.sequence == uses.sequence]
-    return same if sum(each.succeeded for each in same) >= MIN_CONVERSATIONS else []
+    return same if sum(task.succeeded for task in same) >= MIN_CONVERSATIONS else []

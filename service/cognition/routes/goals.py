@@ -136,18 +136,7 @@ def goal_response(goal: Goal, now: datetime) -> GoalResponse:
     return GoalResponse.of(goal, overdue=goal.is_overdue(now))
 
 
-def goal_details_response(goal: GoalDetails, now: datetime) -> GoalDetailsResponse:
-    return GoalDetailsResponse.of(
-        goal.goal,
-        overdue=goal.goal.is_overdue(now),
-        parent=goal_response(goal.parent, now) if goal.parent else None,
-        subgoals=[goal_response(subgoal, now) for subgoal in goal.subgoals],
-        memory_ids=list(goal.goal.memory_ids),
-    )
-
-
 router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
-
 
 IN_SCOPE = [in_scope(goals.find, "goal")]
 
@@ -227,5 +216,11 @@ async def complete_goal(
     return send(serialize(goal))
 
 
-def _details(goal: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
-    return answer(status, goal_details_response(goal, now))
+def _details(details: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
+    body = GoalDetailsResponse.of(
+        details.goal,
+        overdue=details.goal.is_overdue(now),
+        parent=goal_response(details.parent, now) if details.parent else None,
+        subgoals=[goal_response(subgoal, now) for subgoal in details.subgoals],
+    )
+    return answer(status, body)

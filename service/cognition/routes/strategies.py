@@ -106,21 +106,12 @@ class StrategySearchResponse(ResponseModel):
     warnings: list[str] = Field(description="What was skipped, each as `code: sentence`", default_factory=list)
 
 
-def strategy_details_response(strategy: Strategy) -> StrategyDetailsResponse:
-    return StrategyDetailsResponse.of(strategy, conversations=_uses(strategy))
-
-
-def learn_strategy_response(strategy: Strategy, *, is_new: bool) -> LearnStrategyResponse:
-    event = "ADD" if is_new else "REINFORCE"
-    return LearnStrategyResponse.of(strategy, conversations=_uses(strategy), event=event)
-
-
 def strategy_search_hit(match: StrategyMatch) -> StrategySearchHit:
     return StrategySearchHit.of(match.strategy, similarity=match.similarity, score=match.score)
 
 
 def _uses(strategy: Strategy) -> list[StrategyUseItem]:
-    return [StrategyUseItem(conversation_id=each, success=success) for each, success in strategy.conversations.items()]
+    return [StrategyUseItem(conversation_id=key, success=success) for key, success in strategy.conversations.items()]
 
 
 router = APIRouter(prefix="/v1/strategies", tags=["procedures"], route_class=JsonRoute)
@@ -143,7 +134,7 @@ async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: Resou
     """A strategy is known if the scope and channel has one with the same tools and type of task and a text that is
     equal or similar enough to be a duplicate."""
     scope = scope_of(caller, body.scope_ids, body.channel)
-    return send(_answer_learn(await procedures.learn(scope, body, res, call.with_serializer(_answer_learn))))
+    return send(_answer_learned(await procedures.learn(scope, body, res, call.with_serializer(_answer_learned))))
 
 
 @router.get("", summary="List the strategies of a scope")
@@ -230,10 +221,12 @@ async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, call: Vers
     return send(answer_count(count))
 
 
-def _answer_learn(learned: tuple[Strategy, bool]) -> StoredAnswer:
+def _answer_learned(learned: tuple[Strategy, bool]) -> StoredAnswer:
     strategy, is_new = learned
-    return answer(201 if is_new else 200, learn_strategy_response(strategy, is_new=is_new))
+    event = "ADD" if is_new else "REINFORCE"
+    body = LearnStrategyResponse.of(strategy, conversations=_uses(strategy), event=event)
+    return answer(201 if is_new else 200, body)
 
 
 def _details(strategy: Strategy) -> StoredAnswer:
-    return answer(200, strategy_details_response(strategy))
+    return answer(200, StrategyDetailsResponse.of(strategy, conversations=_uses(strategy)))

@@ -94,7 +94,7 @@ async def details(session: Session, goal: Goal) -> GoalDetails:
     ids = list(await session.scalars(subgoals.order_by(GOAL_EDGE.c.source_id).limit(MAX_SHOWN)))
     known = await get_many(session, [*ids, *([goal.parent_id] if goal.parent_id else [])])
     parent = known.get(goal.parent_id) if goal.parent_id else None
-    return GoalDetails(goal, parent, tuple(known[each] for each in ids if each in known))
+    return GoalDetails(goal, parent, tuple(known[key] for key in ids if key in known))
 
 
 async def page(
@@ -171,7 +171,7 @@ async def _set_links(
     conditions = [table.c[name] == value for name, value in key.items()]
     await session.execute(delete(table).where(*conditions, table.c[end].not_in(ids)))
     if ids:
-        await session.execute(insert(table).on_conflict_do_nothing(), [{**key, end: each} for each in sorted(ids)])
+        await session.execute(insert(table).on_conflict_do_nothing(), [{**key, end: row_id} for row_id in sorted(ids)])
 
 
 LATE_VECTORS = DeferredVectors("goals", GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))

@@ -34,10 +34,10 @@ _invocation = direct.reader(Invocation, scope=scopes.of_row, redactions=lambda r
 
 async def add(session: Session, new: Invocation) -> tuple[int, datetime]:
     """Inserts an invocation; returns its id and time of recording."""
-    given = {name: getattr(new, name) for name in GIVEN}
+    columns = {name: getattr(new, name) for name in GIVEN}
     output = null() if new.tool_output is None else new.tool_output
-    made = insert(TOOL_INVOCATION).values(**new.scope.columns, **given, tool_output=output)
-    row = (await session.execute(made.returning(TOOL_INVOCATION.c.id, TOOL_INVOCATION.c.recorded_at))).one()
+    inserted = insert(TOOL_INVOCATION).values(**new.scope.columns, **columns, tool_output=output)
+    row = (await session.execute(inserted.returning(TOOL_INVOCATION.c.id, TOOL_INVOCATION.c.recorded_at))).one()
     return row.id, row.recorded_at
 
 

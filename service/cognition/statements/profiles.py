@@ -26,10 +26,10 @@ async def find(session: Session, user_id: str, *, lock: bool = False) -> Profile
 async def put(session: Session, user_id: str, parts: Mapping[str, Any], *, now: datetime) -> ProfileResponse:
     """Creates or replaces a profile."""
     values = {**parts, "updated_at": now}
-    made = postgresql.insert(USER_PROFILE).values(
+    new = postgresql.insert(USER_PROFILE).values(
         workspace_id=session.workspace_id, user_id=user_id, created_at=now, **values
     )
-    made = made.on_conflict_do_update(
+    new = new.on_conflict_do_update(
         constraint="pk_user_profile", set_={**values, "version": USER_PROFILE.c.version + 1}
     )
-    return ProfileResponse.of((await session.execute(made.returning(*USER_PROFILE.c))).one())
+    return ProfileResponse.of((await session.execute(new.returning(*USER_PROFILE.c))).one())

@@ -49,7 +49,7 @@ async def get(session: Session, strategy_id: UUID) -> Strategy | None:
     used = select(STRATEGY_CONVERSATION.c.conversation_id, STRATEGY_CONVERSATION.c.success).where(
         STRATEGY_CONVERSATION.c.workspace_id == session.workspace_id, STRATEGY_CONVERSATION.c.strategy_id == strategy_id
     )
-    outcomes = {each.conversation_id: each.success for each in await session.execute(used.limit(100))}
+    outcomes = {row.conversation_id: row.success for row in await session.execute(used.limit(100))}
     return replace(_strategy(row), conversations=outcomes)
 
 
@@ -139,11 +139,10 @@ async def reinforce(session: Session, strategy_id: UUID, *, success: bool, at: d
 
 async def link(session: Session, strategy_id: UUID, conversation_id: UUID, *, success: bool) -> None:
     """Records that it was used in the conversation; a later outcome replaces an earlier one."""
-    made = insert(STRATEGY_CONVERSATION).values(
+    new = insert(STRATEGY_CONVERSATION).values(
         workspace_id=session.workspace_id, strategy_id=strategy_id, conversation_id=conversation_id, success=success
     )
-    made = made.on_conflict_do_update(constraint="pk_strategy_conversation", set_={"success": success})
-    await session.execute(made)
+    await session.execute(new.on_conflict_do_update(constraint="pk_strategy_conversation", set_={"success": success}))
 
 
 async def is_linked(session: Session, strategy_id: UUID, conversation_id: UUID) -> bool:

@@ -84,11 +84,11 @@ async def append_turns(
     `external_id` None: a new conversation, among the rows. `consolidated_at`: now, if the facts of these turns are
     stored with them.
     """
-    name = external_id or str(uuid7())
+    run_id = external_id or str(uuid7())
     new: dict[str, Any] = {
         **scope.columns,
         "id": uuid7(),
-        "external_id": name,
+        "external_id": run_id,
         "started_at": turns[0].timestamp,
         "turn_count": len(turns),
         "consolidated_at": consolidated_at,
@@ -99,14 +99,14 @@ async def append_turns(
         created, conversation_id, first = (NewRows(INSERT, [new]),), new["id"], 0
     else:
         ids = ("user_id", "agent_id")
-        owner = " AND ".join(f"{each} IS NULL" if new[each] is None else f"{each} = :{each}" for each in ids)
+        owner = " AND ".join(f"{name} IS NULL" if new[name] is None else f"{name} = :{name}" for name in ids)
         extended = await direct.fetch(session, EXTEND.fill(owner=owner), new)
         [row] = extended or await direct.fetch(session, CREATE, new)
         conversation_id, first = row.id, row.turn_count - len(turns)
     session.info["new_turns"] = True
     stored = [StoredTurn(uuid7(), conversation_id, first + place) for place in range(len(turns))]
     placed = list(zip(turns, stored, strict=True))
-    return stored, (*created, *new_rows(replace(scope, run_id=name), placed, generation=generation))
+    return stored, (*created, *new_rows(replace(scope, run_id=run_id), placed, generation=generation))
 
 
 async def insert_turn(
@@ -265,10 +265,10 @@ async def archive_idle(session: Session, *, before: datetime, batch: int) -> lis
 
 async def turn_counts(session: Session, ids: Sequence[UUID]) -> dict[UUID, int]:
     """The number of turns of each conversation."""
-    held = select(TURN.c.conversation_id, func.count()).where(
+    counts = select(TURN.c.conversation_id, func.count()).where(
         TURN.c.workspace_id == session.workspace_id, TURN.c.conversation_id.in_(ids)
     )
-    return {row[0]: row[1] for row in await session.execute(held.group_by(TURN.c.conversation_id))}
+    return {row[0]: row[1] for row in await session.execute(counts.group_by(TURN.c.conversation_id))}
 
 
 COLUMNS = tuple(CONVERSATION.c)

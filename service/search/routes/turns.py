@@ -192,14 +192,14 @@ async def get_conversation_context(
     detail: DetailOf = "lean",
 ) -> Response:
     """The last turns and relevant memories of the same user or agent, as many as fit; `context` has them as text."""
-    asked = None if query is None else await clean_words(query, "query", res)
+    text = None if query is None else await clean_words(query, "query", res)
     conversation = await conversations.get(owner, id, res)
     shared = res.settings.search.include_shared if include_shared is None else include_shared
     conversation_context = await context(
-        conversation, asked, max_tokens, with_budget(res), include_shared=shared, detail=detail
+        conversation, text, max_tokens, with_budget(res), include_shared=shared, detail=detail
     )
     memories = [hit.memory for hit in conversation_context.memories]
-    note("context", conversation.scope, memories, query=asked, max_tokens=max_tokens)
+    note("context", conversation.scope, memories, query=text, max_tokens=max_tokens)
     if reinforce:
         used(memories)
     return send_json(
@@ -207,8 +207,8 @@ async def get_conversation_context(
             "conversation_id": conversation.id,
             "turns": [turn_item(turn, detail) for turn in conversation_context.turns],
             "memories": [
-                {**memory_item(each.memory, detail), "score": each.score, "similarity": each.similarity}
-                for each in conversation_context.memories
+                {**memory_item(hit.memory, detail), "score": hit.score, "similarity": hit.similarity}
+                for hit in conversation_context.memories
             ],
             "context": conversation_context.text,
             "tokens": conversation_context.tokens,

@@ -162,12 +162,12 @@ async def drop_retired(owner_url: str) -> list[Generation]:
                 "The switch to the new vectors was less than a minute ago, and older requests may still run."
             )
         async with _transaction(owner):
-            for each in old:
-                await owner.execute(MOVE, {"state": "dropped", "number": each.number})
+            for generation in old:
+                await owner.execute(MOVE, {"state": "dropped", "number": generation.number})
             await _queue(owner)
-        for each in old:
+        for generation in old:
             for graph in GRAPHS:
-                await _patiently(owner, f"DROP INDEX IF EXISTS {graph.name(each.number)}")
+                await _patiently(owner, f"DROP INDEX IF EXISTS {graph.name(generation.number)}")
         return [generation for generation in old if generation.state == "retired"]
 
 
