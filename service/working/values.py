@@ -8,28 +8,17 @@ from datetime import datetime
 from typing import Any, Literal
 from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
 
-from service.domain.scope import GLOBAL_CHANNEL
+from service.domain.scope import Scope
 from service.domain.text import CleanText
 
 WorkingKind = Literal["turn", "item", "thought", "goal"]
 """`item`: values under a key; a session has at most one entry of kind `goal`."""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkingScope:
-    """One session of working memory: exactly this user, agent, channel and conversation. A missing id means "no user"
-    or "no agent", not "any". `conversation_id`: the id of a conversation, or any name the client gives its session."""
-
-    workspace_id: UUID
-    conversation_id: str
-    user_id: str | None = None
-    agent_id: str | None = None
-    channel: str = GLOBAL_CHANNEL
-
-    @property
-    def session_id(self) -> UUID:
-        """Derived from the four names, so the same for the same four."""
-        return uuid5(NAMESPACE_OID, json.dumps([self.user_id, self.agent_id, self.channel, self.conversation_id]))
+def session_id(scope: Scope) -> UUID:
+    """The session of exactly this user, agent, channel and run. The run is the id of a conversation, or any name the
+    client gives its session; a missing id means "no user" or "no agent", not "any"."""
+    return uuid5(NAMESPACE_OID, json.dumps([scope.user_id, scope.agent_id, scope.channel, scope.run_id]))
 
 
 @dataclass(frozen=True, slots=True)

@@ -11,12 +11,13 @@ from uuid import UUID
 
 from service.domain.errors import NotFound, TooLarge
 from service.domain.request import Expected, check_version
+from service.domain.scope import Scope
 from service.observability import metrics
 from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.working.statements import working
-from service.working.values import WorkingEntry, WorkingKind, WorkingScope, WorkingTurn
+from service.working.values import WorkingEntry, WorkingKind, WorkingTurn
 
 MAX_VALUE_BYTES = 65_536
 """The largest value as JSON; larger ones belong in another store."""
@@ -26,7 +27,7 @@ ONLY = ""
 
 
 async def put(
-    scope: WorkingScope,
+    scope: Scope,
     kind: WorkingKind,
     key: str,
     value: Any,
@@ -49,7 +50,7 @@ async def put(
 
 
 async def add_turn(
-    scope: WorkingScope,
+    scope: Scope,
     role: str,
     content: str,
     res: Resources,
@@ -68,7 +69,7 @@ async def add_turn(
 
 
 async def put_goal(
-    scope: WorkingScope,
+    scope: Scope,
     goal_id: UUID | None,
     description: str | None,
     res: Resources,
@@ -88,7 +89,7 @@ async def put_goal(
     return await put(scope, "goal", ONLY, value, res, ttl_s=ttl_s, expected=expected)
 
 
-async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources) -> WorkingEntry:
+async def read(scope: Scope, kind: WorkingKind, key: str, res: Resources) -> WorkingEntry:
     """The entry. Reading counts as a use, so it is a writing transaction on the primary. Raises NotFound."""
     async with res.db.begin(scope.workspace_id) as session:
         entry = await working.use(session, scope, kind, key, now=res.clock())
@@ -98,26 +99,26 @@ async def read(scope: WorkingScope, kind: WorkingKind, key: str, res: Resources)
     return entry
 
 
-async def read_all(scope: WorkingScope, res: Resources) -> list[WorkingEntry]:
+async def read_all(scope: Scope, res: Resources) -> list[WorkingEntry]:
     """All entries of the session, newest first; this does not count as a use."""
     async with res.db.read(scope.workspace_id) as session:
         return await working.contents(session, scope, now=res.clock())
 
 
-async def latest(scope: WorkingScope, kind: WorkingKind, res: Resources, *, limit: int) -> list[WorkingEntry]:
+async def latest(scope: Scope, kind: WorkingKind, res: Resources, *, limit: int) -> list[WorkingEntry]:
     """Entries of a kind, newest first."""
     async with res.db.read(scope.workspace_id) as session:
         return await working.latest(session, scope, kind, limit=limit, now=res.clock())
 
 
-async def clear(scope: WorkingScope, res: Resources) -> int:
+async def clear(scope: Scope, res: Resources) -> int:
     """Deletes all entries of the session; returns how many."""
     async with _lock_session(scope, res) as session:
         return await working.clear(session, scope)
 
 
 async def remove(
-    scope: WorkingScope, kind: WorkingKind, key: str, res: Resources, *, expected: Expected | None = None
+    scope: Scope, kind: WorkingKind, key: str, res: Resources, *, expected: Expected | None = None
 ) -> None:
     """Deletes an entry. Raises NotFound if there is none with this key, or PreconditionFailed."""
     async with _lock_session(scope, res) as session:
@@ -134,7 +135,7 @@ def entry_not_found(kind: WorkingKind) -> NotFound:
 
 
 @asynccontextmanager
-async def _lock_session(scope: WorkingScope, res: Resources) -> AsyncIterator[Session]:
+async def _lock_session(scope: Scope, res: Resources) -> AsyncIterator[Session]:
     async with res.db.begin(scope.workspace_id) as session:
         await working.lock(session, scope)
         yield session

@@ -11,13 +11,13 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.domain.job import Job
-from service.domain.scope import NIL_WORKSPACE
+from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from service.upkeep.jobs import maintenance
 from service.working.statements import working
-from service.working.values import WorkingScope, WorkingTurn
+from service.working.values import WorkingTurn
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of, serving
 
@@ -260,7 +260,7 @@ async def test_a_turn_is_copied_in_its_own_transaction_and_goes_with_it(
     said = {"messages": [{"role": "user", "content": "The quixotic plan"}], "infer": False, "run_id": "r", **ALICE}
     stored = (await client.post("/v1/memories", json=said)).json()["results"][0]
     turn_id = await tables.value("SELECT id FROM turn WHERE workspace_id = $1", tenant.workspace_id)
-    desk = WorkingScope(tenant.workspace_id, stored["conversation_id"], "alice")
+    desk = Scope(tenant.workspace_id, "alice", run_id=stored["conversation_id"])
     copy = WorkingTurn("user", CleanText("The quixotic plan"), None, clock(), turn_id, 0)
     for _ in range(2):
         async with database.begin(tenant.workspace_id) as session:
@@ -287,7 +287,7 @@ async def test_the_caps_hold_under_parallel_writers(
     database: Database, tenant: Tenant, clock: SetClock, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setitem(working.MAX_ENTRIES, "turn", 5)
-    desk = WorkingScope(tenant.workspace_id, str(uuid4()), "alice")
+    desk = Scope(tenant.workspace_id, "alice", run_id=str(uuid4()))
 
     async def write(number: int) -> None:
         async with database.begin(tenant.workspace_id) as session:

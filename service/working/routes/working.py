@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Mapping
+from dataclasses import replace
 from typing import Annotated, Self
 from uuid import uuid4
 
@@ -32,7 +33,7 @@ from service.http.schemas import (
 )
 from service.http.writes import answer, send
 from service.working import working
-from service.working.values import WorkingEntry, WorkingKind, WorkingScope
+from service.working.values import WorkingEntry, WorkingKind, session_id
 from service.working.working import ONLY
 
 Ttl = Annotated[
@@ -180,28 +181,26 @@ async def _scope(
     user_id: UserId = None,
     agent_id: AgentId = None,
     channel: ChannelName = None,
-) -> WorkingScope:
+) -> Scope:
     """The session with exactly these ids; the conversation replaces the run."""
     user, agent, _ = caller.ids(user_id, agent_id, None)
-    return WorkingScope(caller.workspace_id, conversation_id, user, agent, caller.channel(channel))
+    return Scope(caller.workspace_id, user, agent, conversation_id, caller.channel(channel))
 
 
-WorkingScopeOf = Annotated[WorkingScope, Depends(_scope)]
+SessionOf = Annotated[Scope, Depends(_scope)]
 
 
 USES: Mapping[str, Operation] = {"GET": "retrieve", "DELETE": "delete_working"}
 
 
-async def audit_use(
-    request: Request, scope: WorkingScopeOf, res: ResourcesOf, note: AuditReadOf
-) -> AsyncIterator[None]:
+async def audit_use(request: Request, scope: SessionOf, res: ResourcesOf, note: AuditReadOf) -> AsyncIterator[None]:
     """Audits the operation at level verbose. Written in the background like reads, as working memory does not survive a
     crash."""
     yield
     if res.settings.history.audit_level == "verbose":
-        owner = Scope(scope.workspace_id, scope.user_id, scope.agent_id, channel=scope.channel)
         route, done = request.scope["route"].path, USES.get(request.method, "set_working")
-        note(route, owner, (), subject="working", operation=done, working_session_id=scope.session_id)
+        owner, session = replace(scope, run_id=None), session_id(scope)
+        note(route, owner, (), subject="working", operation=done, working_session_id=session)
 
 
 router = APIRouter(
@@ -216,18 +215,16 @@ Limit = Annotated[int, Query(ge=1, le=1_000)]
 
 
 @router.get("", summary="Get all entries of a session")
-async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingMemoryResponse:
+async def get_working_context(scope: SessionOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingMemoryResponse:
     """Parts without entries are empty. Reading does not extend the lifetime of entries."""
     entries = await working.read_all(scope, res)
     by_kind: dict[WorkingKind, list[WorkingEntry]] = {}
     for entry in entries:
         by_kind.setdefault(entry.kind, []).append(entry)
     items = sorted(by_kind.get("item", ()), key=lambda entry: entry.key)
-    return WorkingMemoryResponse(
-        conversation_id=scope.conversation_id,
-        user_id=scope.user_id,
-        agent_id=scope.agent_id,
-        channel=scope.channel,
+    return WorkingMemoryResponse.of(
+        scope,
+        conversation_id=scope.run_id,
         turns=[working_turn_response(entry) for entry in by_kind.get("turn", ())],
         thoughts=[thought_response(entry) for entry in by_kind.get("thought", ())],
         items={entry.key: WorkingItemResponse.of(entry) for entry in items},
@@ -236,7 +233,7 @@ async def get_working_context(scope: WorkingScopeOf, caller: PrimaryReader, res:
 
 
 @router.delete("", summary="Delete all entries of a session")
-async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
+async def clear_working_context(scope: SessionOf, caller: Writer, res: ResourcesOf) -> DeletedCountResponse:
     """Returns 0 if there are none."""
     return DeletedCountResponse(deleted=await working.clear(scope, res))
 
@@ -249,7 +246,7 @@ async def clear_working_context(scope: WorkingScopeOf, caller: Writer, res: Reso
     responses={200: {"model": WorkingItemResponse, "description": "The value was replaced"}, **errors.document(404)},
 )
 async def set_working_item(
-    key: Key, body: SetWorkingItemRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
+    key: Key, body: SetWorkingItemRequest, scope: SessionOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
     """The value is redacted. Above the session's limit the least recently used value is deleted. With `If-Match`, fails
     with 412 if the value has changed or expired."""
@@ -263,14 +260,14 @@ async def set_working_item(
     response_model=WorkingItemResponse,
     responses=errors.document(404),
 )
-async def get_working_item(key: Key, scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
+async def get_working_item(key: Key, scope: SessionOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """Counts as a use, but does not extend the lifetime of the value."""
     return send(answer(200, WorkingItemResponse.of(await working.read(scope, "item", key, res))))
 
 
 @router.delete("/items/{key:path}", summary="Delete the value of a key", responses=errors.document(404))
 async def delete_working_item(
-    key: Key, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
+    key: Key, scope: SessionOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
 ) -> DeletedCountResponse:
     """404 if there is none or it has expired. With `If-Match`, fails with 412 if the value has changed."""
     await working.remove(scope, "item", key, res, expected=expected)
@@ -278,9 +275,7 @@ async def delete_working_item(
 
 
 @router.post("/turns", summary="Add a turn", status_code=201, response_model=WorkingTurnResponse)
-async def add_working_turn(
-    body: AddWorkingTurnRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf
-) -> Response:
+async def add_working_turn(body: AddWorkingTurnRequest, scope: SessionOf, caller: Writer, res: ResourcesOf) -> Response:
     """The turn is not added to the conversation itself. Above the session's limit the oldest turn is deleted."""
     entry = await working.add_turn(
         scope, body.role, body.content, res, name=body.name, timestamp=body.timestamp, ttl_s=body.ttl_seconds
@@ -290,7 +285,7 @@ async def add_working_turn(
 
 @router.get("/turns", summary="List the newest turns")
 async def list_working_turns(
-    scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
+    scope: SessionOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
 ) -> WorkingTurnList:
     """Newest first. Does not count as a use."""
     entries = await working.latest(scope, "turn", res, limit=limit)
@@ -298,7 +293,7 @@ async def list_working_turns(
 
 
 @router.post("/thoughts", summary="Add a thought", status_code=201, response_model=ThoughtResponse)
-async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: Writer, res: ResourcesOf) -> Response:
+async def push_thought(body: PushThoughtRequest, scope: SessionOf, caller: Writer, res: ResourcesOf) -> Response:
     """Above the session's limit the oldest thought is deleted."""
     key = str(uuid4())
     entry, _ = await working.put(scope, "thought", key, body.thought, res, ttl_s=body.ttl_seconds)
@@ -306,9 +301,7 @@ async def push_thought(body: PushThoughtRequest, scope: WorkingScopeOf, caller: 
 
 
 @router.get("/thoughts", summary="List the newest thoughts")
-async def list_thoughts(
-    scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10
-) -> ThoughtList:
+async def list_thoughts(scope: SessionOf, caller: PrimaryReader, res: ResourcesOf, limit: Limit = 10) -> ThoughtList:
     """Newest first. Does not count as a use."""
     entries = await working.latest(scope, "thought", res, limit=limit)
     return ThoughtList(results=[thought_response(entry) for entry in entries])
@@ -322,7 +315,7 @@ async def list_thoughts(
     responses={200: {"model": ActiveGoalResponse, "description": "The goal was replaced"}, **errors.document(404)},
 )
 async def set_active_goal(
-    body: SetActiveGoalRequest, scope: WorkingScopeOf, caller: Changer, res: ResourcesOf, expected: ExpectedOf
+    body: SetActiveGoalRequest, scope: SessionOf, caller: Changer, res: ResourcesOf, expected: ExpectedOf
 ) -> Response:
     """`goal_id` must be a goal of the same user and agent, else 404. The description defaults to that of the goal."""
     entry, is_new = await working.put_goal(
@@ -334,6 +327,6 @@ async def set_active_goal(
 @router.get(
     "/goal", summary="Get the goal of the session", response_model=ActiveGoalResponse, responses=errors.document(404)
 )
-async def get_active_goal(scope: WorkingScopeOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
+async def get_active_goal(scope: SessionOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
     """404 if none is set or it has expired."""
     return send(answer(200, active_goal_response(await working.read(scope, "goal", ONLY, res))))

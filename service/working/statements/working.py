@@ -18,7 +18,7 @@ from service.domain.scope import Scope
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.template import typed_text
-from service.working.values import WorkingEntry, WorkingKind, WorkingScope, WorkingTurn
+from service.working.values import WorkingEntry, WorkingKind, WorkingTurn, session_id
 
 MAX_ENTRIES: dict[WorkingKind, int] = {
     "item": 256,
@@ -119,15 +119,15 @@ SWEEP = text("SELECT sweep_working(:at, :batch)")
 BYTES = text("SELECT pg_total_relation_size('working_item')")
 
 
-async def lock(session: Session, scope: WorkingScope) -> None:
+async def lock(session: Session, scope: Scope) -> None:
     """Makes this transaction the only writer of the session until it ends. Alone in its statement, so that the next
     statement sees what the previous writer committed."""
-    await session.execute(LOCK, {"name": f"{scope.workspace_id}|{scope.session_id}"})
+    await session.execute(LOCK, {"name": f"{scope.workspace_id}|{session_id(scope)}"})
 
 
 async def put(
     session: Session,
-    scope: WorkingScope,
+    scope: Scope,
     kind: WorkingKind,
     key: str,
     value: Any,
@@ -144,7 +144,7 @@ async def put(
         "user_id": scope.user_id,
         "agent_id": scope.agent_id,
         "channel": scope.channel,
-        "conversation_id": scope.conversation_id,
+        "conversation_id": scope.run_id,
         "turn_id": turn_id,
         "value": json.dumps(value, ensure_ascii=False),
         "expires_at": now + timedelta(seconds=ttl_s),
@@ -154,45 +154,39 @@ async def put(
     return _entry(stored)
 
 
-async def put_turn(
-    session: Session, scope: WorkingScope, turn: WorkingTurn, *, now: datetime, ttl_s: float
-) -> WorkingEntry:
+async def put_turn(session: Session, scope: Scope, turn: WorkingTurn, *, now: datetime, ttl_s: float) -> WorkingEntry:
     """Stores a turn, inside the caller's transaction, whose last lock this takes. A turn whose `turn_id` is stored
     already replaces that entry and becomes the newest."""
     await lock(session, scope)
     return await put(session, scope, "turn", turn.key, turn.value, now=now, ttl_s=ttl_s, turn_id=turn.turn_id)
 
 
-async def use(
-    session: Session, scope: WorkingScope, kind: WorkingKind, key: str, *, now: datetime
-) -> WorkingEntry | None:
+async def use(session: Session, scope: Scope, kind: WorkingKind, key: str, *, now: datetime) -> WorkingEntry | None:
     """The entry, now the most recently used of its kind."""
     row = (await session.execute(USE, {**_parameters(scope, now), "kind": kind, "key": key})).one_or_none()
     return _entry(row) if row else None
 
 
-async def latest(
-    session: Session, scope: WorkingScope, kind: WorkingKind, *, limit: int, now: datetime
-) -> list[WorkingEntry]:
+async def latest(session: Session, scope: Scope, kind: WorkingKind, *, limit: int, now: datetime) -> list[WorkingEntry]:
     """Entries of a kind, newest first."""
     values = {**_parameters(scope, now), "kind": kind, "limit": limit}
     return await direct.page(session, LATEST, values, _entry)
 
 
-async def contents(session: Session, scope: WorkingScope, *, now: datetime) -> list[WorkingEntry]:
+async def contents(session: Session, scope: Scope, *, now: datetime) -> list[WorkingEntry]:
     """All entries of the session, newest first; this does not count as a use."""
     return [_entry(row) for row in await session.execute(ALL, _parameters(scope, now))]
 
 
-async def remove(session: Session, scope: WorkingScope, kind: WorkingKind, key: str) -> bool:
+async def remove(session: Session, scope: Scope, kind: WorkingKind, key: str) -> bool:
     """Deletes the entry; whether it existed."""
-    values = {"session": scope.session_id, "kind": kind, "key": key}
+    values = {"session": session_id(scope), "kind": kind, "key": key}
     return bool((await session.execute(REMOVE, values)).rowcount)
 
 
-async def clear(session: Session, scope: WorkingScope) -> int:
+async def clear(session: Session, scope: Scope) -> int:
     """Deletes all entries of the session; returns how many."""
-    values = {"session": scope.session_id}
+    values = {"session": session_id(scope)}
     return (await session.execute(CLEAR, values)).rowcount
 
 
@@ -219,8 +213,8 @@ async def size_bytes(session: Session) -> int:
     return int(await session.scalar(BYTES) or 0)
 
 
-def _parameters(scope: WorkingScope, now: datetime) -> dict[str, Any]:
-    return {"workspace": scope.workspace_id, "session": scope.session_id, "now": now}
+def _parameters(scope: Scope, now: datetime) -> dict[str, Any]:
+    return {"workspace": scope.workspace_id, "session": session_id(scope), "now": now}
 
 
 _entry = direct.reader(WorkingEntry)
@@ -232,7 +226,7 @@ GOAL_DESCRIPTION = typed_text("""
 """)
 
 
-async def goal_description(session: Session, scope: WorkingScope, goal_id: UUID) -> str | None:
+async def goal_description(session: Session, scope: Scope, goal_id: UUID) -> str | None:
     """The description of a goal of this user and agent; None without such a goal."""
     values = {"goal": goal_id, "user_id": scope.user_id, "agent_id": scope.agent_id}
     description: str | None = await session.scalar(GOAL_DESCRIPTION, values)
