@@ -100,11 +100,11 @@ class Batches:
         self.took_ms: list[float] = []
         self._age = fading.age
 
-    async def __call__(self, *given: Any, **more: Any) -> fading.AgedBatch:
+    async def __call__(self, *args: Any, **kwargs: Any) -> tuple[int, int, UUID | None]:
         began = time.perf_counter()
-        found = await self._age(*given, **more)
+        batch = await self._age(*args, **kwargs)
         self.took_ms.append(1000 * (time.perf_counter() - began))
-        return found
+        return batch
 
 
 async def timed(task: Task, workspace: UUID, res: Resources, batches: Batches) -> str:

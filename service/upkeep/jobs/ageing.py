@@ -120,8 +120,8 @@ async def _age(job: Job, statement: TextClause, res: Resources, *, entities: boo
     last: UUID | None = NIL_ID
     while last is not None:
         async with res.db.begin(workspace_id) as session:
-            batch = await fading.age(session, statement, rules, now=now, after=last)
-            seen, changed, last = seen + batch.seen, changed + batch.changed, batch.last
+            read, written, last = await fading.age(session, statement, rules, now=now, after=last)
+            seen, changed = seen + read, changed + written
             await queue.advance(session, job, seen, total)
     return {"seen": seen, "changed": changed}
 

@@ -9,7 +9,6 @@ Statements walk the primary keys from `after` on.
 from __future__ import annotations
 
 import math
-from dataclasses import dataclass
 from datetime import datetime
 from uuid import UUID
 
@@ -129,17 +128,11 @@ COUNT_MEMORIES = text("SELECT count(*) FROM memory_stat WHERE workspace_id = :wo
 COUNT_ENTITIES = text("SELECT count(*) FROM entity WHERE workspace_id = :workspace")
 
 
-@dataclass(frozen=True, slots=True)
-class AgedBatch:
-    """One batch of ageing. `last`: the id to continue after, None at the end. `changed`: number of written rows."""
-
-    seen: int
-    last: UUID | None
-    changed: int
-
-
-async def age(session: Session, statement: TextClause, rules: Ageing, *, now: datetime, after: UUID) -> AgedBatch:
-    """Runs RELEVANCE, MEMORY_SALIENCE, CONFIDENCE, ENTITY_SALIENCE or STALE over the batch after `after`."""
+async def age(
+    session: Session, statement: TextClause, rules: Ageing, *, now: datetime, after: UUID
+) -> tuple[int, int, UUID | None]:
+    """Runs RELEVANCE, MEMORY_SALIENCE, CONFIDENCE, ENTITY_SALIENCE or STALE over the batch after `after`; returns the
+    numbers of rows read and written, and the id to continue after, None at the end."""
     values = {
         "now": now,
         "after": after,
@@ -148,7 +141,7 @@ async def age(session: Session, statement: TextClause, rules: Ageing, *, now: da
         "inferred_at_most": INFERRED_AT_MOST,
     }
     row = (await session.execute(statement, values)).one()
-    return AgedBatch(row.seen, row.last if row.seen == BATCH else None, row.changed)
+    return row.seen, row.changed, row.last if row.seen == BATCH else None
 
 
 async def list_faded(session: Session, *, after: UUID, batch: int) -> list[UUID]:
