@@ -296,8 +296,8 @@ async def append_change(
 async def rewrite_contexts(session: Session, changed: Memory) -> None:
     """Rewrites the contexts of the turns after a changed turn, because they include its text."""
     if changed.turn_index is not None:
-        places = await contexts.places(session, [changed.id])
-        await contexts.rebuild(session, await contexts.dependents(session, places))
+        positions = await contexts.positions(session, [changed.id])
+        await contexts.rebuild(session, await contexts.dependents(session, positions))
 
 
 def follow_up(memory_id: UUID, *, embed: bool, enrich: bool = True, payload: Payload = NOTHING) -> list[NewJob]:

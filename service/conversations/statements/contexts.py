@@ -34,7 +34,7 @@ from service.queue.statements import queue
 PAYLOAD = {"context": True}
 """Payload of a job `embed` that makes a context, not the vector of a text."""
 
-PLACES = text("""
+POSITIONS = text("""
     SELECT conversation_id, turn_index FROM memory
     WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))
       AND conversation_id IS NOT NULL AND turn_index IS NOT NULL
@@ -126,17 +126,17 @@ class ContextTexts:
     embedded: CleanText
 
 
-async def places(session: Session, ids: Sequence[UUID]) -> list[TurnPlace]:
-    """The places of the memories that are turns."""
-    rows = await session.execute(PLACES, {"ids": list(ids)})
+async def positions(session: Session, ids: Sequence[UUID]) -> list[TurnPlace]:
+    """The conversations and indexes of the memories that are turns."""
+    rows = await session.execute(POSITIONS, {"ids": list(ids)})
     return [(row.conversation_id, row.turn_index) for row in rows]
 
 
-async def dependents(session: Session, places: Sequence[TurnPlace]) -> list[UUID]:
+async def dependents(session: Session, positions: Sequence[TurnPlace]) -> list[UUID]:
     """Ids, ascending, of the memories whose context contains these turns, which includes the turns' own memories."""
-    if not places:
+    if not positions:
         return []
-    values = {"conversations": [place[0] for place in places], "indexes": [place[1] for place in places]}
+    values = {"conversations": [key for key, _ in positions], "indexes": [index for _, index in positions]}
     return list(await session.scalars(DEPENDENTS, values))
 
 

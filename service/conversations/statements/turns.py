@@ -72,11 +72,11 @@ class TurnFilter:
     stored_by: datetime | None = None
     now: datetime | None = None
 
-    def place(self, alias: str) -> Condition:
+    def in_scope(self, alias: str) -> Condition:
         """The condition of the scope, on any table that has its columns."""
         return scopes.readable(alias, self.scope.private, self.channels)
 
-    def rows(self, alias: str) -> Condition:
+    def conditions(self, alias: str) -> Condition:
         """The other conditions, on `turn`."""
         condition = Condition(f"NOT {alias}.archived AND {alias}.shown IS DISTINCT FROM ''")
         if self.since is not None:
@@ -138,7 +138,7 @@ async def latest(session: Session, conversation_id: UUID, *, limit: int, now: da
 
 async def recent(session: Session, wanted: TurnFilter, *, skip: int = 0, limit: int) -> list[Turn]:
     """The latest of these turns by timestamp, newest first, after the first `skip`."""
-    query = _select().where((wanted.place("turn") & wanted.rows("turn")).clause)
+    query = _select().where((wanted.in_scope("turn") & wanted.conditions("turn")).clause)
     order = TURN.c.timestamp.desc(), TURN.c.conversation_id, TURN.c.turn_index.desc()
     return await direct.page(session, query.order_by(*order).offset(skip).limit(limit), None, _turn)
 

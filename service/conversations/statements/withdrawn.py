@@ -110,7 +110,7 @@ async def withdraw(
     called before the memories are deleted. `old_text`: what the memory said, if its text has already changed."""
     rows = await direct.fetch(session, SOURCES, {"ids": list(ids)})
     spans = [
-        WithdrawnSpan(row.turn_id, *place(row, old_text), why.reason, row.memory_id, why.replaced_by) for row in rows
+        WithdrawnSpan(row.turn_id, *span_of(row, old_text), why.reason, row.memory_id, why.replaced_by) for row in rows
     ]
     await add(session, spans, history_id=why.history_id)
     return sorted({span.turn_id for span in spans})
@@ -202,7 +202,7 @@ def _update_shown(workspace_id: UUID, turn_id: UUID, content: str, visible: str 
     return {"workspace": workspace_id, "id": turn_id, "shown": visible, **term_columns(weights)}
 
 
-def place(row: direct.DriverRow, old_text: str | None = None) -> withdrawal.Span:
+def span_of(row: direct.DriverRow, old_text: str | None = None) -> withdrawal.Span:
     """The span of a turn that a memory came from, in a row of SOURCES; if none is stored, the place of its text."""
     length = len(row.content)
     if row.start is None or row.end is None:

@@ -155,7 +155,7 @@ async def lock_unchanged(session: Session, versions: Mapping[UUID, int]) -> list
 async def spans(session: Session, ids: Sequence[UUID]) -> list[MemorySpan]:
     """The spans of turns that these memories come from, or ever came from, each once."""
     rows = await direct.fetch(session, SPANS, {"ids": list(ids)})
-    return list(dict.fromkeys(MemorySpan(row.memory_id, row.turn_id, withdrawn.place(row)) for row in rows))
+    return list(dict.fromkeys(MemorySpan(row.memory_id, row.turn_id, withdrawn.span_of(row)) for row in rows))
 
 
 async def cut_out(session: Session, turn: SpokenText, removed: Sequence[Span]) -> None:

@@ -122,8 +122,8 @@ async def delete_memories(
     Lock order: memories, edges, entities, relations, turns, each by ascending id or key."""
     going = await _with_followers(session, ids)
     # memories whose context has words of the deleted are locked, too: else two deletes of neighbours could deadlock
-    places = await contexts.places(session, sorted(going))
-    neighbours = await contexts.dependents(session, places)
+    positions = await contexts.positions(session, sorted(going))
+    neighbours = await contexts.dependents(session, positions)
     locked = await history.lock(session, {*going, *neighbours})
     present = sorted((locked & going) | await lock_with_followers(session, ids, held=going))
     if not present:

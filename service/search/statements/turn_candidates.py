@@ -167,7 +167,7 @@ NO_MEMORIES = Candidates(0, {}, {})
 
 async def speakers(session: Session, wanted: TurnFilter) -> list[str]:
     """Returns the names, as clients gave them, of those who speak in the newest turns of the scope."""
-    named = wanted.place("t") & Condition("t.speaker IS NOT NULL")
+    named = wanted.in_scope("t") & Condition("t.speaker IS NOT NULL")
     statement = SPEAKERS.fill(turns=named.source(TURNS, NEWEST_NAMED), newest=NEWEST_NAMED)
     return [row.speaker for row in await session.execute(statement, named.values)]
 
@@ -187,7 +187,7 @@ async def read(
     keep are left out, terms are counted in both, and the context scores of their turns are returned, too."""
     exact_rows = max(sizes.EXACT_ROWS, 1)
     values = {
-        **wanted.place("t").values,
+        **wanted.in_scope("t").values,
         "terms": list(query.terms),
         "query_vector": query.vector,
         "original_vector": query.original,
@@ -199,7 +199,7 @@ async def read(
         "among": None if memories is NO_MEMORIES else list({each for arm in memories.arms.values() for each in arm}),
     }
     read_scored = partial(_score, session, wanted, generation=generation)
-    columns = await read_scored(wanted.rows("t"), values | {"exact_rows": exact_rows, "newest": newest})
+    columns = await read_scored(wanted.conditions("t"), values | {"exact_rows": exact_rows, "newest": newest})
     texts, turns, counted, contexts = (columns.pop(each)[0] for each in ("total", "turns", "frequencies", "contexts"))
     if query.original is None:
         columns.pop("original_cosine")
@@ -208,7 +208,7 @@ async def read(
         older = await _older(session, wanted, query.vector, candidate_limit, generation)
         await use_steady_plans(session)
         if ids := list(set(older).difference(columns["ids"])):
-            rows = wanted.rows("t") & Condition("t.id = ANY (CAST(:ids AS uuid[]))", {"ids": ids})
+            rows = wanted.conditions("t") & Condition("t.id = ANY (CAST(:ids AS uuid[]))", {"ids": ids})
             more = await read_scored(rows, values | {"exact_rows": len(ids), "newest": 0})
             columns = {name: (*column, *more[name]) for name, column in columns.items()}
     is_turn = [each is not None for each in columns["ids"]]  # the counts come with an empty row where no turn is found
@@ -228,7 +228,7 @@ async def _score(
     session: Session, wanted: TurnFilter, rows: Condition, values: Mapping[str, object], *, generation: int
 ) -> dict[str, tuple[Any, ...]]:
     statement = SCORED.fill(
-        turns=(wanted.place("t") & rows).source(TURNS, NEWEST),
+        turns=(wanted.in_scope("t") & rows).source(TURNS, NEWEST),
         vector=by_key("turn_vector", "c.id", key="turn_id", more=f" AND generation = {generation}"),
         generation=generation,
     )
@@ -238,7 +238,7 @@ async def _score(
 async def _older(
     session: Session, wanted: TurnFilter, vector: NDArray[np.float32], candidate_limit: int, generation: int
 ) -> Sequence[UUID]:
-    scope, vectors, rows = wanted.place("t"), wanted.place("v"), wanted.rows("t")
+    scope, vectors, rows = wanted.in_scope("t"), wanted.in_scope("v"), wanted.conditions("t")
     values: dict[str, object] = {
         **scope.values,
         **vectors.values,
