@@ -185,50 +185,49 @@ def schema_of(**properties: object) -> Mapping[str, object]:
     }
 
 
-TEXT_OR_NULL = {"type": ["string", "null"]}
+def _list_of(items: object) -> Mapping[str, object]:
+    return {"type": "array", "items": items}
+
+
+def _one_of(*values: str) -> Mapping[str, object]:
+    return {"type": "string", "enum": list(map(str, values))}
+
+
+TEXT, TEXT_OR_NULL = {"type": "string"}, {"type": ["string", "null"]}
+WHOLE = {"type": "integer"}
 
 ANNOTATION_SCHEMA = schema_of(
-    importance={"type": "integer"},
-    temporal={"type": "string", "enum": ["persistent", "temporal"]},
+    importance=WHOLE,
+    temporal=_one_of("persistent", "temporal"),
     valid_until=TEXT_OR_NULL,
-    categories={"type": "array", "items": {"type": "string"}},
+    categories=_list_of(TEXT),
 )
-KIND_SCHEMA = schema_of(
-    type={"type": "string", "enum": [str(kind) for kind in MemoryType]}, confidence={"type": "number"}
-)
+KIND_SCHEMA = schema_of(type=_one_of(*MemoryType), confidence={"type": "number"})
 FACTS_SCHEMA = schema_of(
-    facts={
-        "type": "array",
-        "items": schema_of(
-            text={"type": "string"},
+    facts=_list_of(
+        schema_of(
+            text=TEXT,
             message={"type": ["integer", "null"]},
             speaker=TEXT_OR_NULL,
-            type={"type": "string", "enum": [str(kind) for kind in MemoryType]},
-            categories={"type": "array", "items": {"type": "string"}},
-            certainty={"type": "string", "enum": ["explicit", "implied", "inferred", "uncertain"]},
-            temporal={"type": "string", "enum": ["current", "past", "future"]},
-            importance={"type": "integer"},
+            type=_one_of(*MemoryType),
+            categories=_list_of(TEXT),
+            certainty=_one_of("explicit", "implied", "inferred", "uncertain"),
+            temporal=_one_of("current", "past", "future"),
+            importance=WHOLE,
             t_valid=TEXT_OR_NULL,
             t_invalid=TEXT_OR_NULL,
             correction={"type": "boolean"},
-            known={"type": "array", "items": {"type": "integer"}},
-            entities={
-                "type": "array",
-                "items": schema_of(name={"type": "string"}, type={"type": "string"}, description=TEXT_OR_NULL),
-            },
-            relations={
-                "type": "array",
-                "items": schema_of(source={"type": "string"}, relation={"type": "string"}, target={"type": "string"}),
-            },
-        ),
-    }
+            known=_list_of(WHOLE),
+            entities=_list_of(schema_of(name=TEXT, type=TEXT, description=TEXT_OR_NULL)),
+            relations=_list_of(schema_of(source=TEXT, relation=TEXT, target=TEXT)),
+        )
+    )
 )
-OPERATIONS_SCHEMA: Mapping[str, object] = {
-    "type": "array",
-    "items": schema_of(
-        event={"type": "string", "enum": ["ADD", "UPDATE", "DELETE", "NONE"]},
+OPERATIONS_SCHEMA = _list_of(
+    schema_of(
+        event=_one_of("ADD", "UPDATE", "DELETE", "NONE"),
         id=TEXT_OR_NULL,
         old_memory=TEXT_OR_NULL,
         data=TEXT_OR_NULL,
-    ),
-}
+    )
+)
