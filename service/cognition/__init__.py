@@ -1,1 +1,1 @@
-"""Goals, tools and strategies, working memory and user profiles."""
+"""Goals, tools and strategies, and user profiles."""

@@ -41,6 +41,9 @@ from service.runtime.transactions import plain_transaction
 MAX_PAYLOAD_CHARS = 262_144
 """The largest payload as JSON: some thousand lines of output."""
 
+MIN_CANDIDATES = 200
+"""How many of the nearest strategies are ranked, unless more are asked for; the others are hardly about the task."""
+
 
 async def record_invocation(new: Invocation, res: Resources, call: Call) -> Invocation:
     """Records an invocation. Raises NotFound for a conversation or turn that does not exist or belongs to another."""
@@ -235,10 +238,6 @@ async def _find_conversation(session: Session, scope: Scope, conversation_id: UU
     if conversation is None or not scope.may_link_to(conversation.scope):
         raise NotFound.of("conversation", field)
     return conversation
-
-
-MIN_CANDIDATES = 200
-"""How many of the nearest strategies are ranked, unless more are asked for; the others are hardly about the task."""
 
 
 async def find_strategies(

@@ -1,1 +1,1 @@
-"""Retrieval: search of memories and turns, recall, and the ranking they share."""
+"""Retrieval: search of memories and turns, recall, the context of a conversation, and the ranking they share."""

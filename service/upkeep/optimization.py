@@ -55,6 +55,9 @@ CONTRADICTED: Final[Mapping[str, str]] = {
     "REVIEW": "A fact that contradicts it waits for a review: accept or reject that.",
 }
 
+CHANGED = "{id} has changed since the report, or is no longer a finding. Nothing was done: read the report again."
+OVER = "{id} is not decided here: {reason}"
+
 
 async def report(
     workspace_id: UUID, section: Section, res: Resources, *, after: WalkCursor, limit: int
@@ -217,10 +220,6 @@ def _describe_memory(
     else:
         reason = f"It was not used since {detail['last_accessed'][:10]}."
     return _finding(change, reason, text)
-
-
-CHANGED = "{id} has changed since the report, or is no longer a finding. Nothing was done: read the report again."
-OVER = "{id} is not decided here: {reason}"
 
 
 async def apply(

@@ -1,1 +1,1 @@
-"""Goals, strategies, uses of tools and working memory."""
+"""Goals, strategies, uses of tools and profiles."""
