@@ -84,6 +84,13 @@ async def test_a_blocked_goal_can_become_active_again(client: AsyncClient) -> No
     assert (active["status"], active["blocked_by"]) == ("active", [])
 
 
+async def test_a_deadline_is_set_and_taken_away(client: AsyncClient) -> None:
+    made = await goal(client, "Move to Oslo")
+    for deadline in ("2027-08-01T00:00:00+00:00", None):
+        changed = await client.patch(f"/v1/goals/{made['id']}", json={"deadline": deadline})
+        assert (changed.status_code, changed.json()["deadline"]) == (200, deadline), changed.text
+
+
 async def test_every_change_is_in_the_audit(client: AsyncClient) -> None:
     made = await goal(client, "Find a flat")
     await client.patch(f"/v1/goals/{made['id']}", json={"priority": 3, "description": "Find a house"})

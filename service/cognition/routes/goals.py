@@ -189,9 +189,8 @@ async def update_goal(
     blocked one stays blocked until its status is set to active, even after the goals it waits for are completed."""
     serialize = partial(_details, now=res.clock())
     call = call.with_serializer(serialize)
-    goal = await goals.revise_goal(
-        caller.workspace_id, uuid_of(id, "goal"), body.model_dump(exclude_unset=True), res, call
-    )
+    values = {name: getattr(body, name) for name in body.model_fields_set}  # a dump has times as texts
+    goal = await goals.revise_goal(caller.workspace_id, uuid_of(id, "goal"), values, res, call)
     return send(serialize(goal))
 
 
