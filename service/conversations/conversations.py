@@ -57,14 +57,13 @@ async def change(
     PiiRejected."""
     title = None if body.title is None else await pii.clean_words(body.title, "title", res)
     metadata, _ = await pii.clean_object(body.metadata, "metadata", res)
-    clean = body.model_copy(update={"title": title, "metadata": metadata})
     scope, now = conversation.scope, res.clock()
     async with write_transaction(scope, res, call) as write:
         old = await conversations.get(write.session, conversation.id, lock=True)
         if old is None:
             raise NotFound.of("conversation")
         write.check_version(old.version, "conversation")
-        values = _columns(old, clean, now)
+        values = _columns(old, body, title, metadata, now)
         changed = await conversations.change(write.session, old.id, values, now=now) if values else old
         fields = sorted(values)
         await write.audit("update", scope, [old.id], subject="episodic", conversation_id=old.id, fields=fields)
@@ -72,19 +71,25 @@ async def change(
         return await write.answer((changed, counts.get(old.id, 0)))
 
 
-def _columns(old: Conversation, changes: PatchConversationRequest, now: datetime) -> dict[str, Any]:
-    """The columns to set."""
+def _columns(
+    old: Conversation,
+    changes: PatchConversationRequest,
+    title: CleanText | None,
+    metadata: Mapping[str, Any],
+    now: datetime,
+) -> dict[str, Any]:
+    """The columns to set; title and metadata are redacted."""
     values: dict[str, Any] = {}
     if "title" in changes.model_fields_set:
-        values["title"] = changes.title
+        values["title"] = title
     if changes.archived is not None:
         values["archived"] = changes.archived
     if changes.consolidated is not None:
         values["consolidated_at"] = (old.consolidated_at or now) if changes.consolidated else None
         values["consolidated_turns"] = old.next_index if changes.consolidated else 0
-    if changes.metadata:
-        merged = {**old.metadata, **changes.metadata}
-        values["metadata"] = {key: value for key, value in merged.items() if changes.metadata.get(key, key) is not None}
+    if metadata:
+        merged = {**old.metadata, **metadata}
+        values["metadata"] = {key: value for key, value in merged.items() if metadata.get(key, key) is not None}
         check_merged("metadata", values["metadata"])
     return values
 

@@ -100,6 +100,12 @@ async def test_a_change_needs_the_version_it_saw(client: AsyncClient) -> None:
     assert changed.headers["ETag"] == (await client.get(path)).headers["ETag"]
 
 
+async def test_a_field_that_is_not_given_stays(client: AsyncClient) -> None:
+    there = await opened(client, "chat", title="Old", metadata={"keep": 1})
+    changed = (await client.patch(f"/v1/conversations/{there}", json={"archived": True})).json()
+    assert (changed["title"], changed["metadata"], changed["archived"]) == ("Old", {"keep": 1}, True)
+
+
 async def test_an_archived_conversation_is_out_of_lists_and_searches(client: AsyncClient) -> None:
     there = await opened(client, "chat")
     await said(client, there, "The quarterly aardvark report")

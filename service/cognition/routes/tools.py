@@ -133,7 +133,8 @@ async def record_tool_invocation(
     scope = scope_of(caller, body.scope_ids, body.channel, needs_id=False)
     if body.conversation_id is not None:
         scope = await procedures.scope_of_conversation(caller.workspace_id, body.conversation_id, scope, res)
-    fields = body.model_dump(exclude={"user_id", "agent_id", "run_id", "channel", "timestamp"})
+    scope_or_time = {"user_id", "agent_id", "run_id", "channel", "timestamp"}
+    fields = {name: value for name, value in body if name not in scope_or_time}
     new = Invocation(scope.require_owner(), timestamp=body.timestamp or res.clock(), **fields)
     return send(_answer_recorded(await procedures.record_invocation(new, res, call.with_serializer(_answer_recorded))))
 
