@@ -152,9 +152,9 @@ def _card_in(text: str, run: re.Match[str], before: str, *, named: bool) -> tupl
 
 
 def _is_card(digits: str, sizes: tuple[int, ...], before: str, *, named: bool, whole: bool) -> bool:
-    if len(set(digits)) == 1:
-        return False
     usual = len(sizes) == 1 or sizes in _GROUPINGS
+    if not (usual or (named and whole)) or len(set(digits)) == 1:
+        return False
     known = any(prefix.match(digits) and len(digits) in lengths for prefix, lengths in _ISSUERS)
     if not luhn(digits):
         # Mistyped, or with one digit changed: the words before it still say that it is a card.
