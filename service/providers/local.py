@@ -1,4 +1,4 @@
-"""The local embedding model, which needs no network, in this process or in one of its own.
+"""The local embedding model, which needs no network. It runs in the calling process or in a separate one.
 
 snowflake-arctic-embed-s, int8, run by onnxruntime on the CPU: the vector of the first token, at length 1. Queries
 get the prefix the model was trained with. A text longer than the window is read in equal windows and gets the mean of
@@ -9,9 +9,9 @@ of its activations from the whole batch, so a text's vector would depend on its 
 0.993, to itself alone): a second embedding of the same text would differ, and one tenant's vector would depend on
 another tenant's text. Run singly, a text always has the same vector. Figures: docs/embedding.md.
 
-A process of its own, which ends when nothing needs it, is for the worker: it embeds now and then, and the model with
-its libraries takes 120 MB; 70 of these stay when the model is dropped. A call costs a quarter of a millisecond more,
-the first one a second.
+The worker runs it in a separate process that exits when idle, since it rarely embeds: the model and its libraries take
+120 MB, and a process that drops the model gets back only 50 of them. A call then takes a quarter of a millisecond
+longer, and the first call takes a second.
 """
 
 from __future__ import annotations
