@@ -28,7 +28,7 @@ from service.domain.query import SortOrder
 from service.domain.request import Call, Replay, StoredAnswer
 from service.domain.scope import Extent
 from service.domain.sizes import MAX_BATCH_ITEMS, MAX_ITEMS, check_texts
-from service.erasure.forget_scope import ForgottenScope, forget_scope
+from service.erasure.forget_scope import forget_scope
 from service.http import cursors
 from service.http.deps import CallerOf, Changer, Deleter, PrimaryReader, Reader, ResourcesOf, Writer, scope_of
 from service.http.errors import MEM0
@@ -36,7 +36,7 @@ from service.http.narrowing import NarrowingFields
 from service.http.preconditions import uuid_of
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf, with_budget
-from service.http.schemas import iso
+from service.http.schemas import ScopeDeletionResponse, iso
 from service.http.writes import BatchCallOf, CallOf, of_item, send
 from service.intake.conversation import ConversationDraft
 from service.intake.deferred import accept, keep_finished, list_operations, progress
@@ -330,7 +330,7 @@ async def _forgotten(
             detail = f"{name}: * would delete everybody's; name one, or empty the workspace with POST /v1/reset."
             raise InvalidInput(detail, field=name)
 
-    def answer(forgotten: ForgottenScope) -> StoredAnswer:
+    def answer(forgotten: ScopeDeletionResponse) -> StoredAnswer:
         event = {"event_id": str(forgotten.operation_id), "status": "PENDING"} if forgotten.operation_id else {}
         return StoredAnswer(200, {"message": message, **event})
 

@@ -7,7 +7,6 @@ alone. A purge always erases these, with history, log and everything else that c
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
 from uuid import UUID
 
 from service.conversations.conversations import find_conversation
@@ -17,25 +16,15 @@ from service.domain.errors import NotFound
 from service.domain.filters import uuid_or_none
 from service.domain.request import Call
 from service.domain.scope import Scope
-from service.erasure.purge import PurgeReceipt, receipt_of
+from service.erasure.purge import receipt_of
 from service.erasure.statements import purge, turns
-from service.erasure.values import Talk
+from service.erasure.values import DeletedTalkResponse, PurgeReceiptResponse, Talk
 from service.memories.lifecycle import in_batches
 from service.memories.statements import deletion
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, write_transaction
 from service.working.statements import working
-
-
-@dataclass(frozen=True, slots=True)
-class DeletedTalk:
-    """The outcome: `turns` and `memories` are counts. `already_deleted`: it was deleted before."""
-
-    id: UUID
-    already_deleted: bool = False
-    turns: int = 0
-    memories: int = 0
 
 
 async def find_turn(owner: Scope, turn_id: UUID, res: Resources) -> Talk:
@@ -62,7 +51,7 @@ async def find_present_or_logged(owner: Scope, wanted: str, res: Resources) -> T
             return talk
 
 
-async def delete(talk: Talk, res: Resources, call: Call, *, with_facts: bool) -> DeletedTalk:
+async def delete(talk: Talk, res: Resources, call: Call, *, with_facts: bool) -> DeletedTalkResponse:
     """Deletes it, once. Raises PreconditionFailed."""
     async with write_transaction(talk.scope, res, call) as write:
         session = write.session
@@ -73,16 +62,16 @@ async def delete(talk: Talk, res: Resources, call: Call, *, with_facts: bool) ->
             gone = sorted({*gone, *await turns.resting_on(session, ids)})
         for part in in_batches(gone):
             await deletion.delete_memories(session, part, generation=res.generation)
-        deleted = DeletedTalk(talk.id, already_deleted=True)
         if exists:
-            whole = talk.turn_id is None
-            await turns.delete(session, ids, conversation_id=talk.conversation_id, whole=whole)
-            deleted = DeletedTalk(talk.id, False, len(ids), len(gone))
+            await turns.delete(session, ids, conversation_id=talk.conversation_id, whole=talk.turn_id is None)
             await _audit(write, talk, gone)
+        deleted = DeletedTalkResponse(
+            id=talk.id, deleted=True, already_deleted=not exists, turns=len(ids), memories=len(gone)
+        )
         return await write.answer(deleted)
 
 
-async def purge_talk(talk: Talk, res: Resources, call: Call) -> PurgeReceipt:
+async def purge_talk(talk: Talk, res: Resources, call: Call) -> PurgeReceiptResponse:
     """Erases it with the memories that come from it alone, existing or deleted."""
     workspace_id = talk.scope.workspace_id
     async with write_transaction(talk.scope, res, call) as write:

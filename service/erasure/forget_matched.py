@@ -18,9 +18,9 @@ from service.domain.decision import Neighbour, Strike
 from service.domain.request import Call
 from service.domain.scope import Scope
 from service.domain.text import CleanText, content_hash
-from service.erasure.purge import PurgeReceipt, receipt_of
+from service.erasure.purge import receipt_of
 from service.erasure.statements import purge, targets
-from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget
+from service.erasure.values import ForgetPlan, ForgetScope, ForgetTarget, ForgottenSentenceItem, PurgeReceiptResponse
 from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.memories import writing
@@ -40,7 +40,7 @@ class Forgotten:
     """The plan as it was carried out: everything that it still names was removed. `receipt`: of a purge."""
 
     plan: ForgetPlan
-    receipt: PurgeReceipt | None = None
+    receipt: PurgeReceiptResponse | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -113,7 +113,7 @@ async def drop_changed(session: Session, plan: ForgetPlan) -> tuple[ForgetPlan, 
     return replace(plan, memories=memories, sentences=sentences), warnings
 
 
-async def _purge(write: Write, wanted: ForgetScope, plan: ForgetPlan) -> PurgeReceipt:
+async def _purge(write: Write, wanted: ForgetScope, plan: ForgetPlan) -> PurgeReceiptResponse:
     session = write.session
     ids = sorted(target.id for target in plan.memories)
     touched = {sentence.turn_id for sentence in plan.sentences}
@@ -131,7 +131,7 @@ async def _purge(write: Write, wanted: ForgetScope, plan: ForgetPlan) -> PurgeRe
     return await receipt_of(write, named, counts)
 
 
-async def _cut_out(session: Session, turn_ids: set[UUID], sentences: Sequence[ForgetSentence]) -> set[UUID]:
+async def _cut_out(session: Session, turn_ids: set[UUID], sentences: Sequence[ForgottenSentenceItem]) -> set[UUID]:
     """Cuts the sentences out of turns that say more; returns these turns."""
     spans: dict[UUID, list[Span]] = {}
     for sentence in sentences:

@@ -20,8 +20,8 @@ from service.domain.text import CleanText
 from service.erasure import forget_texts
 from service.erasure.forget_texts import ALIKE, ChosenParts, ForgetTexts, Key, MemoryKey
 from service.erasure.statements import targets
-from service.erasure.statements.targets import StoredText
-from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
+from service.erasure.statements.targets import SpokenText, StoredText
+from service.erasure.values import ForgetPlan, ForgetScope, ForgetTarget, ForgottenSentenceItem, Matched
 from service.language import withdrawal
 from service.language.forgetting import forget_matching, forget_query
 from service.language.forgetting.forget_matching import NEAR_MISSES, Matches
@@ -279,12 +279,26 @@ def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> Fo
             continue
         turn = texts.turns[key]
         for part in (texts.parts[key][index] for index in sorted(places)):
-            where = (turn.id, turn.conversation_id, turn.turn_index, part.start, part.end)
-            said.append(ForgetSentence(*where, part.text, reason))
+            said.append(_sentence(turn, part.start, part.end, reason))
     whole = {forget_target.id for forget_target in meant.values() if not forget_target.remaining}
     for target in _past_versions(texts.memories.values(), whole):
         meant.setdefault(target.id, target)
     return ForgetPlan(matched, EXPLANATIONS[matched], tuple(meant.values()), tuple(said))
+
+
+def _sentence(
+    turn: SpokenText, start: int, end: int, reason: str, memory_id: UUID | None = None
+) -> ForgottenSentenceItem:
+    return ForgottenSentenceItem(
+        turn_id=turn.id,
+        conversation_id=turn.conversation_id,
+        turn_index=turn.turn_index,
+        start=start,
+        end=end,
+        text=turn.text[start:end],
+        reason=reason,
+        memory_id=memory_id,
+    )
 
 
 def _past_versions(texts: Iterable[StoredText], meant: set[UUID]) -> list[ForgetTarget]:
@@ -316,9 +330,8 @@ async def _with_sources(session: Session, wanted: ForgetScope, plan: ForgetPlan)
     for memory_span in spans:
         turn = turns[memory_span.turn_id]
         for start, end in withdrawal.subtract([memory_span.span], kept.get(memory_span.turn_id, [])):
-            where = (turn.id, turn.conversation_id, turn.turn_index, start, end)
             reason = f"memory {memory_span.memory_id} rests on it"
             if not any(one[0] == turn.id and one[1] <= start and end <= one[2] for one in said):
-                said[turn.id, start, end] = ForgetSentence(*where, turn.text[start:end], reason, memory_span.memory_id)
+                said[turn.id, start, end] = _sentence(turn, start, end, reason, memory_span.memory_id)
     ordered = sorted(said.values(), key=lambda each: (str(each.conversation_id), each.turn_index, each.start))
     return replace(plan, sentences=tuple(ordered))

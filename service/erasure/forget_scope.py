@@ -7,7 +7,6 @@ above MAX_INLINE_ROWS rows the work is an operation whose job works in batches a
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any
@@ -21,6 +20,8 @@ from service.domain.request import Call
 from service.domain.scope import Extent, Scope
 from service.erasure.statements import activity, purge
 from service.graph.statements import entities
+from service.http.schemas import ScopeDeletionResponse
+from service.http.writes import url_of
 from service.memories.lifecycle import in_batches
 from service.memories.statements import deletion
 from service.postgres.engine import Session
@@ -34,15 +35,7 @@ SCOPE, RESET = "forget_scope", "reset"
 RESET_BATCH = 2_000  # a row costs a fifth without writing history
 
 
-@dataclass(frozen=True, slots=True)
-class ForgottenScope:
-    """A forgotten scope. `deleted`: number of memories; `operation_id`: set if the work has only begun."""
-
-    deleted: int = 0
-    operation_id: UUID | None = None
-
-
-async def forget_scope(extent: Extent, res: Resources, call: Call) -> ForgottenScope:
+async def forget_scope(extent: Extent, res: Resources, call: Call) -> ScopeDeletionResponse:
     """Deletes everything of a scope that is committed now. Many memories become an operation; the other rows of the
     scope are deleted at once. `deleted` counts memories. A scope without ids is the shared one."""
     workspace_id, shared = extent.scope.workspace_id, extent.scope.is_shared
@@ -54,11 +47,11 @@ async def forget_scope(extent: Extent, res: Resources, call: Call) -> ForgottenS
             await activity.delete_activity(session, extent.scope, extent.channel)
         if count > MAX_INLINE_ROWS and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
-            forgotten = ForgottenScope(operation_id=await _start_operation(session, SCOPE, details, count))
+            forgotten = await _start_operation(session, SCOPE, details, count)
         else:
             extent = Extent(extent.scope, extent.channel, newest)
             ids = await deletion.next_ids(session, extent, after=None, limit=MAX_INLINE_ROWS)
-            forgotten = ForgottenScope(await _delete(write, extent, ids))
+            forgotten = _done(await _delete(write, extent, ids))
             await _delete_unnamed_entities(session, extent, res)
         if not shared:
             await activity.delete_conversations(session, extent.scope, extent.channel)
@@ -82,14 +75,18 @@ async def _delete_unnamed_entities(session: Session, extent: Extent, res: Resour
         await entities.delete_unnamed(session, scope, extent.channel, upto=res.clock())
 
 
-async def _start_operation(session: Session, kind: str, details: dict[str, Any], total: int) -> UUID:
-    """Queues work that takes too long for a request, as an operation with its job; returns the operation's id."""
+async def _start_operation(session: Session, kind: str, details: dict[str, Any], total: int) -> ScopeDeletionResponse:
+    """Queues work that takes too long for a request, as an operation with its job."""
     operation_id = uuid7()
     await operations.add(session, operation_id, kind, details)
     await operations.advance(session, operation_id, {"done": 0, "total": total})
     job = NewJob("forget_scope", payload={"operation_id": str(operation_id)})
     await queue.enqueue(session, [job])
-    return operation_id
+    return ScopeDeletionResponse(deleted=0, status="queued", operation_id=operation_id, url=url_of(operation_id))
+
+
+def _done(deleted: int) -> ScopeDeletionResponse:
+    return ScopeDeletionResponse(deleted=deleted, status="done", operation_id=None, url=None)
 
 
 async def forget_next_batch(
@@ -108,7 +105,7 @@ async def forget_next_batch(
     return ids[-1] if ids else None
 
 
-async def empty_workspace(workspace_id: UUID, res: Resources, call: Call) -> ForgottenScope:
+async def empty_workspace(workspace_id: UUID, res: Resources, call: Call) -> ScopeDeletionResponse:
     """Empties the workspace; `deleted` counts memories. Many become an operation."""
     own = call.idempotency.key if call.idempotency else ""
     async with plain_transaction(workspace_id, res, call) as write:
@@ -117,13 +114,13 @@ async def empty_workspace(workspace_id: UUID, res: Resources, call: Call) -> For
         count, newest, until = await purge.measure_workspace(session)
         if count > MAX_INLINE_ROWS and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}
-            forgotten = ForgottenScope(operation_id=await _start_operation(session, RESET, details, count))
+            forgotten = await _start_operation(session, RESET, details, count)
         else:
             if newest is not None:
                 await purge.remove_memories(session, newest, after=None, batch=MAX_INLINE_ROWS)
             while await purge.remove_the_rest(session, until, batch=RESET_BATCH, own_key=own):
                 pass
-            forgotten = ForgottenScope(count)
+            forgotten = _done(count)
         await write.audit("reset", Scope(workspace_id), [], memories=count)
         return await write.answer(forgotten)
 

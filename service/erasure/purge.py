@@ -8,9 +8,6 @@ from __future__ import annotations
 
 import hashlib
 from collections.abc import Mapping
-from dataclasses import dataclass
-from datetime import datetime
-from typing import Literal
 from uuid import UUID
 
 from service.conversations.statements import contexts
@@ -19,6 +16,7 @@ from service.domain.job import NewJob
 from service.domain.request import Call
 from service.domain.scope import Extent, Scope
 from service.erasure.statements import purge
+from service.erasure.values import PurgeReceiptResponse
 from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, write_transaction
@@ -33,24 +31,7 @@ BY_JOB = "a job that does it waits for the worker"
 BY_ITSELF = "autovacuum does that by itself; only the owner of the tables can run it at once"
 
 
-VacuumState = Literal["queued", "not_permitted"]
-
-
-@dataclass(frozen=True, slots=True)
-class PurgeReceipt:
-    """Rows removed (audit_log: blanked) by table; `subject_sha256` over workspace and subject, to prove it later."""
-
-    counts: Mapping[str, int]
-    subject_sha256: str
-    purged_at: datetime
-    vacuum: VacuumState
-
-    @property
-    def note(self) -> str:
-        return PROMISE.format(vacuum=BY_JOB if self.vacuum == "queued" else BY_ITSELF)
-
-
-async def purge_scope(extent: Extent, res: Resources, call: Call) -> PurgeReceipt:
+async def purge_scope(extent: Extent, res: Resources, call: Call) -> PurgeReceiptResponse:
     """Erases everything that has every given id."""
     scope = extent.scope
     named = ("scope", scope.user_id or "", scope.agent_id or "", scope.run_id or "", extent.channel or "")
@@ -61,7 +42,7 @@ async def purge_scope(extent: Extent, res: Resources, call: Call) -> PurgeReceip
     return receipt
 
 
-async def purge_memory(workspace_id: UUID, memory_id: UUID, res: Resources, call: Call) -> PurgeReceipt:
+async def purge_memory(workspace_id: UUID, memory_id: UUID, res: Resources, call: Call) -> PurgeReceiptResponse:
     """Erases one memory, existing or deleted. Raises NotFound for an unknown id."""
     async with res.db.read(workspace_id) as session:
         owner = await purge.owner_of(session, memory_id)
@@ -82,13 +63,19 @@ async def purge_memory(workspace_id: UUID, memory_id: UUID, res: Resources, call
     return receipt
 
 
-async def receipt_of(write: Write, named: tuple[str, ...], counts: Mapping[str, int]) -> PurgeReceipt:
+async def receipt_of(write: Write, named: tuple[str, ...], counts: Mapping[str, int]) -> PurgeReceiptResponse:
     """The receipt of a purge, which is also in the audit log. Queues the job that cleans the data files."""
     session = write.session
     digest = hashlib.sha256("\0".join((str(session.workspace_id), *named)).encode()).hexdigest()
     may = await purge.may_vacuum(session)
     if may:
         await queue.enqueue(session, [NewJob("vacuum")])
-    receipt = PurgeReceipt(counts, digest, write.res.clock(), "queued" if may else "not_permitted")
     await write.audit("purge", Scope(session.workspace_id), [], counts=dict(counts), subject_sha256=digest)
-    return receipt
+    return PurgeReceiptResponse(
+        purged=True,
+        counts=dict(counts),
+        subject_sha256=digest,
+        purged_at=write.res.clock(),
+        vacuum="queued" if may else "not_permitted",
+        note=PROMISE.format(vacuum=BY_JOB if may else BY_ITSELF),
+    )

@@ -2,22 +2,23 @@
 
 from __future__ import annotations
 
+from functools import partial
 from typing import Annotated, Any
 
 from fastapi import APIRouter, Depends, Query, Request, Response
-from pydantic import Field
 
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput
 from service.domain.request import StoredAnswer
 from service.domain.scope import Extent
-from service.erasure.forget_scope import ForgottenScope, empty_workspace, forget_scope
-from service.erasure.purge import PurgeReceipt, VacuumState, purge_memory, purge_scope
+from service.erasure.forget_scope import empty_workspace, forget_scope
+from service.erasure.purge import purge_memory, purge_scope
+from service.erasure.values import PurgeReceiptResponse
 from service.http.deps import Admin, AgentId, CallerOf, ChannelName, Deleter, ResourcesOf, RunId, UserId, scope_of
 from service.http.json_body import JsonRoute
 from service.http.preconditions import VersionedCallOf, uuid_of
-from service.http.schemas import ResponseModel, ScopeDeletionResponse, Time
-from service.http.writes import CallOf, answer, send, url_of
+from service.http.schemas import ScopeDeletionResponse
+from service.http.writes import CallOf, answer, send
 from service.memories.lifecycle import ForgottenMemory, forget
 from service.memories.routes.memories import IN_SCOPE
 from service.memories.routes.memory_models import DeletedMemoryResponse
@@ -32,22 +33,8 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
 }
 
 
+receipt_answer = partial(answer, 200)
 PURGED_ONE_BY_ONE = "purge: shared memories are erased one by one, by their ids."
-
-
-class PurgeReceiptResponse(ResponseModel):
-    """What a purge removed. The subject appears only as a digest."""
-
-    purged: bool = Field(description="Always true")
-    counts: dict[str, int] = Field(
-        description="Number of rows removed, by table; for audit_log, of rows whose texts were blanked"
-    )
-    subject_sha256: str = Field(description="SHA-256 of workspace and subject, in hexadecimal, as in the audit log")
-    purged_at: Time = Field(description="When it was purged")
-    vacuum: VacuumState = Field(
-        description="queued: a job vacuums the tables; not_permitted: Postgres does so in its own time"
-    )
-    note: str = Field(description="What this means for data files, write-ahead log and backups")
 
 
 async def _extent(
@@ -142,24 +129,9 @@ async def reset_workspace(caller: Admin, res: ResourcesOf, call: CallOf) -> Resp
     return send(answer_count(await empty_workspace(caller.workspace_id, res, call.with_serializer(answer_count))))
 
 
-def receipt_answer(receipt: PurgeReceipt) -> StoredAnswer:
-    return answer(200, receipt_response(receipt))
-
-
-def receipt_response(receipt: PurgeReceipt) -> PurgeReceiptResponse:
-    return PurgeReceiptResponse.of(receipt, purged=True, counts=dict(receipt.counts))
-
-
-def answer_count(forgotten: ForgottenScope) -> StoredAnswer:
+def answer_count(forgotten: ScopeDeletionResponse) -> StoredAnswer:
     """200 with the count, or 202 with the operation."""
-    accepted = forgotten.operation_id
-    body = ScopeDeletionResponse(
-        deleted=forgotten.deleted,
-        status="done" if accepted is None else "queued",
-        operation_id=accepted,
-        url=None if accepted is None else url_of(accepted),
-    )
-    return answer(200 if accepted is None else 202, body)
+    return answer(200 if forgotten.operation_id is None else 202, forgotten)
 
 
 def answer_deleted(forgotten: ForgottenMemory) -> StoredAnswer:

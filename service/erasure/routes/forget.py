@@ -14,8 +14,15 @@ from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_matched import Forgotten
-from service.erasure.routes.deletion import PurgeReceiptResponse, prepare_purge, receipt_response
-from service.erasure.values import ForgetPlan, ForgetScope, ForgetSentence, ForgetTarget, Matched
+from service.erasure.routes.deletion import prepare_purge
+from service.erasure.values import (
+    ForgetPlan,
+    ForgetScope,
+    ForgetTarget,
+    ForgottenSentenceItem,
+    Matched,
+    PurgeReceiptResponse,
+)
 from service.http.deps import Forgetter, ResourcesOf, scope_of
 from service.http.json_body import JsonRoute
 from service.http.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields, example
@@ -29,6 +36,7 @@ MAX_QUERY = 2_000
 MAX_IDS = 1_000
 
 
+HIDDEN = {"text": None, "reason": "is purged"}
 UUIDS = Field(json_schema_extra={"format": "uuid"})
 
 
@@ -68,19 +76,6 @@ class ForgottenMemoryItem(ResponseModel):
     probability: float | None = Field(
         description="Probability that a near miss matches, by its similarity to the query, 0..1; null: unknown"
     )
-
-
-class ForgottenSentenceItem(ResponseModel):
-    """A part of a turn that matches."""
-
-    turn_id: Id = Field(description="UUID of the turn")
-    conversation_id: Id = Field(description="UUID of its conversation")
-    turn_index: int = Field(description="Its index in the conversation, from 0")
-    start: int = Field(description="Index of the first character of the part, from 0")
-    end: int = Field(description="Index after its last character")
-    text: str | None = Field(description="Its text; null once purged")
-    reason: str = Field(description="Why it matches")
-    memory_id: Id | None = Field(description="UUID of the memory extracted from it; null: the sentence itself matches")
 
 
 class ForgetResponse(ResponseModel):
@@ -143,9 +138,9 @@ def _answer(forgotten: Forgotten, *, dry_run: bool) -> StoredAnswer:
         matched=plan.matched,
         explanation=plan.explanation,
         memories=[_memory(target, hidden=gone) for target in plan.memories],
-        turns=[_sentence(sentence, hidden=gone) for sentence in plan.sentences],
+        turns=[sentence.model_copy(update=HIDDEN if gone else {}) for sentence in plan.sentences],
         near_misses=[_memory(target, hidden=False) for target in plan.near],
-        receipt=receipt_response(forgotten.receipt) if forgotten.receipt is not None else None,
+        receipt=forgotten.receipt,
         warnings=list(forgotten.warnings),
     )
     return answer(200, body)
@@ -159,8 +154,3 @@ def _memory(target: ForgetTarget, *, hidden: bool) -> ForgottenMemoryItem:
         remaining=None if hidden else target.remaining or None,
         probability=target.probability,
     )
-
-
-def _sentence(sentence: ForgetSentence, *, hidden: bool) -> ForgottenSentenceItem:
-    more = {"text": None, "reason": "is purged"} if hidden else {}
-    return ForgottenSentenceItem.of(sentence, **more)
