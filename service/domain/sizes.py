@@ -12,6 +12,8 @@ from functools import cache
 from itertools import chain
 from typing import Any, Final
 
+from pydantic import BaseModel
+
 from service.domain.errors import TooLarge
 
 MAX_TEXT: Final = 1_000_000
@@ -103,6 +105,8 @@ def _parts(kind: type) -> Callable[[Any], Iterable[Any]] | None:
         return lambda value: chain(value, value.values())
     if issubclass(kind, list | tuple | bytes):
         return iter
+    if issubclass(kind, BaseModel):
+        return lambda value: value.__dict__.values()
     if not is_dataclass(kind):
         return None
     names = [field.name for field in fields(kind) if str(field.type).removesuffix(" | None") not in FEW_BYTES]

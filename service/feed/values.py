@@ -6,11 +6,15 @@ To mirror the memories, a reader removes those that were deleted or erased and w
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
-from typing import Any, Literal
+from typing import Literal
 from uuid import UUID
+
+from pydantic import Field
+
+from service.domain.kinds import MemoryType
+from service.http.schemas import Id, Metadata, OfAgent, OfChannel, OfRun, OfUser, ResponseModel, Time
 
 ChangeKind = Literal[
     "memory.added",
@@ -60,9 +64,37 @@ class MemoryState:
     t_invalid: datetime | None
 
 
+class ChangedMemory(ResponseModel):
+    """A memory after a change, without the values that change by use, ageing and jobs."""
+
+    id: Id = Field(description="UUID")
+    memory: str = Field(description="Its text, redacted", examples=["Prefers tea over coffee in the morning"])
+    type: MemoryType = Field(description="One of seven types", examples=["Preference"])
+    fact_confidence: float | None = Field(
+        description="0..1; null for memories not extracted from a conversation", examples=[0.9]
+    )
+    importance: float = Field(description="0..1", examples=[0.6])
+    tags: list[str] = Field(description="Lower case; 100 at most", examples=[["drink", "morning:tea"]])
+    categories: list[str] = Field(description="What it is about, lower case", examples=[["food"]])
+    metadata: Metadata = Field(description="Your own data", examples=[{"project": "atlas"}])
+    timestamp: Time = Field(description="When it was said or happened")
+    t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
+    t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
+    expires_at: Time | None = Field(description="When it expires; null: never")
+    archived: bool = Field(description="Whether it is archived")
+    version: int = Field(description="Incremented by each change", examples=[2])
+    created_at: Time = Field(description="When it was stored")
+    updated_at: Time = Field(description="When it was last changed")
+    user_id: OfUser
+    agent_id: OfAgent
+    run_id: OfRun
+    channel: OfChannel
+    session_id: str | None = Field(description="The session_id it was stored with; null: none", examples=["session-1"])
+
+
 @dataclass(frozen=True, slots=True)
 class FeedEntry:
-    """One change. `memory`: columns of the memory as the change left it; None if it is gone."""
+    """One change. `memory`: as the change left it; None if it is gone."""
 
     at: FeedPosition
     event: ChangeKind
@@ -71,7 +103,7 @@ class FeedEntry:
     user_id: str | None = None
     agent_id: str | None = None
     run_id: str | None = None
-    memory: Mapping[str, Any] | None = None
+    memory: ChangedMemory | None = None
 
     @property
     def id(self) -> str:
@@ -110,24 +142,30 @@ MAX_WEBHOOKS = 20
 """The most webhooks of a workspace."""
 
 
-@dataclass(frozen=True, slots=True)
-class Webhook:
-    """`events`: the events it receives; none: all. `failing_since`: every delivery since then has failed, `failures` of
-    them; none is tried before `retry_at`, because the last one failed or is in progress. `position`, `seq`: the place
-    in the change feed up to which deliveries exist."""
+class WebhookItem(ResponseModel):
+    """A webhook, without its secret."""
 
-    id: UUID
-    url: str
-    description: str | None
-    events: Sequence[ChangeKind]
-    enabled: bool
-    disabled_reason: str | None
+    id: Id = Field(description="UUID")
+    url: str = Field(description="Where changes are sent", examples=["https://example.com/loxodon"])
+    events: list[ChangeKind] = Field(description="Events that are sent; empty: all")
+    description: str | None = Field(description="Description, for people; null: none", examples=["CRM copy"])
+    enabled: bool = Field(description="Whether changes are sent")
+    disabled_reason: str | None = Field(
+        description="Why the service disabled it: nothing but failures for days, or 410; null: it did not",
+        examples=["The receiver answered 410 Gone."],
+    )
+    failing_since: Time | None = Field(description="Since when every delivery has failed; null: the last one succeeded")
+    retry_at: Time | None = Field(description="When the next delivery is attempted; null: at once")
+    delivered_at: Time | None = Field(description="When a delivery was last accepted; null: never")
+    created_at: Time = Field(description="When it was created")
+
+
+class Webhook(WebhookItem):
+    """A webhook as stored. `failures`: since `failing_since`. None is tried before `retry_at`, because the last one
+    failed or is in progress. `position`, `seq`: the place in the change feed up to which deliveries exist."""
+
     secret: str
     failures: int
-    failing_since: datetime | None
-    retry_at: datetime | None
-    delivered_at: datetime | None
-    created_at: datetime
     position: int
     seq: int
 
@@ -136,28 +174,31 @@ class Webhook:
         return FeedPosition(self.position, self.seq)
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookDelivery:
-    """The delivery of one change to one webhook. `status`: the receiver's last answer; None: no answer."""
+class DeliveryItem(ResponseModel):
+    """The delivery of one change to a webhook."""
 
-    id: UUID
-    webhook_id: UUID
+    id: Id = Field(description="UUID, sent as webhook-id")
+    event: ChangeKind = Field(description="What happened")
+    change_id: str = Field(description="`id` of the change in the feed", examples=["7512-48"])
+    memory_id: Id = Field(description="UUID")
+    state: DeliveryState = Field(
+        description="waiting: for its first or another attempt; delivered; dead: given up until the webhook is "
+        "enabled again; dropped: the memory has been erased"
+    )
+    attempts: int = Field(description="Number of requests sent")
+    status: int | None = Field(description="Status of the last response; null: no response", examples=[500])
+    error: str | None = Field(description="Why the last attempt failed; null: not failed")
+    created_at: Time = Field(description="When it was created")
+    attempted_at: Time | None = Field(description="When it was last sent; null: not yet")
+    finished_at: Time | None = Field(description="When it was delivered, given up or dropped; null: waiting")
+
+
+class WebhookDelivery(DeliveryItem):
+    """A delivery as stored, with the place of its change in the feed."""
+
     position: int
     seq: int
-    event: ChangeKind
-    memory_id: UUID
-    state: DeliveryState
-    attempts: int
-    status: int | None
-    error: str | None
-    created_at: datetime
-    attempted_at: datetime | None
-    finished_at: datetime | None
 
     @property
     def at(self) -> FeedPosition:
         return FeedPosition(self.position, self.seq)
-
-    @property
-    def change_id(self) -> str:
-        return self.at.id

@@ -11,10 +11,12 @@ import re
 import socket
 import time
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from ipaddress import IPv4Address, IPv6Address, IPv6Network, ip_address, ip_network
 from typing import Any
 
+from pydantic import Field
+
+from service.http.schemas import ResponseModel
 from service.kit.fair_gate import outside
 
 MAX_ANSWER = 1_024
@@ -40,17 +42,15 @@ REFUSED = "The address is private or reserved, and not in LOXODON_WEBHOOK_NETWOR
 NO_HTTPS = "Plain http is for addresses in LOXODON_WEBHOOK_NETWORKS; use https."
 
 
-@dataclass(frozen=True, slots=True)
-class WebhookAnswer:
-    """A receiver's answer. `status` None: none came, `error` says why. `took_ms`: from the name look-up to its head."""
+class WebhookTestResponse(ResponseModel):
+    """How the receiver responded to a test."""
 
-    status: int | None
-    error: str | None
-    took_ms: float
-
-    @property
-    def is_accepted(self) -> bool:
-        return self.status is not None and 200 <= self.status < 300
+    accepted: bool = Field(description="Whether it responded with a status between 200 and 299")
+    status: int | None = Field(description="The status of its response; null: no response", examples=[200])
+    error: str | None = Field(
+        description="Why it was not accepted; null: accepted", examples=["No answer within 10 s."]
+    )
+    took_ms: float = Field(description="Milliseconds from name resolution to the response", examples=[38.2])
 
 
 class Unreachable(OSError):
@@ -101,7 +101,7 @@ def fault_of(url: str, networks: Sequence[str]) -> str | None:
 
 async def post(
     url: str, body: bytes, headers: Mapping[str, str], *, networks: Sequence[str], timeout_s: float
-) -> WebhookAnswer:
+) -> WebhookTestResponse:
     """Sends a POST; returns the receiver's answer and never raises because of it. The first call in a process imports
     the client."""
     import aiohttp
@@ -109,8 +109,9 @@ async def post(
 
     began = time.perf_counter()
 
-    def answer(status: int | None, error: str | None) -> WebhookAnswer:
-        return WebhookAnswer(status, error, round((time.perf_counter() - began) * 1_000, 1))
+    def answer(status: int | None, error: str | None) -> WebhookTestResponse:
+        took_ms = round((time.perf_counter() - began) * 1_000, 1)
+        return WebhookTestResponse(accepted=error is None, status=status, error=error, took_ms=took_ms)
 
     if fault := fault_of(url, networks):
         return answer(None, f"url: {fault}.")

@@ -35,7 +35,7 @@ from service.feed.values import (
     Webhook,
     WebhookDelivery,
 )
-from service.feed.webhook_sender import WebhookAnswer
+from service.feed.webhook_sender import WebhookTestResponse
 from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, plain_transaction
@@ -46,7 +46,7 @@ async def create_webhook(workspace_id: UUID, values: Mapping[str, Any], res: Res
     InvalidInput, or Conflict if there are too many."""
     values = {**_check_fields(values, res), "secret": new_secret()}
     async with plain_transaction(workspace_id, res, call) as write:
-        if await webhooks.count(write.session) >= MAX_WEBHOOKS:
+        if len(await webhooks.listing(write.session)) >= MAX_WEBHOOKS:
             raise Conflict(f"A workspace has at most {MAX_WEBHOOKS} webhooks; delete one.")
         webhook = await webhooks.add(write.session, values, await feed.find_newest(write.session))
         await _audit(write, "create_webhook", webhook.id)
@@ -95,9 +95,10 @@ async def remove_webhook(workspace_id: UUID, webhook_id: UUID, res: Resources, c
         await _audit(write, "delete_webhook", webhook_id)
 
 
-async def test_webhook(workspace_id: UUID, webhook_id: UUID, res: Resources) -> WebhookAnswer:
-    """Sends an event without content; returns the receiver's answer."""
-    return await send_test(await read_webhook(workspace_id, webhook_id, res), str(uuid7()), res)
+async def test_webhook(workspace_id: UUID, webhook_id: UUID, res: Resources) -> WebhookTestResponse:
+    """Sends an event without content at once, even to a disabled webhook; returns the receiver's answer."""
+    webhook = await read_webhook(workspace_id, webhook_id, res)
+    return await _send(webhook, str(uuid7()), TEST_EVENT, res.clock(), {"webhook_id": str(webhook_id)}, res)
 
 
 async def list_deliveries(
@@ -172,7 +173,7 @@ def sign(secret: str, message_id: str, moment: int, body: bytes) -> str:
 
 def payload_of(entry: FeedEntry) -> dict[str, Any]:
     """A change as JSON, with the fields of GET /v1/changes except the cursor."""
-    memory = None if entry.memory is None else {name: plain(value) for name, value in entry.memory.items()}
+    memory = entry.memory and entry.memory.model_dump(mode="json")
     return {**{name: plain(getattr(entry, name)) for name in SENT_FIELDS}, "memory": memory}
 
 
@@ -253,7 +254,7 @@ async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) ->
     disabled = reason_to_disable(webhook, answer, now)
     await _record(workspace_id, webhook, delivery, answer, disabled, now, res)
     _log_change(webhook, answer, disabled)
-    return answer.is_accepted
+    return answer.accepted
 
 
 def _left_s(webhook: Webhook, res: Resources) -> float:
@@ -261,14 +262,9 @@ def _left_s(webhook: Webhook, res: Resources) -> float:
     return 0.0 if webhook.retry_at is None else max(0.0, (webhook.retry_at - res.clock()).total_seconds())
 
 
-async def send_test(webhook: Webhook, message_id: str, res: Resources) -> WebhookAnswer:
-    """Sends an event without content at once, even to a disabled webhook."""
-    return await _send(webhook, message_id, TEST_EVENT, res.clock(), {"webhook_id": str(webhook.id)}, res)
-
-
 async def _send(
     webhook: Webhook, message_id: str, event: str, changed_at: datetime, data: dict[str, Any], res: Resources
-) -> WebhookAnswer:
+) -> WebhookTestResponse:
     body = json.dumps({"type": event, "timestamp": changed_at.isoformat(), "data": data}).encode()
     moment = int(res.clock().timestamp())
     headers = {
@@ -286,7 +282,7 @@ async def _record(
     workspace_id: UUID,
     webhook: Webhook,
     delivery: WebhookDelivery,
-    answer: WebhookAnswer,
+    answer: WebhookTestResponse,
     disabled: str | None,
     now: datetime,
     res: Resources,
@@ -294,9 +290,9 @@ async def _record(
     """Records how an attempt ended, and plans the next one after a failure, unless the webhook is disabled."""
     wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(webhook.failures, 20))
     is_last = delivery.attempts + 1 >= ATTEMPTS
-    state: DeliveryState = "delivered" if answer.is_accepted else "dead" if is_last else "waiting"
+    state: DeliveryState = "delivered" if answer.accepted else "dead" if is_last else "waiting"
     values: dict[str, Any] = {"failures": 0, "failing_since": None, "retry_at": None, "delivered_at": now}
-    if not answer.is_accepted:
+    if not answer.accepted:
         since, retry_at = webhook.failing_since or now, now + timedelta(seconds=wait_s)
         values = {"failures": webhook.failures + 1, "failing_since": since, "retry_at": retry_at}
     if disabled:
@@ -306,24 +302,24 @@ async def _record(
     async with res.db.begin(workspace_id) as session:
         await webhooks.change(session, webhook.id, values)
         await webhooks.record_attempt(session, delivery.id, ended)
-        if not answer.is_accepted and not disabled:
+        if not answer.accepted and not disabled:
             await webhooks.schedule(session, webhook.id, wait_s=wait_s)
 
 
-def reason_to_disable(webhook: Webhook, answer: WebhookAnswer, now: datetime) -> str | None:
+def reason_to_disable(webhook: Webhook, answer: WebhookTestResponse, now: datetime) -> str | None:
     """Why this answer disables the webhook; None: it does not."""
     if answer.status == GONE:
         return "The receiver answered 410 Gone."
-    if not answer.is_accepted and webhook.failing_since is not None and now - webhook.failing_since >= DISABLE_AFTER:
+    if not answer.accepted and webhook.failing_since is not None and now - webhook.failing_since >= DISABLE_AFTER:
         return f"Every delivery failed for {DISABLE_AFTER // timedelta(hours=1)} hours. {answer.error}"
     return None
 
 
-def _log_change(webhook: Webhook, answer: WebhookAnswer, disabled: str | None) -> None:
+def _log_change(webhook: Webhook, answer: WebhookTestResponse, disabled: str | None) -> None:
     """Logs when a webhook starts to fail, recovers or is disabled."""
     if disabled:
         log.warning("webhook %s is switched off: %s", webhook.id, disabled)
-    elif not answer.is_accepted and webhook.failing_since is None:
+    elif not answer.accepted and webhook.failing_since is None:
         log.warning("webhook %s has begun to fail, and is tried again: %s", webhook.id, answer.error)
-    elif answer.is_accepted and webhook.failing_since is not None:
+    elif answer.accepted and webhook.failing_since is not None:
         log.info("webhook %s works again after %d failures", webhook.id, webhook.failures)

@@ -21,13 +21,12 @@ from pydantic import Field
 
 from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput, PlaceLost, ServiceError, TooManyRequests, Unavailable
-from service.domain.kinds import MemoryType
 from service.feed.feed import from_now, read_on
-from service.feed.values import ChangeKind, FeedCursor, FeedEntry, FeedPage, FeedPosition
+from service.feed.values import ChangedMemory, ChangeKind, FeedCursor, FeedEntry, FeedPage, FeedPosition
 from service.http import cursors, errors
 from service.http.deps import PrimaryReader, ResourcesOf, authenticate
 from service.http.json_body import JsonRoute
-from service.http.schemas import Id, Metadata, OfAgent, OfChannel, OfRun, OfUser, ResponseModel, Time
+from service.http.schemas import Id, OfAgent, OfRun, OfUser, ResponseModel, Time
 from service.kit import fair_gate, process
 from service.runtime.resources import Resources
 
@@ -133,34 +132,6 @@ MAX_CURSOR = 200
 EVENTS = "text/event-stream"
 
 
-class ChangedMemory(ResponseModel):
-    """A memory after a change, without the values that change by use, ageing and jobs."""
-
-    id: Id = Field(description="UUID")
-    memory: str = Field(description="Its text, redacted", examples=["Prefers tea over coffee in the morning"])
-    type: MemoryType = Field(description="One of seven types", examples=["Preference"])
-    fact_confidence: float | None = Field(
-        description="0..1; null for memories not extracted from a conversation", examples=[0.9]
-    )
-    importance: float = Field(description="0..1", examples=[0.6])
-    tags: list[str] = Field(description="Lower case; 100 at most", examples=[["drink", "morning:tea"]])
-    categories: list[str] = Field(description="What it is about, lower case", examples=[["food"]])
-    metadata: Metadata = Field(description="Your own data", examples=[{"project": "atlas"}])
-    timestamp: Time = Field(description="When it was said or happened")
-    t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
-    t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
-    expires_at: Time | None = Field(description="When it expires; null: never")
-    archived: bool = Field(description="Whether it is archived")
-    version: int = Field(description="Incremented by each change", examples=[2])
-    created_at: Time = Field(description="When it was stored")
-    updated_at: Time = Field(description="When it was last changed")
-    user_id: OfUser
-    agent_id: OfAgent
-    run_id: OfRun
-    channel: OfChannel
-    session_id: str | None = Field(description="The session_id it was stored with; null: none", examples=["session-1"])
-
-
 class ChangeItem(ResponseModel):
     """One change."""
 
@@ -247,9 +218,7 @@ def page_of(feed_page: FeedPage) -> ChangesPage:
 
 def change_item(entry: FeedEntry, end: FeedCursor) -> ChangeItem:
     """`end`: the place after the page that contains the entry."""
-    memory = None if entry.memory is None else ChangedMemory(**entry.memory)
-    cursor = format_cursor(FeedCursor(end.source, entry.at, end.moment))
-    return ChangeItem.of(entry, cursor=cursor, memory=memory)
+    return ChangeItem.of(entry, cursor=format_cursor(FeedCursor(end.source, entry.at, end.moment)))
 
 
 def as_event(entry: FeedEntry, end: FeedCursor) -> bytes:

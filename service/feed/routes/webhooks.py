@@ -10,18 +10,17 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 
 from service.feed import webhooks
-from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryState
+from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryItem, DeliveryState, WebhookItem
+from service.feed.webhook_sender import WebhookTestResponse
 from service.http import cursors, errors
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import (
-    Id,
     NextCursor,
     OnePage,
     RequestModel,
     ResponseModel,
-    Time,
     Title,
     check_null,
     example,
@@ -73,24 +72,6 @@ class UpdateWebhookRequest(RequestModel):
         return self
 
 
-class WebhookItem(ResponseModel):
-    """A webhook, without its secret."""
-
-    id: Id = Field(description="UUID")
-    url: str = Field(description="Where changes are sent", examples=["https://example.com/loxodon"])
-    events: list[ChangeKind] = Field(description="Events that are sent; empty: all")
-    description: str | None = Field(description="Description, for people; null: none", examples=["CRM copy"])
-    enabled: bool = Field(description="Whether changes are sent")
-    disabled_reason: str | None = Field(
-        description="Why the service disabled it: nothing but failures for days, or 410; null: it did not",
-        examples=["The receiver answered 410 Gone."],
-    )
-    failing_since: Time | None = Field(description="Since when every delivery has failed; null: the last one succeeded")
-    retry_at: Time | None = Field(description="When the next delivery is attempted; null: at once")
-    delivered_at: Time | None = Field(description="When a delivery was last accepted; null: never")
-    created_at: Time = Field(description="When it was created")
-
-
 class CreateWebhookResponse(ResponseModel):
     """A webhook with its secret, which is shown only once."""
 
@@ -103,36 +84,6 @@ class WebhooksResponse(ResponseModel):
 
     results: list[WebhookItem] = Field(description=f"At most {MAX_WEBHOOKS} webhooks")
     next_cursor: OnePage = None
-
-
-class WebhookTestResponse(ResponseModel):
-    """How the receiver responded to a test."""
-
-    accepted: bool = Field(description="Whether it responded with a status between 200 and 299")
-    status: int | None = Field(description="The status of its response; null: no response", examples=[200])
-    error: str | None = Field(
-        description="Why it was not accepted; null: accepted", examples=["No answer within 10 s."]
-    )
-    took_ms: float = Field(description="Milliseconds from name resolution to the response", examples=[38.2])
-
-
-class DeliveryItem(ResponseModel):
-    """The delivery of one change to a webhook."""
-
-    id: Id = Field(description="UUID, sent as webhook-id")
-    event: ChangeKind = Field(description="What happened")
-    change_id: str = Field(description="`id` of the change in the feed", examples=["7512-48"])
-    memory_id: Id = Field(description="UUID")
-    state: DeliveryState = Field(
-        description="waiting: for its first or another attempt; delivered; dead: given up until the webhook is "
-        "enabled again; dropped: the memory has been erased"
-    )
-    attempts: int = Field(description="Number of requests sent")
-    status: int | None = Field(description="Status of the last response; null: no response", examples=[500])
-    error: str | None = Field(description="Why the last attempt failed; null: not failed")
-    created_at: Time = Field(description="When it was created")
-    attempted_at: Time | None = Field(description="When it was last sent; null: not yet")
-    finished_at: Time | None = Field(description="When it was delivered, given up or dropped; null: waiting")
 
 
 class DeliveriesPage(ResponseModel):
@@ -186,8 +137,7 @@ async def delete_webhook(id: str, caller: Admin, res: ResourcesOf, call: Unkeyed
 async def test_webhook(id: str, caller: Admin, res: ResourcesOf) -> WebhookTestResponse:
     """Sends the event `webhook.test` at once, signed like any other, and returns the result. Disabled webhooks can be
     tested too."""
-    answer = await webhooks.test_webhook(caller.workspace_id, uuid_of(id, "webhook"), res)
-    return WebhookTestResponse.of(answer, accepted=answer.is_accepted)
+    return await webhooks.test_webhook(caller.workspace_id, uuid_of(id, "webhook"), res)
 
 
 @router.get("/{id}/deliveries", summary="List the deliveries of a webhook")
@@ -207,4 +157,4 @@ async def list_webhook_deliveries(
     )
     shown, last = cursors.cut(deliveries, limit)
     more = cursors.pack(last.id) if last else None
-    return DeliveriesPage(results=list(map(DeliveryItem.of, shown)), next_cursor=more)
+    return DeliveriesPage(results=list(shown), next_cursor=more)

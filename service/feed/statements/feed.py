@@ -14,19 +14,12 @@ from typing import Any
 
 from sqlalchemy import text
 
-from service.feed.values import FEED_START, FeedEntry, FeedPosition, MemoryState, kind_of
+from service.feed.values import FEED_START, ChangedMemory, FeedEntry, FeedPosition, MemoryState, kind_of
 from service.postgres import direct
 from service.postgres.engine import Session
 
-COLUMNS = (
-    "id", "user_id", "agent_id", "run_id", "channel", "session_id", "content", "type", "fact_confidence", "importance",
-    "tags", "categories", "metadata", "timestamp", "t_valid", "t_invalid", "expires_at", "archived", "version",
-    "created_at", "updated_at",
-)  # fmt: skip
-"""Columns of a memory in a change: those that a caller sets. Effects of use, ageing and jobs are not changes."""
-
-SENT_AS = {"content": "memory"}
-"""A field of the answers with another name than its column."""
+COLUMNS = {name: "content" if name == "memory" else name for name in ChangedMemory.model_fields}
+"""The column of each field of a memory in a change. Effects of use, ageing and jobs are not changes."""
 
 SETTLED = "(SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)"
 """The oldest transaction of the server that may still write; read once per statement."""
@@ -40,7 +33,7 @@ PAGE = text(f"""
            coalesce(c.before ->> 'version_of', c.before ->> 'review_status') IS NOT NULL AS was_hidden,
            (c.before ->> 't_invalid')::timestamptz AS was_invalid,
            coalesce(m.version_of::text, m.review_status) IS NOT NULL AS is_hidden,
-           {", ".join(f'm."{name}"' for name in COLUMNS)}
+           {", ".join(f'm."{column}" AS "{name}"' for name, column in COLUMNS.items())}
     FROM (SELECT * FROM (
         (SELECT h.position, h.seq, h.memory_id, h.event, h.before, h.recorded_at AS at, h.user_id, h.agent_id, h.run_id
          FROM memory_history h
@@ -136,5 +129,5 @@ def _entry(row: Any) -> FeedEntry | None:
     kind = kind_of(before, after)
     if kind is None:
         return None
-    memory = None if kind == "memory.deleted" else {SENT_AS.get(name, name): getattr(row, name) for name in COLUMNS}
+    memory = None if kind == "memory.deleted" else ChangedMemory.of(row)
     return FeedEntry(at, kind, row.memory_id, row.at, row.of_user, row.of_agent, row.of_run, memory)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import fields
 from typing import Any
 from uuid import UUID
 
@@ -31,8 +30,9 @@ SCHEDULE = text("""
     WHERE NOT EXISTS (SELECT FROM moved)
 """)
 
-COLUMNS = [WEBHOOK.c[field.name] for field in fields(Webhook)]
-DELIVERY = [WEBHOOK_DELIVERY.c[field.name] for field in fields(WebhookDelivery)]
+COLUMNS = [WEBHOOK.c[name] for name in Webhook.model_fields]
+CHANGE_ID = func.concat(WEBHOOK_DELIVERY.c.position, "-", WEBHOOK_DELIVERY.c.seq).label("change_id")
+DELIVERY = [CHANGE_ID if name == "change_id" else WEBHOOK_DELIVERY.c[name] for name in WebhookDelivery.model_fields]
 
 
 def _is(workspace_id: UUID, webhook_id: UUID) -> Any:
@@ -51,30 +51,25 @@ async def find_due(session: Session, *, limit: int) -> list[tuple[UUID, UUID]]:
 async def add(session: Session, values: Mapping[str, Any], after: FeedPosition) -> Webhook:
     """A new webhook for changes after `after`. `values`: url, description, events, secret."""
     row = {"workspace_id": session.workspace_id, "id": uuid7(), "position": after.position, "seq": after.seq, **values}
-    return Webhook(*(await session.execute(insert(WEBHOOK).returning(*COLUMNS), [row])).one())
-
-
-async def count(session: Session) -> int:
-    query = select(func.count()).select_from(WEBHOOK).where(WEBHOOK.c.workspace_id == session.workspace_id)
-    return int(await session.scalar(query) or 0)
+    return Webhook.of((await session.execute(insert(WEBHOOK).returning(*COLUMNS), [row])).one())
 
 
 async def listing(session: Session) -> list[Webhook]:
     """All webhooks of the workspace, oldest first."""
     query = select(*COLUMNS).where(WEBHOOK.c.workspace_id == session.workspace_id).order_by(WEBHOOK.c.id)
-    return [Webhook(*row) for row in await session.execute(query)]
+    return list(map(Webhook.of, await session.execute(query)))
 
 
 async def get(session: Session, webhook_id: UUID, *, lock: bool = False) -> Webhook | None:
     query = select(*COLUMNS).where(_is(session.workspace_id, webhook_id))
     row = (await session.execute(query.with_for_update() if lock else query)).one_or_none()
-    return Webhook(*row) if row else None
+    return Webhook.of(row) if row else None
 
 
 async def change(session: Session, webhook_id: UUID, values: Mapping[str, Any]) -> Webhook | None:
     statement = update(WEBHOOK).where(_is(session.workspace_id, webhook_id)).values(**values).returning(*COLUMNS)
     row = (await session.execute(statement)).one_or_none()
-    return Webhook(*row) if row else None
+    return Webhook.of(row) if row else None
 
 
 async def remove(session: Session, webhook_id: UUID) -> None:
@@ -120,7 +115,7 @@ async def next_delivery(session: Session, webhook_id: UUID) -> WebhookDelivery |
         .limit(1)
     )
     row = (await session.execute(query)).one_or_none()
-    return WebhookDelivery(*row) if row else None
+    return WebhookDelivery.of(row) if row else None
 
 
 async def revive(session: Session, webhook_id: UUID) -> None:
@@ -144,7 +139,7 @@ async def deliveries(
         query = query.where(WEBHOOK_DELIVERY.c.state == state)
     if before is not None:
         query = query.where(WEBHOOK_DELIVERY.c.id < before)
-    return await direct.page(session, query, None, lambda row: WebhookDelivery(*row))
+    return await direct.page(session, query, None, WebhookDelivery.of)
 
 
 async def record_attempt(session: Session, delivery_id: UUID, values: Mapping[str, Any]) -> None:
