@@ -21,7 +21,7 @@ from service.http.narrowing import NarrowingFields
 from service.http.reads import AuditRead
 from service.memories.reading import ListQuery
 from service.memories.statements import memories
-from service.memories.statements.memories import RowCount
+from service.memories.values import TotalCount
 from service.runtime.resources import Resources
 
 EVERY_METHOD: Final = ["GET", "POST", "PUT", "PATCH", "DELETE"]
@@ -99,7 +99,7 @@ class NumberedPage:
     """A page by its number; `is_cut`: an answer has no room for the rest of it."""
 
     memories: Sequence[Memory]
-    total: RowCount
+    total: TotalCount
     is_cut: bool
 
 

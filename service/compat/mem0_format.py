@@ -15,9 +15,10 @@ from uuid import UUID
 from service.compat.adapter_routes import moment, present, whole_number
 from service.domain import filters
 from service.domain.errors import InvalidInput
-from service.domain.memory import HistoryEntry, LeanMemory, Memory
+from service.domain.memory import LeanMemory, Memory
 from service.http.schemas import iso
 from service.intake.deferred import KIND
+from service.memories.values import MemoryHistoryItem
 from service.queue.statements.operations import OperationRecord
 from service.search.routes.search_models import RankingTuning
 
@@ -330,7 +331,7 @@ def memory_item(memory: Memory, **more: Any) -> dict[str, Any]:
     }
 
 
-def history_entry(entry: HistoryEntry) -> dict[str, Any]:
+def history_entry(entry: MemoryHistoryItem) -> dict[str, Any]:
     """A change of a memory as mem0 shows it."""
     return {
         "id": str(entry.id),
@@ -341,8 +342,8 @@ def history_entry(entry: HistoryEntry) -> dict[str, Any]:
         "new_memory": entry.new_memory,
         "user_id": entry.user_id,
         "metadata": {},
-        "created_at": iso(entry.recorded_at),
-        "updated_at": iso(entry.recorded_at),
+        "created_at": iso(entry.timestamp),
+        "updated_at": iso(entry.timestamp),
     }
 
 

@@ -2,17 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
-from typing import Any, Literal
 from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
 
-from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.domain.version import begins
 
@@ -184,26 +182,3 @@ class Decision:
     def only_adds(self) -> bool:
         """Whether it adds its text and changes no memory; some may be marked as outdated."""
         return not self.strikes and all(edit.action is Action.ADD for edit in self.edits)
-
-
-@dataclass(frozen=True, slots=True)
-class StoredDecision:
-    """A decision read back; `before` and `after` are the memory's text."""
-
-    id: UUID
-    memory_id: UUID | None
-    source: str
-    model: str
-    prompt_sha256: str | None
-    candidates: Sequence[str]
-    reply: str | None
-    verdict: Mapping[str, Any]
-    state: Literal["applied", "rejected", "undone"]
-    created_at: datetime
-    scope: Scope
-    event: str | None
-    ruling_id: UUID | None
-    history_id: UUID | None
-    undone_at: datetime | None
-    before: str | None
-    after: str | None

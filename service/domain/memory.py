@@ -142,23 +142,6 @@ class StoreResult:
 
 
 @dataclass(frozen=True, slots=True)
-class HistoryEntry:
-    """One change of a memory, known from `recorded_at` until `recorded_to` (half-open, UTC)."""
-
-    id: UUID
-    memory_id: UUID
-    event: Action
-    old_memory: str | None
-    new_memory: str | None
-    is_deleted: bool
-    user_id: str | None
-    agent_id: str | None
-    run_id: str | None
-    recorded_at: datetime
-    recorded_to: datetime | None
-
-
-@dataclass(frozen=True, slots=True)
 class MemorySourceItem:
     """A turn that the memory was extracted from; the span is half-open, in characters."""
 

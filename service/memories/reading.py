@@ -11,9 +11,8 @@ from datetime import datetime
 from functools import partial
 from uuid import UUID
 
-from service.domain.decision import StoredDecision
 from service.domain.errors import NotFound
-from service.domain.memory import HistoryEntry, LeanMemory, Memory, MemorySourceItem, MemoryState
+from service.domain.memory import LeanMemory, Memory, MemorySourceItem, MemoryState
 from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
 from service.domain.relation import ConnectedMemoryItem, Relation, Walk, WalkOptions
 from service.domain.scope import Scope
@@ -21,8 +20,8 @@ from service.domain.version import Version
 from service.graph.statements import edges
 from service.http import cursors
 from service.memories.statements import decisions, history, memories, recorded, sources, versions, visibility
-from service.memories.statements.memories import RowCount
 from service.memories.statements.recorded import RecordedScope
+from service.memories.values import MemoryHistoryItem, StoredDecision, TotalCount
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
@@ -61,7 +60,7 @@ async def page(
     limit: int,
     counted: bool,
     detail: Detail,
-) -> tuple[Sequence[LeanMemory], PageKey | None, RowCount | None]:
+) -> tuple[Sequence[LeanMemory], PageKey | None, TotalCount | None]:
     """The memories after a key, in order, the key of the last one if more follow, and their number, if counted."""
     rows, workspace_id = query.rows(res.clock()), query.scope.workspace_id
     get: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, LeanMemory]]]
@@ -205,7 +204,7 @@ async def _alive(session: Session, memory_id: UUID, res: Resources) -> Memory:
 
 async def changes(
     workspace_id: UUID, memory_id: UUID, res: Resources, *, skip: tuple[int, int], limit: int
-) -> tuple[Sequence[HistoryEntry], Sequence[Version]]:
+) -> tuple[Sequence[MemoryHistoryItem], Sequence[Version]]:
     """The entries of a memory's history and its versions, each after the first `skip`, oldest first. Raises NotFound
     for an id that never existed."""
     async with res.db.read(workspace_id) as session:
@@ -230,7 +229,7 @@ async def decisions_about(
 
 async def origin(
     workspace_id: UUID, memory_id: UUID, res: Resources, *, skip: tuple[int, int, int], limit: int
-) -> tuple[str | None, Sequence[MemorySourceItem], Sequence[StoredDecision], Sequence[HistoryEntry]]:
+) -> tuple[str | None, Sequence[MemorySourceItem], Sequence[StoredDecision], Sequence[MemoryHistoryItem]]:
     """Where a memory comes from: its text, None once it is deleted, the turns it was read from, the decisions about it
     and its changes, each after the first `skip`. Raises NotFound for an id that never existed."""
     async with res.db.snapshot(workspace_id) as session:

@@ -19,7 +19,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.conversations.statements import withdrawn
-from service.domain.decision import Action, Evidence, StoredDecision
+from service.domain.decision import Action, Evidence
 from service.domain.errors import Conflict, NotFound
 from service.domain.memory import Memory
 from service.domain.request import Call, Operation
@@ -30,6 +30,7 @@ from service.memories import writing
 from service.memories.statements import decisions, deletion, history, memories, undo
 from service.memories.statements.decisions import Review
 from service.memories.statements.history import Change
+from service.memories.values import StoredDecision
 from service.memories.writing import ChangeContext
 from service.postgres import direct
 from service.postgres.engine import Session

@@ -7,7 +7,6 @@ from typing import Annotated, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
-from service.domain.decision import Action, StoredDecision
 from service.domain.memory import MemorySourceItem
 from service.domain.request import StoredAnswer
 from service.http import cursors
@@ -19,32 +18,10 @@ from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.http.writes import CallOf, answer, send
 from service.memories import reading, review
 from service.memories.routes.memories import IN_SCOPE
-from service.memories.routes.memory_models import MemoryHistoryItem, MemoryResponse, history_item, memory_response
+from service.memories.routes.memory_models import MemoryResponse, memory_response
+from service.memories.values import DecisionResponse, MemoryHistoryItem
 
 router = APIRouter(prefix="/v1", tags=["decisions"], route_class=JsonRoute)
-
-
-class DecisionResponse(ResponseModel):
-    """A decision with its evidence."""
-
-    id: Id = Field(description="UUID of the decision")
-    memory_id: Id | None = Field(description="UUID of the memory it is about; null: none")
-    event: Action | None = Field(description="What it did: ADD, UPDATE, DELETE (archived) or NONE; null: not recorded")
-    source: str = Field(description="rules, llm, or review for a person")
-    model: str = Field(description="Which model, or which version of the rules; person for a review")
-    prompt_sha256: str | None = Field(description="SHA-256 of the prompt, in hexadecimal; null: no model was called")
-    candidates: list[str] = Field(description="UUIDs of the memories that were considered")
-    reply: str | None = Field(description="The model's answer, verbatim; null: no model was called")
-    verdict: str = Field(description="As given by the source: ADD, UPDATE, DELETE, NONE, accept and so on")
-    reason: str = Field(description="Why, in words; may be empty")
-    rejected: bool = Field(description="Whether the model's answer was unusable and the rules decided")
-    state: Literal["applied", "rejected", "undone"] = Field(description="applied; rejected, as above; or undone")
-    before: str | None = Field(description="The memory's text before; null: none, or unchanged")
-    after: str | None = Field(description="The memory's text after; null: none, or unchanged")
-    ruling_id: Id | None = Field(description="UUID shared by decisions that can only be undone together; null: none")
-    history_id: Id | None = Field(description="UUID of its history entry; null: it changed nothing")
-    created_at: Time = Field(description="When it was made")
-    undone_at: Time | None = Field(description="When it was undone; null: not undone")
 
 
 class DecisionPage(ResponseModel):
@@ -88,7 +65,7 @@ async def get_memory_decisions(
     before = cursors.counts(cursor)
     decisions = await reading.decisions_about(caller.workspace_id, uuid_of(id), res, skip=before[0], limit=limit + 1)
     (page,), more = cursors.cut_each(before, limit, decisions)
-    return DecisionPage(results=[decision_response(each) for each in page], next_cursor=more)
+    return DecisionPage(results=list(page), next_cursor=more)
 
 
 @router.get("/memories/{id}/why", summary="Get the origin and history of a memory", dependencies=IN_SCOPE)
@@ -105,8 +82,8 @@ async def explain_memory(
         id=wanted,
         memory=text,
         sources=list(quotes),
-        decisions=[decision_response(decision) for decision in decisions],
-        changes=[history_item(change) for change in changes],
+        decisions=list(decisions),
+        changes=list(changes),
         next_cursor=next_cursor,
     )
 
@@ -118,16 +95,6 @@ async def undo_decision(id: str, caller: Changer, res: ResourcesOf, call: CallOf
     decision_id = uuid_of(id, "decision")
     result = await review.undo_decision(caller.workspace_id, decision_id, res, call.with_serializer(undo_answer))
     return send(undo_answer(result))
-
-
-def decision_response(decision: StoredDecision) -> DecisionResponse:
-    verdict = decision.verdict
-    return DecisionResponse.of(
-        decision,
-        verdict=verdict.get("action", ""),
-        reason=verdict.get("reason", ""),
-        rejected=bool(verdict.get("rejected", decision.state == "rejected")),
-    )
 
 
 def undo_answer(decision: review.UndoneDecision) -> StoredAnswer:

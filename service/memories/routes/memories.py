@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
 from datetime import datetime
 from typing import Annotated, Any, Literal
 
@@ -36,7 +35,6 @@ from service.memories.routes.memory_models import (
     MemoryResponse,
     PatchMemoryRequest,
     TaggedMemoryPage,
-    history_item,
     memory_fields,
     memory_item,
     memory_json,
@@ -120,7 +118,7 @@ async def list_memories(
         {
             "results": [memory_item(memory, detail) for memory in page],
             "next_cursor": cursors.pack(sort, int(ordered.ascending), last.key, last.id) if last else None,
-            "total": asdict(total) if total else None,
+            "total": total,
             "warnings": warnings,
         }
     )
@@ -224,7 +222,7 @@ async def get_memory_history(
     lists = await reading.changes(caller.workspace_id, uuid_of(id), res, skip=before, limit=limit + 1)
     (changes, versions), next_cursor = cursors.cut_each(before, limit, *lists)
     return MemoryHistoryResponse(
-        results=[history_item(change) for change in changes],
+        results=list(changes),
         versions=[version_item(version) for version in versions],
         next_cursor=next_cursor,
     )

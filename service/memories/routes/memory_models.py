@@ -9,10 +9,9 @@ from pydantic import ConfigDict, Field, model_validator
 from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 
-from service.domain.decision import Action
 from service.domain.draft import EmbeddingStatus
 from service.domain.kinds import ClassificationSource, ImportanceBand, MemoryType
-from service.domain.memory import HistoryEntry, LeanMemory, LifecycleState, Memory
+from service.domain.memory import LeanMemory, LifecycleState, Memory
 from service.domain.query import Detail
 from service.domain.relation import ConnectedMemoryItem
 from service.domain.sizes import MAX_TEXT
@@ -24,9 +23,6 @@ from service.http.schemas import (
     Id,
     Metadata,
     NextCursor,
-    OfAgent,
-    OfRun,
-    OfUser,
     RequestModel,
     ResponseModel,
     Tags,
@@ -39,6 +35,7 @@ from service.http.schemas import (
     refuse_reserved,
 )
 from service.language import entities, importance
+from service.memories.values import MemoryHistoryItem, TotalCount
 
 
 class MemoryItem(ResponseModel):
@@ -138,13 +135,6 @@ class MemoryResponse(MemoryItem):
     )
 
 
-class TotalCount(ResponseModel):
-    """Number of matches: exact up to 10,000, an estimate above."""
-
-    value: int = Field(description="Number of matches")
-    is_exact: bool = Field(description="true: counted; false: above 10,000, estimated by the planner")
-
-
 class MemoryPage(ResponseModel):
     """Newest first by default; for the next page send `next_cursor` as `cursor` with the same order."""
 
@@ -167,23 +157,6 @@ class TaggedMemoryPage(ResponseModel):
 
     results: list[TaggedMemoryItem] = Field(description="At most `limit` memories")
     next_cursor: NextCursor = None
-
-
-class MemoryHistoryItem(ResponseModel):
-    """One change of a memory; its result was in force in the half-open [recorded_from, recorded_to)."""
-
-    id: Id = Field(description="UUID of the entry")
-    memory_id: Id = Field(description="UUID of the memory")
-    event: Action = Field(description="What happened; DELETE: deleted, or archived by the curator")
-    old_memory: str | None = Field(description="The text before; null: none, or purged")
-    new_memory: str | None = Field(description="The text after; null: deleted or purged")
-    is_deleted: bool = Field(description="Whether it was a DELETE")
-    user_id: OfUser
-    agent_id: OfAgent
-    run_id: OfRun
-    timestamp: Time = Field(description="Equal to recorded_from")
-    recorded_from: Time = Field(description="When the change was recorded")
-    recorded_to: Time | None = Field(description="When the next change was recorded; null: none since")
 
 
 class MemoryVersionItem(ResponseModel):
@@ -299,10 +272,6 @@ def version_item(version: Version) -> MemoryVersionItem:
     return MemoryVersionItem.of(
         version, memory=version.text, timestamp=version.said_at[-1], is_current=not version.is_past
     )
-
-
-def history_item(entry: HistoryEntry) -> MemoryHistoryItem:
-    return MemoryHistoryItem.of(entry, timestamp=entry.recorded_at, recorded_from=entry.recorded_at)
 
 
 NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})

@@ -18,8 +18,9 @@ from uuid import UUID
 from sqlalchemy import select, text, update
 from uuid_utils.compat import uuid7
 
-from service.domain.decision import Action, Evidence, StoredDecision
+from service.domain.decision import Action, Evidence
 from service.domain.scope import Scope
+from service.memories.values import StoredDecision
 from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
@@ -43,8 +44,10 @@ class NewDecision:
 
 # Entries of history are found by their memory (ix_memory_history_memory): their key begins with a time.
 DECISION = """
-    SELECT d.workspace_id, d.id, d.memory_id, d.source, d.model, d.prompt_sha256, d.candidates, d.reply, d.verdict,
-           d.state, d.created_at, d.user_id, d.agent_id, d.run_id, d.event, d.ruling_id, d.history_id, d.undone_at,
+    SELECT d.workspace_id, d.id, d.memory_id, d.source, d.model, d.prompt_sha256, d.candidates, d.reply, d.state,
+           coalesce(d.verdict ->> 'action', '') AS verdict, coalesce(d.verdict ->> 'reason', '') AS reason,
+           coalesce((d.verdict ->> 'rejected')::boolean, d.state = 'rejected') AS rejected,
+           d.created_at, d.user_id, d.agent_id, d.run_id, d.event, d.ruling_id, d.history_id, d.undone_at,
            h.old_memory AS before, h.new_memory AS after
     FROM decision d LEFT JOIN memory_history h
         ON h.workspace_id = d.workspace_id AND h.memory_id = d.memory_id AND h.id = d.history_id
@@ -99,9 +102,8 @@ async def mark_undone(session: Session, decision_id: UUID, entry: UUID | None, *
     await session.execute(MARK_UNDONE, {"id": decision_id, "entry": entry, "now": now})
 
 
-_decision = direct.reader(
-    StoredDecision, scope=lambda row: Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id)
-)
+def _decision(row: Any) -> StoredDecision:
+    return StoredDecision.of(row, scope=Scope(row.workspace_id, row.user_id, row.agent_id, row.run_id))
 
 
 def new_rows(decided: Sequence[NewDecision]) -> NewRows:

@@ -11,7 +11,7 @@ stored separately, with its generation. See docs/decisions/010-history-and-undo.
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,8 +23,8 @@ from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
 from service.domain.decision import Action
-from service.domain.memory import HistoryEntry
 from service.domain.scope import Scope
+from service.memories.values import MemoryHistoryItem
 from service.postgres import direct
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
@@ -123,6 +123,9 @@ class Change:
     id: UUID = field(default_factory=uuid7)  # the id of the entry, so that a decision can name what it caused
 
 
+RECORDED = {"timestamp": "recorded_at", "recorded_from": "recorded_at"}
+
+
 async def lock(session: Session, ids: Iterable[UUID]) -> set[UUID]:
     """Locks the rows until the transaction ends, by ascending id; returns the existing ones. A transaction that changes
     several memories locks them all before the first change: in another order two could deadlock."""
@@ -169,9 +172,9 @@ async def append(session: Session, changes: Sequence[Change]) -> None:
     await direct.insert(session, NewRows(INSERT, rows))
 
 
-async def of_memory(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[HistoryEntry]:
+async def of_memory(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[MemoryHistoryItem]:
     """The changes after the first `skip`, oldest first; none if the id never existed."""
-    columns = (MEMORY_HISTORY.c[field.name] for field in fields(HistoryEntry))
+    columns = (MEMORY_HISTORY.c[RECORDED.get(name, name)].label(name) for name in MemoryHistoryItem.model_fields)
     query = (
         select(*columns)
         .where(MEMORY_HISTORY.c.workspace_id == session.workspace_id, MEMORY_HISTORY.c.memory_id == memory_id)
@@ -179,4 +182,4 @@ async def of_memory(session: Session, memory_id: UUID, *, skip: int = 0, limit: 
         .offset(skip)
         .limit(limit)
     )
-    return await direct.page(session, query, None, lambda row: HistoryEntry(row[0], row[1], Action(row[2]), *row[3:]))
+    return await direct.page(session, query, None, MemoryHistoryItem.of)

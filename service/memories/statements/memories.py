@@ -8,7 +8,6 @@ that meet the filters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -30,6 +29,7 @@ from service.domain.temporal import TemporalDetails, TemporalTag, TemporalType, 
 from service.domain.text import CleanText
 from service.language import lexemes
 from service.memories.statements import visibility
+from service.memories.values import TotalCount
 from service.postgres import direct, scopes
 from service.postgres.direct import NewRows
 from service.postgres.engine import Session
@@ -300,14 +300,6 @@ SORT_TYPES: Final[Mapping[SortField, str]] = {
 }
 
 
-@dataclass(frozen=True, slots=True)
-class RowCount:
-    """The number of rows, exact or estimated."""
-
-    value: int
-    is_exact: bool
-
-
 PAGE = Template("""
     SELECT m.id, m."{sort}" AS key FROM {source}
     {top}
@@ -331,15 +323,15 @@ async def page(
     return [PageKey(row.key, row.id) for row in rows_read]
 
 
-async def count(session: Session, rows: Condition, *, limit: int = COUNTED, source: str = SOURCE) -> RowCount:
+async def count(session: Session, rows: Condition, *, limit: int = COUNTED, source: str = SOURCE) -> TotalCount:
     """The number of rows: counted up to `limit`, else the planner's estimate."""
     counted = int(
         await session.scalar(COUNT.fill(source=rows.source(source)), {**rows.values, "limit": limit + 1}) or 0
     )
     if counted <= limit:
-        return RowCount(counted, is_exact=True)
+        return TotalCount(value=counted, is_exact=True)
     plan: Any = await session.scalar(ESTIMATE.fill(source=rows.source(source)), rows.values)
-    return RowCount(max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
+    return TotalCount(value=max(counted, int(plan[0]["Plan"]["Plan Rows"])), is_exact=False)
 
 
 def page_statement(rows: Condition, order: SortOrder, source: str = SOURCE) -> TextClause:

@@ -10,6 +10,7 @@ from httpx2 import AsyncClient
 
 from service.domain.scope import Scope
 from service.memories.statements import memories, visibility
+from service.memories.values import TotalCount
 from service.postgres import scopes
 from service.postgres.engine import Database
 from tests.conftest import SetClock, Tenant
@@ -402,6 +403,6 @@ async def test_of_very_many_the_planner_tells_about_how_many(
         await store(client, text, dedup=False)
     rows = scopes.readable("m", Scope(workspace, "alice")) & visibility.not_expired_nor_in_review("m", clock.now)
     async with database.read(workspace) as session:
-        assert await memories.count(session, rows, limit=3) == memories.RowCount(3, is_exact=True)
+        assert await memories.count(session, rows, limit=3) == TotalCount(value=3, is_exact=True)
         about = await memories.count(session, rows, limit=1)
     assert (about.value >= 2, about.is_exact) == (True, False)
