@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
-from dataclasses import dataclass, field
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -97,38 +97,27 @@ class Entity:
 
 
 @dataclass(frozen=True, slots=True)
-class EntityUpsert:
-    """The fields of an upsert; None keeps the stored value. `aliases` and `properties` are added to the stored ones."""
-
-    name: str
-    type: str | None = None
-    description: str | None = None
-    aliases: tuple[str, ...] = ()
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    salience: float | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class EntityRelation:
-    """A directed edge. `label` as it was given, `type` the same normalised (works_at → WORKS_FOR). `strength` and
-    `confidence` 0..1; valid in the half-open [t_valid, t_invalid), unbounded where None."""
+    """A directed edge with the names of its ends. `label` as it was given, `type` the same normalised (works_at →
+    WORKS_FOR). `strength` and `confidence` 0..1; valid in the half-open [t_valid, t_invalid), unbounded where None.
+    `memory_ids`: some of the memories that state it."""
 
     id: UUID
     source_id: UUID
+    source: str
     type: str
     label: str
     target_id: UUID
-    strength: float = 1.0
-    confidence: float = 1.0
-    properties: Mapping[str, Any] = field(default_factory=dict)
-    t_valid: datetime | None = None
-    t_invalid: datetime | None = None
-    extracted_by: str = CALLER
-    created_at: datetime | None = None
-    updated_at: datetime | None = None
-
-    def other_end(self, from_id: UUID) -> UUID:
-        return self.source_id if self.target_id == from_id else self.target_id
+    target: str
+    strength: float
+    confidence: float
+    properties: Mapping[str, Any]
+    t_valid: datetime | None
+    t_invalid: datetime | None
+    extracted_by: str
+    created_at: datetime
+    updated_at: datetime
+    memory_ids: Sequence[UUID]
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from functools import partial
 from uuid import UUID
-
-from uuid_utils.compat import uuid7
 
 from service.conversations.conversations import find_conversation
 from service.domain.entity import (
@@ -15,7 +12,6 @@ from service.domain.entity import (
     EntityOwner,
     EntityPath,
     EntityRelation,
-    EntityUpsert,
     display_name,
     key,
     type_name,
@@ -27,10 +23,10 @@ from service.domain.scope import Scope
 from service.domain.sizes import MAX_ALIASES, check_merged
 from service.domain.text import CleanText
 from service.graph.entity_scope import EdgeFilter, EdgePlace, EntityScope
+from service.graph.models import CreateEntityRelationRequest, UpsertEntityRequest
 from service.graph.statements import entities, entity_relations, merges
 from service.language.relations import normalise_label
 from service.postgres import direct
-from service.postgres.engine import Session
 from service.providers.protocols import Vector
 from service.runtime import pii
 from service.runtime.pii import clean_words
@@ -43,7 +39,7 @@ def entity_not_found(field: str = "id") -> NotFound:
 
 
 async def upsert(
-    owner: EntityOwner, new: EntityUpsert, vector: Vector | None, res: Resources, call: Call
+    owner: EntityOwner, new: UpsertEntityRequest, vector: Vector | None, res: Resources, call: Call
 ) -> tuple[Entity, bool]:
     """Creates or changes the entity with this name or alias; returns it, and whether it is new. Unless given, its
     vector is made from name and description. Raises Conflict for an alias of another entity, PreconditionFailed for
@@ -71,20 +67,18 @@ async def upsert(
         return await write.answer((entity, is_new))
 
 
-async def _clean(new: EntityUpsert, res: Resources) -> EntityUpsert:
-    names = [await clean_words(display_name(alias), "aliases", res) for alias in new.aliases]
-    properties, _ = await pii.clean_object(new.properties, "properties", res)
-    return replace(
-        new,
-        name=await clean_words(display_name(new.name), "name", res),
-        type=type_name(await clean_words(new.type, "type", res)) if new.type else None,
-        description=await clean_words(new.description, "description", res) if new.description else None,
-        aliases=tuple(names),
-        properties=properties,
-    )
+async def _clean(new: UpsertEntityRequest, res: Resources) -> UpsertEntityRequest:
+    clean = {
+        "name": await clean_words(display_name(new.name), "name", res),
+        "type": type_name(await clean_words(new.type, "type", res)) if new.type else None,
+        "description": await clean_words(new.description, "description", res) if new.description else None,
+        "aliases": [await clean_words(display_name(alias), "aliases", res) for alias in new.aliases],
+        "properties": (await pii.clean_object(new.properties, "properties", res))[0],
+    }
+    return new.model_copy(update=clean)
 
 
-async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[Vector | None, bool]:
+async def _vector(owner: EntityOwner, new: UpsertEntityRequest, res: Resources) -> tuple[Vector | None, bool]:
     """The vector of name and description (None while the embedder is unavailable), and whether one of them changes."""
     async with res.db.read(owner.workspace_id) as session:
         known = await entities.find_id(session, owner, new.name)
@@ -95,7 +89,9 @@ async def _vector(owner: EntityOwner, new: EntityUpsert, res: Resources) -> tupl
     return await res.embed_now(owner.workspace_id, entities.embedded_text(name, new.description)), True
 
 
-async def _find_or_create(write: Write, owner: EntityOwner, new: EntityUpsert, res: Resources) -> tuple[UUID, bool]:
+async def _find_or_create(
+    write: Write, owner: EntityOwner, new: UpsertEntityRequest, res: Resources
+) -> tuple[UUID, bool]:
     session = write.session
     entity_id = await entities.find_id(session, owner, new.name)
     if entity_id is None and write.call.expected is None:
@@ -124,41 +120,33 @@ async def remove(seen: EntityScope, entity_id: UUID, res: Resources, call: Call)
         return await write.answer(stored, of_user=stored.user_id)
 
 
-@dataclass(frozen=True, slots=True)
-class ShownRelation:
-    """A relation with the names of its ends and some of the memories that state it."""
-
-    relation: EntityRelation
-    source: str
-    target: str
-    memory_ids: Sequence[UUID] = ()
-
-
-async def relate(workspace_id: UUID, given: EntityRelation, res: Resources, call: Call) -> tuple[ShownRelation, bool]:
+async def relate(
+    workspace_id: UUID, new: CreateEntityRelationRequest, res: Resources, call: Call
+) -> tuple[EntityRelation, bool]:
     """Returns the relation, and whether it is new; an existing one of the same pair and type gets the new values.
     Raises NotFound naming the end that does not exist, InvalidInput for one entity, or entities of two users."""
-    if given.source_id == given.target_id:
+    if new.source_id == new.target_id:
         raise InvalidInput("target_id: an entity cannot be related to itself.", field="target_id")
-    label = await clean_words(given.label, "type", res)
+    label = await clean_words(new.type, "type", res)
     kind = normalise_label(label)
     if not kind:
         raise InvalidInput("type: needs a letter.", field="type")
-    properties, _ = await pii.clean_object(given.properties, "properties", res)
-    clean = replace(given, id=uuid7(), label=label, type=kind, properties=properties)
+    properties, _ = await pii.clean_object(new.properties, "properties", res)
+    ids = [new.source_id, new.target_id]
     async with plain_transaction(workspace_id, res, call) as write:
-        ends = await entity_relations.lock_ends(write.session, [clean.source_id, clean.target_id])
-        for field, end in (("source_id", clean.source_id), ("target_id", clean.target_id)):
+        ends = await entity_relations.lock_ends(write.session, ids)
+        for field, end in zip(("source_id", "target_id"), ids, strict=True):
             if end not in ends:
                 raise entity_not_found(field)
         users = {end.user_id for end in ends.values() if end.user_id is not None}
         if len(users) > 1:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
-        stored, is_new = await entity_relations.put(write.session, clean, now=res.clock())
+        source, target = (ends[end].name for end in ids)
+        stored_as = {"label": label, "type": kind, "properties": properties, "source": source, "target": target}
+        stored, is_new = await entity_relations.put(write.session, {**dict(new), **stored_as}, now=res.clock())
         scope = Scope(workspace_id, next(iter(users), None))
-        ids = [clean.source_id, clean.target_id]
-        await write.audit("relate_entities", scope, ids, strength=clean.strength)
-        shown = ShownRelation(stored, ends[clean.source_id].name, ends[clean.target_id].name)
-        return await write.answer((shown, is_new), of_user=scope.user_id)
+        await write.audit("relate_entities", scope, ids, strength=new.strength)
+        return await write.answer((stored, is_new), of_user=scope.user_id)
 
 
 async def unrelate(
@@ -215,9 +203,6 @@ MIN_SIMILARITY = 0.5
 """Minimum score of an entity that was found by its vector only."""
 
 MAX_NODES = 500  # in the response of a walk, or on each side of a path: a hub has thousands of neighbours
-
-MAX_EVIDENCE = 5
-"""Memories shown per relation."""
 
 
 async def list_entities(
@@ -287,7 +272,7 @@ async def relations_of(
     after: EdgePlace | None,
     limit: int,
     counts: bool,
-) -> tuple[list[Entity], list[ShownRelation]]:
+) -> tuple[list[Entity], list[EntityRelation]]:
     """The entities with this name or id, and their relations, strongest first. Raises NotFound."""
     async with res.db.begin(seen.workspace_id) as session:
         named, as_id = await entities.by_names(session, seen, [name]), uuid_or_none(name)
@@ -298,15 +283,14 @@ async def relations_of(
         named.sort(key=lambda entity: entity.id)
         ids = [entity.id for entity in named]
         relations = await entity_relations.page(session, ids, edges, after=after, limit=limit)
-        shown = await _name_ends(session, relations)
         if counts:
             await entities.count_read(session, ids, now=res.clock())
-    return named, shown
+    return named, relations
 
 
 async def read_graph(
     seen: EntityScope, starts: list[UUID], edges: EdgeFilter, res: Resources, *, depth: int, limit: int, counts: bool
-) -> tuple[list[tuple[int, Entity]], list[ShownRelation], bool]:
+) -> tuple[list[tuple[int, Entity]], list[EntityRelation], bool]:
     """At most `limit` entities near the starts, each with its depth, the relations between them, and whether there are
     more. Raises NotFound."""
     workspace_id = seen.workspace_id
@@ -316,17 +300,17 @@ async def read_graph(
         walk = await entity_relations.neighbourhood(session, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
         by_id, count = await direct.page_of_ids(list(walk.depths), get_many)
-        relations = await _name_ends(session, walk.relations, {each.id: each.name for each in by_id.values()})
         if counts:
             await entities.count_read(session, starts, now=res.clock())
     nodes = [(away, by_id[entity_id]) for entity_id, away in walk.depths.items() if entity_id in by_id]
+    relations = [edge for edge in walk.relations if {edge.source_id, edge.target_id} <= by_id.keys()]
     return nodes, relations, walk.truncated or count < len(walk.depths)
 
 
 async def find_path(
     seen: EntityScope, source_id: UUID, target_id: UUID, edges: EdgeFilter, res: Resources, *, max_edges: int
-) -> tuple[EntityPath, list[Entity], list[ShownRelation]]:
-    """A shortest path with its entities and relations in its order. Raises NotFound naming the end."""
+) -> tuple[EntityPath, list[Entity]]:
+    """A shortest path with its entities in its order. Raises NotFound naming the end."""
     await read(seen, source_id, res, field="source_id")
     await read(seen, target_id, res, field="target_id")
     workspace_id = seen.workspace_id
@@ -335,23 +319,4 @@ async def find_path(
             session, source_id, target_id, edges, max_edges=max_edges, max_nodes=MAX_NODES
         )
         nodes = await entities.get_many(session, EntityScope(workspace_id, None), way.entity_ids)
-        relations = await _name_ends(session, way.relations, {entity.id: entity.name for entity in nodes.values()})
-    return way, [nodes[entity_id] for entity_id in way.entity_ids], relations
-
-
-async def _name_ends(
-    session: Session, relations: Iterable[EntityRelation], names: Mapping[UUID, str] | None = None
-) -> list[ShownRelation]:
-    """The relations whose ends are among `names`, or (None) exist."""
-    edges = list(relations)
-    if not edges:
-        return []
-    if names is None:
-        ends = {end for relation in edges for end in (relation.source_id, relation.target_id)}
-        names = await entities.names(session, ends)
-    edges = [relation for relation in edges if {relation.source_id, relation.target_id} <= names.keys()]
-    evidence = await entity_relations.evidence(session, [relation.id for relation in edges], each=MAX_EVIDENCE)
-    return [
-        ShownRelation(relation, names[relation.source_id], names[relation.target_id], evidence.get(relation.id, []))
-        for relation in edges
-    ]
+    return way, [nodes[entity_id] for entity_id in way.entity_ids]

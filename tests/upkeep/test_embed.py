@@ -15,12 +15,13 @@ from service.cognition.goals import add_goal, revise_goal
 from service.cognition.statements import goals
 from service.cognition.values import LearnStrategyRequest
 from service.conversations.statements import contexts
-from service.domain.entity import EntityOwner, EntityUpsert
+from service.domain.entity import EntityOwner
 from service.domain.errors import EmbeddingError
 from service.domain.request import Call
 from service.domain.scope import NIL_WORKSPACE, Scope
 from service.domain.text import CleanText, content_hash
 from service.graph import entity
+from service.graph.models import UpsertEntityRequest
 from service.postgres.engine import Database, Session
 from service.providers.protocols import Vector
 from service.runtime.resources import Resources
@@ -220,9 +221,13 @@ async def test_an_entity_described_without_an_embedder_gets_its_vector_later(
     database: Database, worker_database: Database, res: Resources, workspace: UUID, embedder: AngleEmbedder
 ) -> None:
     owner, asked = EntityOwner(workspace, "alice", "_global"), Call("request", uuid4())
-    await entity.upsert(owner, EntityUpsert("Zephyr", description="A boat"), None, res, asked)
+    boat, server = (
+        UpsertEntityRequest.model_validate({"name": "Zephyr", "description": words})
+        for words in ("A boat", "The build server")
+    )
+    await entity.upsert(owner, boat, None, res, asked)
     embedder.down = True
-    await entity.upsert(owner, EntityUpsert("Zephyr", description="The build server"), None, res, asked)
+    await entity.upsert(owner, server, None, res, asked)
     sql = "SELECT 1 - (embedding::halfvec <=> CAST(:v AS halfvec)) AS cosine FROM entity_vector"
     words = "Zephyr: The build server"
     vector = str(embedder.vector(words).tolist())

@@ -9,13 +9,12 @@ from uuid import UUID
 from fastapi import APIRouter, Depends, Path, Query, Response
 from pydantic import FiniteFloat
 
-from service.domain.entity import Entity, EntityOwner, EntityRelation, EntityUpsert, type_name
+from service.domain.entity import Entity, EntityOwner, EntityRelation, type_name
 from service.domain.errors import InvalidInput
 from service.domain.request import StoredAnswer
 from service.graph import entity
-from service.graph.entity import ShownRelation
 from service.graph.entity_scope import EdgeFilter, EntityScope
-from service.graph.routes.entity_models import (
+from service.graph.models import (
     CreateEntityRelationRequest,
     DeletedEntityResponse,
     EntityGraphNode,
@@ -30,7 +29,6 @@ from service.graph.routes.entity_models import (
     ListEntitiesRequest,
     MergeEntitiesRequest,
     UpsertEntityRequest,
-    relation_response,
 )
 from service.http import cursors, errors
 from service.http.deps import (
@@ -137,10 +135,9 @@ async def list_entity_relations(
     page, last = cursors.cut(relations, limit)
     more = None
     if last:
-        edge = last.relation
-        far = edge.target_id if edge.source_id in {each.id for each in named} else edge.source_id
-        more = cursors.pack(edge.strength, far, edge.id)
-    results = [relation_response(relation) for relation in page]
+        far = last.target_id if last.source_id in {each.id for each in named} else last.source_id
+        more = cursors.pack(last.strength, far, last.id)
+    results = [EntityRelationResponse.of(relation) for relation in page]
     return EntityRelationPage(entities=[EntityResponse.of(each) for each in named], results=results, next_cursor=more)
 
 
@@ -159,13 +156,12 @@ async def create_entity_relation(
 ) -> Response:
     """Reads from source to target: Alice works_at Acme. There is one relation per pair and type; creating it again
     updates it."""
-    new = EntityRelation(UUID(int=0), label=body.type, **dict(body))
     call = call.with_serializer(_answer_relation)
-    return send(_answer_relation(await entity.relate(caller.workspace_id, new, res, call)))
+    return send(_answer_relation(await entity.relate(caller.workspace_id, body, res, call)))
 
 
-def _answer_relation(put: tuple[ShownRelation, bool]) -> StoredAnswer:
-    return answer(201 if put[1] else 200, relation_response(put[0]))
+def _answer_relation(put: tuple[EntityRelation, bool]) -> StoredAnswer:
+    return answer(201 if put[1] else 200, EntityRelationResponse.of(put[0]))
 
 
 @router.delete(
@@ -213,7 +209,7 @@ async def get_entity_graph(
     page, last = cursors.cut(relations, len(relations))
     body = EntityGraphResponse(
         nodes=[EntityGraphNode.of(node, depth=away) for away, node in nodes],
-        relations=[relation_response(relation) for relation in page],
+        relations=[EntityRelationResponse.of(relation) for relation in page],
         truncated=more or last is not None,
     )
     return send(answer(200, body))  # validated once: a response has hundreds of rows
@@ -230,12 +226,12 @@ async def find_entity_path(
     max_depth: Annotated[int, Query(ge=1, le=MAX_PATH_EDGES)] = 4,
 ) -> EntityPathResponse:
     """Edges are followed in both directions. Without a path, `found` is false."""
-    way, nodes, relations = await entity.find_path(seen, source_id, target_id, edges, res, max_edges=max_depth)
+    way, nodes = await entity.find_path(seen, source_id, target_id, edges, res, max_edges=max_depth)
     return EntityPathResponse(
         found=bool(nodes),
         length=len(way.relations) if nodes else None,
         nodes=[EntityResponse.of(node) for node in nodes],
-        relations=[relation_response(relation) for relation in relations],
+        relations=[EntityRelationResponse.of(relation) for relation in way.relations],
         truncated=way.truncated,
     )
 
@@ -282,8 +278,7 @@ async def upsert_entity(
     scope = scope_of(caller, body.scope_ids, body.channel)
     owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
-    new = EntityUpsert(body.name, body.type, body.description, tuple(body.aliases), body.properties, body.salience)
-    return send(_answer(await entity.upsert(owner, new, vector, res, call.with_serializer(_answer))))
+    return send(_answer(await entity.upsert(owner, body, vector, res, call.with_serializer(_answer))))
 
 
 def _answer(upserted: tuple[Entity, bool]) -> StoredAnswer:

@@ -17,10 +17,11 @@ from sqlalchemy.dialects.postgresql import JSONB
 from uuid_utils.compat import uuid7
 
 from service.conversations.statements.conversations import MENTIONS
-from service.domain.entity import CALLER, Entity, EntityOwner, EntityUpsert, key
+from service.domain.entity import CALLER, Entity, EntityOwner, key
 from service.domain.scope import Scope
 from service.domain.text import CleanText
 from service.graph.entity_scope import EntityScope
+from service.graph.models import UpsertEntityRequest
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
@@ -38,8 +39,6 @@ ROW = f"""
     (SELECT count(*) FROM (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id
                            LIMIT {COUNTED}) counted) AS mentions
 """  # noqa: S608 - our own parts
-
-NAMES = text("SELECT id, name FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
 NAMED = """
     SELECT e.id FROM entity e
@@ -117,11 +116,6 @@ async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> 
     return {row.id: entity_of(row) for row in await session.execute(_select(rows), rows.values)}
 
 
-async def names(session: Session, ids: Iterable[UUID]) -> dict[UUID, str]:
-    rows = await session.execute(NAMES, {"ids": list(ids)})
-    return {row.id: row.name for row in rows}
-
-
 async def by_names(session: Session, seen: EntityScope, names: Iterable[str], *, limit: int = 100) -> list[Entity]:
     """The entities with one of these names or aliases, ignoring case, the most salient first: of the active channel and
     `_global`, or of every user."""
@@ -169,7 +163,7 @@ async def lock(session: Session, ids: Sequence[UUID]) -> dict[UUID, int]:
     return {row.id: row.version for row in rows}
 
 
-async def create(session: Session, owner: EntityOwner, new: EntityUpsert, *, now: datetime) -> UUID | None:
+async def create(session: Session, owner: EntityOwner, new: UpsertEntityRequest, *, now: datetime) -> UUID | None:
     """Creates an entity; returns its id, or None if there is one with this name."""
     values = {
         **_owner(owner),
@@ -185,7 +179,7 @@ async def create(session: Session, owner: EntityOwner, new: EntityUpsert, *, now
 
 
 async def change(
-    session: Session, owner: EntityOwner, entity_id: UUID, fields: EntityUpsert, *, now: datetime, is_new: bool
+    session: Session, owner: EntityOwner, entity_id: UUID, fields: UpsertEntityRequest, *, now: datetime, is_new: bool
 ) -> None:
     """Writes the given fields and increments the version, unless the entity is new."""
     values = {

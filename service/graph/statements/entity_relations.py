@@ -10,17 +10,17 @@ A walk reads the FAN_OUT strongest edges of each node in either direction, from 
 from __future__ import annotations
 
 from collections.abc import Collection, Mapping, Sequence
-from dataclasses import dataclass, fields
+from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import DateTime, TextClause, text
+from sqlalchemy import DateTime, Row, TextClause, text
 from sqlalchemy.dialects.postgresql import JSONB
 from sqlalchemy.types import TypeEngine
 from uuid_utils.compat import uuid7
 
-from service.domain.entity import EntityPath, EntityRelation, Neighbourhood
+from service.domain.entity import CALLER, EntityPath, EntityRelation, Neighbourhood
 from service.graph.entity_scope import EdgeFilter, EdgePlace
 from service.postgres import direct
 from service.postgres.engine import Session
@@ -28,6 +28,13 @@ from service.postgres.template import typed_text
 
 COLUMNS = """{a}.id, {a}.source_id, {a}.rel_type, {a}.label, {a}.target_id, {a}.strength, {a}.confidence,
     {a}.properties, {a}.t_valid, {a}.t_invalid, {a}.extracted_by, {a}.created_at, {a}.updated_at"""
+
+# The names of the ends, and the first memories that are evidence. Uses the primary keys.
+SHOWN = f"""{COLUMNS},
+    (SELECT n.name FROM entity n WHERE n.workspace_id = :workspace AND n.id = {{a}}.source_id) AS source,
+    (SELECT n.name FROM entity n WHERE n.workspace_id = :workspace AND n.id = {{a}}.target_id) AS target,
+    ARRAY(SELECT x.memory_id FROM entity_edge_source x WHERE x.workspace_id = :workspace AND x.edge_id = {{a}}.id
+          ORDER BY x.memory_id LIMIT 5) AS memory_ids"""  # noqa: S608 - our own parts
 
 VALID = """(CAST(:at AS timestamptz) IS NULL
     OR (({a}.t_valid IS NULL OR {a}.t_valid <= :at) AND ({a}.t_invalid IS NULL OR {a}.t_invalid > :at)))"""
@@ -59,7 +66,8 @@ PUT = statement(f"""
     SET label = excluded.label, strength = excluded.strength, confidence = excluded.confidence,
         properties = excluded.properties, t_valid = excluded.t_valid, t_invalid = excluded.t_invalid,
         extracted_by = excluded.extracted_by, updated_at = excluded.updated_at
-    RETURNING {COLUMNS.format(a="e")}, xmax = 0 AS is_new
+    RETURNING {COLUMNS.format(a="e")}, CAST(:source AS text) AS source, CAST(:target AS text) AS target,
+        CAST('{{}}' AS uuid[]) AS memory_ids, xmax = 0 AS is_new
 """)  # noqa: S608 - our own parts
 
 # A relation read from a text never changes an existing edge, whether a caller or another memory made it.
@@ -128,12 +136,6 @@ LOCK_EVIDENCED = statement("""
     ORDER BY e.id FOR UPDATE
 """)
 
-MEMORIES_OF = text("""
-    SELECT edge.id, evidence.memory_id FROM unnest(CAST(:ids AS uuid[])) AS edge (id) CROSS JOIN LATERAL (
-        SELECT x.memory_id FROM entity_edge_source x WHERE x.workspace_id = :workspace AND x.edge_id = edge.id
-        ORDER BY x.memory_id LIMIT :each) evidence
-""")
-
 REMOVE = text("""
     DELETE FROM entity_edge e WHERE e.workspace_id = :workspace AND e.source_id = :source_id
       AND e.target_id = :target_id AND (CAST(:type AS text) IS NULL OR e.rel_type = :type)
@@ -147,7 +149,7 @@ BOTH_WAYS = """(
 
 # The edges of one or a few entities, the strongest first. ix_entity_edge_source and _target.
 PAGE = statement(f"""
-    SELECT edges.* FROM unnest(CAST(:ids AS uuid[])) AS here (id) CROSS JOIN LATERAL (
+    SELECT {SHOWN.format(a="edges")} FROM unnest(CAST(:ids AS uuid[])) AS here (id) CROSS JOIN LATERAL (
         SELECT {COLUMNS.format(a="e")}, e.far FROM {BOTH_WAYS} e
         WHERE e.workspace_id = :workspace AND e.near = here.id AND {VALID.format(a="e")}
           AND (CAST(:types AS text[]) IS NULL OR e.rel_type = ANY (CAST(:types AS text[])))
@@ -179,11 +181,10 @@ async def lock_ends(session: Session, ids: Sequence[UUID]) -> dict[UUID, direct.
     return {row.id: row for row in await direct.fetch(session, LOCK_ENDS, {"ids": list(ids)})}
 
 
-async def put(session: Session, relation: EntityRelation, *, now: datetime) -> tuple[EntityRelation, bool]:
-    """Stores an edge; returns it, and whether it is new. An existing one gets the new values."""
-    given = {field.name: getattr(relation, field.name) for field in fields(relation)}
-    values = {**given, "properties": dict(relation.properties), "now": now}
-    row = (await session.execute(PUT, values)).one()
+async def put(session: Session, values: Mapping[str, Any], *, now: datetime) -> tuple[EntityRelation, bool]:
+    """Stores an edge of a caller with the names of its ends; returns it, and whether it is new. An existing one gets
+    the new values."""
+    row = (await session.execute(PUT, {**values, "id": uuid7(), "extracted_by": CALLER, "now": now})).one()
     return relation_of(row), bool(row.is_new)
 
 
@@ -230,14 +231,6 @@ async def remove(session: Session, source_id: UUID, target_id: UUID, kind: str |
     return (await session.execute(REMOVE, values)).rowcount
 
 
-async def evidence(session: Session, edge_ids: Sequence[UUID], *, each: int) -> dict[UUID, list[UUID]]:
-    """For each edge up to `each` memories that are evidence for it."""
-    memory_ids: dict[UUID, list[UUID]] = {}
-    for row in await session.execute(MEMORIES_OF, {"ids": list(edge_ids), "each": each}):
-        memory_ids.setdefault(row.id, []).append(row.memory_id)
-    return memory_ids
-
-
 async def page(
     session: Session, ids: Sequence[UUID], edges: EdgeFilter, *, after: EdgePlace | None, limit: int
 ) -> list[EntityRelation]:
@@ -256,11 +249,11 @@ FAN_OUT = 50
 """Edges of a node that a walk follows, the strongest."""
 
 # One step of a walk. Of each node FAN_OUT edges are followed and one more is read, which shows that there are more. It
-# returns each new node once, by its strongest edge, and whether any node had too many. With types, each type is read by
-# its own index (…_type) and the strongest of all are kept.
+# returns each new node once, with the id and other end of its strongest edge, and whether any node had too many. With
+# types, each type is read by its own index (…_type) and the strongest of all are kept.
 STEP = """
     WITH stepped AS MATERIALIZED (
-        SELECT edges.id, edges.strength, edges.far, edges.place
+        SELECT node.id AS near, edges.id, edges.strength, edges.far, edges.place
         FROM unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
             SELECT strongest.*, row_number() OVER (ORDER BY strength DESC, far, strongest.id) AS place
             FROM {each_type} (
@@ -271,14 +264,13 @@ STEP = """
         ) edges
         WHERE edges.place <= :fan_out + 1
     ), fresh AS (
-        SELECT DISTINCT ON (far) id, strength, far FROM stepped
+        SELECT DISTINCT ON (far) near, id, strength, far FROM stepped
         WHERE place <= :fan_out AND NOT far = ANY (CAST(:seen AS uuid[])) ORDER BY far, strength DESC, id
     ), kept AS (
         SELECT * FROM fresh ORDER BY strength DESC, far LIMIT :room
     )
-    SELECT (SELECT coalesce(max(place), 0) FROM stepped) > :fan_out AS truncated, kept.far, {columns}
+    SELECT (SELECT coalesce(max(place), 0) FROM stepped) > :fan_out AS truncated, kept.*
     FROM (SELECT true) always LEFT JOIN kept ON true
-    LEFT JOIN entity_edge e ON e.workspace_id = :workspace AND e.id = kept.id
     ORDER BY kept.strength DESC, kept.far
 """
 
@@ -286,16 +278,15 @@ STEP = """
 def _step(*, of_types: bool) -> TextClause:
     each_type = "unnest(CAST(:types AS text[])) AS wanted (type) CROSS JOIN LATERAL" if of_types else ""
     own_type = "AND e.rel_type = wanted.type" if of_types else ""
-    valid, columns = VALID.format(a="e"), COLUMNS.format(a="e")
-    filled = STEP.format(each_type=each_type, own_type=own_type, both_ways=BOTH_WAYS, valid=valid, columns=columns)
-    return statement(filled)
+    valid = VALID.format(a="e")
+    return statement(STEP.format(each_type=each_type, own_type=own_type, both_ways=BOTH_WAYS, valid=valid))
 
 
 STEP_ANY, STEP_OF_TYPES = _step(of_types=False), _step(of_types=True)
 
 # The edges between the nodes of a neighbourhood: for each node its strongest ones that end inside.
 INSIDE = statement(f"""
-    SELECT {COLUMNS.format(a="e")} FROM unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
+    SELECT e.id FROM unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
         SELECT o.* FROM entity_edge o
         WHERE o.workspace_id = :workspace AND o.source_id = node.id AND {VALID.format(a="o")}
           AND (CAST(:types AS text[]) IS NULL OR o.rel_type = ANY (CAST(:types AS text[])))
@@ -305,46 +296,59 @@ INSIDE = statement(f"""
     ORDER BY e.strength DESC, e.id LIMIT :limit
 """)  # noqa: S608 - our own parts
 
+BY_IDS = statement(f"""
+    SELECT {SHOWN.format(a="e")} FROM entity_edge e
+    WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
+""")  # noqa: S608 - our own parts
+
 
 async def neighbourhood(
     session: Session, starts: Sequence[UUID], edges: EdgeFilter, *, depth: int, limit: int
 ) -> Neighbourhood:
     """The entities up to `depth` (1..3) edges away from the starts: at most `limit`, nearest first, then by the
     strength of the edge that leads to them; each once."""
-    depths, ways, truncated = dict.fromkeys(starts, 0), list[EntityRelation](), False
+    depths, walked, truncated = dict.fromkeys(starts, 0), list[UUID](), False
     frontier = list(depths)
     for hop in range(1, depth + 1):
         room = limit - len(depths)
         fresh, cut = await _advance(session, frontier, list(depths), edges, room=room + 1)
         truncated |= cut or len(fresh) > room
-        frontier = [far for far, _ in fresh[:room]]
+        frontier = [row.far for row in fresh[:room]]
         depths |= dict.fromkeys(frontier, hop)
-        ways += [edge for _, edge in fresh[:room]]
+        walked += [row.id for row in fresh[:room]]
         if not frontier:
             break
     values = {**edges.values, "ids": list(depths), "fan_out": FAN_OUT, "limit": limit * 4}
-    inside = [*map(relation_of, await session.execute(INSIDE, values)), *ways]
-    return Neighbourhood(depths, tuple({edge.id: edge for edge in inside}.values()), truncated)
+    inside = await session.scalars(INSIDE, values)
+    return Neighbourhood(depths, await _read(session, [*inside, *walked]), truncated)
+
+
+async def _read(session: Session, ids: Sequence[UUID]) -> tuple[EntityRelation, ...]:
+    """The edges with these ids that still exist, each once, in this order."""
+    by_id = {row.id: relation_of(row) for row in await session.execute(BY_IDS, {"ids": list(ids)})}
+    return tuple(by_id[edge_id] for edge_id in dict.fromkeys(ids) if edge_id in by_id)
 
 
 async def _advance(
     session: Session, ids: Sequence[UUID], seen: Sequence[UUID], edges: EdgeFilter, *, room: int
-) -> tuple[list[tuple[UUID, EntityRelation]], bool]:
-    """The unseen nodes one edge further, with that edge, and whether a node had more than FAN_OUT."""
+) -> tuple[list[Row[Any]], bool]:
+    """The unseen nodes one edge further (`far`), with that edge (`id`, `near`), and whether a node had more than
+    FAN_OUT."""
     values = {**edges.values, "ids": list(ids), "fan_out": FAN_OUT, "room": room}
     values["seen"] = list(seen)
     if not edges.types:
         del values["types"]
     step = STEP_OF_TYPES if edges.types else STEP_ANY
     rows = (await session.execute(step, values)).all()
-    return [(row.far, relation_of(row)) for row in rows if row.far is not None], bool(rows[0].truncated)
+    return [row for row in rows if row.far is not None], bool(rows[0].truncated)
 
 
 @dataclass(slots=True)
 class _Search:
-    """One of two breadth-first searches that meet: the edge by which each node was found, and the newest nodes."""
+    """One of two breadth-first searches that meet: from which node and by which edge each node was found, and the
+    newest nodes."""
 
-    found: dict[UUID, EntityRelation | None]
+    found: dict[UUID, tuple[UUID, UUID] | None]
     frontier: list[UUID]
     depth: int = 0
 
@@ -352,12 +356,12 @@ class _Search:
     def begin(cls, start: UUID) -> _Search:
         return cls({start: None}, [start])
 
-    def path_to_start(self, node: UUID) -> list[tuple[UUID, EntityRelation]]:
+    def path_to_start(self, node: UUID) -> list[tuple[UUID, UUID]]:
         """The path from `node` to the start of this search: each step's next node and edge."""
         steps = []
-        while (by := self.found[node]) is not None:
-            node = by.other_end(node)
-            steps.append((node, by))
+        while (step := self.found[node]) is not None:
+            node = step[0]
+            steps.append(step)
         return steps
 
 
@@ -377,8 +381,8 @@ async def shortest_path(
         room = max_nodes - len(side.found)
         fresh, cut = await _advance(session, side.frontier, list(side.found), edges, room=max(room, 0))
         truncated |= cut or len(fresh) >= room
-        side.found |= dict(fresh)
-        side.frontier = [far for far, _ in fresh]
+        side.found |= {row.far: (row.near, row.id) for row in fresh}
+        side.frontier = [row.far for row in fresh]
         side.depth += 1
         meetings = [far for far in side.frontier if far in other.found]
         if meetings:  # one of them may be less deep in the other search, by an edge that its hub did not follow
@@ -386,5 +390,5 @@ async def shortest_path(
             back, on = from_start.path_to_start(meeting), from_goal.path_to_start(meeting)
             nodes = [*(node for node, _ in reversed(back)), meeting, *(node for node, _ in on)]
             ways = [*(edge for _, edge in reversed(back)), *(edge for _, edge in on)]
-            return EntityPath(tuple(nodes), tuple(ways), truncated)
+            return EntityPath(tuple(nodes), await _read(session, ways), truncated)
     return EntityPath((), (), truncated=truncated)

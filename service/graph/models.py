@@ -6,7 +6,6 @@ from typing import Annotated, Self
 
 from pydantic import Field, model_validator
 
-from service.graph.entity import ShownRelation
 from service.http.free_json import JsonObject
 from service.http.schemas import (
     Filled,
@@ -217,9 +216,3 @@ class DeletedEntityResponse(ResponseModel):
 
     id: Id = Field(description="UUID of the entity")
     deleted: bool = Field(description="Always true")
-
-
-def relation_response(relation: ShownRelation) -> EntityRelationResponse:
-    return EntityRelationResponse.of(
-        relation.relation, source=relation.source, target=relation.target, memory_ids=relation.memory_ids
-    )
