@@ -326,8 +326,11 @@ UNION ALL
 SELECT 'edge', concat_ws('|', s.content, e.rel_type, t.content, round(e.strength::numeric, 2))
 FROM memory_edge e JOIN m s ON s.id = e.source_id JOIN m t ON t.id = e.target_id WHERE e.workspace_id = $1
 UNION ALL
-SELECT 'entity', concat_ws('|', e.name, e.type, e.aliases, round(e.salience::numeric, 2))
+SELECT 'entity', concat_ws('|', e.name, e.type, round(e.salience::numeric, 2))
 FROM entity e WHERE e.workspace_id = $1
+UNION ALL
+SELECT 'alias', concat_ws('|', e.name, a.alias)
+FROM entity_alias a JOIN entity e ON e.workspace_id = $1 AND e.id = a.entity_id WHERE a.workspace_id = $1
 UNION ALL
 SELECT 'mention', concat_ws('|', m.content, e.name, me.extracted_by)
 FROM memory_entity me JOIN m ON m.id = me.memory_id JOIN entity e ON e.workspace_id = $1 AND e.id = me.entity_id

@@ -9,7 +9,6 @@ CREATE TABLE entity (
     name text NOT NULL,
     name_key text NOT NULL,
     type text NOT NULL,
-    aliases text[] NOT NULL DEFAULT '{}',
     description text,
     extracted_by varchar(16) NOT NULL,
     properties jsonb NOT NULL DEFAULT '{}'::jsonb,

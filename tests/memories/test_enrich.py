@@ -64,8 +64,10 @@ async def test_a_known_name_counts_in_any_case_and_by_its_alias(
     async with database.begin(workspace) as session:
         await session.execute(
             text(
-                "INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, aliases, extracted_by) VALUES "
-                "(:workspace, gen_random_uuid(), 'alice', 'Quillfeather', 'quillfeather', 'project', '{QF}', 'caller')"
+                "WITH new AS (INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, extracted_by) "
+                "VALUES (:workspace, gen_random_uuid(), 'alice', 'Quillfeather', 'quillfeather', 'project', 'caller') "
+                "RETURNING id) INSERT INTO entity_alias (workspace_id, entity_id, alias_key, alias, user_id) "
+                "SELECT :workspace, id, 'qf', 'QF', 'alice' FROM new"
             ),
             {"workspace": workspace},
         )

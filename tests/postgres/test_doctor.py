@@ -48,9 +48,9 @@ INSERT INTO conversation_log (workspace_id, id, conversation_id, turn_id, turn_i
 VALUES ('$W', '$T', '$C', '$T', 0, now(), 'user', 'Hello.', 'abc');
 INSERT INTO turn_vector (workspace_id, turn_id, generation, user_id, run_id, embedding)
 VALUES ('$W', '$T', 1, 'ann', 'talk', array_fill(0.1, ARRAY[$D])::halfvec($D));
-INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, extracted_by, aliases)
-VALUES ('$W', '$E', 'ann', 'Zoe', 'zoe', 'person', 'rules', '{Z}'),
-       ('$W', '$F', 'ann', 'Oslo', 'oslo', 'place', 'rules', '{}');
+INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, extracted_by)
+VALUES ('$W', '$E', 'ann', 'Zoe', 'zoe', 'person', 'rules'),
+       ('$W', '$F', 'ann', 'Oslo', 'oslo', 'place', 'rules');
 INSERT INTO entity_alias (workspace_id, entity_id, alias_key, alias, user_id) VALUES ('$W', '$E', 'z', 'Z', 'ann');
 INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id, extracted_by)
 VALUES ('$W', '$E', '$E', 'LIVES_IN', 'lives in', '$F', 'rules');
@@ -92,7 +92,7 @@ DAMAGE: Mapping[str, str] = {
     "turn-scope": "UPDATE turn_vector SET user_id = 'bob' WHERE turn_id = '$T'",
     "turn-log": "UPDATE conversation_log SET content_hash = 'other' WHERE turn_id = '$T'",
     "turn-vector": "DELETE FROM turn_vector WHERE turn_id = '$T'",
-    "entity-aliases": "DELETE FROM entity_alias WHERE entity_id = '$E'",
+    "entity-aliases": "UPDATE entity_alias SET channel = 'side' WHERE entity_id = '$E'",
     "entity-relation-source": "UPDATE entity_edge SET extracted_by = 'rules'; "
     "ALTER TABLE entity_edge_source DISABLE TRIGGER drop_unsupported_edge; DELETE FROM entity_edge_source",
     "job-lease": "UPDATE job SET lease_until = NULL WHERE id = '$J'",

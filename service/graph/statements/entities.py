@@ -34,8 +34,10 @@ COUNTED = 1_000
 """Mentions are counted up to here: a well-known name has a hundred thousand."""
 
 ROW = f"""
-    e.id, e.user_id, e.channel, e.name, e.name_key, e.type, e.aliases, e.description, e.properties, e.salience,
+    e.id, e.user_id, e.channel, e.name, e.name_key, e.type, e.description, e.properties, e.salience,
     e.extracted_by, e.first_seen, e.last_accessed, e.access_count, e.version, e.created_at, e.updated_at,
+    ARRAY(SELECT a.alias FROM entity_alias a WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id
+          ORDER BY a.created_at, a.alias_key) AS aliases,
     (SELECT count(*) FROM (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id
                            LIMIT {COUNTED}) counted) AS mentions
 """  # noqa: S608 - our own parts
@@ -68,10 +70,8 @@ CREATE = typed_text("""
 CHANGE = typed_text("""
     UPDATE entity e SET type = coalesce(:type, e.type), description = coalesce(:description, e.description),
         properties = e.properties || :properties, salience = coalesce(:salience, e.salience),
-        base_salience = coalesce(:salience, e.base_salience), aliases = coalesce(
-            (SELECT array_agg(a.alias ORDER BY a.created_at, a.alias_key) FROM entity_alias a
-             WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), '{}'),
-        extracted_by = :extracted_by, version = e.version + :step, updated_at = :now
+        base_salience = coalesce(:salience, e.base_salience), extracted_by = :extracted_by, version = e.version + :step,
+        updated_at = :now
     WHERE e.workspace_id = :workspace AND e.id = :id
 """).bindparams(bindparam("properties", type_=JSONB()))
 

@@ -25,18 +25,18 @@ from service.postgres.engine import Session
 # Uses uq_entity_workspace_id_user_id_channel_name_key. One branch for owners with a user and one for those without:
 # with OR the planner reads all entities without a user in either case.
 KNOWN = text("""
-    SELECT o.place, e.name, e.name_key, e.aliases, e.type
+    SELECT o.place, e.name, e.name_key, e.type, a.alias_key
     FROM unnest(CAST(:users AS text[]), CAST(:channels AS text[])) WITH ORDINALITY AS o (user_id, channel, place)
     CROSS JOIN LATERAL (
         SELECT * FROM (
-            SELECT u.id, u.name, u.name_key, u.aliases, u.type FROM entity u
+            SELECT u.id, u.name, u.name_key, u.type FROM entity u
             WHERE u.workspace_id = :workspace AND u.channel = o.channel AND u.user_id = o.user_id
             UNION ALL
-            SELECT n.id, n.name, n.name_key, n.aliases, n.type FROM entity n
+            SELECT n.id, n.name, n.name_key, n.type FROM entity n
             WHERE n.workspace_id = :workspace AND n.channel = o.channel AND n.user_id IS NULL AND o.user_id IS NULL
         ) found
         ORDER BY id LIMIT :limit
-    ) e
+    ) e LEFT JOIN entity_alias a ON a.workspace_id = :workspace AND a.entity_id = e.id
 """)
 
 # Names that exist, as an entity's own or as an alias of another entity, which then is meant.
@@ -122,7 +122,8 @@ async def read_known(
     for row in rows:
         owner, named = owners[row.place - 1], NamedEntity(row.name, row.type)
         names[owner][row.name_key] = named
-        aliases[owner].update((alias.casefold(), named) for alias in row.aliases)
+        if row.alias_key is not None:
+            aliases[owner][row.alias_key] = named
     return {owner: aliases[owner] | names[owner] for owner in owners}
 
 

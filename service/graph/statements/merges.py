@@ -86,24 +86,13 @@ ADD_ALIAS = text("""
     ON CONFLICT DO NOTHING
 """)
 UPDATE_SURVIVOR = typed_text("""
-    UPDATE entity e SET aliases = coalesce(
-            (SELECT array_agg(a.alias ORDER BY a.created_at, a.alias_key) FROM entity_alias a
-             WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id), '{}'),
-        version = e.version + 1, updated_at = :now
+    UPDATE entity e SET version = e.version + 1, updated_at = :now
     WHERE e.workspace_id = :workspace AND e.id = :survivor
 """)
 
 FORGET = text("""
-    WITH forgotten AS (
-        DELETE FROM entity_alias a WHERE a.workspace_id = :workspace AND a.named_by IS NOT NULL AND NOT EXISTS (
-            SELECT FROM memory m WHERE m.workspace_id = a.workspace_id AND m.id = ANY (a.named_by))
-        RETURNING a.entity_id, a.alias_key
-    )
-    UPDATE entity e SET aliases = coalesce(
-        (SELECT array_agg(a.alias ORDER BY a.created_at, a.alias_key) FROM entity_alias a
-         WHERE a.workspace_id = e.workspace_id AND a.entity_id = e.id
-           AND (a.entity_id, a.alias_key) NOT IN (SELECT entity_id, alias_key FROM forgotten)), '{}')
-    WHERE e.workspace_id = :workspace AND e.id IN (SELECT entity_id FROM forgotten)
+    DELETE FROM entity_alias a WHERE a.workspace_id = :workspace AND a.named_by IS NOT NULL AND NOT EXISTS (
+        SELECT FROM memory m WHERE m.workspace_id = a.workspace_id AND m.id = ANY (a.named_by))
 """)
 
 

@@ -176,12 +176,10 @@ WHERE t.shown IS DISTINCT FROM ''
 -- Entities, goals, procedures
 -- ---------------------------------------------------------------------------------------------------------------
 
--- check: entity-aliases | the aliases of an entity match its alias rows, in its scope
-SELECT e.workspace_id, e.id::text AS id
-FROM entity e LEFT JOIN entity_alias a ON a.workspace_id = e.workspace_id AND a.entity_id = e.id
-GROUP BY e.workspace_id, e.id
-HAVING cardinality(e.aliases) <> count(a.alias_key)
-    OR bool_or((a.user_id, a.channel) IS DISTINCT FROM (e.user_id, e.channel)) FILTER (WHERE a.alias_key IS NOT NULL);
+-- check: entity-aliases | the aliases of an entity are in its scope
+SELECT DISTINCT e.workspace_id, e.id::text AS id
+FROM entity e JOIN entity_alias a ON a.workspace_id = e.workspace_id AND a.entity_id = e.id
+WHERE (a.user_id, a.channel) IS DISTINCT FROM (e.user_id, e.channel);
 
 -- check: entity-relation-source | a relation that was read from memories has a memory as evidence
 SELECT e.workspace_id, e.id::text AS id
