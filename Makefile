@@ -38,16 +38,16 @@ test: install-dev ## all tests, each process on a Postgres of its own; ARGS="-k 
 	@$(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-thorough: install-dev ## the same tests with everything that CI has no time for
-	@LOXODON_THOROUGH=1 LOXODON_ALL_CLIENTS=1 $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@THOROUGH=1 ALL_CLIENTS=1 $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-pg16: install-pg16 ## the same tests on Postgres 16
 	@LOXODON_PG_BIN="$(PG16_BIN)" $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-pooler: install-dev ## the same tests through PgBouncer in transaction mode: apt-get install pgbouncer, or PGBOUNCER=path
-	@LOXODON_TEST_POOLER=1 $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
+	@THROUGH_POOLER=1 $(IN) -m pytest -n auto --maxprocesses 4 --dist loadfile --no-loadscope-reorder $(ARGS)
 
 test-replicas: install-dev ## read from a standby that delays and pauses: 2,000 interleavings, all of which see their writes
-	@LOXODON_THOROUGH=1 $(IN) -m pytest -q tests/http/test_replicas.py $(ARGS)
+	@THOROUGH=1 $(IN) -m pytest -q tests/http/test_replicas.py $(ARGS)
 
 test-citus: install-dev ## what is supported on Citus, on one coordinator and two workers: make test-citus CITUS_BIN=folder
 	@test -n "$(CITUS_BIN)" || { echo 'Name the programs of a Postgres with Citus and pgvector: make test-citus CITUS_BIN=folder'; false; } $(OR_END)

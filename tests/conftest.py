@@ -46,11 +46,11 @@ hypothesis.settings.register_profile("same", derandomize=True, deadline=None)
 hypothesis.settings.register_profile("explore", deadline=None)
 hypothesis.settings.load_profile("same")
 
-THROUGH_POOLER, POOLED = os.environ.get("LOXODON_TEST_POOLER") == "1", 6
+THROUGH_POOLER, POOLED = os.environ.get("THROUGH_POOLER") == "1", 6
 """Whether tests reach Postgres through PgBouncer, and over how many connections: a third of the pool's."""
 
 # Not the local model's 384, which the tests of the whole service use: so every run covers two.
-DIMENSION = int(os.environ.get("LOXODON_TEST_DIM", "768"))
+DIMENSION = int(os.environ.get("TEST_DIM", "768"))
 
 
 @pytest.fixture(scope="session")
@@ -92,7 +92,7 @@ async def open_as(url: str, role: str, *, pooled_url: str | None = None) -> Asyn
 
 @pytest.fixture(scope="session")
 async def database(owner_url: str) -> AsyncIterator[Database]:
-    """The application's pool: row-level security holds. With LOXODON_TEST_POOLER it goes through PgBouncer."""
+    """The application's pool: row-level security holds. With THROUGH_POOLER it goes through PgBouncer."""
     with pooling(owner_url, servers=POOLED) if THROUGH_POOLER else nullcontext() as pooled_url:
         async for found in open_as(owner_url, APP, pooled_url=pooled_url):
             yield found

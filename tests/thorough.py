@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import os
 
-THOROUGH = os.environ.get("LOXODON_THOROUGH") == "1"
+THOROUGH = os.environ.get("THOROUGH") == "1"
 
 
 def many(few: int, all_of_them: int) -> int:

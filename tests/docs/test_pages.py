@@ -64,8 +64,8 @@ def test_the_sentence_that_the_readme_follows(service: Service) -> None:
 
 
 def test_the_typescript_of_the_pages_compiles_and_runs(service: Service, tmp_path: Path) -> None:
-    if not os.environ.get("LOXODON_ALL_CLIENTS") or shutil.which("npm") is None:
-        pytest.skip("only with LOXODON_ALL_CLIENTS, and needs node with npm")
+    if not os.environ.get("ALL_CLIENTS") or shutil.which("npm") is None:
+        pytest.skip("only with ALL_CLIENTS, and needs node with npm")
     try:
         client_typescript.build()
     except SystemExit as error:

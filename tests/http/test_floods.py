@@ -19,7 +19,7 @@ from tests.support.listening import RawConnection, connection, head, listening
 
 LIVEZ = b"GET /livez HTTP/1.1\r\nHost: test\r\n\r\n"
 MOST = 8
-LIMIT_S = 0.1 if os.environ.get("LOXODON_THOROUGH") else 1.0
+LIMIT_S = 0.1 if os.environ.get("THOROUGH") else 1.0
 """What the 95th percentile of answers has to stay below; on a busy machine it says little."""
 
 FLOOD = """

@@ -1,4 +1,4 @@
-"""One generator in Python, one in TypeScript, and our own client in it, with LOXODON_ALL_CLIENTS: fetching the tools
+"""One generator in Python, one in TypeScript, and our own client in it, with ALL_CLIENTS: fetching the tools
 takes minutes. `make sdk` has all, and what reads the document."""
 
 from __future__ import annotations
@@ -24,24 +24,20 @@ def service() -> Iterator[Service]:
         yield found
 
 
-@pytest.mark.skipif(not os.environ.get("LOXODON_ALL_CLIENTS"), reason="only with LOXODON_ALL_CLIENTS")
+@pytest.mark.skipif(not os.environ.get("ALL_CLIENTS"), reason="only with ALL_CLIENTS")
 def test_a_client_in_python_walks_through_the_service(service: Service) -> None:
     install_python()
     GENERATORS["openapi-python-client"].prove(service.url, service.key)
 
 
-@pytest.mark.skipif(
-    not (os.environ.get("LOXODON_ALL_CLIENTS") and has_node()), reason="only with LOXODON_ALL_CLIENTS, and needs npm"
-)
+@pytest.mark.skipif(not (os.environ.get("ALL_CLIENTS") and has_node()), reason="only with ALL_CLIENTS, and needs npm")
 def test_a_client_in_typescript_walks_through_the_service(service: Service) -> None:
     install_node()
     lint()
     GENERATORS["openapi-typescript"].prove(service.url, service.key)
 
 
-@pytest.mark.skipif(
-    not (os.environ.get("LOXODON_ALL_CLIENTS") and has_node()), reason="only with LOXODON_ALL_CLIENTS, and needs npm"
-)
+@pytest.mark.skipif(not (os.environ.get("ALL_CLIENTS") and has_node()), reason="only with ALL_CLIENTS, and needs npm")
 def test_our_client_in_typescript_is_built_packed_and_used(service: Service) -> None:
     client_typescript.prove(service)
 
