@@ -204,6 +204,13 @@ MOST_COMPARED: Final = 50
 MOST_LATER: Final = 3
 """Statements named with a hit, latest first."""
 
+LATEST_FIRST: Final = 3
+"""Of this many hits, a later one about the same thing comes first: where a statement and its successor are both found,
+both are mostly among them. Ordering five of them already costs .005 of the MRR of LoCoMo."""
+
+LEAST_SHARE: Final = 0.3
+"""A later hit with less than this share of the earlier one's score is not moved: it hardly answers the query."""
+
 
 @lru_cache(maxsize=8)
 def same_thing_cosine(similarity: Callable[[float], float]) -> float:
@@ -257,6 +264,18 @@ def current_first(ranked: Sequence[Ranked], newer: Mapping[Hashable, Collection[
             steps[key] = min(len(pairs), max(steps[key], 1 + steps[current]))
     moved = [_rescore(hit, scores[hit.key]) for hit in ranked]
     return sorted(moved, key=lambda hit: (-hit.score, steps[hit.key])) if pairs else list(ranked)
+
+
+def latest_first(ranked: Sequence[Ranked], later: Mapping[UUID, Sequence[LaterStatementItem]]) -> list[Ranked]:
+    """Returns the hits, with the latest first of those LATEST_FIRST best ones about the same thing. `later`: of
+    `later_statements`."""
+    best = {hit.key: hit.score for hit in ranked[:LATEST_FIRST]}
+    newer: dict[Hashable, Collection[Hashable]] = {
+        key: [one.id for one in later.get(key, ()) if best.get(one.id, 0.0) >= LEAST_SHARE * score]
+        for key, score in best.items()
+        if isinstance(key, UUID)
+    }
+    return [*current_first(ranked[:LATEST_FIRST], newer), *ranked[LATEST_FIRST:]]
 
 
 def _rescore(hit: Ranked, score: float) -> Ranked:

@@ -269,7 +269,7 @@ def _shape_hits(
     ranked: Sequence[Ranked], measured: Measured, memories: LeanMemories, res: Resources
 ) -> tuple[tuple[Hit, ...], float | None]:
     """The hits with what was said later about the same thing (nothing for a search in the past) and how likely each is
-    the answer; and how likely there is one."""
+    the answer; and how likely there is one. The best hits have the latest first, unless the query asks for the past."""
     features, cosines = measured.features, signals.cosines(measured.features)
     answer = answerability.assess(measured.context, features, measured.columns, cosines)
     cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))
@@ -278,6 +278,9 @@ def _shape_hits(
         turn_ids = frozenset(measured.candidates.arms.get("turns", ()))
         least_cosine = reordering.same_thing_cosine(res.embedder.similarity)
         later = reordering.later_statements(features, [_id(each) for each in ranked], turn_ids, least_cosine)
+        parsed = measured.context.parsed
+        if not (parsed.about_past or parsed.time):
+            ranked = reordering.latest_first(ranked, later)
     hits = tuple(
         Hit(
             memory=memories[(key := _id(each))],

@@ -11,9 +11,9 @@ import numpy as np
 import pytest
 from pgvector import HalfVector
 
-from service.domain.memory import SignalTerm
+from service.domain.memory import LaterStatementItem, SignalTerm
 from service.search.fusion import Ranked
-from service.search.reordering import current_first, later_statements
+from service.search.reordering import current_first, later_statements, latest_first
 from service.search.statements.features import Features
 from tests.search.scores import recomputed
 
@@ -50,6 +50,30 @@ def test_what_is_current_comes_first(newer: Mapping[Hashable, list[Hashable]], o
 def test_a_circle_ends() -> None:
     found = current_first(HITS, {"a": ["b"], "b": ["a"]})
     assert sorted(str(each.key) for each in found) == list("abcd")
+
+
+@pytest.mark.parametrize(
+    ("later", "order"),
+    [
+        ({}, [1, 2, 3, 4]),
+        ({1: [2]}, [2, 1, 3, 4]),
+        ({1: [2], 2: [3]}, [2, 1, 3, 4]),  # the third has less than LEAST_SHARE of the second's score
+        ({2: [1]}, [1, 2, 3, 4]),
+        ({1: [4]}, [1, 2, 3, 4]),  # the fourth is not among the best
+        ({4: [2]}, [1, 2, 3, 4]),
+    ],
+)
+def test_of_the_best_hits_the_latest_about_the_same_thing_comes_first(
+    later: Mapping[int, list[int]], order: list[int]
+) -> None:
+    ids = {number: UUID(int=number) for number in range(1, 5)}
+    scores = {1: 0.9, 2: 0.8, 3: 0.2, 4: 0.19}
+    ranked = [Ranked(ids[number], score, score, {}, {}) for number, score in scores.items()]
+    after = {
+        ids[key]: [LaterStatementItem(ids[number], datetime(2026, 1, 1, tzinfo=UTC)) for number in numbers]
+        for key, numbers in later.items()
+    }
+    assert [each.key for each in latest_first(ranked, after)] == [ids[number] for number in order]
 
 
 def test_later_statements_are_about_the_same_thing_and_the_latest_come_first() -> None:

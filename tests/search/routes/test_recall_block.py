@@ -112,7 +112,8 @@ async def test_two_statements_of_one_speaker_on_a_subject_name_each_others_days(
     assert f"User: {ride} (more on this: see 2026-11-09)" in lines
     assert f"User: {sold} (more on what was said 2026-10-12)" in lines
     assert "User: I painted the hallway a light grey." in lines
-    assert f"User: {ride}" in await block(client, asked, limit=1)
+    assert f"User: {sold}" in await block(client, asked, limit=1)
+    assert f"User: {ride}" in await block(client, f"What did the user say before: {ride}", limit=1)
 
 
 async def test_what_two_people_say_about_themselves_is_not_paired(client: AsyncClient, embedder: AngleEmbedder) -> None:
