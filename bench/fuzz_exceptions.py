@@ -58,6 +58,8 @@ LISTED = (
     ListedFailure(REFUSED, "GET /v1/memories", "[a-z_]+: cannot be combined with state=deleted", TWO),
     ListedFailure(REFUSED, ANY, "(explain_id|connected): (needs a query|cannot be combined with as_of)", TWO),
     ListedFailure(REFUSED, ANY, "validity: is about now; give", TWO),
+    ListedFailure(REFUSED, "POST /v1/recall", "as_of: applies to turns and facts only", TWO),
+    ListedFailure(REFUSED, "POST /v1/entities/relations", "target_id: an entity cannot be related to itself", TWO),
     ListedFailure(
         REFUSED, ".* /v1/api-keys.*", "rights: .* covers the whole workspace", "Rights against the key's reach"
     ),

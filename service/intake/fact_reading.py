@@ -20,6 +20,7 @@ from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.intake.conversation import ConversationDraft
 from service.language.talk import Utterance
+from service.language.talk.dates import as_said
 from service.language.talk.quotes import SAME_TALK
 from service.memories import annotate, decide
 from service.memories.pipeline import FACT, run_all
@@ -171,6 +172,7 @@ def _make_draft(fact: Fact, messages: Sequence[Draft], conversation: Conversatio
     return Draft(
         scope=conversation.scope,
         raw=fact.text,
+        text=fact.text if source and _repeats(fact, source) else None,
         given=replace(given, timestamp=said.timestamp),
         options=options,
         received_at=res.clock(),
@@ -178,6 +180,13 @@ def _make_draft(fact: Fact, messages: Sequence[Draft], conversation: Conversatio
         fact=fact,
         annotation=Annotation(fact.level, None, annotate.usable_categories(fact.categories), fact.kind),
     )
+
+
+def _repeats(fact: Fact, source: Draft) -> bool:
+    """Whether the fact is a part of its redacted message with who said it and dates. It is not searched for secrets
+    again: to the detection "User: " announces a login."""
+    said = as_said(fact.text).partition(": ")[2]
+    return not fact.also and said != "" and said in source.clean
 
 
 def _source_of(fact: Fact, messages: Sequence[Draft]) -> Draft | None:

@@ -23,8 +23,12 @@ T = TypeVar("T")
 
 
 async def redact(draft: Draft, res: Resources) -> Draft:
-    """The draft with redacted text, metadata and tags; raises PiiRejected naming the field."""
-    text, redactions = await clean(draft.raw, "messages" if draft.speech else "content", res)
+    """The draft with redacted text, unless it has one already, metadata and tags; raises PiiRejected naming the
+    field."""
+    text: CleanText | None = draft.text
+    redactions: tuple[RedactionCount, ...] = ()
+    if text is None:
+        text, redactions = await clean(draft.raw, "messages" if draft.speech else "content", res)
     metadata, in_metadata = await clean_object(draft.given.metadata, "metadata", res)
     words, in_tags = await _run_scan("tags", detection.redact_json, list(draft.given.tags), res)
     kept = tags.normalise(words)

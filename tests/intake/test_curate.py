@@ -40,6 +40,11 @@ async def test_a_fact_tells_what_was_cut_out_of_its_message(client: AsyncClient)
     assert result["pii"]["redactions"] == [{"label": "CREDIT_CARD", "count": 1}]
 
 
+async def test_who_speaks_does_not_make_a_login_of_a_message(client: AsyncClient) -> None:
+    [result] = await tell(client, "Cutover done. Everything's answering out of eu-north-1, Dublin is switched off.")
+    assert result["memory"].endswith("out of eu-north-1, Dublin is switched off.")
+
+
 async def test_a_sentence_that_ends_is_struck_and_the_rest_of_the_message_stays(client: AsyncClient) -> None:
     [first] = await tell(client, "I work at Acme. I prefer PyTorch over TensorFlow.", "alice")
     [later] = await tell(client, "I work at Globex as ML lead now.", "alice")
