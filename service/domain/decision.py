@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import datetime
 from enum import StrEnum
@@ -102,6 +102,7 @@ class MergedText:
     text: CleanText
     hash: str
     vector: NDArray[np.float32]
+    term_weights: Mapping[int, float]
 
 
 @dataclass(frozen=True, slots=True)

@@ -110,14 +110,6 @@ class DedupOutcome:
 
 
 @dataclass(frozen=True, slots=True)
-class TermWeights:
-    """The BM25 weight of each term of `text`, by term id."""
-
-    text: CleanText
-    weights: Mapping[int, float]
-
-
-@dataclass(frozen=True, slots=True)
 class TurnContext:
     """The turns before a turn: the text for its context terms, and its vector, if there is one."""
 
@@ -169,7 +161,7 @@ class Draft:
     temporal: TemporalDetails | None = None
     categories: tuple[str, ...] = ()
     kind: Classification | None = None
-    term_weights: TermWeights | None = None
+    term_weights: Mapping[int, float] = field(default_factory=dict)
     warnings: tuple[str, ...] = ()
     timings_ms: Mapping[str, float] = field(default_factory=dict)
 
@@ -255,10 +247,9 @@ class NewMemory:
         return EmbeddingStatus.QUEUED if self.vector is None else self.draft.embedding_status
 
     @property
-    def weights(self) -> Mapping[int, float] | None:
-        """BM25 by term id; None: not computed yet."""
-        known = self.draft.term_weights
-        return known.weights if known and known.text == self.text else None
+    def term_weights(self) -> Mapping[int, float]:
+        """BM25 by term id."""
+        return self.draft.merged.term_weights if self.draft.merged else self.draft.term_weights
 
     @property
     def fact_confidence(self) -> float | None:

@@ -16,11 +16,10 @@ from zoneinfo import ZoneInfo
 from pydantic import BaseModel
 
 from service.domain import moments
-from service.domain.draft import Annotation, Draft, TermWeights
+from service.domain.draft import Annotation, Draft
 from service.domain.errors import LlmError
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.temporal import TemporalDetails, TemporalType, TimeMention
-from service.domain.text import CleanText
 from service.language import importance, kinds, lexemes, tags, temporal
 from service.language.talk import dates
 from service.runtime.resources import Resources
@@ -144,19 +143,16 @@ def _with_times(draft: Draft, mentions: Sequence[TimeMention], zone: ZoneInfo) -
 
 async def annotate(draft: Draft, res: Resources) -> Draft:
     """The draft with its importance, categories and type (the caller's, else the model's, else the rules'), and the
-    BM25 weights of the text that will be stored, so that the write need not compute them."""
+    BM25 weights of its text, so that the write need not compute them."""
     may_ask = draft.options.use_llm and res.settings.llm.classifier_use_llm and not draft.options.record
     by_model = may_ask and res.llm is not None
-    merged = draft.decision.edits[0].merged if draft.decision else None
-    stored = merged.text if merged else draft.clean
-    chars = max(len(stored), len(draft.clean))
-    draft = await res.rules.run_if_long(chars, _by_rules, draft, stored, guess=may_ask and not by_model)
+    draft = await res.rules.run_if_long(len(draft.clean), _by_rules, draft, guess=may_ask and not by_model)
     if draft.kind is not None:
         return draft
     return replace(draft, kind=await _kind_by_model(draft, res) if by_model else kinds.UNCLASSIFIED)
 
 
-def _by_rules(draft: Draft, stored: CleanText, *, guess: bool) -> Draft:
+def _by_rules(draft: Draft, *, guess: bool) -> Draft:
     """The annotated draft; without a type if neither caller nor patterns determine it and it may not be guessed."""
     text, given, said = draft.clean, draft.given, draft.annotation or Annotation()
     kind = kinds.explicit(given.type, given.type_confidence) if given.type is not None else kinds.classify(text)
@@ -169,7 +165,7 @@ def _by_rules(draft: Draft, stored: CleanText, *, guess: bool) -> Draft:
         importance=rated,
         categories=said.categories or kinds.name_categories(text),
         kind=kind or (kinds.guess(text) if guess else None),
-        term_weights=TermWeights(stored, lexemes.weights(stored)),
+        term_weights=lexemes.weights(text),
     )
 
 

@@ -15,6 +15,7 @@ from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError, PiiRejected
 from service.domain.text import content_hash
 from service.kit.settings import Settings
+from service.language import lexemes
 from service.language.lexemes import stem_words
 from service.memories.statements import near_memories
 from service.memories.statements.near_memories import Neighbours
@@ -134,7 +135,7 @@ async def with_texts(decision: Decision, draft: Draft, res: Resources) -> Decisi
         alone = (Edit(Action.ADD, None, draft.clean),)
         return replace(decision, edits=alone, warnings=(*decision.warnings, MERGE_FAILED))
     merged = {
-        written: MergedText(text, content_hash(text), vector)
+        written: MergedText(text, content_hash(text), vector, lexemes.weights(text))
         for (written, text), vector in zip(texts.items(), vectors, strict=True)
     }
     edits = tuple(replace(edit, merged=merged.get(edit.text)) if edit.text else edit for edit in decision.edits)

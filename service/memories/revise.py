@@ -81,10 +81,11 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
     """The columns that change, by name; raises InvalidInput when a memory would end before it begins."""
     values: dict[str, Any] = {}
     if revision.text is not None and content_hash(draft.clean) != old.hash:
-        weights = draft.term_weights.weights if draft.term_weights else None
         assert draft.kind is not None, "the pipeline is not through"
         assert draft.temporal is not None, "the pipeline is not through"
-        values |= updates.text_columns(draft.clean, weights) | memories.kind_and_times(draft.kind, draft.temporal)
+        values |= updates.text_columns(draft.clean, draft.term_weights) | memories.kind_and_times(
+            draft.kind, draft.temporal
+        )
         values |= {"categories": list(draft.categories), "embedding_status": str(draft.embedding_status)}
         if old.t_invalid == old.temporal.valid_until:  # no end, or one that the old text named itself
             since = old.t_valid if old.t_invalid is None else None

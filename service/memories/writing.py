@@ -27,7 +27,7 @@ from service.domain.scope import Scope
 from service.domain.text import content_hash
 from service.domain.version import begins
 from service.graph.statements import edges
-from service.language import withdrawal
+from service.language import lexemes, withdrawal
 from service.memories.statements import decisions, history, memories, near_memories, updates, versions
 from service.memories.statements.decisions import NewDecision
 from service.memories.statements.history import Change, Snapshot
@@ -177,7 +177,8 @@ async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetim
     change_id = uuid7()
     if at is not None:
         await _keep_past(context, target, change_id, at)
-    await updates.set_columns(session, target, updates.text_columns(struck.text), now=res.clock())
+    columns = updates.text_columns(struck.text, lexemes.weights(struck.text))
+    await updates.set_columns(session, target, columns, now=res.clock())
     await updates.replace_vectors(session, scope, target, {}, generation=res.generation)
     await append_change(context, target, old.text, struck.text, was, entry=change_id)
     await rewrite_contexts(session, old)

@@ -255,13 +255,12 @@ def _values(new: NewMemory, now: datetime) -> dict[str, Any]:
 def text_values(new: NewMemory) -> dict[str, Any]:
     """The values derived from the text, and its annotation."""
     draft = new.draft
-    weights = lexemes.weights(new.text) if new.weights is None else new.weights
     context = lexemes.weights(draft.context.text, average_length=AVERAGE_CONTEXT_LENGTH) if draft.context else {}
     return {
         "content": new.text,
         "hash": new.hash,
         "dedup_key": new.hash if draft.options.dedup else None,
-        **term_columns(weights),
+        **term_columns(new.term_weights),
         "context_terms": sorted(context),
         "context_bm25": SparseVector(context, TERM_DIMENSIONS) if context else None,
         **kind_and_times(new.kind, new.temporal),

@@ -41,17 +41,14 @@ NOT_ENRICHED = {"enriched_at": None, "enrichment_attempts": 0}
 """A changed text is enriched again."""
 
 
-def text_columns(text: CleanText, weights: Mapping[int, float] | None = None) -> dict[str, Any]:
-    """The columns derived from the text alone; `weights`: BM25 by term id, if already known. A row that takes no part
-    in deduplication stays out of it."""
-    if weights is None:
-        weights = lexemes.weights(text)
+def text_columns(text: CleanText, term_weights: Mapping[int, float]) -> dict[str, Any]:
+    """The columns derived from the text alone. A row that takes no part in deduplication stays out of it."""
     digest = content_hash(text)
     return {
         "content": text,
         "hash": digest,
         "dedup_key": case((MEMORY.c.dedup_key.is_not(None), digest), else_=null()),
-        **term_columns(weights),
+        **term_columns(term_weights),
         "summary": None,
         **NOT_ENRICHED,
     }
@@ -157,7 +154,13 @@ async def copy_to_global(session: Session, memory_id: UUID, new_id: UUID, *, gen
 
 async def copy_with_text(session: Session, memory_id: UUID, new_id: UUID, text: CleanText, *, now: datetime) -> None:
     """A copy of a memory with another text, without vectors, which a job makes."""
-    other = {"id": new_id, "version": 1, "created_at": now, "updated_at": now, **text_columns(text)}
+    other = {
+        "id": new_id,
+        "version": 1,
+        "created_at": now,
+        "updated_at": now,
+        **text_columns(text, lexemes.weights(text)),
+    }
     await _copy(session, MEMORY, _is(session.workspace_id, memory_id), other)
     await _copy_stat(session, memory_id, {"memory_id": new_id})
 
