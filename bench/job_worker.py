@@ -161,7 +161,7 @@ def _die(death: Death) -> None:
 
 def small_batches() -> None:
     """In this process: deaths should fall between batches, and few memories be enough for several of them."""
-    fading.BATCH = maintenance.BATCH = ageing.ARCHIVED_AT_ONCE = BATCH
+    fading.BATCH = maintenance.BATCH = ageing.BATCH = BATCH
     forget_scope.RESET_BATCH = forget_scope.MAX_INLINE_ROWS = BATCH
     service.domain.job.MAX_ATTEMPTS = ATTEMPTS
     sizes.EXACT_ROWS = 2  # so that a handful of texts is counted

@@ -175,11 +175,9 @@ def _finding(
     kept: str | None = None,
     review_id: UUID | None = None,
 ) -> OptimizationFinding:
-    return OptimizationFinding(
+    return OptimizationFinding.of(
+        change,
         change=change if review_id is None else None,
-        ids=list(change.ids),
-        remedy=change.remedy,
-        is_undoable=change.is_undoable,
         reason=reason,
         gain=gain,
         gain_unit=gain_unit,

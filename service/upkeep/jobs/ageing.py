@@ -9,10 +9,10 @@ route, which checks its figures again, so an interrupted, repeated or concurrent
 
 from __future__ import annotations
 
-from collections.abc import Awaitable, Callable, Mapping
+from collections.abc import AsyncIterator, Awaitable, Callable, Collection, Mapping
 from datetime import timedelta
 from functools import partial
-from typing import Any
+from typing import Any, TypeVar
 from uuid import UUID
 
 from sqlalchemy import TextClause
@@ -24,7 +24,7 @@ from service.domain.request import Call, Operation
 from service.domain.scope import NIL_ID, Scope
 from service.memories import writing
 from service.memories.promote import archive_stale_copy, promote_if_worthy
-from service.memories.statements import memories, promotable
+from service.memories.statements import promotable
 from service.memories.writing import ChangeContext
 from service.postgres.engine import Session
 from service.queue.statements import queue
@@ -33,7 +33,10 @@ from service.runtime.transactions import plain_transaction, write_transaction
 from service.upkeep.statements import fading
 
 BATCH_ROWS = 1_000
-ARCHIVED_AT_ONCE = 100  # in one transaction, under the lock of their scope: some 100 ms
+Ids = TypeVar("Ids", bound=Collection[UUID])
+
+BATCH = 100
+"""Memories that are archived in one transaction, under the lock of their scope, in some 100 ms; or promoted."""
 
 
 async def relevance(job: Job, res: Resources) -> Counts:
@@ -86,19 +89,24 @@ async def flag_stale(job: Job, res: Resources) -> Counts:
 async def archive(job: Job, res: Resources) -> Counts:
     """Archives faded memories if the workspace is set to; a requested run always does. An archived memory can be read
     by id and restored."""
-    archived, last = 0, NIL_ID
-    while True:
-        async with res.db.read(job.workspace_id) as session:
-            ids = await fading.list_faded(session, after=last, batch=ARCHIVED_AT_ONCE)
-            by_id = await memories.get_many(session, ids)
+    archived = 0
+    async for faded in _batches(fading.list_faded, job, res):
         by_scope: dict[Scope, list[UUID]] = {}
-        for memory in by_id.values():
-            by_scope.setdefault(memory.scope, []).append(memory.id)
-        for scope, ids_of_scope in by_scope.items():
-            archived += await _archive(scope, sorted(ids_of_scope), res, workspace_jobs.call_of(job))
-        if len(ids) < ARCHIVED_AT_ONCE:
-            return {"archived": archived}
-        last = ids[-1]
+        for memory_id, scope in faded.items():
+            by_scope.setdefault(scope, []).append(memory_id)
+        for scope, ids in by_scope.items():
+            archived += await _archive(scope, ids, res, workspace_jobs.call_of(job))
+    return {"archived": archived}
+
+
+async def _batches(find: Callable[..., Awaitable[Ids]], job: Job, res: Resources) -> AsyncIterator[Ids]:
+    """The ids that `find` gives, in batches."""
+    last: UUID | None = NIL_ID
+    while last is not None:
+        async with res.db.read(job.workspace_id) as session:
+            ids = await find(session, after=last, batch=BATCH)
+        yield ids
+        last = list(ids)[-1] if len(ids) == BATCH else None
 
 
 async def _archive(scope: Scope, ids: list[UUID], res: Resources, call: Call) -> int:
@@ -126,37 +134,19 @@ async def _age(job: Job, statement: TextClause, res: Resources, *, entities: boo
     return {"seen": seen, "changed": changed}
 
 
-BATCH = 100
-
-
 async def promote(job: Job, res: Resources) -> Counts:
-    """Promotes memories that meet the workspace's thresholds to `_global`."""
+    """Archives copies whose originals have changed or ended since; promotes memories that meet the workspace's
+    thresholds to `_global`."""
     call = workspace_jobs.call_of(job)
-    archived = await _archive_stale_copies(job.workspace_id, res, call)
-    seen = promoted = 0
-    last: UUID | None = NIL_ID
-    while last is not None:
-        async with res.db.read(job.workspace_id) as session:
-            worthy_ids = await promotable.list_worthy(
-                session, res.settings.jobs.promoting, after=last, now=res.clock(), batch=BATCH
-            )
-        for memory_id in worthy_ids:
+    archived = seen = promoted = 0
+    async for copies in _batches(partial(promotable.list_stale_copies, now=res.clock()), job, res):
+        for copy_id in copies:
+            archived += await archive_stale_copy(job.workspace_id, copy_id, res, call)
+    worthy = partial(promotable.list_worthy, rules=res.settings.jobs.promoting, now=res.clock())
+    async for ids in _batches(worthy, job, res):
+        for memory_id in ids:
             promoted += await promote_if_worthy(job.workspace_id, memory_id, res, call) is not None
-        seen += len(worthy_ids)
+        seen += len(ids)
         async with res.db.begin(job.workspace_id) as session:
             await queue.advance(session, job, seen, seen)
-        last = worthy_ids[-1] if len(worthy_ids) == BATCH else None
     return {"seen": seen, "promoted": promoted, "archived": archived}
-
-
-async def _archive_stale_copies(workspace_id: UUID, res: Resources, call: Call) -> int:
-    """Archives copies whose originals have changed or ended since; returns how many."""
-    archived = 0
-    last: UUID | None = NIL_ID
-    while last is not None:
-        async with res.db.read(workspace_id) as session:
-            ids = await promotable.list_stale_copies(session, after=last, now=res.clock(), batch=BATCH)
-        for copy_id in ids:
-            archived += await archive_stale_copy(workspace_id, copy_id, res, call)
-        last = ids[-1] if len(ids) == BATCH else None
-    return archived

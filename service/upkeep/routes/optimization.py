@@ -99,17 +99,14 @@ async def get_optimization_report(
         raise InvalidInput("cursor: requires exactly one section.", field="cursor")
     after = START if cursor is None else WalkCursor(*cursors.unpack(cursor, UUID, UUID))
     sections = [await optimization.report(caller.workspace_id, each, res, after=after, limit=limit) for each in wanted]
-    return OptimizationReport(
-        made_at=res.clock(),
-        sections=sections,
-    )
+    return OptimizationReport(made_at=res.clock(), sections=sections)
 
 
 @router.post("/apply", summary="Apply findings of an optimisation report", response_model=ApplyOptimizationResponse)
 async def apply_optimization(body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, call: CallOf) -> Response:
     """Applies all changes or none: 409 names the first object that has changed since the
     report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""
-    changes = [OptimizationChangeItem(**dict(change)) for change in body.changes]
+    changes = list(map(OptimizationChangeItem.of, body.changes))
     _refuse_overlap(changes)
     shown = partial(_answer_applied, dry_run=body.dry_run, count=len(changes))
     call = call.with_serializer(shown)

@@ -15,6 +15,8 @@ from uuid import UUID
 from sqlalchemy import TextClause, text
 
 from service.domain.ageing import INFERRED_AT_MOST, Ageing
+from service.domain.scope import Scope
+from service.postgres import scopes
 from service.postgres.engine import Session
 from service.postgres.template import Template
 
@@ -104,7 +106,8 @@ STALE = OF_MEMORIES.fill(
 )
 
 FADED = text("""
-    SELECT s.memory_id FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+    SELECT m.id, m.workspace_id, m.user_id, m.agent_id, m.run_id, m.channel
+    FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
     WHERE s.workspace_id = :workspace AND s.memory_id > :after AND s.relevance < :forget_below
       AND NOT m.archived AND m.version_of IS NULL AND m.review_status IS NULL
     ORDER BY s.memory_id LIMIT :batch
@@ -144,10 +147,10 @@ async def age(
     return row.seen, row.changed, row.last if row.seen == BATCH else None
 
 
-async def list_faded(session: Session, *, after: UUID, batch: int) -> list[UUID]:
-    """Live memories whose relevance is below the threshold, in the order of their ids."""
+async def list_faded(session: Session, *, after: UUID, batch: int) -> dict[UUID, Scope]:
+    """Live memories whose relevance is below the threshold, in the order of their ids, with their scopes."""
     values = {"forget_below": FORGET_BELOW, "after": after, "batch": batch}
-    return list(await session.scalars(FADED, values))
+    return {row.id: scopes.of_row(row) for row in await session.execute(FADED, values)}
 
 
 async def remove_forgotten(session: Session, *, now: datetime, batch: int) -> list[UUID]:

@@ -232,17 +232,7 @@ def statement(section: Section, *, among: bool) -> TextClause:
 
 def _candidates(section: Section, rows: Sequence[Any]) -> tuple[Candidate, ...]:
     return tuple(
-        Candidate(
-            WalkCursor(row.first, row.second),
-            _change(section, row),
-            row.detail,
-        )
+        Candidate(WalkCursor(row.first, row.second), OptimizationChangeItem.of(row, section=section), row.detail)
         for row in rows
         if row.id is not None
-    )
-
-
-def _change(section: Section, row: Any) -> OptimizationChangeItem:
-    return OptimizationChangeItem(
-        section=section, id=row.id, version=row.version, kept_id=row.kept_id, kept_version=row.kept_version
     )
