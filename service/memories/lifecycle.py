@@ -93,7 +93,7 @@ async def _bring_back(write: Write, deleted: DeletedMemory) -> None:
     await memories.release_expired(session, [content_hash(CleanText(text))], now=now)
     await undo.recreate(session, memory_id, deleted.entry)
     await undo.restore(session, memory_id, deleted.entry, text, generation=write.res.generation, now=now)
-    await history.append(session, [Change(memory_id, Action.ADD, deleted.scope, None, text)])
+    await history.append(session, [Change(memory_id, Action.ADD)], generation=write.res.generation)
     no_vector, _ = await undo.lacks(session, memory_id)
     jobs = writing.follow_up(memory_id, embed=no_vector, enrich=not deleted.is_past)  # its entities may be gone
     await queue.enqueue(session, jobs)

@@ -137,8 +137,8 @@ async def _copy(write: Write, original: Memory) -> Memory:
     await edges.put(session, made)
     copy = await memories.get(session, new_id)
     assert copy is not None, "it has just been written"
-    change = Change(new_id, Action.ADD, copy.scope, None, copy.text)
-    await history.append(session, [change])
+    change = Change(new_id, Action.ADD)
+    await history.append(session, [change], generation=res.generation)
     evidence = Evidence("rules", "promotion", "ADD", Reason.PROMOTED, ())
     await ChangeContext(write, copy.scope, evidence).keep_evidence(new_id, Action.ADD, change.id)
     embed = copy.embedding_status is not EmbeddingStatus.STORED

@@ -187,8 +187,8 @@ async def _undo(write: Write, changes: Sequence[StoredDecision]) -> None:
         memory_id, entry_id = change.memory_id, change.history_id
         assert memory_id is not None, "only changes are undone"
         assert entry_id is not None, "only changes are undone"
-        was = await history.snapshot(session, memory_id, generation=res.generation)
-        if was is None or (change.event != Action.ADD and change.before is None):  # deleted, or blanked by a purge
+        memory = await memories.get(session, memory_id)
+        if memory is None or (change.event != Action.ADD and change.before is None):  # deleted, or blanked by a purge
             raise Conflict(ERASED, field="id")
         if not await undo.is_current(session, memory_id, entry_id):
             raise Conflict(CHANGED, field="id")
@@ -196,26 +196,22 @@ async def _undo(write: Write, changes: Sequence[StoredDecision]) -> None:
         if change.event == Action.ADD:
             await deletion.delete_memories(session, [memory_id], generation=res.generation, withdraws=None)
         else:
-            undone_by = await _restore(write, memory_id, entry_id, change.before or "", was, now)
+            undone_by = await _restore(write, memory, entry_id, change.before or "", now)
         await withdrawn.take_back(session, memory_id, entry=entry_id)
         await decisions.mark_undone(session, change.id, undone_by, now=now)
 
 
-async def _restore(
-    write: Write, memory_id: UUID, entry_id: UUID, text_before: str, was: history.Snapshot, now: datetime
-) -> UUID:
+async def _restore(write: Write, memory: Memory, entry_id: UUID, text_before: str, now: datetime) -> UUID:
     """Puts the memory back as it was before this entry of its history; returns the id of the new entry."""
-    session, generation, text_now = write.session, write.res.generation, str(was.before["content"])
+    session, generation, memory_id = write.session, write.res.generation, memory.id
+    entry = Change(memory_id, Action.UPDATE, text_before)
+    await history.append(session, [entry], generation=generation)
     await memories.release_expired(session, [content_hash(CleanText(text_before))], now=now)
-    changed = text_before if text_before != text_now else None
+    changed = text_before if text_before != memory.text else None
     await undo.restore(session, memory_id, entry_id, changed, generation=generation, now=now)
     # the past version that the decision kept has the id of its entry
     await deletion.delete_memories(session, [entry_id], generation=generation, withdraws=None)
     await decisions.reopen_review(session, memory_id)
-    memory = await memories.get(session, memory_id)
-    assert memory is not None, "the row is locked"
-    entry = Change(memory_id, Action.UPDATE, memory.scope, text_now, text_before, was)
-    await history.append(session, [entry])
     # jobs queued before the decision were skipped, because the text had changed
     no_vector, not_enriched = await undo.lacks(session, memory_id)
     await queue.enqueue(session, writing.follow_up(memory_id, embed=no_vector, enrich=not_enriched))

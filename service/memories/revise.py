@@ -37,18 +37,18 @@ async def revise(workspace_id: UUID, memory_id: UUID, revision: Revision, res: R
     draft = await _prepare(memory, revision, res)
     async with write_transaction(memory.scope, res, call) as write:
         session = write.session
-        was = await history.snapshot(session, memory_id, generation=res.generation)
-        old = await memories.get(session, memory_id, alive_at=res.clock()) if was else None
-        if was is None or old is None:
+        await history.lock(session, [memory_id])
+        old = await memories.get(session, memory_id, alive_at=res.clock())
+        if old is None:
             raise NotFound.of("memory")
         write.check_version(old.version)
         values = changes(old, revision, draft)
         revised = old
         if values or "last_accessed" in revision.moments:
+            text = values.get("content")
+            entry = await writing.append_change(ChangeContext(write, old.scope), memory_id, text)
             await _write(write, old, revision, draft, values)
-            text = values.get("content", old.text)
-            entry = await writing.append_change(ChangeContext(write, old.scope), memory_id, old.text, text, was)
-            await writing.withdraw_text(session, old, text, entry)
+            await writing.withdraw_text(session, old, text or old.text, entry)
             await write.audit("update", old.scope, [memory_id], fields=sorted(values))
             revised = await memories.get(session, memory_id) or old
         return await write.answer(revised)

@@ -1,7 +1,7 @@
 """Everything that changes with a memory: row, vectors, history, evidence, audit and jobs, in the caller's transaction.
 
 The caller holds the scope lock; one that changes several memories has locked them all (history.lock). A memory that is
-to change is selected FOR UPDATE with all that belongs to it; this snapshot goes to its history.
+to change is locked and goes to its history with all that belongs to it, before the change.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ from service.graph.statements import edges
 from service.language import lexemes, withdrawal
 from service.memories.statements import decisions, history, memories, near_memories, updates, versions
 from service.memories.statements.decisions import NewDecision
-from service.memories.statements.history import Change, Snapshot
+from service.memories.statements.history import Change
 from service.postgres.direct import InsertBatch, NewRows
 from service.postgres.engine import Session
 from service.queue.statements import queue
@@ -87,12 +87,10 @@ class ChangeContext:
     def res(self) -> Resources:
         return self.write.res
 
-    async def snapshot(self, memory_id: UUID) -> Snapshot:
-        """The memory as it is, locked until the transaction ends. Raises Gone."""
-        was = await history.snapshot(self.session, memory_id, generation=self.res.generation)
-        if was is None:
+    async def lock(self, memory_id: UUID) -> None:
+        """Locks the memory until the transaction ends. Raises Gone."""
+        if not await history.lock(self.session, [memory_id]):
             raise Gone("The memory that was to be changed is gone.")
-        return was
 
     async def keep_evidence(
         self, memory_id: UUID | None, event: Action = Action.NONE, history_id: UUID | None = None
@@ -134,29 +132,31 @@ async def add(
         queue.new_rows(session.workspace_id, jobs),
     )
     reused = [
-        Change(memory.id, Action.ADD, memory.draft.scope, None, memory.text, id=memory.history_id)
+        Change(memory.id, Action.ADD, id=memory.history_id)
         for memory in new_memories
         if memory.draft.given.id is not None  # in use before, perhaps: entries of its history may still be open
     ]
     if reused:
         await batch.flush()
-        await history.append(session, reused)
+        await history.append(session, reused, generation=res.generation)
 
 
 async def update(context: ChangeContext, target: UUID, new: NewMemory) -> str:
     """Gives the target the text and the times of `new`; what it said before is kept as a past version. Returns its old
     text. Raises Gone."""
     session, res = context.session, context.res
-    was = await context.snapshot(target)
-    change_id, start = uuid7(), begins(new.draft.timestamp, new.draft.given.t_valid, new.draft.given.t_invalid)
-    kept = was.before["hash"] != new.hash and await _keep_past(context, target, change_id, start)
+    await context.lock(target)
+    old = await memories.get(session, target)
+    assert old is not None, "it is locked"
+    change_id = await append_change(context, target, new.text)
+    start = begins(new.draft.timestamp, new.draft.given.t_valid, new.draft.given.t_invalid)
+    kept = old.hash != new.hash and await _keep_past(context, target, change_id, start)
     since = new.draft.given.t_valid
-    if since is None and (kept or was.before["t_valid"] is not None):
+    if since is None and (kept or old.t_valid is not None):
         since = holds_since(start, new.draft.given.t_invalid, res)
-    old = await updates.replace_text(session, target, new, t_valid=since, generation=res.generation, now=res.clock())
+    await updates.replace_text(session, old, new, t_valid=since, generation=res.generation, now=res.clock())
     fades_from = {"base_confidence": new.fact_confidence, "confidence": None, "confirmed_at": new.draft.timestamp}
     await updates.set_stat(session, target, fades_from)
-    await append_change(context, target, old.text, new.text, was, entry=change_id)
     await withdraw_text(session, old, new.text, change_id)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, _jobs_of(new, target))
@@ -169,18 +169,16 @@ async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetim
     nothing if the memory was deleted, or another memory already has the remaining text."""
     session, scope, res = context.session, context.scope, context.res
     target = struck.memory.id
-    was = await history.snapshot(session, target, generation=res.generation)
-    old = await memories.get(session, target) if was else None
-    digest = content_hash(struck.text)
-    if was is None or old is None or await near_memories.with_hash(session, scope, digest, now=res.clock()) is not None:
+    await history.lock(session, [target])
+    old, digest = await memories.get(session, target), content_hash(struck.text)
+    if old is None or await near_memories.with_hash(session, scope, digest, now=res.clock()) is not None:
         return False
-    change_id = uuid7()
+    change_id = await append_change(context, target, struck.text)
     if at is not None:
         await _keep_past(context, target, change_id, at)
     columns = updates.text_columns(struck.text, lexemes.weights(struck.text))
     await updates.set_columns(session, target, columns, now=res.clock())
     await updates.replace_vectors(session, scope, target, {}, generation=res.generation)
-    await append_change(context, target, old.text, struck.text, was, entry=change_id)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, follow_up(target, embed=True))
     return True
@@ -201,15 +199,13 @@ def holds_since(start: datetime, until: datetime | None, res: Resources) -> date
     return start if start <= res.clock() and (until is None or start < until) else None
 
 
-async def set_columns(
-    context: ChangeContext, target: UUID, values: Mapping[str, Any], *, was: Snapshot | None = None
-) -> UUID:
-    """Sets columns other than the text of a memory; returns the id of the history entry. `was`: the memory, if it is
-    locked. Raises Gone, or Conflict when another live memory has its text."""
-    was = was or await context.snapshot(target)
+async def set_columns(context: ChangeContext, target: UUID, values: Mapping[str, Any]) -> UUID:
+    """Sets columns other than the text of a memory; returns the id of the history entry. Raises Gone, or Conflict when
+    another live memory has its text."""
+    await context.lock(target)
+    entry = await append_change(context, target)
     await updates.set_columns(context.session, target, values, now=context.res.clock())
-    text = str(was.before["content"])
-    return await append_change(context, target, text, text, was)
+    return entry
 
 
 async def extend_expiry(write: Write, scope: Scope, target: UUID, until: datetime | None) -> None:
@@ -223,21 +219,21 @@ async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
 
     A curator never erases: docs/decisions/019-contradiction-policy.md.
     """
-    was, change_id = await context.snapshot(target), uuid7()
+    await context.lock(target)
+    change_id = await append_change(context, target, action=Action.DELETE)
     await _keep_past(context, target, change_id, at)
-    now = context.res.clock()
-    await updates.set_columns(context.session, target, {"archived": True}, now=now)
-    await append_change(context, target, str(was.before["content"]), None, was, action=Action.DELETE, entry=change_id)
+    await updates.set_columns(context.session, target, {"archived": True}, now=context.res.clock())
     await _withdraw(context.session, target, Withdrawal("superseded", change_id))
 
 
 async def archive(context: ChangeContext, target: UUID) -> bool:
     """Archives a memory that is still true, so that searches skip it; False if it is gone or archived already."""
-    generation = context.res.generation
-    was = await history.snapshot(context.session, target, generation=generation)
-    if was is None or was.before["archived"]:
+    await history.lock(context.session, [target])
+    memory = await memories.get(context.session, target)
+    if memory is None or memory.archived:
         return False
-    await set_columns(context, target, {"archived": True}, was=was)
+    await append_change(context, target)
+    await updates.set_columns(context.session, target, {"archived": True}, now=context.res.clock())
     return True
 
 
@@ -277,19 +273,12 @@ async def _withdraw(session: Session, target: UUID, why: Withdrawal, *, old_text
 
 
 async def append_change(
-    context: ChangeContext,
-    memory_id: UUID,
-    old: str,
-    new: str | None,
-    was: Snapshot,
-    *,
-    action: Action = Action.UPDATE,
-    entry: UUID | None = None,
+    context: ChangeContext, memory_id: UUID, content: str | None = None, *, action: Action = Action.UPDATE
 ) -> UUID:
-    """Appends a change to history, and the evidence of the decision that caused it; returns the id of the history
-    entry, which is `entry` where one is given."""
-    change = Change(memory_id, action, context.scope, old, new, was, entry or uuid7())
-    await history.append(context.session, [change])
+    """Appends a change that is about to be made to history, and the evidence of the decision that caused it; returns
+    the id of the entry. `content`: the new text; None: it stays."""
+    change = Change(memory_id, action, content)
+    await history.append(context.session, [change], generation=context.res.generation)
     await context.keep_evidence(memory_id, action, change.id)
     return change.id
 

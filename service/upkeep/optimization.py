@@ -318,9 +318,7 @@ async def _join(context: ChangeContext, goes: Memory, stays_id: UUID | None) -> 
     sources, the greater importance and the later expiry."""
     assert stays_id is not None, "a pair has two"
     session, res = context.session, context.res
-    was = await history.snapshot(session, stays_id, generation=res.generation)
     stays = await memories.get(session, stays_id)  # it may have taken in another one just now
-    assert was is not None, "it is locked"
     assert stays is not None, "it is locked"
     older, newer = sorted((goes, stays), key=_began)
     values = updates.unite_columns(older, newer)
@@ -328,9 +326,9 @@ async def _join(context: ChangeContext, goes: Memory, stays_id: UUID | None) -> 
         values |= {"importance": goes.importance.value, "importance_level": goes.importance.level}
     if stays.expires_at is not None and (goes.expires_at is None or goes.expires_at > stays.expires_at):
         values["expires_at"] = goes.expires_at
+    await writing.append_change(replace(context, scope=stays.scope), stays.id)
     await updates.set_columns(session, stays.id, values, now=res.clock())
     if goes.timestamp > stays.timestamp:
         await versions.note_repetition(session, stays.id, goes.timestamp)
     await sources.copy(session, goes.id, stays.id)
-    await writing.append_change(replace(context, scope=stays.scope), stays.id, stays.text, stays.text, was)
     await writing.archive(context, goes.id)

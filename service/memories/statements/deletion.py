@@ -1,8 +1,7 @@
 """Deletes memories and what belongs to a scope; each deletion has an entry in the history of its memory.
 
 A batch of memories is locked by ascending id, then its edges in the order of their keys, so that two concurrent bulk
-deletes wait for each other in one direction only. History is written from the rows themselves, in SQL: half a megabyte
-of vectors need not be sent to Python and back. Sources, links, edges, vectors and statistics are deleted by foreign
+deletes wait for each other in one direction only. Sources, links, edges, vectors and statistics are deleted by foreign
 key, relations between entities with the last memory that is evidence of them; entities that no memory names any more
 are deleted, too.
 """
@@ -14,14 +13,14 @@ from datetime import datetime
 from uuid import UUID
 
 from sqlalchemy import ColumnElement, and_, func, select, text, true
-from uuid_utils.compat import uuid7
 
 from service.conversations.statements import contexts, withdrawn
 from service.conversations.statements.withdrawn import Withdrawal
+from service.domain.decision import Action
 from service.domain.scope import Extent
 from service.graph.statements import entity_links, entity_relations
 from service.memories.statements import history, versions
-from service.memories.statements.history import BEFORE, TEXT_VECTOR
+from service.memories.statements.history import Change
 from service.postgres import scopes
 from service.postgres.engine import Session, is_walled
 from service.postgres.tables import MEMORY
@@ -35,22 +34,6 @@ LOCK_EDGES = text("""
       AND (source_id = ANY (CAST(:ids AS uuid[])) OR target_id = ANY (CAST(:ids AS uuid[])))
     ORDER BY source_id, rel_type, target_id FOR UPDATE
 """)
-
-# The open entry of each memory was closed where the DELETE begins.
-WRITE_HISTORY = text(
-    f"""
-    INSERT INTO memory_history (workspace_id, id, memory_id, event, old_memory, before, before_embedding,
-                                before_generation, is_deleted, user_id, agent_id, run_id, recorded_at,
-                                position)
-    SELECT m.workspace_id, new.id, m.id, 'DELETE', m.content, {BEFORE}, v.embedding, v.generation, true,
-           m.user_id, m.agent_id, m.run_id, coalesce(new.at, statement_timestamp()),
-           coalesce(new.position, pg_current_xact_id()::text::bigint)
-    FROM unnest(CAST(:ids AS uuid[]), CAST(:new_ids AS uuid[]), CAST(:starts AS timestamptz[]),
-                CAST(:positions AS bigint[])) AS new (memory_id, id, at, position)
-    JOIN memory m ON m.workspace_id = :workspace AND m.id = new.memory_id {TEXT_VECTOR}
-    ORDER BY m.id
-    """  # noqa: S608 - both parts are constants of history.py
-)
 
 # The turns with exactly the text of these memories. If another memory came from the same turn, as a fact that was read
 # from it, the turn stays.
@@ -134,13 +117,7 @@ async def delete_memories(
     await session.execute(LOCK_EDGES, values)
     unnamed = await entity_links.lock_unnamed(session, present)
     await entity_relations.lock_evidenced(session, present)
-    begins = await history.close(session, present)
-    ended = {
-        "new_ids": [uuid7() for _ in present],
-        "starts": [begins.get(each, (None, None))[0] for each in present],
-        "positions": [begins.get(each, (None, None))[1] for each in present],
-    }
-    await session.execute(WRITE_HISTORY, {**values, **ended, "generation": generation})
+    await history.append(session, [Change(each, Action.DELETE) for each in present], generation=generation)
     turns = await withdrawn.turns_shared_with(session, present)
     if withdraws is not None:
         turns += await withdrawn.withdraw(session, present, Withdrawal(withdraws))

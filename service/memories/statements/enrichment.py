@@ -116,7 +116,7 @@ STORE_VECTORS = text("""
 """)
 
 # First all locks by ascending id, on the memories and on those they will be linked to; a change of a text waits for
-# them, because it locks the row FOR UPDATE (history.snapshot). Then the rows whose text is still the one that was read;
+# them, because it locks the row FOR UPDATE (history.lock). Then the rows whose text is still the one that was read;
 # both sides of the join are in the order of the ids.
 ENRICH = text("""
     WITH found AS (

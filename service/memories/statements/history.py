@@ -10,26 +10,18 @@ stored separately, with its generation. See docs/decisions/010-history-and-undo.
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
-from datetime import datetime
-from typing import Any
 from uuid import UUID
 
-import numpy as np
-from numpy.typing import NDArray
-from sqlalchemy import bindparam, select, text
-from sqlalchemy.dialects.postgresql import JSONB
+from sqlalchemy import select, text
 from uuid_utils.compat import uuid7
 
 from service.domain.decision import Action
-from service.domain.scope import Scope
 from service.memories.values import MemoryHistoryItem
 from service.postgres import direct
-from service.postgres.direct import NewRows
 from service.postgres.engine import Session
 from service.postgres.tables import MEMORY_HISTORY
-from service.postgres.vectors import Half
 
 # Closes the open entry of each memory and returns when the next one begins, and its position in the change feed. Uses
 # ix_memory_history_memory.
@@ -47,16 +39,6 @@ CLOSE = text("""
       AND h.recorded_to IS NULL
     RETURNING h.memory_id, h.recorded_to, next.position
 """)
-
-INSERT = text("""
-    INSERT INTO memory_history (
-        workspace_id, id, memory_id, event, old_memory, new_memory, before, before_embedding, before_generation,
-        is_deleted, user_id, agent_id, run_id, recorded_at, position)
-    VALUES (
-        :workspace_id, :id, :memory_id, :event, :old_memory, :new_memory, :before, :before_embedding,
-        :before_generation, :is_deleted, :user_id, :agent_id, :run_id, coalesce(:recorded_at, clock_timestamp()),
-        coalesce(:position, pg_current_xact_id()::text::bigint))
-""").bindparams(bindparam("before", type_=JSONB(none_as_null=True)), bindparam("before_embedding", type_=Half()))
 
 # An edge, a source or an entity link needs a share lock on the memory's key, so under this lock none is added or
 # removed. It is a separate statement, because the snapshot of a statement that waits for a lock is taken before the
@@ -85,41 +67,36 @@ BEFORE = """
             'stat', (SELECT to_jsonb(t) FROM memory_stat t
                      WHERE t.workspace_id = m.workspace_id AND t.memory_id = m.id))
 """
-"""The memory `m` as JSON, for any statement that has it in its FROM."""
+"""The memory `m` as JSON."""
 
-TEXT_VECTOR = """
-    LEFT JOIN memory_vector v
-        ON v.workspace_id = m.workspace_id AND v.memory_id = m.id AND v.kind = 'text' AND v.generation = :generation
-"""
-
-SNAPSHOT = text(
+# From the rows themselves: half a megabyte of vectors need not be sent to Python and back. Before an ADD is nothing.
+INSERT = text(
     f"""
-    SELECT {BEFORE} AS before, v.embedding, v.generation
-    FROM memory m {TEXT_VECTOR}
-    WHERE m.workspace_id = :workspace AND m.id = :id
-    """  # noqa: S608 - both parts stand above
-).columns(embedding=Half())
-
-
-@dataclass(frozen=True, slots=True)
-class Snapshot:
-    """A memory as it was; the vector is None if it had none yet."""
-
-    before: Mapping[str, Any]
-    vector: NDArray[np.float32] | None
-    generation: int | None
+    INSERT INTO memory_history (workspace_id, id, memory_id, event, old_memory, new_memory, before, before_embedding,
+                                before_generation, is_deleted, user_id, agent_id, run_id, recorded_at, position)
+    SELECT m.workspace_id, new.id, m.id, new.event, CASE WHEN new.event <> 'ADD' THEN m.content END,
+           CASE WHEN new.event <> 'DELETE' THEN coalesce(new.content, m.content) END,
+           CASE WHEN new.event <> 'ADD' THEN {BEFORE} END, v.embedding, v.generation, new.event = 'DELETE',
+           m.user_id, m.agent_id, m.run_id, coalesce(new.at, clock_timestamp()),
+           coalesce(new.position, pg_current_xact_id()::text::bigint)
+    FROM unnest(CAST(:ids AS uuid[]), CAST(:memories AS uuid[]), CAST(:events AS text[]), CAST(:contents AS text[]),
+                CAST(:starts AS timestamptz[]), CAST(:positions AS bigint[]))
+        AS new (id, memory_id, event, content, at, position)
+    JOIN memory m ON m.workspace_id = :workspace AND m.id = new.memory_id
+    LEFT JOIN memory_vector v ON v.workspace_id = m.workspace_id AND v.memory_id = m.id AND v.kind = 'text'
+        AND v.generation = :generation AND new.event <> 'ADD'
+    ORDER BY m.id
+    """  # noqa: S608 - it stands above
+)
 
 
 @dataclass(frozen=True, slots=True)
 class Change:
-    """An entry to write. `was`: the memory before it, None for an ADD."""
+    """What happens to a memory. `content`: its new text; None: it stays."""
 
     memory_id: UUID
     event: Action
-    scope: Scope
-    old: str | None
-    new: str | None
-    was: Snapshot | None = None
+    content: str | None = None
     id: UUID = field(default_factory=uuid7)  # the id of the entry, so that a decision can name what it caused
 
 
@@ -132,44 +109,22 @@ async def lock(session: Session, ids: Iterable[UUID]) -> set[UUID]:
     return set(await session.scalars(LOCK, {"ids": list(ids)}))
 
 
-async def snapshot(session: Session, memory_id: UUID, *, generation: int) -> Snapshot | None:
-    """Locks the row until the transaction ends and returns it as it is; None if it does not exist."""
-    if not await lock(session, [memory_id]):
-        return None
-    values = {"id": memory_id, "generation": generation}
-    row = (await session.execute(SNAPSHOT, values)).one()
-    vector = None if row.embedding is None else np.asarray(row.embedding, dtype=np.float32)
-    return Snapshot(row.before, vector, row.generation)
-
-
-async def close(session: Session, ids: Sequence[UUID]) -> dict[UUID, tuple[datetime | None, int | None]]:
-    """Closes the open entries of these memories; returns for each when the next one begins, and its position."""
-    closed = await session.execute(CLOSE, {"ids": list(ids)})
-    return {row.memory_id: (row.recorded_to, row.position) for row in closed}
-
-
-async def append(session: Session, changes: Sequence[Change]) -> None:
-    """Closes the open entries of these memories and writes the new ones, in order."""
-    begins = await close(session, [change.memory_id for change in changes])
-    rows = [
-        {
-            **change.scope.columns,
-            "id": change.id,
-            "memory_id": change.memory_id,
-            "event": str(change.event),
-            "old_memory": change.old,
-            "new_memory": change.new,
-            "before": change.was and change.was.before,
-            "before_embedding": None if change.was is None else change.was.vector,
-            "before_generation": change.was and change.was.generation,
-            "is_deleted": change.event is Action.DELETE,
-            "recorded_at": begin,
-            "position": position,
-        }
-        for change in changes
-        for begin, position in (begins.get(change.memory_id, (None, None)),)
-    ]
-    await direct.insert(session, NewRows(INSERT, rows))
+async def append(session: Session, changes: Sequence[Change], *, generation: int) -> None:
+    """Closes the open entries of these memories and writes the new ones. The memories are locked; an ADD has been
+    written, any other change has not yet, since its entry keeps the memory as it is."""
+    ids = [change.memory_id for change in changes]
+    closed = await session.execute(CLOSE, {"ids": ids})
+    begins = {row.memory_id: (row.recorded_to, row.position) for row in closed}
+    values = {
+        "ids": [change.id for change in changes],
+        "memories": ids,
+        "events": [str(change.event) for change in changes],
+        "contents": [change.content for change in changes],
+        "starts": [begins.get(each, (None, None))[0] for each in ids],
+        "positions": [begins.get(each, (None, None))[1] for each in ids],
+        "generation": generation,
+    }
+    await session.execute(INSERT, values)
 
 
 async def of_memory(session: Session, memory_id: UUID, *, skip: int = 0, limit: int) -> list[MemoryHistoryItem]:

@@ -87,14 +87,12 @@ async def set_stat(session: Session, memory_id: UUID, values: Mapping[str, Any])
 
 
 async def replace_text(
-    session: Session, memory_id: UUID, new: NewMemory, *, t_valid: datetime | None, generation: int, now: datetime
-) -> Memory:
-    """Gives an existing row the text, times, vectors and annotation of `new` and unites tags, categories and metadata;
-    returns the memory as it was. Its id, scope and created_at stay."""
+    session: Session, old: Memory, new: NewMemory, *, t_valid: datetime | None, generation: int, now: datetime
+) -> None:
+    """Gives an existing row the text, times, vectors and annotation of `new` and unites tags, categories and metadata.
+    Its id, scope and created_at stay."""
     workspace_id = new.draft.scope.workspace_id
     await memories.release_expired(session, [new.hash], now=now)
-    old = await memories.get(session, memory_id)
-    assert old is not None, "the row was confirmed under the scope lock"
     values = {
         **memories.text_values(new),
         "timestamp": new.draft.timestamp,
@@ -109,9 +107,8 @@ async def replace_text(
         "version": MEMORY.c.version + 1,
         **NOT_ENRICHED,
     }
-    await session.execute(update(MEMORY).where(_is(workspace_id, memory_id)).values(values))
-    await replace_vectors(session, new.draft.scope, memory_id, memories.vectors_of(new), generation=generation)
-    return old
+    await session.execute(update(MEMORY).where(_is(workspace_id, old.id)).values(values))
+    await replace_vectors(session, new.draft.scope, old.id, memories.vectors_of(new), generation=generation)
 
 
 async def replace_vectors(

@@ -47,7 +47,7 @@ MEMORIES = text("""
     ORDER BY m.id LIMIT :limit
 """)
 
-# A change of a text locks its row FOR UPDATE first (history.snapshot), so it waits for this, or this sees the new text.
+# A change of a text locks its row FOR UPDATE first (history.lock), so it waits for this, or this sees the new text.
 STORE_MEMORIES = text("""
     WITH made AS (
         SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:contents AS text[]), CAST(:vectors AS text[]))
