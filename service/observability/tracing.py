@@ -8,10 +8,9 @@ from __future__ import annotations
 
 import logging
 import re
-from collections.abc import Callable, Iterable, Mapping
-from contextlib import AbstractContextManager, nullcontext
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import AbstractContextManager, contextmanager, nullcontext
 from functools import wraps
-from types import TracebackType
 from typing import TYPE_CHECKING, Any, Literal, ParamSpec, TypeVar
 
 from service import __version__
@@ -86,36 +85,25 @@ def shut_down() -> None:
         provider.shutdown()
 
 
-class Traced:
-    """A span that is current inside the block."""
+@contextmanager
+def _traced(tracer: Tracer, name: str, kind: Kind, attributes: Attributes, parent: Any = None) -> Iterator[Span]:
+    """A span that is current inside the block. OpenTelemetry itself would record the message of an error."""
+    from opentelemetry import trace
 
-    __slots__ = ("_attributes", "_kind", "_name", "_parent", "_span", "_token")
-
-    def __init__(self, name: str, kind: Kind, attributes: Attributes, parent: Any = None) -> None:
-        self._name, self._kind, self._attributes, self._parent = name, kind, attributes, parent
-
-    def __enter__(self) -> Span:
-        from opentelemetry import context, trace
-
-        assert _tracer is not None
-        self._span = _tracer.start_span(self._name, self._parent, trace.SpanKind[self._kind], self._attributes)
-        self._token = context.attach(trace.set_span_in_context(self._span, self._parent))
-        return self._span
-
-    def __exit__(
-        self, _kind: type[BaseException] | None, error: BaseException | None, _trace: TracebackType | None
-    ) -> None:
-        from opentelemetry import context
-
-        context.detach(self._token)
-        if error is not None:
-            _mark_failed(self._span, error.code if isinstance(error, ServiceError) else type(error).__name__)
-        self._span.end()
+    started = tracer.start_as_current_span(
+        name, parent, trace.SpanKind[kind], attributes, record_exception=False, set_status_on_exception=False
+    )
+    with started as span:
+        try:
+            yield span
+        except BaseException as error:
+            _mark_failed(span, error.code if isinstance(error, ServiceError) else type(error).__name__)
+            raise
 
 
 def span(name: str, kind: Kind = "INTERNAL", attributes: Attributes = NOTHING) -> AbstractContextManager[Any]:
     """A span around the block; nothing while tracing is off. `name`: one of a fixed set."""
-    return OFF if _tracer is None else Traced(name, kind, attributes)
+    return OFF if _tracer is None else _traced(_tracer, name, kind, attributes)
 
 
 def trace(name: str) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable[P, Coroutine[Any, Any, R]]]:
@@ -124,9 +112,7 @@ def trace(name: str) -> Callable[[Callable[P, Coroutine[Any, Any, R]]], Callable
     def around(function: Callable[P, Coroutine[Any, Any, R]]) -> Callable[P, Coroutine[Any, Any, R]]:
         @wraps(function)
         async def call(*args: P.args, **kwargs: P.kwargs) -> R:
-            if _tracer is None:
-                return await function(*args, **kwargs)
-            with Traced(name, "INTERNAL", NOTHING):
+            with span(name):
                 return await function(*args, **kwargs)
 
         return call
@@ -142,7 +128,7 @@ def request(method: str, headers: Iterable[tuple[bytes, bytes]]) -> AbstractCont
 
     carrier = {name.decode("latin-1"): value.decode("latin-1") for name, value in headers if name.startswith(b"trace")}
     parent = TraceContextTextMapPropagator().extract(carrier)
-    return Traced(method, "SERVER", {"http.request.method": method}, parent)
+    return _traced(_tracer, method, "SERVER", {"http.request.method": method}, parent)
 
 
 def complete(request_span: Span | None, method: str, route: str, status: int, about: Attributes) -> None:
