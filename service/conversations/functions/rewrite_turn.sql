@@ -17,4 +17,4 @@ BEGIN
     WHERE l.workspace_id = this_workspace AND l.turn_id = of_turn;
 END $$;
 
-GRANT EXECUTE ON FUNCTION rewrite_turn TO loxodon_app;
+GRANT EXECUTE ON FUNCTION rewrite_turn TO loxodon_app, loxodon_walled;

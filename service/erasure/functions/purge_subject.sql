@@ -266,4 +266,4 @@ BEGIN
     RETURN NEXT;
 END $function$;
 
-GRANT EXECUTE ON FUNCTION purge_subject TO loxodon_app;
+GRANT EXECUTE ON FUNCTION purge_subject TO loxodon_app, loxodon_walled;

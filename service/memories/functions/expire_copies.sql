@@ -10,4 +10,4 @@ AS $$
     WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND id = ANY ((SELECT copies_outside(of_memories))::uuid[])
 $$;
 
-GRANT EXECUTE ON FUNCTION expire_copies TO loxodon_app;
+GRANT EXECUTE ON FUNCTION expire_copies TO loxodon_app, loxodon_walled;

@@ -1,5 +1,5 @@
 -- Walls: what a key made for one user, agent, run or some channels can access. Its transactions run as loxodon_walled
--- (service/postgres/opening.py), which has only the table rights granted here and sees only the rows inside its wall.
+-- (service/postgres/opening.py), which has only the rights on tables granted here and sees only the rows inside its wall.
 -- loxodon_app may become this role but does not inherit from it, so other keys pay nothing. docs/decisions/045-walls.md
 --
 -- What is not known to be inside is outside: a table without a column for an id is closed to a wall of that id. A new
@@ -21,21 +21,6 @@ GRANT INSERT ON audit_log TO loxodon_walled;
 GRANT SELECT, INSERT, UPDATE, DELETE ON llm_cache, embedding_cache TO loxodon_walled;
 GRANT SELECT ON term_stat, embedding_generation, erased_memory TO loxodon_walled;
 GRANT USAGE ON SEQUENCE memory_history_seq, tool_invocation_seq, working_item_seq TO loxodon_walled;
-
-GRANT EXECUTE ON FUNCTION
-    expire_copies(uuid[]), iso_seconds(text),
-    lexical_ids(text, text, text, text[], boolean, integer[], integer[], sparsevec, integer, integer, integer, boolean,
-                boolean),
-    memory_filter_keys(uuid, text[], text[], text[], text[], jsonb, boolean),
-    narrow_ids(text, text, text, text[], timestamptz, timestamptz, integer[], integer[], integer[], integer,
-               boolean, boolean),
-    purge_subject(text, text, text, text, uuid[], uuid[], uuid[]),
-    rewrite_turn(uuid, text, text),
-    sparse_entry(integer, double precision),
-    sparse_vector(text),
-    tag_ids(text, text, text, text[], text[], integer, integer, boolean, boolean),
-    workspace_terms(uuid, integer[])
-    TO loxodon_walled;
 
 -- Each setting is in a subquery, which is evaluated once per statement instead of once per row. Citus allows no subquery
 -- in the policies of a table that it distributes.

@@ -13,4 +13,4 @@ BEGIN
     RETURN NULL;
 END $$;
 
-GRANT EXECUTE ON FUNCTION iso_seconds TO loxodon_app;
+GRANT EXECUTE ON FUNCTION iso_seconds TO loxodon_app, loxodon_walled;

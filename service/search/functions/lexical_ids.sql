@@ -60,4 +60,4 @@ BEGIN
     RETURN QUERY SELECT found.id FROM unnest(ids) WITH ORDINALITY AS found (id, place) ORDER BY found.place;
 END $$;
 
-GRANT EXECUTE ON FUNCTION lexical_ids TO loxodon_app;
+GRANT EXECUTE ON FUNCTION lexical_ids TO loxodon_app, loxodon_walled;

@@ -88,4 +88,4 @@ BEGIN
     RETURN keys;
 END $$;
 
-GRANT EXECUTE ON FUNCTION memory_filter_keys TO loxodon_app;
+GRANT EXECUTE ON FUNCTION memory_filter_keys TO loxodon_app, loxodon_walled;

@@ -88,4 +88,4 @@ BEGIN
     RETURN ids;
 END $$;
 
-GRANT EXECUTE ON FUNCTION narrow_ids TO loxodon_app;
+GRANT EXECUTE ON FUNCTION narrow_ids TO loxodon_app, loxodon_walled;

@@ -4,4 +4,4 @@ RETURNS text
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN (term + 1)::text || ':' || weight::text;
 
-GRANT EXECUTE ON FUNCTION sparse_entry TO loxodon_app;
+GRANT EXECUTE ON FUNCTION sparse_entry TO loxodon_app, loxodon_walled;

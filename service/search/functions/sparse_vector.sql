@@ -5,4 +5,4 @@ RETURNS sparsevec
 LANGUAGE sql IMMUTABLE PARALLEL SAFE
 RETURN ('{' || coalesce(entries, '') || '}/1000000000')::sparsevec;
 
-GRANT EXECUTE ON FUNCTION sparse_vector TO loxodon_app;
+GRANT EXECUTE ON FUNCTION sparse_vector TO loxodon_app, loxodon_walled;

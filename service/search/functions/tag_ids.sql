@@ -40,4 +40,4 @@ BEGIN
     ORDER BY c.created_at DESC, c.id LIMIT candidate_limit;
 END $$;
 
-GRANT EXECUTE ON FUNCTION tag_ids TO loxodon_app;
+GRANT EXECUTE ON FUNCTION tag_ids TO loxodon_app, loxodon_walled;

@@ -8,4 +8,4 @@ AS $$
     SELECT array_agg(term # uuid_hash(of_workspace)) FROM unnest(of_terms) term
 $$;
 
-GRANT EXECUTE ON FUNCTION workspace_terms TO loxodon_app;
+GRANT EXECUTE ON FUNCTION workspace_terms TO loxodon_app, loxodon_walled;
