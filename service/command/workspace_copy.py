@@ -25,17 +25,13 @@ from service.command import archive, transfer
 from service.command.archive import Manifest, TableEntry
 from service.command.terminal import Advance, CommandError
 from service.domain.filters import uuid_or_none
-from service.kit import postgres_url
 from service.launch.data_dir import removed_on_failure
-from service.postgres import readiness, rights
+from service.postgres import readiness
 from service.postgres.engine import Access, Database
 from service.postgres.readiness import EXPECTED_REVISION
 from service.postgres.roles import URL_VARIABLES, WORKER
 
 SESSION_SETTINGS = {
-    "timezone": "UTC",  # times are written as they are compared
-    "jit": "off",
-    "work_mem": "64MB",
     "idle_in_transaction_session_timeout": "0",  # a slow disk is no reason to lose the snapshot
     "application_name": "loxodon",
 }
@@ -45,15 +41,12 @@ SESSION_SETTINGS = {
 async def connected(url: str) -> AsyncIterator[Any]:
     """A connection to a database whose schema this version knows. Raises StoreUnavailable or SchemaMismatch, and
     CommandError for failures: the database stops, the disk is full."""
-    with rights.require_usable(url):
-        connection = await asyncpg.connect(postgres_url.libpq(url), server_settings=SESSION_SETTINGS)
-    try:
-        await readiness.demand_revision(connection)
-        yield connection
-    except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as exc:
-        raise CommandError(f"It stopped: {exc}. Give the command again.") from exc
-    finally:
-        await connection.close()
+    async with readiness.connected(url, **SESSION_SETTINGS) as connection:
+        try:
+            await readiness.demand_revision(connection)
+            yield connection
+        except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as exc:
+            raise CommandError(f"It stopped: {exc}. Give the command again.") from exc
 
 
 async def enter_workspace(connection: Any, workspace_id: UUID) -> None:

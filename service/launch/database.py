@@ -9,7 +9,6 @@ from collections.abc import Sequence
 from dataclasses import asdict
 
 from service.access.statements import keys
-from service.access.statements.keys import FirstKey
 from service.domain.errors import ServiceError
 from service.kit.settings import Settings
 from service.launch.postgres import EmbeddedPostgres, login_url
@@ -17,6 +16,7 @@ from service.postgres import doctor, migrate
 from service.postgres.doctor import CheckResult
 from service.postgres.roles import MIGRATE_LOGIN, OWNER
 from service.providers.choose import embedder_dimension, embedder_model
+from service.providers.presets import secret
 from service.runtime.opening import preflight
 from service.runtime.statements import generations
 from service.upkeep.statements import reembedding
@@ -63,10 +63,9 @@ def wait_for_schema(settings: Settings, *, role: str, timeout_s: float) -> None:
 def _bring_up_to_date(url: str, settings: Settings) -> None:
     migrate.upgrade(url, settings)
     asyncio.run(generations.record_first(url, embedder_model(settings), settings.embedder.dim))
-    if settings.server.bootstrap_api_key is not None:
-        first_key = asyncio.run(keys.ensure_admin_key(url, settings.server.bootstrap_api_key.get_secret_value()))
-        if first_key is FirstKey.REVOKED:
-            print(REVOKED, flush=True)
+    first_key = secret(settings.server.bootstrap_api_key)
+    if first_key is not None and not asyncio.run(keys.ensure_admin_key(url, first_key)):
+        print(REVOKED, flush=True)
 
 
 def examine_database(settings: Settings, *, examples: int) -> list[CheckResult]:

@@ -18,14 +18,12 @@ from uuid import UUID
 import asyncpg  # type: ignore[import-untyped]
 
 from service.domain.errors import StoreUnavailable
-from service.kit import postgres_url
-from service.postgres import readiness, rights
+from service.postgres import readiness
 from service.postgres.roles import MIGRATE_LOGIN, OWNER, URL_VARIABLES
 
 SCRIPT = Path(__file__).parent / "sql" / "doctor.sql"
 CHECK = re.compile(r"^-- check: (?P<name>[a-z-]+) \| (?P<rule>.+)\n(?P<query>(?:.*\n)*?.*;)$", re.MULTILINE)
 
-SESSION_SETTINGS = {"timezone": "UTC", "jit": "off", "work_mem": "64MB", "application_name": "loxodon doctor"}
 LOCK_WAIT_S = 30
 """Only a migration, or the making of a partition, locks a table against reading."""
 
@@ -75,16 +73,12 @@ async def examine(url: str, *, examples: int) -> list[CheckResult]:
     """What each check found, with at most `examples` rows of each. `url`: of a login that may become the owner of the
     schema, on a primary or a standby. Raises StoreUnavailable for another login or no database, SchemaMismatch for a
     schema of another version."""
-    with rights.require_usable(url):
-        connection = await asyncpg.connect(postgres_url.libpq(url), server_settings=SESSION_SETTINGS)
-    try:
+    async with readiness.connected(url, application_name="loxodon doctor") as connection:
         await _become_owner(connection)
         async with connection.transaction(isolation="repeatable_read", readonly=True):
             await connection.execute(f"SET LOCAL lock_timeout = '{LOCK_WAIT_S}s'")
             await readiness.demand_revision(connection)
             return [await _run(connection, check, examples) for check in checks()]
-    finally:
-        await connection.close()
 
 
 def is_whole(results: Sequence[CheckResult]) -> bool:

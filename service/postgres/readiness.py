@@ -7,7 +7,8 @@ newer than the schema (docs/upgrades.md, docs/decisions/028-schema-files.md).
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import AsyncIterator, Mapping, Sequence
+from contextlib import asynccontextmanager
 from typing import Any
 
 import asyncpg  # type: ignore[import-untyped]
@@ -15,6 +16,8 @@ from sqlalchemy import Row, text
 from sqlalchemy.exc import NoResultFound, ProgrammingError
 
 from service.domain.errors import SchemaMismatch
+from service.kit import postgres_url
+from service.postgres import rights
 from service.postgres.engine import Database, Session
 
 EXPECTED_REVISION = 1
@@ -40,6 +43,21 @@ async def check(database: Database) -> None:
     """Raises SchemaMismatch when this code cannot serve the database, StoreUnavailable when it cannot be reached."""
     async with database.read() as session:
         await _check_revision(session)
+
+
+SESSION_SETTINGS = {"timezone": "UTC", "jit": "off", "work_mem": "64MB"}
+"""Settings of commands that read all of the database; times are written as they are compared."""
+
+
+@asynccontextmanager
+async def connected(url: str, **settings: str) -> AsyncIterator[asyncpg.Connection[Any]]:
+    """A connection for a command, with these settings besides SESSION_SETTINGS. Raises StoreUnavailable."""
+    with rights.require_usable(url):
+        connection = await asyncpg.connect(postgres_url.libpq(url), server_settings={**SESSION_SETTINGS, **settings})
+    try:
+        yield connection
+    finally:
+        await connection.close()
 
 
 async def demand_revision(connection: asyncpg.Connection[Any]) -> None:

@@ -7,8 +7,8 @@ worker look at all of it before they start (docs/decisions/044-logins.md).
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager, contextmanager
 from dataclasses import replace
 
 import asyncpg  # type: ignore[import-untyped]
@@ -195,6 +195,18 @@ def check_owner(connection: Connection) -> None:
     for query, sentence in NEEDED:
         if not connection.scalar(text(query)):
             raise StoreUnavailable(sentence.format(login=login))
+
+
+@asynccontextmanager
+async def owner_transaction(url: str) -> AsyncIterator[AsyncConnection]:
+    """A transaction of the owner of the schema on a connection of its own; `url`: of a login that may become it."""
+    engine = create_async_engine(url, poolclass=NullPool)
+    try:
+        async with engine.begin() as session:
+            await session.execute(text(f"SET LOCAL ROLE {OWNER}"))
+            yield session
+    finally:
+        await engine.dispose()
 
 
 REFUSALS = (

@@ -12,19 +12,16 @@ import secrets
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict
 from datetime import datetime
-from enum import Enum
 from typing import Any
 from uuid import UUID
 
 from sqlalchemy import Row, func, insert, or_, select, text, update
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
-from sqlalchemy.pool import NullPool
 from uuid_utils.compat import uuid7
 
 from service.access.values import Issued, NewKey, defaults_of, wall_of
-from service.domain.access import Caller, Defaults, Right, Wall
+from service.domain.access import Caller, Right
 from service.domain.scope import NIL_WORKSPACE
-from service.postgres import roles
+from service.postgres import rights
 from service.postgres.engine import Database, Session
 from service.postgres.tables import API_KEY, WORKSPACE
 
@@ -118,25 +115,21 @@ async def create_workspace(
 async def issue(session: Session, key: NewKey) -> Issued:
     """Stores a new key of the workspace."""
     issued = Issued(session.workspace_id, uuid7(), new_secret())
-    await session.execute(
-        insert(API_KEY).values(
-            workspace_id=session.workspace_id,
-            id=issued.key_id,
-            name=key.name,
-            key_hash=digest(issued.secret),
-            hint=issued.secret[-4:],
-            rights=[str(right) for right in key.rights],
-            expires_at=key.expires_at,
-            **_columns(key.wall, key.defaults),
-        )
-    )
+    await session.execute(insert(API_KEY).values(_row(issued, key)))
     return issued
 
 
-def _columns(wall: Wall, defaults: Defaults) -> dict[str, Any]:
-    """Wall and defaults as columns of api_key."""
-    own = {**asdict(wall), "channels": list(wall.channels)}
-    return own | {f"default_{name}": value for name, value in asdict(defaults).items()}
+def _row(issued: Issued, key: NewKey) -> dict[str, Any]:
+    """The row of a new key."""
+    own = {"workspace_id": issued.workspace_id, "id": issued.key_id}
+    return own | {"key_hash": digest(issued.secret), "hint": issued.secret[-4:]} | _columns(key)
+
+
+def _columns(key: NewKey) -> dict[str, Any]:
+    """The columns of api_key that a change of the key replaces."""
+    columns = {"name": key.name, "rights": [str(right) for right in key.rights], "expires_at": key.expires_at}
+    wall = {**asdict(key.wall), "channels": list(key.wall.channels)}
+    return columns | wall | {f"default_{name}": value for name, value in asdict(key.defaults).items()}
 
 
 async def listing(session: Session) -> Sequence[Row[Any]]:
@@ -155,8 +148,7 @@ async def get(session: Session, key_id: UUID) -> Row[Any] | None:
 
 async def change(session: Session, key_id: UUID, key: NewKey) -> None:
     """Replaces name, rights, wall, defaults and expiry of a key. Its secret stays."""
-    values = {"name": key.name, "rights": [str(right) for right in key.rights], "expires_at": key.expires_at}
-    await _update(session, key_id, **values, **_columns(key.wall, key.defaults))
+    await _update(session, key_id, **_columns(key))
 
 
 async def rotate(session: Session, key_id: UUID, old_until: datetime | None) -> str:
@@ -214,47 +206,23 @@ async def change_workspace(session: Session, *, name: str | None, settings: Mapp
 FIRST_WORKSPACE = "default"
 
 
-class FirstKey(Enum):
-    """The outcome for the first key."""
-
-    MADE = "made"
-    KNOWN = "known"
-    REVOKED = "revoked"
-
-
-async def ensure_admin_key(owner_url: str, key: str) -> FirstKey:
+async def ensure_admin_key(owner_url: str, key: str) -> bool:
     """Creates `key` with every right in the oldest workspace, which is created if needed. If the database has seen the
-    key before, nothing changes: one that was revoked or given fewer rights stays so.
+    key before, nothing changes: one that was revoked or given fewer rights stays so. Returns whether the key is valid.
 
     Safe to run at every start and by several processes at once.
     """
-    engine = create_async_engine(owner_url, poolclass=NullPool)
-    try:
-        async with engine.begin() as session:
-            await session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:bootstrap', 0))"))
-            await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
-            return await _ensure_first_key(session, key)
-    finally:
-        await engine.dispose()
-
-
-async def _ensure_first_key(session: AsyncConnection, key: str) -> FirstKey:
-    key_hash = digest(key)
-    seen = or_(API_KEY.c.key_hash == key_hash, API_KEY.c.former_key_hashes.contains([key_hash]))
-    known = await session.execute(select(API_KEY.c.revoked_at).where(seen))
-    if (row := known.first()) is not None:
-        return FirstKey.KNOWN if row.revoked_at is None else FirstKey.REVOKED
-    workspace = await session.scalar(select(WORKSPACE.c.workspace_id).order_by(WORKSPACE.c.created_at).limit(1))
-    if workspace is None:
-        workspace = uuid7()
-        await session.execute(insert(WORKSPACE).values(workspace_id=workspace, name=FIRST_WORKSPACE))
-    first = {
-        "workspace_id": workspace,
-        "id": uuid7(),
-        "name": "first key",
-        "key_hash": key_hash,
-        "hint": key[-4:],
-        "rights": [str(right) for right in EVERY_RIGHT],
-    }
-    await session.execute(insert(API_KEY).values(first))
-    return FirstKey.MADE
+    async with rights.owner_transaction(owner_url) as session:
+        await session.execute(text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:bootstrap', 0))"))
+        key_hash = digest(key)
+        seen = or_(API_KEY.c.key_hash == key_hash, API_KEY.c.former_key_hashes.contains([key_hash]))
+        known = (await session.execute(select(API_KEY.c.revoked_at).where(seen))).first()
+        if known is not None:
+            return known.revoked_at is None
+        workspace = await session.scalar(select(WORKSPACE.c.workspace_id).order_by(WORKSPACE.c.created_at).limit(1))
+        if workspace is None:
+            workspace = uuid7()
+            await session.execute(insert(WORKSPACE).values(workspace_id=workspace, name=FIRST_WORKSPACE))
+        first = NewKey("first key", EVERY_RIGHT)
+        await session.execute(insert(API_KEY).values(_row(Issued(workspace, uuid7(), key), first)))
+        return True

@@ -11,11 +11,10 @@ from typing import Any, Literal, cast
 
 from sqlalchemy import func, select, text
 from sqlalchemy.dialects.postgresql import insert
-from sqlalchemy.ext.asyncio import AsyncConnection, create_async_engine
-from sqlalchemy.pool import NullPool
+from sqlalchemy.ext.asyncio import AsyncConnection
 
 from service.domain.errors import StoreUnavailable
-from service.postgres import roles
+from service.postgres import rights
 from service.postgres.engine import Database, Session
 from service.postgres.tables import EMBEDDING_GENERATION
 
@@ -77,12 +76,7 @@ async def activate(session: Session, number: int) -> bool:
 
 async def record_first(owner_url: str, model: str, dimension: int) -> None:
     """Records generation 1 unless it exists; the baseline migration made its index for `dimension`."""
-    engine = create_async_engine(owner_url, poolclass=NullPool)
-    try:
-        async with engine.begin() as session:
-            await session.execute(text(f"SET LOCAL ROLE {roles.OWNER}"))
-            row: dict[str, Any] = {"generation": 1, "model": model, "dimension": dimension, "state": "active"}
-            first = insert(EMBEDDING_GENERATION).values(row | {"activated_at": func.now()})
-            await session.execute(first.on_conflict_do_nothing())
-    finally:
-        await engine.dispose()
+    async with rights.owner_transaction(owner_url) as session:
+        row: dict[str, Any] = {"generation": 1, "model": model, "dimension": dimension, "state": "active"}
+        first = insert(EMBEDDING_GENERATION).values(row | {"activated_at": func.now()})
+        await session.execute(first.on_conflict_do_nothing())
