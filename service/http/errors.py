@@ -13,7 +13,7 @@ from fastapi import FastAPI, Request
 from fastapi.exceptions import RequestValidationError
 from fastapi.responses import JSONResponse
 from fastapi.routing import APIRoute
-from pydantic import BaseModel, Field, ValidationError, WithJsonSchema
+from pydantic import BaseModel, Field, WithJsonSchema
 from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
@@ -143,29 +143,13 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     """Replaces FastAPI's 422 by a 400 that names the field and never repeats the input, which may contain a secret."""
     assert isinstance(exc, RequestValidationError)
     problems = _misspelt_first(exc.errors())
-    if problems[0]["type"] == "scope_error":
-        return of(request, errors.ScopeMissing(field="user_id"))
-    if problems[0]["type"] == "json_invalid":
-        return reply(request, 400, code="invalid_input", detail="The body is not valid JSON.", field="body")
-    if rejected := _find_secret(problems, _field):
-        return of(request, rejected)
-    field, message = first_message(problems, _field)
-    if not field and problems[0]["type"] != "missing" and "json" not in request.headers.get("content-type", ""):
-        message = "is not declared as JSON: send Content-Type: application/json"
-    elif not field and problems[0]["type"] == "missing":
-        message = "is missing: send a JSON object"
-    elif problems[0]["type"] == "extra_forbidden":
-        message += suggest_field(body_model(request), problems[0]["loc"][1:])
-    return of(request, errors.InvalidInput(f"{field or 'body'}: {message}", field=field or "body"))
-
-
-def _find_secret(problems: Sequence[Any], path_of: Callable[[Sequence[int | str]], str]) -> errors.PiiRejected | None:
-    """The error of the first name that contains a secret, if any: the other members of a union fail, too."""
-    for problem in problems:
-        if problem["type"] == "pii_rejected":
-            where = path_of(problem["loc"])
-            return errors.PiiRejected(f"{where}: {problem['msg']}.", field=where)
-    return None
+    if not _field(problems[0]["loc"]):
+        if problems[0]["type"] == "missing":
+            return of(request, errors.InvalidInput("body: is missing: send a JSON object", field="body"))
+        if "json" not in request.headers.get("content-type", ""):
+            detail = "body: is not declared as JSON: send Content-Type: application/json"
+            return of(request, errors.InvalidInput(detail, field="body"))
+    return of(request, invalid(problems, body_model(request), path_of=_field, whole="body"))
 
 
 def _misspelt_first(problems: Sequence[Any]) -> Sequence[Any]:
@@ -178,15 +162,19 @@ def _misspelt_first(problems: Sequence[Any]) -> Sequence[Any]:
     ] or problems
 
 
-def invalid(exc: ValidationError, model: type[BaseModel]) -> errors.InvalidInput:
-    """The error of a model built from query parameters."""
-    problems = exc.errors()
-    if rejected := _find_secret(problems, path):
-        return rejected
-    field, message = first_message(problems, path)
+def invalid(
+    problems: Sequence[Any], model: Any, *, path_of: Callable[[Sequence[int | str]], str], whole: str
+) -> errors.InvalidInput:
+    """Our error for those of pydantic: the first, or that of a name with a secret, after which the other members of a
+    union fail, too. `model`: the type of the input; `whole`: the name of an error that concerns all of it."""
+    for problem in problems:
+        if problem["type"] == "pii_rejected":
+            where = path_of(problem["loc"])
+            return errors.PiiRejected(f"{where}: {problem['msg']}.", field=where)
+    field, message = first_message(problems, path_of)
     if problems[0]["type"] == "extra_forbidden":
         message += suggest_field(model, problems[0]["loc"])
-    return errors.InvalidInput(f"{field}: {message}" if field else message, field=field or "query")
+    return errors.InvalidInput(f"{field or whole}: {message}", field=field or whole)
 
 
 JSON_TYPES: Mapping[str, str] = {
