@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from collections.abc import Collection, Sequence
 from datetime import datetime
-from typing import Annotated, Any, Literal, Self
+from typing import Annotated, Any, ClassVar, Literal, Self
 from uuid import UUID
 
 import numpy as np
@@ -16,6 +16,7 @@ from pydantic import (
     ConfigDict,
     Field,
     WithJsonSchema,
+    model_validator,
 )
 from pydantic.annotated_handlers import GetJsonSchemaHandler
 from pydantic.config import JsonDict
@@ -172,21 +173,26 @@ class InDocument:
         return next(each for each in handler(core)["anyOf"] if each["type"] == self._kind)
 
 
-def refuse_null(schema: JsonDict, *, but: Collection[str] = ()) -> None:
-    """Removes null from the types of all fields but those in `but`: omitting a field differs from null."""
-    fields = schema["properties"]
-    assert isinstance(fields, dict)
-    for name, shape in fields.items():
-        if name not in but and isinstance(shape, dict) and isinstance(shape.get("anyOf"), list):
-            kinds = [each for each in shape.pop("anyOf") if each != {"type": "null"}]  # type: ignore[union-attr]
-            shape.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})  # type: ignore[arg-type]
+class ChangeModel(RequestModel):
+    """Base of requests in which omitting a field differs from null, an error in fields that are not `nullable`."""
 
+    nullable: ClassVar[Collection[str]] = ()
 
-def check_null(model: BaseModel, *, but: Collection[str] = ()) -> None:
-    """Raises ValueError for a field sent as null that is not in `but`; `refuse_null` documents this."""
-    for name in sorted(model.model_fields_set.difference(but)):
-        if getattr(model, name) is None:
-            raise ValueError(f"{name}: cannot be null")
+    @model_validator(mode="after")
+    def _refuse_null(self) -> Self:
+        for name in sorted(self.model_fields_set.difference(self.nullable)):
+            if getattr(self, name) is None:
+                raise ValueError(f"{name}: cannot be null")
+        return self
+
+    @classmethod
+    def __get_pydantic_json_schema__(cls, core: CoreSchema, handler: GetJsonSchemaHandler) -> JsonSchemaValue:
+        reference = handler(core)
+        for name, shape in handler.resolve_ref_schema(reference)["properties"].items():
+            if name not in cls.nullable and "anyOf" in shape:
+                kinds = [each for each in shape.pop("anyOf") if each != {"type": "null"}]
+                shape.update(kinds[0] if len(kinds) == 1 else {"anyOf": kinds})
+        return reference
 
 
 Tag = Annotated[str, Field(max_length=sizes.MAX_TAG)]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from datetime import datetime
 from functools import partial
-from typing import Annotated, Literal, Self
+from typing import Annotated, Literal
 
 from fastapi import APIRouter, Query, Response
-from pydantic import ConfigDict, Field, model_validator
-from pydantic.config import JsonDict
+from pydantic import Field
 
 from service.cognition import goals
 from service.cognition.values import Goal, GoalDetails, GoalStatus
@@ -18,6 +17,7 @@ from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.schemas import (
+    ChangeModel,
     DeletedCountResponse,
     Filled,
     Id,
@@ -30,9 +30,7 @@ from service.http.schemas import (
     ResponseModel,
     ScopeFields,
     Time,
-    check_null,
     example,
-    refuse_null,
 )
 from service.http.writes import CallOf, answer, answer_count, send
 
@@ -56,19 +54,11 @@ class CreateGoalRequest(ScopeFields):
     )
 
 
-NULLABLE = frozenset({"deadline", "parent_id"})
-"""Fields that an update may set to null."""
-
-
-def _update_rules(schema: JsonDict) -> None:
-    refuse_null(schema, but=NULLABLE)
-    schema["examples"] = [{"priority": 9, "deadline": None}]
-
-
-class UpdateGoalRequest(RequestModel):
+class UpdateGoalRequest(ChangeModel):
     """Only the given fields change. Lists replace the stored ones; deadline and parent_id may be null."""
 
-    model_config = ConfigDict(json_schema_extra=_update_rules)
+    model_config = example(priority=9, deadline=None)
+    nullable = frozenset({"deadline", "parent_id"})
 
     description: GoalText | None = Field(None, description="What to achieve")
     priority: Priority | None = Field(None, description="Greater comes first")
@@ -79,11 +69,6 @@ class UpdateGoalRequest(RequestModel):
     status: Literal["active", "blocked"] | None = Field(
         None, description="blocked: it waits for something, until it is set to active again"
     )
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        check_null(self, but=NULLABLE)
-        return self
 
 
 class CompleteGoalRequest(RequestModel):

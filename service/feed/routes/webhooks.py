@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Self, get_args
+from typing import Annotated, get_args
 from uuid import UUID
 
 from fastapi import APIRouter, Query
-from pydantic import ConfigDict, Field, model_validator
-from pydantic.config import JsonDict
+from pydantic import Field
 
 from service.feed import webhooks
 from service.feed.values import MAX_WEBHOOKS, ChangeKind, DeliveryItem, DeliveryState, WebhookItem
@@ -17,14 +16,13 @@ from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import (
+    ChangeModel,
     NextCursor,
     OnePage,
     RequestModel,
     ResponseModel,
     Title,
-    check_null,
     example,
-    refuse_null,
 )
 from service.http.writes import UnkeyedCallOf
 
@@ -47,29 +45,16 @@ class CreateWebhookRequest(RequestModel):
     description: Title | None = Field(None, description="For people", examples=["CRM copy"])
 
 
-NULLABLE = frozenset({"description"})
-"""Fields that an update may set to null."""
-
-
-def _update_rules(schema: JsonDict) -> None:
-    schema["examples"] = [{"enabled": True}]
-    refuse_null(schema, but=NULLABLE)
-
-
-class UpdateWebhookRequest(RequestModel):
+class UpdateWebhookRequest(ChangeModel):
     """Only the given fields change."""
 
-    model_config = ConfigDict(json_schema_extra=_update_rules)
+    model_config = example(enabled=True)
+    nullable = frozenset({"description"})
 
     url: Url | None = Field(None, description="https, and not a private address")
     events: Events | None = Field(None, description="Events to send from now on; empty: all")
     description: Title | None = Field(None, description="Description, for people; null: none")
     enabled: bool | None = Field(None, description="false: send nothing; true: continue with the changes it has missed")
-
-    @model_validator(mode="after")
-    def _consistent(self) -> Self:
-        check_null(self, but=NULLABLE)
-        return self
 
 
 class CreateWebhookResponse(ResponseModel):

@@ -6,7 +6,6 @@ from datetime import datetime
 from typing import Any, ClassVar, Self
 
 from pydantic import ConfigDict, Field, model_validator
-from pydantic.config import JsonDict
 from pydantic.json_schema import SkipJsonSchema
 
 from service.domain.draft import EmbeddingStatus
@@ -20,18 +19,17 @@ from service.domain.text import is_blank
 from service.domain.version import Version
 from service.http.free_json import JsonObject
 from service.http.schemas import (
+    ChangeModel,
     Id,
     Metadata,
     NextCursor,
-    RequestModel,
     ResponseModel,
     Tags,
     Time,
     TypeName,
     Unit,
-    check_null,
+    example,
     iso,
-    refuse_null,
     refuse_reserved,
 )
 from service.language import entities, importance
@@ -274,19 +272,11 @@ def version_item(version: Version) -> MemoryVersionItem:
     )
 
 
-NULLABLE = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
-"""Fields that a PATCH may set to null."""
-
-
-def _patch_rules(schema: JsonDict) -> None:
-    refuse_null(schema, but=NULLABLE)
-    schema["examples"] = [{"importance": 0.9, "metadata": {"reviewed": True}}]
-
-
-class PatchMemoryRequest(RequestModel):
+class PatchMemoryRequest(ChangeModel):
     """Only the given fields change. `metadata` is merged key by key, null removes a key; `tags` replaces all tags."""
 
-    model_config = ConfigDict(json_schema_extra=_patch_rules)
+    model_config = example(importance=0.9, metadata={"reviewed": True})
+    nullable = frozenset({"tags", "metadata", "t_valid", "t_invalid", "expires_at"})
 
     content: str | None = Field(
         None,
@@ -321,7 +311,6 @@ class PatchMemoryRequest(RequestModel):
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:
-        check_null(self, but=NULLABLE)
         if {"importance", "importance_level"} <= self.model_fields_set:
             raise ValueError("importance: give importance or importance_level, not both")
         if self.content is not None and is_blank(self.content):
