@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Collection, Sequence
 from datetime import datetime
 from typing import Annotated, Any, ClassVar, Literal, Self
@@ -105,12 +104,6 @@ def _without_secret(value: str) -> str:
     return value
 
 
-def _finite(value: float) -> float:
-    if not math.isfinite(value):
-        raise ValueError("must be a finite number")
-    return value
-
-
 Id = Annotated[UUID, BeforeValidator(_uuid), WithJsonSchema({"type": "string", "format": "uuid"})]
 Zone = Annotated[str, Field(max_length=sizes.MAX_ZONE, examples=["Europe/Berlin"]), AfterValidator(check_zone)]
 NOT_A_NAME = "holds a credential or a card number; use another name"
@@ -144,7 +137,7 @@ Role = Annotated[str, Field(min_length=1, max_length=20, examples=["user"]), Sec
 Speaker = Annotated[str, Field(max_length=200), Secretless]
 """The name of a speaker."""
 
-Unit = Annotated[float, Field(ge=0, le=1), AfterValidator(_finite)]
+Unit = Annotated[float, Field(ge=0, le=1, allow_inf_nan=False)]
 Vector = Annotated[list[float], Field(max_length=sizes.MAX_DIMENSIONS)]
 Metadata = dict[str, Any]
 

@@ -7,7 +7,7 @@ newer than the schema (docs/upgrades.md, docs/decisions/028-schema-files.md).
 
 from __future__ import annotations
 
-from collections.abc import AsyncIterator, Mapping, Sequence
+from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
 
@@ -97,10 +97,11 @@ def check_revision(number: int, oldest_code: int) -> None:
         raise SchemaMismatch(AHEAD)
 
 
+# Jobs of a kind in a state (due, running, dead), and for how long the oldest has been in it.
 QUEUE = text("SELECT kind, state, jobs, oldest_s FROM measure_queue()")
 
-# Partitions count as their table; indexes and TOAST count to it. A table that was never analysed has no estimate: then
-# the statistics tell how many rows came.
+# Estimates, as of each table's last VACUUM or ANALYZE. Partitions count as their table; indexes and TOAST count to it.
+# A table that was never analysed has no estimate: then the statistics tell how many rows came.
 TABLES = text("""
     SELECT coalesce(pg_partition_root(c.oid), c.oid)::regclass::text AS name,
            sum(CASE WHEN c.relkind = 'p' THEN 0
@@ -117,20 +118,5 @@ TABLES = text("""
     GROUP BY 1
 """)
 
+# For each job the counts of its last run in every workspace; the lag of consolidate is NULL where nothing was read.
 UPKEEP = text("SELECT kind, what, items FROM measure_upkeep()")
-
-
-async def measure_upkeep(session: Session) -> Mapping[tuple[str, str], float | None]:
-    """For each job the counts of its last run in every workspace; the lag of consolidate is None where nothing was
-    read."""
-    return {(row.kind, row.what): row.items for row in await session.execute(UPKEEP)}
-
-
-async def measure_queue(session: Session) -> Sequence[Row[Any]]:
-    """Jobs of a kind in a state (due, running, dead), and for how long the oldest has been in it."""
-    return (await session.execute(QUEUE)).all()
-
-
-async def measure_tables(session: Session) -> Sequence[Row[Any]]:
-    """Estimates, as of each table's last VACUUM or ANALYZE."""
-    return (await session.execute(TABLES)).all()

@@ -68,12 +68,7 @@ def _open_embedder(settings: Settings, endpoint: Endpoint | None, dimension: int
             Path(settings.embedder.model) if settings.embedder.model else None,
             threads=settings.embedder.threads,
         )
-    return OpenAiEmbedder(
-        endpoint,
-        dimension,
-        options=ClientOptions(timeout_s=EMBEDDER_TIMEOUT_S),
-        deadline_s=EMBEDDER_TIMEOUT_S,
-    )
+    return OpenAiEmbedder(endpoint, dimension, ClientOptions(timeout_s=EMBEDDER_TIMEOUT_S))
 
 
 CONCURRENCY = 32

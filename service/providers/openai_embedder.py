@@ -45,20 +45,13 @@ class EmbeddingsResponse(BaseModel):
 
 
 class OpenAiEmbedder(Embedder):
-    """An embedding model at an endpoint. `deadline_s` bounds one batch."""
+    """An embedding model at an endpoint. The time of `options` bounds one batch, retries included."""
 
-    def __init__(
-        self,
-        endpoint: Endpoint,
-        dimension: int,
-        *,
-        options: ClientOptions | None = None,
-        deadline_s: float = 20.0,
-    ) -> None:
+    def __init__(self, endpoint: Endpoint, dimension: int, options: ClientOptions) -> None:
         self._endpoint = endpoint
         self.model, self.dimension = endpoint.id, dimension
-        self._client = OpenAiClient(endpoint, options or ClientOptions())
-        self._deadline_s = deadline_s
+        self._client = OpenAiClient(endpoint, options)
+        self._deadline_s = options.timeout_s
         self._prefixes = prefixes(endpoint.model)
 
     async def embed(self, texts: Sequence[CleanText]) -> list[Vector]:

@@ -64,9 +64,9 @@ class ChatCompletion(BaseModel):
 class OpenAiLlm:
     """A chat model at an endpoint; implements `protocols.Llm`."""
 
-    def __init__(self, endpoint: Endpoint, options: ClientOptions | None = None) -> None:
+    def __init__(self, endpoint: Endpoint, options: ClientOptions) -> None:
         self._endpoint = endpoint
-        self._client = OpenAiClient(endpoint, options or ClientOptions())
+        self._client = OpenAiClient(endpoint, options)
 
     @property
     def model(self) -> str:

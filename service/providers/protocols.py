@@ -21,7 +21,6 @@ from abc import ABC, abstractmethod
 from bisect import bisect_right
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 from typing import Protocol, TypeAlias
 
 import numpy as np
@@ -37,13 +36,6 @@ class Curve:
     """Knots (cosine, similarity), both strictly ascending; outside of them the curve is flat."""
 
     knots: tuple[Knot, ...]
-
-    def __post_init__(self) -> None:
-        steps = pairwise(self.knots)
-        if len(self.knots) < 2 or any(low[0] >= high[0] or low[1] >= high[1] for low, high in steps):
-            raise ValueError("A calibration needs two knots or more, ascending in cosine and in similarity.")
-        if self.knots[0][1] < 0 or self.knots[-1][1] > 1:
-            raise ValueError("Similarities lie between 0 and 1.")
 
     def __call__(self, cosine: float) -> float:
         """The similarity, 0..1, rounded to 4 decimals: thresholds compare that rounded number."""

@@ -95,7 +95,7 @@ class Scrape:
         return True
 
     async def _read(self, session: Session) -> None:
-        jobs = await readiness.measure_queue(session)
+        jobs = await session.execute(readiness.QUEUE)
         QUEUE_JOBS.clear()
         QUEUE_AGE.clear()
         for kind in get_args(JobName):  # 0 rather than no series, which an autoscaler would treat as unknown
@@ -106,12 +106,12 @@ class Scrape:
                 QUEUE_AGE.labels(state.kind).set(state.oldest_s)
         WORKING_BYTES.set(await working.size_bytes(session))
         if self._clock() >= self._tables_until:
-            for table in await readiness.measure_tables(session):
+            for table in await session.execute(readiness.TABLES):
                 TABLE_ROWS.labels(table.name).set(table.rows)
                 TABLE_BYTES.labels(table.name).set(table.bytes)
-            for (kind, figure), value in (await readiness.measure_upkeep(session)).items():
-                gauge = CONSOLIDATION_LAG if figure == "lag_s" else JOB_ITEMS.labels(kind, figure)
-                gauge.set(nan if value is None else value)
+            for row in await session.execute(readiness.UPKEEP):
+                gauge = CONSOLIDATION_LAG if row.what == "lag_s" else JOB_ITEMS.labels(row.kind, row.what)
+                gauge.set(nan if row.items is None else row.items)
             self._tables_until = self._clock() + TABLES_KEPT_S
 
 

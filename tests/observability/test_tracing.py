@@ -59,7 +59,7 @@ async def asking(
     assert hosted is not None
     assert chat is not None
     options = ClientOptions(timeout_s=5)
-    embedder = with_caches(OpenAiEmbedder(hosted, DIMENSION, options=options), database)
+    embedder = with_caches(OpenAiEmbedder(hosted, DIMENSION, options), database)
     res = replace(resources, embedder=embedder, llm=OpenAiLlm(chat, options))
     async with serving(res) as app, client_of(app, tenant.key) as client:
         yield client

@@ -26,21 +26,3 @@ def test_identity_keeps_a_cosine_and_mends_the_rounding_of_halfvec() -> None:
     assert IDENTITY.documents(0.6999931) == 0.7
     assert IDENTITY.queries(0.85) == 0.85
     assert IDENTITY.documents(-0.2) == 0.0
-
-
-@pytest.mark.parametrize(
-    "knots",
-    [
-        (),
-        ((0.5, 0.5),),
-        ((0.5, 0.5), (0.5, 0.6)),
-        ((0.6, 0.5), (0.5, 0.6)),
-        ((0.5, 0.6), (0.6, 0.5)),
-        ((0.5, 0.5), (0.6, 0.5)),
-        ((0.0, -0.1), (1.0, 1.0)),
-        ((0.0, 0.0), (1.0, 1.1)),
-    ],
-)
-def test_knots_that_are_no_curve_are_refused(knots: tuple[tuple[float, float], ...]) -> None:
-    with pytest.raises(ValueError, match=r"knots|Similarities"):
-        Curve(knots)

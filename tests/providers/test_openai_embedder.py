@@ -1,7 +1,6 @@
 from __future__ import annotations
 
 from collections.abc import AsyncIterator, Callable
-from typing import Any
 
 import numpy as np
 import pytest
@@ -22,14 +21,12 @@ TEXTS = [CleanText("likes tea"), CleanText("lives in Turin"), CleanText("plays c
 async def open_embedder(server: OpenAiServer, quick: ClientOptions) -> AsyncIterator[Open]:
     opened: list[OpenAiEmbedder] = []
 
-    def open_one(
-        provider: str = "openai", dimension: int = 8, model: str | None = None, **options: Any
-    ) -> OpenAiEmbedder:
+    def open_one(provider: str = "openai", model: str | None = None, options: ClientOptions = quick) -> OpenAiEmbedder:
         url = server.azure_url if PRESETS[provider].api_version else server.base_url
         model = model or PRESETS[provider].embedding_model or "some-model"
         endpoint = choose_embedder(provider=provider, base_url=url, api_key="sk-test", model=model)
         assert endpoint is not None
-        opened.append(OpenAiEmbedder(endpoint, dimension, options=quick, **options))
+        opened.append(OpenAiEmbedder(endpoint, 8, options))
         return opened[-1]
 
     yield open_one
@@ -192,16 +189,10 @@ async def test_lasting_troubles_are_raised(server: OpenAiServer, open_embedder: 
 async def test_a_slow_server_meets_the_deadline(server: OpenAiServer, open_embedder: Open) -> None:
     server.embeddings.hang()
     with pytest.raises(EmbeddingError, match="time-out"):
-        await open_embedder(deadline_s=0.2).embed(TEXTS)
+        await open_embedder(options=ClientOptions(timeout_s=0.2)).embed(TEXTS)
 
 
 async def test_dimensions_refused(server: OpenAiServer, open_embedder: Open) -> None:
     server.embeddings.status(400, param="dimensions")
     assert len(await open_embedder().embed(TEXTS)) == 3
     assert "dimensions" not in server.embeddings.bodies[-1]
-
-
-@pytest.mark.parametrize(("cosine", "similarity"), [(1.2, 1.0), (0.123456, 0.1235), (-0.4, 0.0), (0.6999999, 0.7)])
-def test_similarity(open_embedder: Open, cosine: float, similarity: float) -> None:
-    assert open_embedder().similarity(cosine) == similarity
-    assert open_embedder().query_similarity(cosine) == similarity

@@ -157,13 +157,6 @@ async def test_no_key(server: OpenAiServer, quick: ClientOptions) -> None:
     await llm.close()
 
 
-async def test_model_per_task(server: OpenAiServer, open_llm: Open) -> None:
-    server.chat.default("fine")
-    llm = open_llm(extract="gpt-4o")
-    assert (await llm.complete(ASK)).model == "gpt-4o"
-    assert (await llm.complete(replace(ASK, task="decide"))).model == "gpt-6-luna"
-
-
 async def test_free_text_asks_for_no_json(server: OpenAiServer, open_llm: Open) -> None:
     server.chat.default("a summary")
     await open_llm().complete(replace(ASK, schema=None, temperature=0.3, max_tokens=50))
@@ -203,19 +196,16 @@ async def test_the_reply(server: OpenAiServer, open_llm: Open) -> None:
         ({"content": "", "finish_reason": "length"}, "ran out of tokens"),
         ({"content": "", "refusal": "I cannot help."}, "refused to answer"),
         ({"content": "x", "finish_reason": "content_filter"}, "refused to answer"),
+        (None, "no answer"),
     ],
 )
-async def test_silence_is_an_error(server: OpenAiServer, open_llm: Open, answer: dict[str, Any], detail: str) -> None:
-    server.chat.reply(**answer)
+async def test_silence_is_an_error(
+    server: OpenAiServer, open_llm: Open, answer: dict[str, Any] | None, detail: str
+) -> None:
+    server.chat.reply(**answer) if answer else server.chat.raw(b'{"choices": []}')
     with pytest.raises(LlmError, match=detail):
         await open_llm().complete(ASK)
     assert len(server.chat.requests) == 1
-
-
-async def test_no_choices(server: OpenAiServer, open_llm: Open) -> None:
-    server.chat.raw(b'{"choices": []}')
-    with pytest.raises(LlmError, match="no answer"):
-        await open_llm().complete(ASK)
 
 
 @pytest.mark.parametrize("count", [-1, 10**30, -5e30, "ten", [1], 1.5e300, True])
@@ -430,15 +420,11 @@ async def test_the_provider_is_quoted_shortly_and_without_keys(server: OpenAiSer
     assert not [part for part in ("sk-test", "Zm9vYmFy", "\n") if part in message]
 
 
-async def test_a_field_that_matters_is_not_left_out(server: OpenAiServer, open_llm: Open) -> None:
-    server.chat.status(400, param="messages")
+@pytest.mark.parametrize(("field", "tries"), [("messages", 1), ("max_completion_tokens", 2)])
+async def test_a_field_that_matters_or_is_refused_in_every_form_is_an_error(
+    server: OpenAiServer, open_llm: Open, field: str, tries: int
+) -> None:
+    server.chat.status(400, param=field, times=9)
     with pytest.raises(LlmError, match="request refused"):
         await open_llm().complete(ASK)
-    assert len(server.chat.requests) == 1
-
-
-async def test_a_field_refused_in_every_form_is_an_error(server: OpenAiServer, open_llm: Open) -> None:
-    server.chat.status(400, param="max_completion_tokens", times=9)
-    with pytest.raises(LlmError, match="request refused"):
-        await open_llm().complete(ASK)
-    assert len(server.chat.requests) == 2
+    assert len(server.chat.requests) == tries
