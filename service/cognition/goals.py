@@ -15,7 +15,7 @@ from uuid import UUID
 from uuid_utils.compat import uuid7
 
 from service.cognition.statements import goals, records
-from service.cognition.statements.goals import BLOCKED_BY, SUBGOAL_OF
+from service.cognition.statements.goals import LINKS
 from service.cognition.values import Goal, GoalDetails, GoalStatus
 from service.domain.errors import Conflict, InvalidInput, NotFound
 from service.domain.request import Call, Operation
@@ -30,21 +30,17 @@ from service.runtime.transactions import Write, plain_transaction
 async def add_goal(scope: Scope, new: Mapping[str, Any], res: Resources, call: Call) -> GoalDetails:
     """The new goal with the given fields, of which only `description` is required. Raises NotFound naming the parent,
     blocker or memory that does not exist or belongs to another."""
-    workspace_id, goal_id = scope.workspace_id, uuid7()
-    parents = [new["parent_id"]] if new.get("parent_id") else []
-    blockers, memory_ids = new.get("blocked_by", ()), new.get("memory_ids", ())
+    workspace_id, goal_id, links = scope.workspace_id, uuid7(), _links(new)
     description = await pii.clean_words(new["description"], "description", res)
     vector = await res.embed_now(workspace_id, description)
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
-        await _check_links(session, scope, parents, "parent_id", res)
-        await _check_links(session, scope, blockers, "blocked_by", res)
-        await _check_links(session, scope, memory_ids, "memory_ids", res)
+        for field, ids in links.items():
+            await _check_links(session, scope, field, ids, res)
         columns = {"description": description, "priority": new.get("priority", 0), "deadline": new.get("deadline")}
         await goals.add(session, scope, goal_id, columns, vector, generation=res.generation)
-        await goals.set_edges(session, goal_id, SUBGOAL_OF, parents)
-        await goals.set_edges(session, goal_id, BLOCKED_BY, blockers)
-        await goals.set_memories(session, goal_id, memory_ids)
+        for field, ids in links.items():
+            await goals.set_links(session, goal_id, field, ids)
         return await _record(write, goal_id, "goal_add")
 
 
@@ -72,14 +68,8 @@ async def revise_goal(
             raise Conflict(f"status: the goal is {goal.status}, which is final.", field="status")
         if "description" in changed:
             await goals.LATE_VECTORS.replace(session, goal_id, vector, generation=res.generation)
-        if "parent_id" in changed:
-            parents = [changed["parent_id"]] if changed["parent_id"] else []
-            await _set_edges(session, goal, SUBGOAL_OF, parents, "parent_id", res)
-        if "blocked_by" in changed:
-            await _set_edges(session, goal, BLOCKED_BY, changed["blocked_by"], "blocked_by", res)
-        if "memory_ids" in changed:
-            await _check_links(session, goal.scope, changed["memory_ids"], "memory_ids", res)
-            await goals.set_memories(session, goal_id, changed["memory_ids"])
+        for field, ids in _links(changed).items():
+            await _replace_links(session, goal, field, ids, res)
         await goals.change(session, goal, changed, now=res.clock())
         return await _record(write, goal_id, "goal_update", fields=sorted(changed))
 
@@ -140,19 +130,23 @@ async def _lock(write: Write, goal_id: UUID) -> Goal:
     return goal
 
 
-async def _set_edges(
-    session: Session, goal: Goal, rel_type: str, targets: Collection[UUID], field: str, res: Resources
-) -> None:
-    """Replaces the edges of this type. Raises InvalidInput for the goal itself, NotFound, or Conflict for a cycle."""
-    if goal.id in targets:
+def _links(fields: Mapping[str, Any]) -> dict[str, Collection[UUID]]:
+    """The goals and memories that the given fields link to, by field."""
+    given = {field: fields[field] for field in LINKS if field in fields}
+    return {field: [ids] if isinstance(ids, UUID) else ids or () for field, ids in given.items()}
+
+
+async def _replace_links(session: Session, goal: Goal, field: str, ids: Collection[UUID], res: Resources) -> None:
+    """Raises InvalidInput for the goal itself, NotFound, or Conflict for a cycle."""
+    if goal.id in ids:
         raise InvalidInput(f"{field}: a goal cannot be its own.", field=field)
-    await _check_links(session, goal.scope, targets, field, res)
-    if await goals.would_close_cycle(session, goal.id, rel_type, targets):
+    await _check_links(session, goal.scope, field, ids, res)
+    if field != "memory_ids" and await goals.would_close_cycle(session, goal.id, field, ids):
         raise Conflict(f"{field}: that would close a cycle.", field=field)
-    await goals.set_edges(session, goal.id, rel_type, targets)
+    await goals.set_links(session, goal.id, field, ids)
 
 
-async def _check_links(session: Session, scope: Scope, ids: Collection[UUID], field: str, res: Resources) -> None:
+async def _check_links(session: Session, scope: Scope, field: str, ids: Collection[UUID], res: Resources) -> None:
     """Raises NotFound if a goal or memory with one of the ids does not exist or belongs to another."""
     table, kind = (MEMORY, "memory") if field == "memory_ids" else (GOAL, "goal")
     scopes = await goals.lock_scopes(session, table, ids, now=res.clock())

@@ -24,6 +24,13 @@ from service.providers.protocols import Vector
 from service.runtime.statements.deferred_vectors import DeferredVectors
 
 SUBGOAL_OF, BLOCKED_BY = "SUBGOAL_OF", "BLOCKED_BY"
+LINKS: Mapping[str, tuple[TableClause, str, str, Mapping[str, str]]] = {
+    "parent_id": (GOAL_EDGE, "source_id", "target_id", {"rel_type": SUBGOAL_OF}),
+    "blocked_by": (GOAL_EDGE, "source_id", "target_id", {"rel_type": BLOCKED_BY}),
+    "memory_ids": (GOAL_MEMORY, "goal_id", "memory_id", {}),
+}
+"""The table of each field that links a goal to others, its columns for the goal and the other end, and the type."""
+
 MAX_SHOWN = 100
 """The most subgoals that are shown with a goal."""
 
@@ -148,26 +155,16 @@ async def lock_scopes(
     return {row.id: scopes.of_row(row) for row in rows}
 
 
-async def would_close_cycle(session: Session, goal_id: UUID, rel_type: str, targets: Collection[UUID]) -> bool:
-    """Whether edges of this kind from the goal to the targets would close a cycle. The caller holds `lock_edges`."""
-    values = {"source": goal_id, "rel_type": rel_type, "targets": list(targets)}
+async def would_close_cycle(session: Session, goal_id: UUID, field: str, targets: Collection[UUID]) -> bool:
+    """Whether edges of this field from the goal to the targets would close a cycle. The caller holds `lock_edges`."""
+    values = {"source": goal_id, "targets": list(targets), **LINKS[field][3]}
     return bool(await session.scalar(REACHES_SOURCE, values))
 
 
-async def set_edges(session: Session, goal_id: UUID, rel_type: str, targets: Collection[UUID]) -> None:
-    """Replaces the goal's edges of this kind by edges to the targets."""
-    await _set_links(session, GOAL_EDGE, {"source_id": goal_id, "rel_type": rel_type}, "target_id", targets)
-
-
-async def set_memories(session: Session, goal_id: UUID, ids: Collection[UUID]) -> None:
-    """Replaces the memories that are tied to the goal."""
-    await _set_links(session, GOAL_MEMORY, {"goal_id": goal_id}, "memory_id", ids)
-
-
-async def _set_links(
-    session: Session, table: TableClause, start: Mapping[str, Any], end: str, ids: Collection[UUID]
-) -> None:
-    key = {"workspace_id": session.workspace_id, **start}
+async def set_links(session: Session, goal_id: UUID, field: str, ids: Collection[UUID]) -> None:
+    """Replaces the goal's links of this field by those to the ids."""
+    table, start, end, kind = LINKS[field]
+    key = {"workspace_id": session.workspace_id, start: goal_id, **kind}
     conditions = [table.c[name] == value for name, value in key.items()]
     await session.execute(delete(table).where(*conditions, table.c[end].not_in(ids)))
     if ids:
