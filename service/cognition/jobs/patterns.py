@@ -74,11 +74,9 @@ async def _exemplify(workspace_id: UUID, res: Resources, call: Call) -> Counts:
             candidates = await learning.list_candidates(session, after=last, since=since, now=now)
         pairs = [(candidate.example or "", candidate.pattern) for candidate in candidates]
         shares = await res.rules.run(lambda pairs: [pattern_examples.share(*pair) for pair in pairs], pairs)
-        for example_candidate, share in zip(candidates, shares, strict=True):
-            if example_candidate.example_id is not None and share is not None:
-                drawn += await _draw(
-                    workspace_id, example_candidate.example_id, example_candidate.pattern_id, share, res, call
-                )
+        for candidate, share in zip(candidates, shares, strict=True):
+            if candidate.example_id is not None and share is not None:
+                drawn += await _draw(workspace_id, candidate.example_id, candidate.pattern_id, share, res, call)
         ids = dict.fromkeys(candidate.pattern_id for candidate in candidates)
         last = max(ids) if len(ids) == learning.PATTERNS_AT_ONCE else None
     return {"examples": drawn, "examples_until": int(now.timestamp())}
@@ -107,7 +105,7 @@ async def _learn(conversation: UnreadConversation, uses: Sequence[TaskUses], res
                     "description": ", then ".join(shared.sequence),  # its tools, since nothing else was observed
                     "context_pattern": shared.task_type,
                     "task_type": shared.task_type,
-                    "tool_sequence": list(shared.sequence),
+                    "tool_sequence": shared.sequence,
                     "success": shared.succeeded,
                     "from_conversation_id": shared.conversation_id,
                 }

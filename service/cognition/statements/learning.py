@@ -18,6 +18,7 @@ from sqlalchemy import text
 
 from service.domain.scope import Scope
 from service.language.pattern_examples import FREQUENCY_TERMS, MIN_WORDS
+from service.postgres import direct
 from service.postgres.engine import Session
 
 MAX_PEERS = 1_000
@@ -30,7 +31,7 @@ OPEN_GOAL = """
 """
 
 UNREAD = text(f"""
-    SELECT c.id, c.user_id, c.agent_id, c.channel, c.turn_count, used.last_id
+    SELECT c.workspace_id, c.id, c.user_id, c.agent_id, c.channel, c.turn_count, used.last_id
     FROM conversation c CROSS JOIN LATERAL (
         SELECT max(i."timestamp") AS at, max(i.id) AS last_id FROM tool_invocation i
         WHERE i.workspace_id = c.workspace_id AND i.conversation_id = c.id
@@ -106,10 +107,10 @@ class TaskUses:
 
     conversation_id: UUID
     task_type: str
-    tools: tuple[str, ...]
-    successes: tuple[bool, ...]
+    tools: list[str]
+    successes: list[bool]
     abandoned: bool
-    learned: tuple[tuple[str, ...], ...]
+    learned: list[list[str]]
 
     @property
     def succeeded(self) -> bool:
@@ -117,12 +118,12 @@ class TaskUses:
         return self.successes[-1] and not self.abandoned
 
     @property
-    def sequence(self) -> tuple[str, ...]:
+    def sequence(self) -> list[str]:
         """The steps: for a success those that worked, for a failure all that were tried. Repeated use of the same tool
         is one step."""
         uses = zip(self.tools, self.successes, strict=True)
         steps = [tool for tool, worked in uses if worked or not self.succeeded]
-        return tuple(tool for tool, _ in groupby(steps))
+        return [tool for tool, _ in groupby(steps)]
 
     @property
     def is_counted(self) -> bool:
@@ -132,16 +133,12 @@ class TaskUses:
 async def list_unread(session: Session, *, after: UUID, quiet_since: datetime, batch: int) -> list[UnreadConversation]:
     """The next finished conversations that used tools and were not learned from."""
     values = {"after": after, "quiet_since": quiet_since, "batch": batch}
-    rows = await session.execute(UNREAD, values)
-    return [
-        UnreadConversation(
-            row.id,
-            Scope(session.workspace_id, row.user_id, row.agent_id, channel=row.channel),
-            row.turn_count,
-            row.last_id,
-        )
-        for row in rows
-    ]
+    return list(map(_unread, await session.execute(UNREAD, values)))
+
+
+_unread = direct.reader(
+    UnreadConversation, owner=lambda row: Scope(row.workspace_id, row.user_id, row.agent_id, channel=row.channel)
+)
 
 
 async def list_uses(session: Session, conversation: UnreadConversation, *, quiet_since: datetime) -> Sequence[TaskUses]:
@@ -155,17 +152,10 @@ async def list_uses(session: Session, conversation: UnreadConversation, *, quiet
         "quiet_since": quiet_since,
         "peers": MAX_PEERS,
     }
-    return [
-        TaskUses(
-            row.conversation_id,
-            row.task_type,
-            tuple(row.tools),
-            tuple(row.successes),
-            row.abandoned,
-            tuple(tuple(each) for each in row.learned),
-        )
-        for row in await session.execute(USES, values)
-    ]
+    return list(map(_uses, await session.execute(USES, values)))
+
+
+_uses = direct.reader(TaskUses)
 
 
 async def mark(session: Session, conversation: UnreadConversation) -> None:
@@ -222,20 +212,11 @@ READ_UNTIL = text("""
 """)
 
 
-@dataclass(frozen=True, slots=True)
-class ExampleCandidate:
-    """A pattern and a memory that may be an example of it; None where there is none."""
-
-    pattern_id: UUID
-    pattern: str
-    example_id: UUID | None
-    example: str | None
-
-
 async def list_candidates(
     session: Session, *, after: UUID, since: datetime, now: datetime
-) -> Sequence[ExampleCandidate]:
-    """The next PATTERNS_AT_ONCE patterns after `after`, each with its list_candidates, by the id of the pattern."""
+) -> Sequence[direct.DriverRow]:
+    """The next PATTERNS_AT_ONCE patterns after `after` by id, each with the memories that may be examples of it:
+    pattern_id, pattern, example_id and example; the last two are None where there is none."""
     values = {
         "after": after,
         "since": since,
@@ -245,7 +226,7 @@ async def list_candidates(
         "patterns": PATTERNS_AT_ONCE,
         "examples": EXAMPLES_OF_EACH,
     }
-    return [ExampleCandidate(*row) for row in await session.execute(CANDIDATES, values)]
+    return await direct.fetch(session, CANDIDATES, values)
 
 
 async def read_examples_until(session: Session) -> datetime:
