@@ -10,8 +10,9 @@ from uuid import UUID
 
 from pydantic import TypeAdapter
 
-from service.conversations.statements.turns import NewTurn, StoredTurn, TurnContent
+from service.conversations.statements.turns import NewTurn, StoredTurn
 from service.domain import filters
+from service.domain.conversation import Turn
 from service.domain.draft import CallerFields, Draft, Options, Speech
 from service.domain.scope import Scope
 from service.providers.protocols import Vector
@@ -79,7 +80,7 @@ class ConversationDraft:
         }
 
     @classmethod
-    def from_turns(cls, payload: Mapping[str, Any], scope: Scope, turns: Sequence[TurnContent], now: datetime) -> Self:
+    def from_turns(cls, payload: Mapping[str, Any], scope: Scope, turns: Sequence[Turn], now: datetime) -> Self:
         """The conversation of such a payload, with its turns read back."""
         given, options = _read_request(payload)
         whole = replace(scope, run_id=payload["run_id"])
@@ -87,7 +88,7 @@ class ConversationDraft:
             Draft(whole, turn.text, given, options, now, Speech(turn.role, turn.speaker, turn.timestamp))
             for turn in turns
         ]
-        stored = [turn.place for turn in turns]
+        stored = [StoredTurn(turn.id, turn.conversation_id, turn.index) for turn in turns]
         return cls(whole, drafts, None, infer=True, instruction=payload["instruction"], stored=stored)
 
     def _request_to_json(self, first: Draft) -> dict[str, Any]:

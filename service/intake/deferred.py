@@ -25,8 +25,8 @@ from uuid_utils.compat import uuid7
 from service.access import workspace_jobs
 from service.conversations.statements import conversations, turns
 from service.conversations.statements.conversations import UnreadTurns
-from service.conversations.statements.turns import TurnContent
 from service.domain import filters
+from service.domain.conversation import Turn
 from service.domain.decision import Action
 from service.domain.draft import CallerFields, Draft, Options
 from service.domain.errors import AnswerCut, NotFound, PromptTooLong, UnusableAnswer
@@ -152,7 +152,7 @@ async def consolidate(job: Job, res: Resources) -> Counts | None:
     return None if facts is None else {"facts": facts}
 
 
-async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resources, key: str) -> int | None:
+async def _read(job: Job, scope: Scope, turns: Sequence[Turn], res: Resources, key: str) -> int | None:
     """The number of facts of the turns that were stored now; None if they were stored before. If the model has no room
     for the turns, or for all their facts, each half of the turns is read by itself. The rules read a single turn that
     is too long, and turns to which the model has given no usable answer."""
@@ -168,7 +168,7 @@ async def _read(job: Job, scope: Scope, turns: Sequence[TurnContent], res: Resou
         return await _curate_once(job, without_model(conversation), res, key)
     middle = len(turns) // 2
     halves = (turns[:middle], turns[middle:])
-    return sum([await _read(job, scope, half, res, f"{key}/{half[0].place.index}") or 0 for half in halves])
+    return sum([await _read(job, scope, half, res, f"{key}/{half[0].index}") or 0 for half in halves])
 
 
 async def _curate_once(job: Job, conversation: ConversationDraft, res: Resources, key: str) -> int | None:
@@ -204,7 +204,7 @@ def _job_of(turns: UnreadTurns, res: Resources) -> NewJob:
     return NewJob("consolidate", payload=payload, max_attempts=LONG_MAX_ATTEMPTS)
 
 
-async def _find_turns(job: Job, res: Resources) -> tuple[Scope, Sequence[TurnContent]] | None:
+async def _find_turns(job: Job, res: Resources) -> tuple[Scope, Sequence[Turn]] | None:
     payload = job.payload
     conversation_id = UUID(str(payload["conversation_id"]))
     first, last = int(str(payload["first"])), int(str(payload["last"]))

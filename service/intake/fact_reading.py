@@ -79,9 +79,7 @@ async def _read_turns_before(session: Session, conversation: ConversationDraft, 
         contents = await turns.latest_before(session, place.conversation_id, place.index, limit=LAST_TURNS)
     elif name is not None:
         talk = await conversations.of_scope(session, replace(scope, run_id=name))
-        if talk is None:
-            return []
-        contents = await turns.latest_before(session, talk.id, talk.next_index, limit=LAST_TURNS)
+        contents = await turns.latest_before(session, talk.id, talk.next_index, limit=LAST_TURNS) if talk else []
     else:
         since = first.timestamp - SAME_TALK
         contents = await turns.latest_of_recent_conversation(session, scope, since, first.timestamp, limit=LAST_TURNS)

@@ -156,11 +156,12 @@ async def matching(session: Session, wanted: ColumnElement[bool], *, now: dateti
 
 
 COLUMNS = tuple(column for column in TURN.c if column.name not in {"terms", "bm25"})
+OWN_COLUMNS = ", ".join(f't."{column.name}"' for column in COLUMNS)
 
 # pk_turn, uq_turn_workspace_id_conversation_id_turn_index, pk_turn_vector. Without statistics an equality of ids may be
 # served by ix_turn_channel, which reads the whole workspace.
 BY_IDS = typed_text(f"""
-    SELECT {", ".join(f't."{column.name}"' for column in COLUMNS)},
+    SELECT {OWN_COLUMNS},
            (SELECT l.id FROM turn l WHERE l.workspace_id = :workspace AND l.conversation_id = t.conversation_id
                 AND l.turn_index > t.turn_index ORDER BY l.turn_index LIMIT 1) AS next_turn_id,
            EXISTS ({by_key("turn_vector", "t.id", key="turn_id")}) AS embedded
@@ -235,13 +236,11 @@ LATE_VECTORS = DeferredVectors(
 
 
 # Uses uq_turn_workspace_id_conversation_id_turn_index.
-LATEST_TURNS = """
-    SELECT t.id, t.conversation_id, t.turn_index, t.role, t.speaker, coalesce(t.shown, t.content) AS content,
-           t.timestamp
-    FROM turn t
-    WHERE t.workspace_id = :workspace_id AND t.conversation_id = {} AND t.shown IS DISTINCT FROM ''
+LATEST_TURNS = f"""
+    SELECT {OWN_COLUMNS}, NULL AS next_turn_id, false AS embedded FROM turn t
+    WHERE t.workspace_id = :workspace_id AND t.conversation_id = {{}} AND t.shown IS DISTINCT FROM ''
     ORDER BY t.turn_index DESC LIMIT :limit
-"""
+"""  # noqa: S608 - our own columns
 LATEST_BEFORE = text(
     LATEST_TURNS.format(":conversation AND t.turn_index >= :first AND t.turn_index < :end")
 ).bindparams(bindparam("workspace_id", type_=Uuid()), bindparam("conversation", type_=Uuid()))
@@ -264,28 +263,17 @@ LATEST_OF_RECENT_CONVERSATION = text(
 )
 
 
-@dataclass(frozen=True, slots=True)
-class TurnContent:
-    """What was said in a turn, by whom and when."""
-
-    place: StoredTurn
-    role: str
-    speaker: str | None
-    text: CleanText
-    timestamp: datetime
-
-
 async def latest_before(
     session: Session, conversation_id: UUID, end: int, *, first: int = 0, limit: int | None = None
-) -> list[TurnContent]:
-    """The last turns with indexes from `first` to latest_before `end`, oldest first."""
+) -> list[Turn]:
+    """The last turns with indexes from `first` to before `end`, oldest first, without what follows them."""
     values = {"conversation": conversation_id, "first": first, "end": end, "limit": limit}
     return await _fetch_latest(session, LATEST_BEFORE, {"workspace_id": session.workspace_id, **values})
 
 
 async def latest_of_recent_conversation(
     session: Session, scope: Scope, since: datetime, until: datetime, *, limit: int
-) -> list[TurnContent]:
+) -> list[Turn]:
     """The last turns of the newest conversation of exactly this user, agent and channel in which something was said
     between the two moments."""
     values = {"user": scope.user_id, "agent": scope.agent_id, "channel": scope.channel, "since": since, "until": until}
@@ -294,12 +282,5 @@ async def latest_of_recent_conversation(
     )
 
 
-async def _fetch_latest(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[TurnContent]:
-    return list(map(_content, reversed(await direct.fetch(session, statement, values))))
-
-
-_content = direct.reader(
-    TurnContent,
-    place=lambda row: StoredTurn(row.id, row.conversation_id, row.turn_index),
-    text=lambda row: CleanText(row.content),
-)
+async def _fetch_latest(session: Session, statement: TextClause, values: Mapping[str, Any]) -> list[Turn]:
+    return list(map(_turn, reversed(await direct.fetch(session, statement, values))))
