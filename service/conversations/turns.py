@@ -26,7 +26,6 @@ from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write, write_transaction
 from service.working.statements import working
-from service.working.values import WorkingTurn
 
 VECTOR_LATER = "embedding_unavailable: stored without a vector, which follows later."
 
@@ -81,9 +80,9 @@ async def _insert(write: Write, conversation: Conversation, new: NewTurn, index:
 async def _copy_to_working_memory(write: Write, conversation: Conversation, new: NewTurn, stored: StoredTurn) -> None:
     """Copies the turn into working memory, whose lock is the last one that the transaction takes."""
     scope = replace(conversation.scope, run_id=str(conversation.id))
-    copy = WorkingTurn(new.role, new.text, new.speaker, new.timestamp, stored.id, stored.index)
+    said = new.role, new.text, new.speaker, new.timestamp
     now, ttl_s = write.res.clock(), write.res.settings.memories.working_ttl_s
-    await working.put_turn(write.session, scope, copy, now=now, ttl_s=ttl_s)
+    await working.put_turn(write.session, scope, *said, copied=(stored.id, stored.index), now=now, ttl_s=ttl_s)
 
 
 async def _find_repeated(

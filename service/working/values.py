@@ -6,10 +6,9 @@ import json
 from dataclasses import dataclass
 from datetime import datetime
 from typing import Any, Literal
-from uuid import NAMESPACE_OID, UUID, uuid4, uuid5
+from uuid import NAMESPACE_OID, UUID, uuid5
 
 from service.domain.scope import Scope
-from service.domain.text import CleanText
 
 WorkingKind = Literal["turn", "item", "thought", "goal"]
 """`item`: values under a key; a session has at most one entry of kind `goal`."""
@@ -31,30 +30,3 @@ class WorkingEntry:
     version: int
     created_at: datetime
     expires_at: datetime
-
-
-@dataclass(frozen=True, slots=True)
-class WorkingTurn:
-    """A turn for working memory. `turn_id`: the stored turn that it copies, if any; deleting that deletes the copy."""
-
-    role: str
-    content: CleanText
-    name: str | None = None
-    timestamp: datetime | None = None
-    turn_id: UUID | None = None
-    turn_index: int | None = None
-
-    @property
-    def key(self) -> str:
-        return str(self.turn_id or uuid4())
-
-    @property
-    def value(self) -> dict[str, Any]:
-        return {
-            "role": self.role,
-            "content": self.content,
-            "name": self.name,
-            "timestamp": self.timestamp.isoformat() if self.timestamp else None,
-            "turn_id": str(self.turn_id) if self.turn_id else None,
-            "turn_index": self.turn_index,
-        }

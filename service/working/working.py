@@ -17,7 +17,7 @@ from service.postgres.engine import Session
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.working.statements import working
-from service.working.values import WorkingEntry, WorkingKind, WorkingTurn
+from service.working.values import WorkingEntry, WorkingKind
 
 MAX_VALUE_BYTES = 65_536
 """The largest value as JSON; larger ones belong in another store."""
@@ -62,10 +62,9 @@ async def add_turn(
     """Adds a turn. Raises TooLarge or PiiRejected."""
     _check_size(content, "content")
     clean, _ = await pii.clean(content, "content", res)
-    turn = WorkingTurn(role, clean, name, timestamp)
+    lifetime_s = ttl_s or res.settings.memories.working_ttl_s
     async with res.db.begin(scope.workspace_id) as session:
-        lifetime_s = ttl_s or res.settings.memories.working_ttl_s
-        return await working.put_turn(session, scope, turn, now=res.clock(), ttl_s=lifetime_s)
+        return await working.put_turn(session, scope, role, clean, name, timestamp, now=res.clock(), ttl_s=lifetime_s)
 
 
 async def put_goal(

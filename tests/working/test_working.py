@@ -17,7 +17,6 @@ from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from service.upkeep.jobs import maintenance
 from service.working.statements import working
-from service.working.values import WorkingTurn
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables, client_of, serving
 
@@ -261,18 +260,17 @@ async def test_a_turn_is_copied_in_its_own_transaction_and_goes_with_it(
     stored = (await client.post("/v1/memories", json=said)).json()["results"][0]
     turn_id = await tables.value("SELECT id FROM turn WHERE workspace_id = $1", tenant.workspace_id)
     desk = Scope(tenant.workspace_id, "alice", run_id=stored["conversation_id"])
-    copy = WorkingTurn("user", CleanText("The quixotic plan"), None, clock(), turn_id, 0)
+    copy = "user", CleanText("The quixotic plan"), None, clock()
     for _ in range(2):
         async with database.begin(tenant.workspace_id) as session:
-            await working.put_turn(session, desk, copy, now=clock(), ttl_s=3600)
+            await working.put_turn(session, desk, *copy, copied=(turn_id, 0), now=clock(), ttl_s=3600)
     home = f"/v1/working/{stored['conversation_id']}"
     [shown] = (await client.get(f"{home}/turns", params=ALICE)).json()["results"]
     assert (shown["turn_id"], shown["turn_index"], shown["content"]) == (str(turn_id), 0, "The quixotic plan")
 
     async def broken_off() -> None:
         async with database.begin(tenant.workspace_id) as session:
-            turn = WorkingTurn("user", CleanText("no"))
-            await working.put_turn(session, desk, turn, now=clock(), ttl_s=3600)
+            await working.put_turn(session, desk, "user", CleanText("no"), None, None, now=clock(), ttl_s=3600)
             raise ZeroDivisionError
 
     with pytest.raises(ZeroDivisionError):
@@ -292,8 +290,8 @@ async def test_the_caps_hold_under_parallel_writers(
     async def write(number: int) -> None:
         async with database.begin(tenant.workspace_id) as session:
             for part in range(3):
-                said = WorkingTurn("user", CleanText(f"{number} {part}"))
-                await working.put_turn(session, desk, said, now=clock(), ttl_s=60)
+                said = CleanText(f"{number} {part}")
+                await working.put_turn(session, desk, "user", said, None, None, now=clock(), ttl_s=60)
 
     await asyncio.gather(*(write(number) for number in range(8)))
     async with database.read(tenant.workspace_id) as session:

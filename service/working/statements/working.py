@@ -10,15 +10,16 @@ from __future__ import annotations
 import json
 from datetime import datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 from sqlalchemy import DateTime, bindparam, text
 
 from service.domain.scope import Scope
+from service.domain.text import CleanText
 from service.postgres import direct
 from service.postgres.engine import Session
 from service.postgres.template import typed_text
-from service.working.values import WorkingEntry, WorkingKind, WorkingTurn, session_id
+from service.working.values import WorkingEntry, WorkingKind, session_id
 
 MAX_ENTRIES: dict[WorkingKind, int] = {
     "item": 256,
@@ -154,11 +155,31 @@ async def put(
     return _entry(stored)
 
 
-async def put_turn(session: Session, scope: Scope, turn: WorkingTurn, *, now: datetime, ttl_s: float) -> WorkingEntry:
-    """Stores a turn, inside the caller's transaction, whose last lock this takes. A turn whose `turn_id` is stored
-    already replaces that entry and becomes the newest."""
+async def put_turn(
+    session: Session,
+    scope: Scope,
+    role: str,
+    content: CleanText,
+    name: str | None,
+    timestamp: datetime | None,
+    *,
+    copied: tuple[UUID, int] | None = None,
+    now: datetime,
+    ttl_s: float,
+) -> WorkingEntry:
+    """Stores a turn, inside the caller's transaction, whose last lock this takes. `copied`: the id and index of the
+    stored turn that it copies, which replaces an earlier copy and is deleted with that turn."""
+    turn_id, turn_index = copied or (None, None)
+    value = {
+        "role": role,
+        "content": content,
+        "name": name,
+        "timestamp": timestamp.isoformat() if timestamp else None,
+        "turn_id": str(turn_id) if turn_id else None,
+        "turn_index": turn_index,
+    }
     await lock(session, scope)
-    return await put(session, scope, "turn", turn.key, turn.value, now=now, ttl_s=ttl_s, turn_id=turn.turn_id)
+    return await put(session, scope, "turn", str(turn_id or uuid4()), value, now=now, ttl_s=ttl_s, turn_id=turn_id)
 
 
 async def use(session: Session, scope: Scope, kind: WorkingKind, key: str, *, now: datetime) -> WorkingEntry | None:
