@@ -211,17 +211,8 @@ def cover_range(name: str, kind: RangeKind, low: float | None, high: float | Non
     raise AssertionError("the last step returns")
 
 
-def value_keys(name: str, kind: RangeKind, value: float) -> list[str]:
-    """The keys that a value carries."""
-    return [_word(name, kind, bits, _order_bits(value) >> _ALL_BITS - bits) for bits in PREFIX_BITS]
-
-
 def _words(name: str, kind: RangeKind, bits: int, first: int, last: int) -> list[str]:
-    return [_word(name, kind, bits, prefix) for prefix in range(first, last + 1)]
-
-
-def _word(name: str, kind: RangeKind, bits: int, prefix: int) -> str:
-    return f"{name} {kind}{bits} {prefix}"
+    return [f"{name} {kind}{bits} {prefix}" for prefix in range(first, last + 1)]
 
 
 def _order_bits(value: float) -> int:

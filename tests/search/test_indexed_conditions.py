@@ -27,6 +27,7 @@ from service.search.indexed_conditions import (
     find_keys,
     time_span,
 )
+from tests.support.filter_keys import value_keys
 
 
 def check(field: str, operator: str, value: Any) -> dict[str, Any]:
@@ -145,23 +146,23 @@ def test_every_value_of_a_range_carries_one_of_its_keys(one: float, other: float
         words = indexed_conditions.cover_range("n", "number", begin, end)
         assert len(words) == len(set(words)) <= 350
         if meant:
-            assert set(words) & set(indexed_conditions.value_keys("n", "number", value)), (begin, end, value)
+            assert set(words) & set(value_keys("n", "number", value)), (begin, end, value)
 
 
 @given(st.floats(-1e290, 1e290), st.floats(1e-4, 1), st.booleans())
 def test_what_lies_outside_by_more_than_the_longest_key_tells_carries_none(value: float, by: float, up: bool) -> None:
     outside = value + (abs(value) * by + 1e-9) * (1 if up else -1)
     words = indexed_conditions.cover_range("n", "number", None if up else value, value if up else None)
-    assert not set(words) & set(indexed_conditions.value_keys("n", "number", outside))
+    assert not set(words) & set(value_keys("n", "number", outside))
 
 
 def test_there_is_no_key_for_an_empty_range() -> None:
     assert indexed_conditions.cover_range("n", "number", 2, 1) == []
-    assert len(indexed_conditions.value_keys("n", "time", 0.0)) == len(indexed_conditions.PREFIX_BITS) == 6
+    assert len(value_keys("n", "time", 0.0)) == len(indexed_conditions.PREFIX_BITS) == 6
 
 
 def test_another_name_or_kind_has_other_keys() -> None:
-    words = [set(indexed_conditions.value_keys(*of, 5.0)) for of in (("n", "number"), ("m", "number"), ("n", "time"))]
+    words = [set(value_keys(*of, 5.0)) for of in (("n", "number"), ("m", "number"), ("n", "time"))]
     assert not words[0] & words[1]
     assert not words[0] & words[2]
 

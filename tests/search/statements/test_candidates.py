@@ -23,6 +23,7 @@ from service.postgres.vectors import TERM_DIMENSIONS
 from service.search import indexed_conditions
 from tests.conftest import Tenant
 from tests.support.application import Tables
+from tests.support.filter_keys import value_keys
 
 WORDS = ("heron", "quartz")
 LEXICAL = text("""
@@ -233,15 +234,15 @@ async def test_the_database_computes_the_filter_keys_of_ranges_of_numbers_and_ti
         placed.append((json.dumps(each), "time", moment.timestamp()))
     for written, sort, place in placed:
         row = f'{{"a": {{"x.n": {written}}}}}'
-        words = indexed_conditions.value_keys("n", sort, place)
+        words = value_keys("n", sort, place)
         assert await computed(RANGED, row) == await computed(EQUAL, row, words), written
     for each in [*map(json.dumps, NO_TIMES), "true", "null", '"a"']:
         row = f'{{"n": {each}}}'
         assert await computed(RANGED, row) == await computed(EQUAL, row), each
     row = '{"n": [1, "a", "2026-01-01"]}'
     words = [
-        *indexed_conditions.value_keys("n", "number", 1),
-        *indexed_conditions.value_keys("n", "time", 1767225600.0),
+        *value_keys("n", "number", 1),
+        *value_keys("n", "time", 1767225600.0),
         "n many",
     ]
     assert await computed(RANGED, row) == await computed(EQUAL, row, words)
