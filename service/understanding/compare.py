@@ -196,8 +196,10 @@ def relate(
     if max(len(newer), len(older)) > COMPARABLE_CHARS:
         return None
     new, old = read(newer), read(older)
-    if not new.statements or not old.statements or _have_two_speakers(new, old):
+    if not new.statements or not old.statements:
         return None
+    if new.speaker and old.speaker and new.speaker.casefold() != old.speaker.casefold():
+        return None  # both talk about themselves
     if (similarity >= NEAR and _says_the_same(new, old)) or _agrees_to(new, old):
         return _SAME
     ended = {
@@ -209,7 +211,7 @@ def relate(
         return _link(old, ended)
     if change is None or len(new.statements) > MOST_STATEMENTS or len(old.statements) > MOST_OLDER_STATEMENTS:
         return None
-    likely = outdating.is_likely(signs(_as_said(new), _as_said(old), similarity), change)
+    likely = outdating.is_likely(signs(read(as_said(newer)), read(as_said(older)), similarity), change)
     return _UNSURE if likely and not _are_about_two_people(new, old) else None
 
 
@@ -235,20 +237,10 @@ def read(text: str) -> Spoken:
     offset = spoken.end() if spoken else 0
     own = text[offset:]
     speaker = spoken["name"] if spoken else None
-    statements = tuple(_statement(own, start, end, speaker) for start, end in sentences.split(own))
+    parts = ((own[start:end], start, end) for start, end in sentences.split(own))
+    statements = tuple(Sentence(*part, *_stems(part[0]), _subjects(part[0], speaker)) for part in parts)
     context = taken_up["context"] if taken_up else ""
     return Spoken(text, speaker, context, own, offset, statements)
-
-
-def _as_said(spoken: Spoken) -> Spoken:
-    """Without the dates that were added to it."""
-    bare = as_said(spoken.text)
-    return spoken if bare == spoken.text else read(bare)
-
-
-def _statement(text: str, start: int, end: int, speaker: str | None) -> Sentence:
-    said = text[start:end]
-    return Sentence(said, start, end, *_stems(said), _subjects(said, speaker))
 
 
 @lru_cache(maxsize=2_048)
@@ -274,11 +266,6 @@ def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
 
 def _bare(text: str) -> str:
     return " ".join(word.strip(".,;:!?\"'()") for word in text.casefold().split())
-
-
-def _have_two_speakers(new: Spoken, old: Spoken) -> bool:
-    """Whether two speakers talk about themselves."""
-    return new.speaker is not None and old.speaker is not None and new.speaker.casefold() != old.speaker.casefold()
 
 
 def _are_about_two_people(new: Spoken, old: Spoken) -> bool:
@@ -369,8 +356,7 @@ def _is_subject_of(before: str, was: Sentence) -> bool:
     named = frozenset(lexemes(bare)) - OVER_WORDS - {"user"}
     if named:
         return named <= was.words
-    begins = was.bare
-    return _OF_SPEAKER.match(begins) is not None or (not bare.strip() and not was.subjects)
+    return _OF_SPEAKER.match(was.bare) is not None or (not bare.strip() and not was.subjects)
 
 
 @lru_cache(maxsize=1_024)
@@ -413,19 +399,16 @@ def _is_corrected(new: Spoken, was: Sentence) -> bool:
     same = {value.key for value in new_values} & {old_value.key for old_value in old_values}
     kinds = {value.kind for value in new_values if value.key not in same}
     meant = [value for value in old_values if value.kind in kinds and value.key not in same]
-    return len(meant) == 1 and bool(frozenset(lexemes(_LEAD.sub("", own))) & was.words)
+    return len(meant) == 1 and not was.words.isdisjoint(lexemes(_LEAD.sub("", own)))
 
 
 def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:
     """The end of the older text, of one of its sentences, or a mark if a sentence says more than what has ended."""
-    reason = next(iter(ended.values()))
-    if any(_says_more(old.statements[index]) for index in ended):
+    is_part = len(ended) < len(old.statements)
+    of_document = is_part and old.speaker is None  # its sentences are about what the document is about
+    if of_document or any(_says_more(old.statements[index]) for index in ended):
         return _UNSURE
-    if len(ended) == len(old.statements):
-        return FactLink(LinkKind.ENDS, reason)
-    if old.speaker is None:  # a document: its sentences are about what the document is about
-        return _UNSURE
-    return FactLink(LinkKind.ENDS, reason, text=_struck(old, ended))
+    return FactLink(LinkKind.ENDS, next(iter(ended.values())), _struck(old, ended) if is_part else None)
 
 
 def _says_more(was: Sentence) -> bool:
