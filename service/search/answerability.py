@@ -22,10 +22,11 @@ best.
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from operator import mul
 from typing import Final
+from uuid import UUID
 
 import numpy as np
 from numpy.typing import NDArray
@@ -68,10 +69,10 @@ class Answerability:
     COEFFICIENTS weigh."""
 
     probability: float
-    less_fit: Mapping[Hashable, float]
+    less_fit: Mapping[UUID, float]
     measures: tuple[float, ...] = ()
 
-    def of_hit(self, key: Hashable, place: int) -> float | None:
+    def of_hit(self, key: UUID, place: int) -> float | None:
         """The probability, 0..1, that the hit at this place (from 0) is the answer; None for one without a vector."""
         less_fit = self.less_fit.get(key)
         if less_fit is None:

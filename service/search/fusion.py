@@ -12,7 +12,7 @@ crowd together: they are spread between the worst and the best candidate. The re
 from __future__ import annotations
 
 import math
-from collections.abc import Collection, Hashable, Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from itertools import chain
@@ -63,7 +63,7 @@ class Ranked:
     """A candidate with its score: `total` is the sum over its score terms, 0..1, and `score` is `total` times the
     factors. `terms` are kept only for `explain`."""
 
-    key: Hashable
+    key: UUID
     score: float
     total: float
     factors: Mapping[str, float]
@@ -76,7 +76,7 @@ class Columns:
     >= 0, cosines -1..1 (NaN without a vector), others 0..1; a signal that is left out is 0 for all. `factors`: what the
     sum is multiplied by."""
 
-    keys: Sequence[Hashable]
+    keys: Sequence[UUID]
     signals: Mapping[str, Column]
     factors: Mapping[str, Column] = field(default_factory=dict)
 
@@ -229,7 +229,7 @@ def _to_known(value: float) -> float | None:
     return None if math.isnan(value) else float(value)
 
 
-def _best(scores: Column, keys: Sequence[Hashable], limit: int | None) -> list[int]:
+def _best(scores: Column, keys: Sequence[UUID], limit: int | None) -> list[int]:
     """The places of the best, best first: only these are compared by their keys."""
     among: Sequence[int] = range(len(keys))
     if limit is not None and limit < len(keys):

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Callable, Collection, Hashable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import lru_cache
 from itertools import compress
@@ -107,7 +107,7 @@ def count_shown(query: Query, res: Resources) -> int:
 
 
 async def rerank(
-    query: Query, ranked: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
+    query: Query, ranked: Sequence[Ranked], texts: Mapping[UUID, str], res: Resources
 ) -> tuple[list[Ranked], TechniqueMetrics, tuple[str, ...]]:
     """Returns the hits in their new order; in the old one, with a warning, when the reranker fails."""
     began = time.perf_counter()
@@ -130,7 +130,7 @@ async def rerank(
     )
 
 
-def blend(ranked: Sequence[Ranked], relevance: Mapping[Hashable, float], weight: float) -> list[Ranked]:
+def blend(ranked: Sequence[Ranked], relevance: Mapping[UUID, float], weight: float) -> list[Ranked]:
     """Returns the hits ranked with the relevance from a reranker (0..1 by key; 0 for what it was not shown), which gets
     the share `weight` (0..1) of the score."""
 
@@ -164,11 +164,11 @@ def _is_available(res: Resources) -> bool:
 
 
 async def _ask_reranker(
-    query: Query, shown: Sequence[Ranked], texts: Mapping[Hashable, str], res: Resources
-) -> dict[Hashable, float]:
+    query: Query, shown: Sequence[Ranked], texts: Mapping[UUID, str], res: Resources
+) -> dict[UUID, float]:
     request = rerank_request(query.text, [texts[hit.key][:MAX_RERANKED_CHARS] for hit in shown])
     reply = await techniques.complete(query, request, _Scores, res)
-    relevance: dict[Hashable, float] = {}
+    relevance: dict[UUID, float] = {}
     for entry in reply.scores:
         number = entry.get("id") if isinstance(entry, dict) else None
         score = _score(entry)
@@ -247,12 +247,12 @@ def later_statements(
     return later
 
 
-def find_newer(memories: Mapping[UUID, LeanMemory]) -> dict[Hashable, Collection[Hashable]]:
+def find_newer(memories: Mapping[UUID, LeanMemory]) -> dict[UUID, Collection[UUID]]:
     """Returns for each memory those of the others that replaced it, or may have, as an edge says."""
     return {key: (*row.may_be_outdated_by, *row.superseded_by) for key, row in memories.items()}
 
 
-def current_first(ranked: Sequence[Ranked], newer: Mapping[Hashable, Collection[Hashable]]) -> list[Ranked]:
+def current_first(ranked: Sequence[Ranked], newer: Mapping[UUID, Collection[UUID]]) -> list[Ranked]:
     """Returns the hits, with those hits right before each that `newer` (by key) has as more current. If their score is
     lower, a factor raises it to that of the older one, so a score stays the product of its terms and factors."""
     scores = {hit.key: hit.score for hit in ranked}

@@ -9,7 +9,7 @@ the hits are the answer (answerability.py; pure).
 from __future__ import annotations
 
 import math
-from collections.abc import Awaitable, Callable, Hashable, Mapping, Sequence
+from collections.abc import Awaitable, Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from typing import Final
@@ -159,9 +159,9 @@ async def _read_page(session: Session, prepared: PreparedSearch, measured: Measu
     query, stopwatch = prepared.query, prepared.stopwatch
     ranked = _rank(measured, rows)[query.skip :]
     stopwatch.lap("rank")
-    by_id, next_skip = await _memories(session, query, [_id(each) for each in ranked])
+    by_id, next_skip = await _memories(session, query, [each.key for each in ranked])
     memories = await _drop_repeated(session, query, by_id)
-    distinct = _drop_copies([hit for hit in ranked if _id(hit) in memories], memories)
+    distinct = _drop_copies([hit for hit in ranked if hit.key in memories], memories)
     is_short = next_skip is None and not query.skip and len(distinct) < min(query.limit, len(by_id))
     stopwatch.lap("rows")
     return ReadSearch(measured, ranked, memories, next_skip, is_short)
@@ -206,7 +206,7 @@ def _rank(measured: Measured, limit: int) -> list[Ranked]:
     if diversity == 0:
         return ranked
     terms = dict(zip(measured.features.ids, measured.features.terms, strict=True))
-    overlap = reordering.text_overlap([terms[_id(each)] for each in ranked])
+    overlap = reordering.text_overlap([terms[each.key] for each in ranked])
     return reordering.diversify(ranked, overlap, diversity, limit=limit, one_by_one=MAX_DIVERSIFIED)
 
 
@@ -219,7 +219,7 @@ async def rerank_and_shape(prepared: PreparedSearch, results: ReadSearch, res: R
     query, stopwatch, measured, by_id = prepared.query, prepared.stopwatch, results.measured, results.memories
     ranked, warnings = results.ranked, (*prepared.text.vectors.warnings, *measured.warnings)
     if query.ranking.rerank or reordering.count_shown(query, res):
-        texts: dict[Hashable, str] = {each: row.text for each, row in by_id.items()}
+        texts: dict[UUID, str] = {each: row.text for each, row in by_id.items()}
         ranked, prepared.used["rerank"], more = await reordering.rerank(query, ranked, texts, res)
         warnings = (*warnings, *more)
         stopwatch.lap("rerank")
@@ -248,7 +248,7 @@ def _choose_hits(prepared: PreparedSearch, ranked: Sequence[Ranked], by_id: Lean
     query, parsed = prepared.query, prepared.text.parsed
     if not (parsed.looks_back or parsed.time):
         ranked = reordering.current_first(ranked, reordering.find_newer(by_id))
-    ranked = [hit for hit in ranked if hit.score >= query.min_score and _id(hit) in by_id]
+    ranked = [hit for hit in ranked if hit.score >= query.min_score and hit.key in by_id]
     return _drop_copies(ranked, by_id)[: query.limit]
 
 
@@ -257,7 +257,7 @@ def _drop_copies(ranked: Sequence[Ranked], by_id: LeanMemories) -> list[Ranked]:
     first_channel: dict[tuple[str | None, ...], str] = {}
     hits = []
     for hit in ranked:
-        memory = by_id[_id(hit)]
+        memory = by_id[hit.key]
         scope = memory.scope
         text = (memory.hash, scope.user_id, scope.agent_id, scope.run_id)
         if first_channel.setdefault(text, scope.channel) == scope.channel:
@@ -277,13 +277,13 @@ def _shape_hits(
     if measured.context.query.as_of is None:
         turn_ids = frozenset(measured.candidates.arms.get("turns", ()))
         least_cosine = reordering.same_thing_cosine(res.embedder.similarity)
-        later = reordering.later_statements(features, [_id(each) for each in ranked], turn_ids, least_cosine)
+        later = reordering.later_statements(features, [each.key for each in ranked], turn_ids, least_cosine)
         parsed = measured.context.parsed
         if not (parsed.about_past or parsed.time):
             ranked = reordering.latest_first(ranked, later)
     hits = tuple(
         Hit(
-            memory=memories[(key := _id(each))],
+            memory=memories[(key := each.key)],
             score=each.score,
             similarity=None if math.isnan(cosine_of[key]) else res.embedder.query_similarity(cosine_of[key]),
             terms=each.terms,
@@ -310,8 +310,3 @@ def _record(prepared: PreparedSearch, arm_counts: Mapping[str, int]) -> None:
     for name, use in used.items():
         TECHNIQUE_SECONDS.labels(name).observe(use.ms / 1000)
         TECHNIQUE_RESULTS.labels(name).observe(use.count)
-
-
-def _id(ranked: Ranked) -> UUID:
-    assert isinstance(ranked.key, UUID), "memories are ranked by their ids"
-    return ranked.key

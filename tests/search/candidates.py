@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -25,7 +26,7 @@ class OneCandidate:
     """What is known of one. None: without a vector, or without a context, whose signals are then those of its text.
     `asking` is the share of the text that asks."""
 
-    key: Hashable
+    key: Any
     text_lexical: float = 0.0
     context_lexical: float | None = None
     text_vector: float | None = None

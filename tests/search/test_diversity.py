@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from random import Random
+from uuid import UUID
 
 import numpy as np
 import pytest
@@ -50,18 +51,18 @@ def test_hits_are_spread_as_one_by_one(diversity: float, limit: int, deep: int) 
     dice = Random(f"{diversity} {limit}")
     texts = [dice.sample(WORDS, dice.randrange(6)) for _ in range(60)]
     scores = sorted((dice.random() for _ in texts), reverse=True)
-    ranked = [Ranked(at, score, score, {}) for at, score in enumerate(scores)]
+    ranked = [Ranked(UUID(int=at), score, score, {}) for at, score in enumerate(scores)]
     found = reordering.diversify(ranked, reordering.text_overlap(texts), diversity, limit=limit, one_by_one=deep)
     assert [hit.key for hit in found] == spread_one_by_one(ranked, texts, diversity, limit=limit, deep=deep)
     for hit in found:
-        assert hit.score == pytest.approx(scores[int(str(hit.key))] * hit.factors["diversity"])
+        assert hit.score == pytest.approx(scores[hit.key.int] * hit.factors["diversity"])
 
 
 def test_thousands_are_spread_in_no_time() -> None:
     """Several seconds on the event loop, when each was compared with each."""
     dice = Random(5)
     texts = [dice.sample(range(2_000), 30) for _ in range(4_000)]
-    ranked = [Ranked(at, 1 - at / 4_000, 1.0, {}) for at in range(4_000)]
+    ranked = [Ranked(UUID(int=at), 1 - at / 4_000, 1.0, {}) for at in range(4_000)]
     began = time.thread_time()
     found = reordering.diversify(ranked, reordering.text_overlap(texts), 0.5, limit=1_000, one_by_one=400)
     assert time.thread_time() - began < 1.5

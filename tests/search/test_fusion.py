@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable
 from dataclasses import replace
+from typing import Any
 
 import numpy as np
 import pytest
@@ -100,7 +100,7 @@ def test_a_vector_still_to_come_is_no_reproach_to_a_full_match() -> None:
 
 
 def test_one_weak_word_in_common_is_no_full_match() -> None:
-    ranked = {
+    ranked: dict[Any, Ranked] = {
         hit.key: hit for hit in fusion.fuse(columns([OneCandidate("weak", 1.0), OneCandidate("none")]), asking(10, 10))
     }
     assert ranked["weak"].terms["text_lexical"].value == pytest.approx(1 / 6)
@@ -189,7 +189,7 @@ def test_a_single_holder_is_as_rare_as_can_be() -> None:
     diversity=UNIT,
 )
 def test_scores_are_made_of_their_terms_after_a_second_look(
-    candidates: list[OneCandidate], relevance: dict[Hashable, float], weight: float, diversity: float
+    candidates: list[OneCandidate], relevance: dict[Any, float], weight: float, diversity: float
 ) -> None:
     ranked = fusion.fuse(columns(candidates), asking(9, 9))
     groups = np.array([float(hash(hit.key) % 2) for hit in ranked])

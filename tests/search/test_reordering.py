@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Hashable, Mapping
+from collections.abc import Mapping
 from datetime import UTC, datetime
+from typing import Any
 from uuid import UUID
 
 import numpy as np
@@ -18,7 +19,7 @@ from service.search.statements.features import Features
 from tests.search.scores import recomputed
 
 
-def hit(key: str, score: float) -> Ranked:
+def hit(key: Any, score: float) -> Ranked:
     return Ranked(key, score, score, {}, {"text_vector": SignalTerm(score, score, 1.0)})
 
 
@@ -38,7 +39,7 @@ HITS = [hit("a", 0.9), hit("b", 0.8), hit("c", 0.7), hit("d", 0.6)]
         ({"elsewhere": ["a"]}, "abcd"),
     ],
 )
-def test_what_is_current_comes_first(newer: Mapping[Hashable, list[Hashable]], order: str) -> None:
+def test_what_is_current_comes_first(newer: Mapping[Any, list[Any]], order: str) -> None:
     found = current_first(HITS, newer)
     assert "".join(str(each.key) for each in found) == order
     scores = [each.score for each in found]
@@ -48,7 +49,8 @@ def test_what_is_current_comes_first(newer: Mapping[Hashable, list[Hashable]], o
 
 
 def test_a_circle_ends() -> None:
-    found = current_first(HITS, {"a": ["b"], "b": ["a"]})
+    circle: dict[Any, list[Any]] = {"a": ["b"], "b": ["a"]}
+    found = current_first(HITS, circle)
     assert sorted(str(each.key) for each in found) == list("abcd")
 
 
