@@ -111,7 +111,7 @@ async def read_goal(workspace_id: UUID, goal_id: UUID, res: Resources) -> GoalDe
         goal = await goals.get(session, goal_id)
         if goal is None:
             raise NotFound.of("goal")
-        return await goals.details(session, goal)
+        return await goals.details(session, goal, res.clock())
 
 
 async def list_goals(
@@ -163,4 +163,4 @@ async def _record(write: Write, goal_id: UUID, operation: Operation, **metadata:
 
 
 async def _answer(write: Write, goal: Goal) -> GoalDetails:
-    return await write.answer(await goals.details(write.session, goal))
+    return await write.answer(await goals.details(write.session, goal, write.res.clock()))

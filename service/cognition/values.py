@@ -49,11 +49,12 @@ class Goal:
 
 @dataclass(frozen=True, slots=True)
 class GoalDetails:
-    """A goal with its parent and its subgoals."""
+    """A goal with its parent and its subgoals, as they are `now`."""
 
     goal: Goal
     parent: Goal | None
     subgoals: tuple[Goal, ...]
+    now: datetime
 
 
 @dataclass(frozen=True, slots=True)

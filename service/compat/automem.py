@@ -42,7 +42,7 @@ from service.http.errors import AUTOMEM
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf, with_budget
 from service.http.schemas import iso
-from service.http.writes import BatchCallOf, CallOf, UnkeyedCallOf, name_answer, of_item, send
+from service.http.writes import BatchCallOf, CallOf, UnkeyedCallOf, name_answer, of_item, send, sends
 from service.intake.routes.store import prepare, store_memories
 from service.intake.routes.store_models import StoreBatchRequest, StoreBatchResponse, StoreRequest
 from service.intake.store import store
@@ -267,36 +267,35 @@ async def get_memory(id: str, caller: Reader, res: ResourcesOf, note: AuditReadO
     return {"status": "success", "memory": automem_format.memory_item(memory)}
 
 
+def _updated(memory: Memory) -> dict[str, Any]:
+    body = {"status": "success", "memory_id": str(memory.id), "message": "Memory updated successfully"}
+    return {**body, "memory": automem_format.memory_item(memory)}
+
+
 @router.patch("/memory/{id}")
-async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
+@sends(_updated)
+async def update_memory(id: str, request: Request, caller: Changer, res: ResourcesOf, call: CallOf) -> Memory:
     """A new text is found at once; metadata is merged key by key."""
     memory = await one(caller, id, res)
     change = revision(
         body_of(PatchMemoryRequest, automem_format.patch_body(await object_of(request))), caller, res.clock()
     )
     change = replace(change, embed_now=change.text is not None)
-    return send(
-        _answer_update(await revise(caller.workspace_id, memory.id, change, res, call.with_serializer(_answer_update)))
-    )
+    return await revise(caller.workspace_id, memory.id, change, res, call)
 
 
-def _answer_update(memory: Memory) -> StoredAnswer:
-    body = {"status": "success", "memory_id": str(memory.id), "message": "Memory updated successfully"}
-    return StoredAnswer(200, {**body, "memory": automem_format.memory_item(memory)})
+def _deleted(gone: ForgottenMemory) -> dict[str, str]:
+    return {"status": "success", "memory_id": str(gone.id), "message": "Memory deleted successfully"}
 
 
 @router.delete("/memory/{id}")
-async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, call: CallOf) -> Response:
+@sends(_deleted)
+async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, call: CallOf) -> ForgottenMemory:
     memory = await one(caller, id, res)
-    gone = await forget(caller.workspace_id, memory.id, res, call.with_serializer(_answer_delete))
+    gone = await forget(caller.workspace_id, memory.id, res, call)
     if gone.already_deleted:
         raise NotFound.of("memory")
-    return send(_answer_delete(gone))
-
-
-def _answer_delete(gone: ForgottenMemory) -> StoredAnswer:
-    body = {"status": "success", "memory_id": str(gone.id), "message": "Memory deleted successfully"}
-    return StoredAnswer(200, body)
+    return gone
 
 
 # -- relations ---------------------------------------------------------------------------------------------------------

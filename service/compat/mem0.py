@@ -37,7 +37,7 @@ from service.http.preconditions import uuid_of
 from service.http.query_parameters import body_of
 from service.http.reads import AuditReadOf, CountUseOf, with_budget
 from service.http.schemas import ScopeDeletionResponse, iso
-from service.http.writes import BatchCallOf, CallOf, of_item, send
+from service.http.writes import BatchCallOf, CallOf, of_item, send, sends
 from service.intake.conversation import ConversationDraft
 from service.intake.deferred import accept, keep_finished, list_operations, progress
 from service.intake.routes.store import prepare
@@ -227,11 +227,11 @@ class ForeignPatch(PatchMemoryRequest):
 
 
 @router.put("/v1/memories/{id}")
-async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, call: CallOf) -> Any:
+@sends(mem0_format.memory_item)
+async def update(id: str, request: Request, caller: Changer, res: ResourcesOf, call: CallOf) -> Memory:
     """A new text is found at once; metadata is merged key by key."""
     change = _revision(await object_of(request), caller, res)
-    changed = await revise(caller.workspace_id, uuid_of(id), change, res, call.with_serializer(_memory_answer))
-    return send(_memory_answer(changed))
+    return await revise(caller.workspace_id, uuid_of(id), change, res, call)
 
 
 def _memory_answer(memory: Memory) -> StoredAnswer:
@@ -285,8 +285,13 @@ async def feedback(request: Request, caller: Changer, res: ResourcesOf, call: Ca
 # -- deleting ----------------------------------------------------------------------------------------------------------
 
 
+def _deleted(_: ForgottenMemory) -> dict[str, str]:
+    return {"message": "Memory deleted successfully!"}
+
+
 @router.delete("/v1/memories/{id}")
-async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> Any:
+@sends(_deleted)
+async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> ForgottenMemory:
     only(request, "org_id", "project_id", "delete_linked", "source", "api_key")
     if request.query_params.get("delete_linked", "false").lower() == "true":
         detail = (
@@ -294,18 +299,27 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, c
             "ids (GET /v1/memories/{id}/relations names them)."
         )
         raise InvalidInput(detail, field="delete_linked")
-    gone = await forget(caller.workspace_id, uuid_of(id), res, call.with_serializer(_answer_delete))
+    gone = await forget(caller.workspace_id, uuid_of(id), res, call)
     if gone.already_deleted:
         raise NotFound.of("memory")
-    return send(_answer_delete(gone))
+    return gone
 
 
-def _answer_delete(_: ForgottenMemory) -> StoredAnswer:
-    return StoredAnswer(200, {"message": "Memory deleted successfully!"})
+def _deleted_all(forgotten: ScopeDeletionResponse) -> dict[str, str]:
+    return {"message": "Memories deleted successfully!", **_event_of(forgotten)}
+
+
+def _deleted_entity(forgotten: ScopeDeletionResponse) -> dict[str, str]:
+    return {"message": "Entity deleted successfully.", **_event_of(forgotten)}
+
+
+def _event_of(forgotten: ScopeDeletionResponse) -> dict[str, str]:
+    return {"event_id": str(forgotten.operation_id), "status": "PENDING"} if forgotten.operation_id else {}
 
 
 @router.delete("/v1/memories")
-async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> Any:
+@sends(_deleted_all)
+async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> ScopeDeletionResponse:
     """Needs at least one user, agent or run: never deletes everybody's memories."""
     only(request, *mem0_format.ENTITIES, "app_id", "filters", "org_id", "project_id", "source", "api_key")
     named = {
@@ -319,38 +333,31 @@ async def delete_all(request: Request, caller: Deleter, res: ResourcesOf, call: 
         raise InvalidInput(detail, field="filters")
     if not named:
         raise ScopeMissing
-    return send(await _forgotten(named, "Memories deleted successfully!", caller, res, call))
+    return await _forget(named, caller, res, call)
 
 
-async def _forgotten(
-    named: Mapping[str, str], message: str, caller: Caller, res: Resources, call: Call
-) -> StoredAnswer:
+async def _forget(named: Mapping[str, str], caller: Caller, res: Resources, call: Call) -> ScopeDeletionResponse:
     for name, value in named.items():
         if value == "*":
             detail = f"{name}: * would delete everybody's; name one, or empty the workspace with POST /v1/reset."
             raise InvalidInput(detail, field=name)
-
-    def answer(forgotten: ScopeDeletionResponse) -> StoredAnswer:
-        event = {"event_id": str(forgotten.operation_id), "status": "PENDING"} if forgotten.operation_id else {}
-        return StoredAnswer(200, {"message": message, **event})
-
     body = body_of(NarrowingFields, dict(named))  # checks the names
     scope = scope_of(caller, body.scope_ids)
-    return answer(await forget_scope(Extent(scope, caller.own_channel), res, call.with_serializer(answer)))
+    return await forget_scope(Extent(scope, caller.own_channel), res, call)
+
+
+def _deleted_several(forgotten: list[ForgottenMemory]) -> dict[str, Any]:
+    count = sum(memory.deleted for memory in forgotten)
+    unknown = [str(memory.id) for memory in forgotten if not memory.deleted]
+    return {"message": f"Successfully deleted {count} memories", "not_found": unknown}
 
 
 @router.delete("/v1/batch")
-async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> Any:
+@sends(_deleted_several)
+async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> list[ForgottenMemory]:
     """All in one transaction; unknown ids do not prevent the others."""
     ids = [uuid_of(item["memory_id"]) for item in mem0_format.items(await object_of(request), MAX_BATCH_ITEMS)]
-
-    def answer(forgotten: list[ForgottenMemory]) -> StoredAnswer:
-        count = sum(memory.deleted for memory in forgotten)
-        unknown = [str(memory.id) for memory in forgotten if not memory.deleted]
-        return StoredAnswer(200, {"message": f"Successfully deleted {count} memories", "not_found": unknown})
-
-    unique = list(dict.fromkeys(ids))
-    return send(answer(await forget_many(caller.workspace_id, unique, res, call.with_serializer(answer))))
+    return await forget_many(caller.workspace_id, list(dict.fromkeys(ids)), res, call)
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------
@@ -388,11 +395,14 @@ async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[s
 
 @router.delete("/v1/entities/{type}/{name:path}")
 @router.delete("/v2/entities/{type}/{name:path}")
-async def delete_entity(type: str, name: str, request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> Any:
+@sends(_deleted_entity)
+async def delete_entity(
+    type: str, name: str, request: Request, caller: Deleter, res: ResourcesOf, call: CallOf
+) -> ScopeDeletionResponse:
     only(request, "org_id", "project_id", "source", "api_key")
     if type not in ("user", "agent", "run"):
         raise InvalidInput("type: must be user, agent or run; apps are not distinguished.", field="type")
-    return send(await _forgotten({f"{type}_id": name}, "Entity deleted successfully.", caller, res, call))
+    return await _forget({f"{type}_id": name}, caller, res, call)
 
 
 # -- the rest ----------------------------------------------------------------------------------------------------------

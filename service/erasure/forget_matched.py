@@ -37,11 +37,13 @@ CHANGED = "changed: memory {id} has changed since it was chosen, and stays."
 
 @dataclass(frozen=True, slots=True)
 class Forgotten:
-    """The plan as it was carried out: everything that it still names was removed. `receipt`: of a purge."""
+    """The plan as it was carried out: everything that it still names was removed, unless it was a dry run. `receipt`:
+    of a purge."""
 
     plan: ForgetPlan
     receipt: PurgeReceiptResponse | None = None
     warnings: tuple[str, ...] = ()
+    dry_run: bool = False
 
 
 async def remove(

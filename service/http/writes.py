@@ -8,11 +8,14 @@ sends the first answer again.
 
 from __future__ import annotations
 
+import functools
 import hashlib
 import hmac
+import inspect
 import json
+from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, replace
-from typing import Annotated, Any
+from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, get_type_hints, overload
 from uuid import UUID
 
 from fastapi import Depends, Header, Request, Response
@@ -26,6 +29,10 @@ from service.http.deps import header_text, known_caller, resources, session_of
 from service.http.replica_reads import position_of
 from service.http.schemas import DeletedCountResponse, Secretless
 from service.runtime.transactions import refuse_repeated
+
+P = ParamSpec("P")
+R = TypeVar("R")
+Result = TypeVar("Result", contravariant=True)
 
 MAX_KEY_CHARS = 255
 KEPT_S = 86_400.0
@@ -78,12 +85,65 @@ def of_item(call: Call, index: int) -> Call:
     return replace(call, idempotency=replace(key, key=f"{key.key}:{index}"))
 
 
-def answer(status: int, body: BaseModel) -> StoredAnswer:
-    return StoredAnswer(status, body.model_dump(mode="json"))
+def answer(status: int, body: Body) -> StoredAnswer:
+    return StoredAnswer(status, body.model_dump(mode="json") if isinstance(body, BaseModel) else body)
 
 
-def answer_count(count: int) -> StoredAnswer:
-    return answer(200, DeletedCountResponse(deleted=count))
+Body = BaseModel | Mapping[str, Any]
+Endpoint = Callable[P, Coroutine[Any, Any, Response]]
+
+
+class Decorator(Protocol[Result]):
+    """Makes an endpoint of a route that returns this."""
+
+    def __call__(self, route: Callable[P, Awaitable[Result]], /) -> Endpoint[P]: ...
+
+
+@overload
+def sends(shape: None = None, status: int | Callable[[Any], int] = 200) -> Decorator[Body]: ...
+
+
+@overload
+def sends(shape: Callable[[R], Body], status: int | Callable[[R], int] = 200) -> Decorator[R]: ...
+
+
+def sends(shape: Callable[[Any], Body] | None = None, status: int | Callable[[Any], int] = 200) -> Decorator[Any]:
+    """A decorator of a route that returns what its verb returned. `shape` makes the response of it, unless it is one:
+    for the client, and for a repetition under the Idempotency-Key of `call`. The document has the type of that."""
+
+    def serialize(result: Any) -> StoredAnswer:
+        body = result if shape is None else shape(result)
+        return answer(status(result) if callable(status) else status, body)
+
+    return _decorator(serialize, shape)
+
+
+def sends_new(shape: Callable[[R], Body]) -> Decorator[tuple[R, bool]]:
+    """`sends` for a verb that returns a record and whether it is new: 201, else 200."""
+    return _decorator(lambda put: answer(201 if put[1] else 200, shape(put[0])), shape)
+
+
+def _decorator(serialize: Callable[[R], StoredAnswer], shape: Callable[..., Body] | None) -> Decorator[R]:
+    def decorate(route: Callable[P, Awaitable[R]]) -> Endpoint[P]:
+        signature = inspect.signature(route)
+        writes = "call" in signature.parameters
+
+        @functools.wraps(route)
+        async def endpoint(*args: P.args, **kwargs: P.kwargs) -> Response:
+            if writes:
+                kwargs["call"] = replace(kwargs["call"], serialize=serialize)  # type: ignore[type-var]
+            return send(serialize(await route(*args, **kwargs)))
+
+        if shape is not None:  # of `of` it is the model; of a function, what it returns
+            model = getattr(shape, "__self__", None) or get_type_hints(shape)["return"]
+            endpoint.__signature__ = signature.replace(return_annotation=model)  # type: ignore[attr-defined]
+        return endpoint
+
+    return decorate
+
+
+def count_response(count: int) -> DeletedCountResponse:
+    return DeletedCountResponse(deleted=count)
 
 
 def send(stored: StoredAnswer) -> Response:

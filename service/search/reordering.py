@@ -270,10 +270,9 @@ def latest_first(ranked: Sequence[Ranked], later: Mapping[UUID, Sequence[LaterSt
     """Returns the hits, with the latest first of those LATEST_FIRST best ones about the same thing. `later`: of
     `later_statements`."""
     best = {hit.key: hit.score for hit in ranked[:LATEST_FIRST]}
-    newer: dict[Hashable, Collection[Hashable]] = {
+    newer: dict[UUID, Collection[UUID]] = {
         key: [one.id for one in later.get(key, ()) if best.get(one.id, 0.0) >= LEAST_SHARE * score]
         for key, score in best.items()
-        if isinstance(key, UUID)
     }
     return [*current_first(ranked[:LATEST_FIRST], newer), *ranked[LATEST_FIRST:]]
 

@@ -35,6 +35,7 @@ from service.understanding.compare import LinkKind
 from service.upkeep.statements import findings
 from service.upkeep.statements.findings import Candidate, Walked
 from service.upkeep.values import (
+    ApplyOptimizationResponse,
     GainUnit,
     OptimizationChangeItem,
     OptimizationFinding,
@@ -222,13 +223,12 @@ def _describe_memory(
 
 async def apply(
     workspace_id: UUID, changes: Sequence[OptimizationChangeItem], res: Resources, call: Call, *, dry_run: bool
-) -> UUID | None:
-    """Applies the changes, or with `dry_run` only checks them. Returns a decision with which all of it can be undone;
-    None: nothing can. No change may remove what another one keeps or removes. Raises Conflict naming the first that is
-    no longer as reported."""
+) -> ApplyOptimizationResponse:
+    """Applies the changes, or with `dry_run` only checks them. No change may remove what another one keeps or removes.
+    Raises Conflict naming the first that is no longer as reported."""
     reasons = await _confirm(workspace_id, changes, res)
     if dry_run:
-        return None
+        return ApplyOptimizationResponse(dry_run=True, applied=0, decision_id=None)
     of_memories = _ids_of(change for change in changes if change.section != "orphan_entities")
     async with res.db.read(workspace_id) as session:
         scopes = {memory.scope for memory in (await memories.get_many(session, of_memories)).values()}
@@ -255,7 +255,7 @@ async def apply(
             ruling_id=ruling and str(ruling),
         )
         first = await decisions.first_of_ruling(session, ruling) if ruling else None
-        return await write.answer(first)
+        return await write.answer(ApplyOptimizationResponse(dry_run=False, applied=len(changes), decision_id=first))
 
 
 async def _confirm(workspace_id: UUID, changes: Sequence[OptimizationChangeItem], res: Resources) -> list[str]:

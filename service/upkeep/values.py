@@ -90,6 +90,16 @@ class OptimizationSection(ResponseModel):
     next_cursor: NextCursor = None
 
 
+class ApplyOptimizationResponse(ResponseModel):
+    """What was done, or would be done in a dry run."""
+
+    dry_run: bool = Field(description="Whether this was a dry run, which changes nothing")
+    applied: int = Field(description="Number of changes applied; 0 in a dry run")
+    decision_id: Id | None = Field(
+        description="UUID of a decision, for undoing all of it with POST /v1/decisions/{id}/undo; null: nothing to undo"
+    )
+
+
 class WalkCursor(NamedTuple):
     """Where a section continues: after the last pair of ids examined; `second` is nil for findings of one id."""
 

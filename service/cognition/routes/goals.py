@@ -3,22 +3,19 @@
 from __future__ import annotations
 
 from datetime import datetime
-from functools import partial
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.cognition import goals
 from service.cognition.values import Goal, GoalDetails, GoalStatus
-from service.domain.request import StoredAnswer
 from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, Writer, scope_of
 from service.http.json_body import JsonRoute
 from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.schemas import (
     ChangeModel,
-    DeletedCountResponse,
     Filled,
     Id,
     NextCursor,
@@ -32,7 +29,7 @@ from service.http.schemas import (
     Time,
     example,
 )
-from service.http.writes import CallOf, answer, answer_count, send
+from service.http.writes import CallOf, count_response, sends
 
 GoalText = Annotated[Filled, Field(min_length=1, max_length=4_000)]
 Priority = Annotated[int, Field(ge=-1_000, le=1_000, description="Greater comes first")]
@@ -121,19 +118,26 @@ def goal_response(goal: Goal, now: datetime) -> GoalResponse:
     return GoalResponse.of(goal, overdue=goal.is_overdue(now))
 
 
+def goal_details_response(details: GoalDetails) -> GoalDetailsResponse:
+    now = details.now
+    return GoalDetailsResponse.of(
+        details.goal,
+        overdue=details.goal.is_overdue(now),
+        parent=goal_response(details.parent, now) if details.parent else None,
+        subgoals=[goal_response(subgoal, now) for subgoal in details.subgoals],
+    )
+
+
 router = APIRouter(prefix="/v1/goals", tags=["goals"], route_class=JsonRoute)
 
 IN_SCOPE = [in_scope(goals.find, "goal")]
 
 
-@router.post(
-    "", summary="Set a goal", status_code=201, response_model=GoalDetailsResponse, responses=errors.document(404)
-)
-async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, call: CallOf) -> Response:
+@router.post("", summary="Set a goal", status_code=201, responses=errors.document(404))
+@sends(goal_details_response, 201)
+async def create_goal(body: CreateGoalRequest, caller: Writer, res: ResourcesOf, call: CallOf) -> GoalDetails:
     """A goal starts active. While it is active, memories tied or similar to it rank higher in searches of its scope."""
-    scope = scope_of(caller, body.scope_ids, body.channel)
-    serialize = partial(_details, now=res.clock(), status=201)
-    return send(serialize(await goals.add_goal(scope, dict(body), res, call.with_serializer(serialize))))
+    return await goals.add_goal(scope_of(caller, body.scope_ids, body.channel), dict(body), res, call)
 
 
 @router.get("", summary="List the goals of a scope")
@@ -155,56 +159,35 @@ async def list_goals(
     )
 
 
-@router.get(
-    "/{id}",
-    summary="Get a goal with its parent, subgoals and memories",
-    response_model=GoalDetailsResponse,
-    dependencies=IN_SCOPE,
-)
-async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> Response:
+@router.get("/{id}", summary="Get a goal with its parent, subgoals and memories", dependencies=IN_SCOPE)
+@sends(goal_details_response)
+async def get_goal(id: str, caller: Reader, res: ResourcesOf) -> GoalDetails:
     """Returns the goal with at most 100 subgoals. The ETag is for If-Match."""
-    return send(_details(await goals.read_goal(caller.workspace_id, uuid_of(id, "goal"), res), now=res.clock()))
+    return await goals.read_goal(caller.workspace_id, uuid_of(id, "goal"), res)
 
 
-@router.patch("/{id}", summary="Change a goal", response_model=GoalDetailsResponse, dependencies=IN_SCOPE)
+@router.patch("/{id}", summary="Change a goal", dependencies=IN_SCOPE)
+@sends(goal_details_response)
 async def update_goal(
     id: str, body: UpdateGoalRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
-) -> Response:
+) -> GoalDetails:
     """A change that would create a cycle of goals is rejected (409). A closed goal can be edited, not reopened. A
     blocked one stays blocked until its status is set to active, even after the goals it waits for are completed."""
-    serialize = partial(_details, now=res.clock())
-    call = call.with_serializer(serialize)
     values = {name: getattr(body, name) for name in body.model_fields_set}  # a dump has times as texts
-    goal = await goals.revise_goal(caller.workspace_id, uuid_of(id, "goal"), values, res, call)
-    return send(serialize(goal))
+    return await goals.revise_goal(caller.workspace_id, uuid_of(id, "goal"), values, res, call)
 
 
-@router.delete("/{id}", summary="Delete a goal", response_model=DeletedCountResponse, dependencies=IN_SCOPE)
-async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf) -> Response:
+@router.delete("/{id}", summary="Delete a goal", dependencies=IN_SCOPE)
+@sends(count_response)
+async def delete_goal(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf) -> int:
     """Also deletes its edges and its vector. Its subgoals and memories stay."""
-    count = await goals.remove_goal(caller.workspace_id, uuid_of(id, "goal"), res, call.with_serializer(answer_count))
-    return send(answer_count(count))
+    return await goals.remove_goal(caller.workspace_id, uuid_of(id, "goal"), res, call)
 
 
-@router.post(
-    "/{id}/complete", summary="Complete or abandon a goal", response_model=GoalDetailsResponse, dependencies=IN_SCOPE
-)
+@router.post("/{id}/complete", summary="Complete or abandon a goal", dependencies=IN_SCOPE)
+@sends(goal_details_response)
 async def complete_goal(
     id: str, body: CompleteGoalRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
-) -> Response:
+) -> GoalDetails:
     """Repeating the request changes nothing; 409 if the goal is closed with the other status."""
-    goal_id = uuid_of(id, "goal")
-    serialize = partial(_details, now=res.clock())
-    call = call.with_serializer(serialize)
-    goal = await goals.close_goal(caller.workspace_id, goal_id, body.status, body.result, res, call)
-    return send(serialize(goal))
-
-
-def _details(details: GoalDetails, *, now: datetime, status: int = 200) -> StoredAnswer:
-    body = GoalDetailsResponse.of(
-        details.goal,
-        overdue=details.goal.is_overdue(now),
-        parent=goal_response(details.parent, now) if details.parent else None,
-        subgoals=[goal_response(subgoal, now) for subgoal in details.subgoals],
-    )
-    return answer(status, body)
+    return await goals.close_goal(caller.workspace_id, uuid_of(id, "goal"), body.status, body.result, res, call)

@@ -4,19 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Path, Response
+from fastapi import APIRouter, Path
 from pydantic import Field
 
 from service.cognition import profile
 from service.cognition.values import ProfileResponse
-from service.domain.request import StoredAnswer
 from service.http import errors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonList, JsonObject
 from service.http.json_body import JsonRoute
 from service.http.preconditions import VersionedCallOf
 from service.http.schemas import Name, RequestModel, example
-from service.http.writes import answer, send
+from service.http.writes import sends, sends_new
 
 router = APIRouter(prefix="/v1/users/{user_id}/profile", tags=["profiles"], route_class=JsonRoute)
 
@@ -40,27 +39,22 @@ class PutUserProfileRequest(RequestModel):
     metadata: JsonObject = Field(default_factory=dict, description="Anything else")
 
 
-@router.get("", summary="Get the profile of a user", response_model=ProfileResponse, responses=errors.document(404))
-async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) -> Response:
+@router.get("", summary="Get the profile of a user", responses=errors.document(404))
+@sends()
+async def get_user_profile(user_id: UserId, caller: Reader, res: ResourcesOf) -> ProfileResponse:
     """404 if none is stored. The ETag is for If-Match."""
-    return send(answer(200, await profile.read(caller.workspace_id, user_id, res)))
+    return await profile.read(caller.workspace_id, user_id, res)
 
 
 @router.put(
     "",
     summary="Replace the profile of a user",
-    response_model=ProfileResponse,
     responses={201: {"model": ProfileResponse, "description": "Created"}, **errors.document(404)},
 )
+@sends_new(ProfileResponse.of)
 async def put_user_profile(
     user_id: UserId, body: PutUserProfileRequest, caller: Writer, res: ResourcesOf, call: VersionedCallOf
-) -> Response:
+) -> tuple[ProfileResponse, bool]:
     """Preferences, areas of expertise and style of communication are redacted. `POST /v1/recall` returns the profile as
     user_context."""
-    call = call.with_serializer(_answer_stored)
-    stored = await profile.replace(caller.workspace_id, user_id, dict(body), res, call)
-    return send(_answer_stored(stored))
-
-
-def _answer_stored(stored: tuple[ProfileResponse, bool]) -> StoredAnswer:
-    return answer(201 if stored[1] else 200, stored[0])
+    return await profile.replace(caller.workspace_id, user_id, dict(body), res, call)

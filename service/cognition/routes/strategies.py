@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.cognition import procedures
 from service.cognition.values import LearnStrategyRequest, Strategy, StrategyMatch
-from service.domain.request import StoredAnswer
 from service.http import cursors, errors
 from service.http.deps import Changer, Deleter, ListScopeOf, Reader, ResourcesOf, ScopeOf, scope_of
 from service.http.json_body import JsonRoute
@@ -17,7 +16,6 @@ from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.reads import AuditReadOf
 from service.http.schemas import (
     Channel,
-    DeletedCountResponse,
     Id,
     NextCursor,
     OfAgent,
@@ -30,7 +28,7 @@ from service.http.schemas import (
     Unit,
     example,
 )
-from service.http.writes import CallOf, answer, answer_count, send
+from service.http.writes import CallOf, count_response, sends
 from service.runtime.pii import clean_words
 
 
@@ -120,21 +118,33 @@ IN_SCOPE = [in_scope(procedures.find_strategy, "strategy")]
 Label = Annotated[str | None, Query(min_length=1, max_length=100)]
 
 
+def strategy_details_response(strategy: Strategy) -> StrategyDetailsResponse:
+    return StrategyDetailsResponse.of(strategy, conversations=_uses(strategy))
+
+
+def learned_strategy_response(learned: tuple[Strategy, bool]) -> LearnStrategyResponse:
+    strategy, is_new = learned
+    event = "ADD" if is_new else "REINFORCE"
+    return LearnStrategyResponse.of(strategy, conversations=_uses(strategy), event=event)
+
+
 @router.post(
     "",
     summary="Learn a strategy",
     status_code=201,
-    response_model=LearnStrategyResponse,
     responses={
         200: {"model": LearnStrategyResponse, "description": "An equal strategy was known and was reinforced"},
         **errors.document(404),
     },
 )
-async def learn_strategy(body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
+@sends(learned_strategy_response, lambda learned: 201 if learned[1] else 200)
+async def learn_strategy(
+    body: LearnStrategyRequest, caller: Changer, res: ResourcesOf, call: CallOf
+) -> tuple[Strategy, bool]:
     """A strategy is known if the scope and channel has one with the same tools and type of task and a text that is
     equal or similar enough to be a duplicate."""
     scope = scope_of(caller, body.scope_ids, body.channel)
-    return send(_answer_learned(await procedures.learn(scope, body, res, call.with_serializer(_answer_learned))))
+    return await procedures.learn(scope, body, res, call)
 
 
 @router.get("", summary="List the strategies of a scope")
@@ -181,52 +191,31 @@ async def find_strategies(
     return StrategySearchResponse(results=[strategy_search_hit(match) for match in matches], warnings=list(warnings))
 
 
-@router.get(
-    "/{id}",
-    summary="Get a strategy with the conversations it was used in",
-    response_model=StrategyDetailsResponse,
-    dependencies=IN_SCOPE,
-)
-async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Response:
+@router.get("/{id}", summary="Get a strategy with the conversations it was used in", dependencies=IN_SCOPE)
+@sends(strategy_details_response)
+async def get_strategy(id: str, caller: Reader, res: ResourcesOf) -> Strategy:
     """Returns the strategy with at most 100 conversations. The ETag is for If-Match."""
-    return send(_details(await procedures.read_strategy(caller.workspace_id, uuid_of(id, "strategy"), res)))
+    return await procedures.read_strategy(caller.workspace_id, uuid_of(id, "strategy"), res)
 
 
-@router.post(
-    "/{id}/reinforce",
-    summary="Record the outcome of a strategy",
-    response_model=StrategyDetailsResponse,
-    dependencies=IN_SCOPE,
-)
+@router.post("/{id}/reinforce", summary="Record the outcome of a strategy", dependencies=IN_SCOPE)
+@sends(strategy_details_response)
 async def reinforce_strategy(
     id: str, body: ReinforceStrategyRequest, caller: Changer, res: ResourcesOf, call: CallOf
-) -> Response:
+) -> Strategy:
     """Adds one success or failure; concurrent calls all count."""
-    strategy = await procedures.reinforce(
+    return await procedures.reinforce(
         caller.workspace_id,
         uuid_of(id, "strategy"),
         res,
-        call.with_serializer(_details),
+        call,
         success=body.success,
         conversation_id=body.conversation_id,
     )
-    return send(_details(strategy))
 
 
-@router.delete("/{id}", summary="Delete a strategy", response_model=DeletedCountResponse, dependencies=IN_SCOPE)
-async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf) -> Response:
+@router.delete("/{id}", summary="Delete a strategy", dependencies=IN_SCOPE)
+@sends(count_response)
+async def delete_strategy(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf) -> int:
     """Also deletes its vector and its list of conversations; the conversations stay."""
-    wanted, call = uuid_of(id, "strategy"), call.with_serializer(answer_count)
-    count = await procedures.remove(caller.workspace_id, wanted, res, call)
-    return send(answer_count(count))
-
-
-def _answer_learned(learned: tuple[Strategy, bool]) -> StoredAnswer:
-    strategy, is_new = learned
-    event = "ADD" if is_new else "REINFORCE"
-    body = LearnStrategyResponse.of(strategy, conversations=_uses(strategy), event=event)
-    return answer(201 if is_new else 200, body)
-
-
-def _details(strategy: Strategy) -> StoredAnswer:
-    return answer(200, StrategyDetailsResponse.of(strategy, conversations=_uses(strategy)))
+    return await procedures.remove(caller.workspace_id, uuid_of(id, "strategy"), res, call)

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 from typing import Annotated
 
-from fastapi import APIRouter, Depends, Query, Response
+from fastapi import APIRouter, Depends, Query
 from pydantic import Field, JsonValue
 
 from service.cognition import procedures
 from service.cognition.values import Invocation, InvocationFilter, ToolName, ToolStatsItem
 from service.domain.errors import InvalidInput
-from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.domain.text import RedactionCount
 from service.http import cursors, errors
@@ -31,7 +30,7 @@ from service.http.schemas import (
     Time,
     example,
 )
-from service.http.writes import CallOf, answer, send
+from service.http.writes import CallOf, sends
 
 router = APIRouter(prefix="/v1", tags=["procedures"], route_class=JsonRoute)
 
@@ -117,16 +116,15 @@ class ToolStatsResponse(ResponseModel):
     results: list[ToolStatsItem] = Field(description="One entry per tool")
 
 
-@router.post(
-    "/tool-invocations",
-    summary="Record a use of a tool",
-    status_code=201,
-    response_model=RecordedToolInvocationResponse,
-    responses=errors.document(404),
-)
+def recorded_invocation_response(use: Invocation) -> RecordedToolInvocationResponse:
+    return RecordedToolInvocationResponse.of(use, redactions=list(use.redactions))
+
+
+@router.post("/tool-invocations", summary="Record a use of a tool", status_code=201, responses=errors.document(404))
+@sends(recorded_invocation_response, 201)
 async def record_tool_invocation(
     body: RecordToolInvocationRequest, caller: Writer, res: ResourcesOf, call: CallOf
-) -> Response:
+) -> Invocation:
     """Input and output are redacted and may have 262,144 characters of JSON each."""
     if body.turn_id is not None and body.conversation_id is None:
         raise InvalidInput("turn_id: needs conversation_id.", field="turn_id")
@@ -136,7 +134,7 @@ async def record_tool_invocation(
     scope_or_time = {"user_id", "agent_id", "run_id", "channel", "timestamp"}
     fields = {name: value for name, value in body if name not in scope_or_time}
     new = Invocation(scope.require_owner(), timestamp=body.timestamp or res.clock(), **fields)
-    return send(_answer_recorded(await procedures.record_invocation(new, res, call.with_serializer(_answer_recorded))))
+    return await procedures.record_invocation(new, res, call)
 
 
 @router.get("/tool-invocations", summary="List the tool invocations of a scope")
@@ -182,7 +180,3 @@ async def get_tool_stats(
     """Computed from the invocations, as far back as they are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, None, since)
     return ToolStatsResponse(results=await procedures.tool_stats(scope, wanted, res))
-
-
-def _answer_recorded(use: Invocation) -> StoredAnswer:
-    return answer(201, RecordedToolInvocationResponse.of(use, redactions=list(use.redactions)))

@@ -94,14 +94,14 @@ async def lock(session: Session, goal_id: UUID) -> Goal | None:
     return await get(session, goal_id)
 
 
-async def details(session: Session, goal: Goal) -> GoalDetails:
+async def details(session: Session, goal: Goal, now: datetime) -> GoalDetails:
     """The goal with its parent and at most MAX_SHOWN subgoals."""
     ends_here = GOAL_EDGE.c.workspace_id == session.workspace_id, GOAL_EDGE.c.target_id == goal.id
     subgoals = select(GOAL_EDGE.c.source_id).where(*ends_here, GOAL_EDGE.c.rel_type == SUBGOAL_OF)
     ids = list(await session.scalars(subgoals.order_by(GOAL_EDGE.c.source_id).limit(MAX_SHOWN)))
     known = await get_many(session, [*ids, *([goal.parent_id] if goal.parent_id else [])])
     parent = known.get(goal.parent_id) if goal.parent_id else None
-    return GoalDetails(goal, parent, tuple(known[key] for key in ids if key in known))
+    return GoalDetails(goal, parent, tuple(known[key] for key in ids if key in known), now)
 
 
 async def page(

@@ -23,7 +23,6 @@ from service.conversations.models import (
 )
 from service.conversations.turns import TurnOutcome, store
 from service.domain.conversation import Conversation
-from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.http import cursors, errors
 from service.http.deps import (
@@ -39,7 +38,7 @@ from service.http.deps import (
 )
 from service.http.json_body import JsonRoute
 from service.http.preconditions import VersionedCallOf
-from service.http.writes import CallOf, answer, etag, send
+from service.http.writes import CallOf, etag, sends, sends_new
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
@@ -57,22 +56,30 @@ async def _owner(caller: CallerOf, user_id: UserId = None, agent_id: AgentId = N
 OwnerOf = Annotated[Scope, Depends(_owner)]
 
 
+def opened_response(conversation: Conversation) -> ConversationResponse:
+    return conversation_response((conversation, conversation.next_index))
+
+
+def conversation_response(counted: tuple[Conversation, int]) -> ConversationResponse:
+    conversation, turn_count = counted
+    return ConversationResponse.of(conversation, **conversation_fields(conversation, turn_count))
+
+
 @router.post(
     "/conversations",
     summary="Open a conversation",
     status_code=201,
-    response_model=ConversationResponse,
     responses={200: {"model": ConversationResponse, "description": "It already exists"}, **errors.document(404, 412)},
 )
+@sends_new(opened_response)
 async def create_conversation(
     body: CreateConversationRequest, caller: Changer, res: ResourcesOf, call: CallOf
-) -> Response:
+) -> tuple[Conversation, bool]:
     """A conversation belongs to one user and agent, so two users may use the same name. Opening it again changes
     nothing."""
     scope = scope_of(caller, body.scope_ids, body.channel)
     name = body.external_id or body.run_id or scope.run_id
-    call = call.with_serializer(_answer_opened)
-    return send(_answer_opened(await conversations.open_conversation(replace(scope, run_id=name), body, res, call)))
+    return await conversations.open_conversation(replace(scope, run_id=name), body, res, call)
 
 
 @router.get("/conversations", summary="List the conversations of a scope, newest first")
@@ -100,10 +107,7 @@ async def list_conversations(
         entity_id=entity_id,
     )
     page, last = cursors.cut(newest, limit)
-    results = [
-        ConversationResponse.of(conversation, **conversation_fields(conversation, turn_counts.get(conversation.id, 0)))
-        for conversation in page
-    ]
+    results = [conversation_response((conversation, turn_counts.get(conversation.id, 0))) for conversation in page]
     return ConversationPage(results=results, next_cursor=cursors.pack(last.created_at, last.id) if last else None)
 
 
@@ -132,12 +136,8 @@ async def get_conversation(
     )
 
 
-@router.patch(
-    "/conversations/{id}",
-    summary="Change a conversation",
-    response_model=ConversationResponse,
-    responses=errors.document(404),
-)
+@router.patch("/conversations/{id}", summary="Change a conversation", responses=errors.document(404))
+@sends(conversation_response)
 async def patch_conversation(
     id: ConversationId,
     body: PatchConversationRequest,
@@ -145,49 +145,37 @@ async def patch_conversation(
     res: ResourcesOf,
     owner: OwnerOf,
     call: VersionedCallOf,
-) -> Response:
+) -> tuple[Conversation, int]:
     """Changes title, metadata, `archived`, and which jobs have processed it. Turns of an archived conversation are not
     searched."""
     conversation = await conversations.get(owner, id, res)
-    once = call.with_serializer(_answer_counted)
-    return send(_answer_counted(await conversations.change(conversation, body, res, once)))
+    return await conversations.change(conversation, body, res, call)
+
+
+def stored_turn_response(outcome: TurnOutcome) -> StoreTurnResponse:
+    return StoreTurnResponse.of(
+        outcome.turn,
+        **turn_fields(outcome.turn),
+        redactions=list(outcome.redactions),
+        warnings=list(outcome.warnings),
+    )
 
 
 @router.post(
     "/conversations/{id}/turns",
     summary="Store a turn",
     status_code=201,
-    response_model=StoreTurnResponse,
     responses={
         200: {"model": StoreTurnResponse, "description": "The turn was already stored"},
         **errors.document(404, 412),
     },
 )
+@sends(stored_turn_response, lambda outcome: 201 if outcome.is_new else 200)
 async def store_turn(
     id: ConversationId, body: StoreTurnRequest, caller: Changer, res: ResourcesOf, owner: OwnerOf, call: CallOf
-) -> Response:
+) -> TurnOutcome:
     """The turn is redacted, embedded and can be found at once. Sending the same text with the same `turn_index` again
     changes nothing. Without `turn_index` a turn equal to the last one counts as a repetition: to store "Yes." twice,
     number it."""
     conversation = await conversations.get(owner, id, res)
-    return send(_answer_stored(await store(conversation, body, res, call.with_serializer(_answer_stored))))
-
-
-def _answer_counted(counted: tuple[Conversation, int], status: int = 200) -> StoredAnswer:
-    conversation, turn_count = counted
-    return answer(status, ConversationResponse.of(conversation, **conversation_fields(conversation, turn_count)))
-
-
-def _answer_opened(opened: tuple[Conversation, bool]) -> StoredAnswer:
-    conversation, is_new = opened
-    return _answer_counted((conversation, conversation.next_index), status=201 if is_new else 200)
-
-
-def _answer_stored(outcome: TurnOutcome) -> StoredAnswer:
-    body = StoreTurnResponse.of(
-        outcome.turn,
-        **turn_fields(outcome.turn),
-        redactions=list(outcome.redactions),
-        warnings=list(outcome.warnings),
-    )
-    return answer(201 if outcome.is_new else 200, body)
+    return await store(conversation, body, res, call)

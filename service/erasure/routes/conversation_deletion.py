@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 
 from service.conversations.routes.conversations import ConversationId, OwnerOf
-from service.domain.request import Call
 from service.erasure import forget_conversation
 from service.erasure.routes.deletion import PurgeOf
-from service.erasure.values import DeletedTalkResponse, PurgeReceiptResponse, Talk
+from service.erasure.values import DeletedTalkResponse, PurgeReceiptResponse
 from service.http import errors
 from service.http.deps import Deleter, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import VersionedCallOf, uuid_of
-from service.http.writes import CallOf, answer, send
-from service.runtime.resources import Resources
+from service.http.writes import CallOf, sends
 
 router = APIRouter(prefix="/v1", tags=["conversations"], route_class=JsonRoute)
 
@@ -26,12 +23,8 @@ FactsOf = Annotated[
 ]
 
 
-@router.delete(
-    "/conversations/{id}",
-    summary="Delete a conversation with its turns",
-    response_model=DeletedTalkResponse | PurgeReceiptResponse,
-    responses=errors.document(404),
-)
+@router.delete("/conversations/{id}", summary="Delete a conversation with its turns", responses=errors.document(404))
+@sends()
 async def delete_conversation(
     id: ConversationId,
     caller: Deleter,
@@ -40,7 +33,7 @@ async def delete_conversation(
     purge: PurgeOf,
     call: VersionedCallOf,
     facts: FactsOf = False,
-) -> Response:
+) -> DeletedTalkResponse | PurgeReceiptResponse:
     """Also deletes its turns, messages that were stored verbatim, its working memory and its tool invocations. Facts
     extracted from it stay unless `facts=true`; the log of conversations stays. Repeating the request returns
     `already_deleted`.
@@ -49,10 +42,13 @@ async def delete_conversation(
     deleted before (by its id), and the response is a receipt.
     """
     talk = await forget_conversation.find_present_or_logged(owner, id, res)
-    return await _remove(talk, res, call, purge=purge, facts=facts)
+    if purge:
+        return await forget_conversation.purge_talk(talk, res, call)
+    return await forget_conversation.delete(talk, res, call, with_facts=facts)
 
 
-@router.delete("/turns/{id}", summary="Delete a turn", response_model=DeletedTalkResponse | PurgeReceiptResponse)
+@router.delete("/turns/{id}", summary="Delete a turn")
+@sends()
 async def delete_turn(
     id: str,
     caller: Deleter,
@@ -61,16 +57,10 @@ async def delete_turn(
     purge: PurgeOf,
     call: CallOf,
     facts: FactsOf = False,
-) -> Response:
+) -> DeletedTalkResponse | PurgeReceiptResponse:
     """Also deletes the message that was stored verbatim. Facts extracted from it stay unless `facts=true`. The other
     turns keep their indexes. `purge=true` works as for a conversation."""
     talk = await forget_conversation.find_turn(owner, uuid_of(id, "turn"), res)
-    return await _remove(talk, res, call, purge=purge, facts=facts)
-
-
-async def _remove(talk: Talk, res: Resources, call: Call, *, purge: bool, facts: bool) -> Response:
-    shown = partial(answer, 200)
-    call = call.with_serializer(shown)
     if purge:
-        return send(shown(await forget_conversation.purge_talk(talk, res, call)))
-    return send(shown(await forget_conversation.delete(talk, res, call, with_facts=facts)))
+        return await forget_conversation.purge_talk(talk, res, call)
+    return await forget_conversation.delete(talk, res, call, with_facts=facts)

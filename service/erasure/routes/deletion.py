@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Any
 
-from fastapi import APIRouter, Depends, Query, Request, Response
+from fastapi import APIRouter, Depends, Query, Request
 
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput
-from service.domain.request import StoredAnswer
 from service.domain.scope import Extent
 from service.erasure.forget_scope import empty_workspace, forget_scope
 from service.erasure.purge import purge_memory, purge_scope
@@ -18,7 +16,7 @@ from service.http.deps import Admin, AgentId, CallerOf, ChannelName, Deleter, Re
 from service.http.json_body import JsonRoute
 from service.http.preconditions import VersionedCallOf, uuid_of
 from service.http.schemas import ScopeDeletionResponse
-from service.http.writes import CallOf, answer, send
+from service.http.writes import CallOf, sends
 from service.memories.lifecycle import ForgottenMemory, forget
 from service.memories.routes.memories import IN_SCOPE
 from service.memories.routes.memory_models import DeletedMemoryResponse
@@ -33,7 +31,6 @@ ACCEPTED: dict[int | str, dict[str, Any]] = {
 }
 
 
-receipt_answer = partial(answer, 200)
 PURGED_ONE_BY_ONE = "purge: shared memories are erased one by one, by their ids."
 
 
@@ -79,15 +76,16 @@ async def _purge(
 PurgeOf = Annotated[bool, Depends(_purge)]
 
 
-@router.delete(
-    "/memories",
-    summary="Delete every memory of a scope",
-    response_model=ScopeDeletionResponse | PurgeReceiptResponse,
-    responses=ACCEPTED,
-)
+def scope_deletion_status(deleted: ScopeDeletionResponse | PurgeReceiptResponse) -> int:
+    """202 for one that an operation continues."""
+    return 202 if isinstance(deleted, ScopeDeletionResponse) and deleted.operation_id else 200
+
+
+@router.delete("/memories", summary="Delete every memory of a scope", responses=ACCEPTED)
+@sends(status=scope_deletion_status)
 async def delete_memories(
     extent: ExtentOf, caller: Deleter, res: ResourcesOf, purge: PurgeOf, call: CallOf
-) -> Response:
+) -> ScopeDeletionResponse | PurgeReceiptResponse:
     """Deletes every memory that has all given ids, in the given channel or in any, archived ones included. For more
     than 1,000 memories an operation continues after the response.
 
@@ -96,47 +94,37 @@ async def delete_memories(
     if purge:
         if extent.scope.is_shared:
             raise InvalidInput(PURGED_ONE_BY_ONE, field="purge")
-        return send(receipt_answer(await purge_scope(extent, res, call.with_serializer(receipt_answer))))
-    return send(answer_count(await forget_scope(extent, res, call.with_serializer(answer_count))))
+        return await purge_scope(extent, res, call)
+    return await forget_scope(extent, res, call)
 
 
-@router.delete(
-    "/memories/{id}",
-    summary="Delete a memory",
-    response_model=DeletedMemoryResponse | PurgeReceiptResponse,
-    dependencies=IN_SCOPE,
-)
-async def delete_memory(id: str, caller: Deleter, res: ResourcesOf, purge: PurgeOf, call: VersionedCallOf) -> Response:
+def deleted_memory_response(
+    deleted: ForgottenMemory | PurgeReceiptResponse,
+) -> DeletedMemoryResponse | PurgeReceiptResponse:
+    if isinstance(deleted, PurgeReceiptResponse):
+        return deleted
+    message = f"Memory {deleted.id} deleted"
+    return DeletedMemoryResponse(id=deleted.id, deleted=True, already_deleted=deleted.already_deleted, message=message)
+
+
+@router.delete("/memories/{id}", summary="Delete a memory", dependencies=IN_SCOPE)
+@sends(deleted_memory_response)
+async def delete_memory(
+    id: str, caller: Deleter, res: ResourcesOf, purge: PurgeOf, call: VersionedCallOf
+) -> ForgottenMemory | PurgeReceiptResponse:
     """Also deletes its vector and its relations; the history stays. Repeating the request returns `already_deleted`.
 
     With `purge=true` its history, decisions, promoted copies and the turns it came from are erased as well, even if it
     was deleted before, and the response is a receipt.
     """
     if purge:
-        call = call.with_serializer(receipt_answer)
-        erased = await purge_memory(caller.workspace_id, uuid_of(id), res, call)
-        return send(receipt_answer(erased))
-    gone = await forget(caller.workspace_id, uuid_of(id), res, call.with_serializer(answer_deleted))
-    return send(answer_deleted(gone))
+        return await purge_memory(caller.workspace_id, uuid_of(id), res, call)
+    return await forget(caller.workspace_id, uuid_of(id), res, call)
 
 
-@router.post(
-    "/reset", summary="Delete everything in the workspace", response_model=ScopeDeletionResponse, responses=ACCEPTED
-)
-async def reset_workspace(caller: Admin, res: ResourcesOf, call: CallOf) -> Response:
+@router.post("/reset", summary="Delete everything in the workspace", responses=ACCEPTED)
+@sends(status=scope_deletion_status)
+async def reset_workspace(caller: Admin, res: ResourcesOf, call: CallOf) -> ScopeDeletionResponse:
     """Deletes every memory, conversation and entity of the key's workspace, with all history. Keys, settings and the
     audit log stay. This cannot be undone."""
-    return send(answer_count(await empty_workspace(caller.workspace_id, res, call.with_serializer(answer_count))))
-
-
-def answer_count(forgotten: ScopeDeletionResponse) -> StoredAnswer:
-    """200 with the count, or 202 with the operation."""
-    return answer(200 if forgotten.operation_id is None else 202, forgotten)
-
-
-def answer_deleted(forgotten: ForgottenMemory) -> StoredAnswer:
-    message = f"Memory {forgotten.id} deleted"
-    body = DeletedMemoryResponse(
-        id=forgotten.id, deleted=True, already_deleted=forgotten.already_deleted, message=message
-    )
-    return answer(200, body)
+    return await empty_workspace(caller.workspace_id, res, call)

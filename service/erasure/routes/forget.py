@@ -2,16 +2,14 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Self
 from uuid import UUID
 
-from fastapi import APIRouter, Request, Response
+from fastapi import APIRouter, Request
 from pydantic import Field, model_validator
 
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
-from service.domain.request import StoredAnswer
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_matched import Forgotten
 from service.erasure.routes.deletion import prepare_purge
@@ -26,7 +24,7 @@ from service.erasure.values import (
 from service.http.deps import Forgetter, ResourcesOf, scope_of
 from service.http.json_body import JsonRoute
 from service.http.schemas import SHARED_ONLY, Filled, Id, Name, ResponseModel, ScopeFields, example
-from service.http.writes import CallOf, answer, send
+from service.http.writes import CallOf, sends
 from service.runtime.pii import clean_words
 from service.runtime.resources import Resources
 
@@ -94,8 +92,24 @@ class ForgetResponse(ResponseModel):
     warnings: list[str] = Field(description="What was skipped, each as `code: sentence`")
 
 
-@router.post("/forget", summary="Forget what a query refers to", response_model=ForgetResponse)
-async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, call: CallOf) -> Response:
+def forget_response(forgotten: Forgotten) -> ForgetResponse:
+    plan, gone = forgotten.plan, forgotten.receipt is not None
+    return ForgetResponse(
+        dry_run=forgotten.dry_run,
+        removed=not forgotten.dry_run and not plan.is_empty,
+        matched=plan.matched,
+        explanation=plan.explanation,
+        memories=[_memory(target, hidden=gone) for target in plan.memories],
+        turns=[sentence.model_copy(update=HIDDEN if gone else {}) for sentence in plan.sentences],
+        near_misses=[_memory(target, hidden=False) for target in plan.near],
+        receipt=forgotten.receipt,
+        warnings=list(forgotten.warnings),
+    )
+
+
+@router.post("/forget", summary="Forget what a query refers to")
+@sends(forget_response)
+async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: ResourcesOf, call: CallOf) -> Forgotten:
     """Removes memories and sentences of turns that contain the identifier or name in any of its forms, or all words of
     the query; else the one memory that is clearly nearest in meaning; else nothing, and says why. `dry_run` shows
     exactly what would be removed. Near misses stay."""
@@ -104,10 +118,8 @@ async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: 
     wanted = _scope_of(body, caller)
     plan = await _plan(body, wanted, res)
     if body.dry_run:
-        return send(_answer(Forgotten(plan), dry_run=True))
-    shown = partial(_answer, dry_run=False)
-    forgotten = await forget_matched.remove(wanted, plan, res, call.with_serializer(shown), for_good=body.purge)
-    return send(shown(forgotten))
+        return Forgotten(plan, dry_run=True)
+    return await forget_matched.remove(wanted, plan, res, call, for_good=body.purge)
 
 
 def _scope_of(body: ForgetRequest, caller: Caller) -> ForgetScope:
@@ -128,22 +140,6 @@ def _uuid(given: str) -> UUID:
         return UUID(given)
     except ValueError:
         raise InvalidInput("ids: each must be the UUID of a memory.", field="ids") from None
-
-
-def _answer(forgotten: Forgotten, *, dry_run: bool) -> StoredAnswer:
-    plan, gone = forgotten.plan, forgotten.receipt is not None
-    body = ForgetResponse(
-        dry_run=dry_run,
-        removed=not dry_run and not plan.is_empty,
-        matched=plan.matched,
-        explanation=plan.explanation,
-        memories=[_memory(target, hidden=gone) for target in plan.memories],
-        turns=[sentence.model_copy(update=HIDDEN if gone else {}) for sentence in plan.sentences],
-        near_misses=[_memory(target, hidden=False) for target in plan.near],
-        receipt=forgotten.receipt,
-        warnings=list(forgotten.warnings),
-    )
-    return answer(200, body)
 
 
 def _memory(target: ForgetTarget, *, hidden: bool) -> ForgottenMemoryItem:

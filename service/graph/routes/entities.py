@@ -11,7 +11,6 @@ from pydantic import FiniteFloat
 
 from service.domain.entity import Entity, EntityOwner, EntityRelation, type_name
 from service.domain.errors import InvalidInput
-from service.domain.request import StoredAnswer
 from service.graph import entity
 from service.graph.entity_scope import EdgeFilter, EntityScope
 from service.graph.models import (
@@ -51,8 +50,8 @@ from service.http.narrowing import Comma
 from service.http.preconditions import VersionedCallOf, uuid_of
 from service.http.query_parameters import REPEATABLE, split
 from service.http.reads import AuditReadOf, CountsOf
-from service.http.schemas import Channel, DeletedCountResponse, Filled, Time, embedding_vector
-from service.http.writes import CallOf, answer, answer_count, send
+from service.http.schemas import Channel, Filled, Time, embedding_vector
+from service.http.writes import CallOf, answer, count_response, send, sends, sends_new
 from service.language.relations import normalise_label
 from service.runtime.pii import clean_words
 
@@ -145,31 +144,22 @@ async def list_entity_relations(
     "/relations",
     summary="Create a relation between two entities",
     status_code=201,
-    response_model=EntityRelationResponse,
     responses={
         200: {"model": EntityRelationResponse, "description": "The relation existed and was updated"},
         **errors.document(404),
     },
 )
+@sends_new(EntityRelationResponse.of)
 async def create_entity_relation(
     body: CreateEntityRelationRequest, caller: Changer, res: ResourcesOf, call: CallOf
-) -> Response:
+) -> tuple[EntityRelation, bool]:
     """Reads from source to target: Alice works_at Acme. There is one relation per pair and type; creating it again
     updates it."""
-    call = call.with_serializer(_answer_relation)
-    return send(_answer_relation(await entity.relate(caller.workspace_id, body, res, call)))
+    return await entity.relate(caller.workspace_id, body, res, call)
 
 
-def _answer_relation(put: tuple[EntityRelation, bool]) -> StoredAnswer:
-    return answer(201 if put[1] else 200, EntityRelationResponse.of(put[0]))
-
-
-@router.delete(
-    "/relations",
-    summary="Delete relations between two entities",
-    response_model=DeletedCountResponse,
-    responses=errors.document(404),
-)
+@router.delete("/relations", summary="Delete relations between two entities", responses=errors.document(404))
+@sends(count_response)
 async def delete_entity_relation(
     caller: Writer,
     res: ResourcesOf,
@@ -177,10 +167,9 @@ async def delete_entity_relation(
     source_id: UUID,
     target_id: UUID,
     type: Annotated[str | None, Query(min_length=1, max_length=200, description="Default: every type")] = None,
-) -> Response:
+) -> int:
     """Deletes the relations from source to target; without any, 0 are deleted."""
-    call = call.with_serializer(answer_count)
-    return send(answer_count(await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, call)))
+    return await entity.unrelate(caller.workspace_id, source_id, target_id, type, res, call)
 
 
 @router.get(
@@ -268,21 +257,17 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
 @router.put(
     "",
     summary="Create an entity, or add to the one with this name",
-    response_model=EntityResponse,
     responses={201: {"model": EntityResponse, "description": "Created"}},
 )
+@sends_new(EntityResponse.of)
 async def upsert_entity(
     body: UpsertEntityRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
-) -> Response:
+) -> tuple[Entity, bool]:
     """An entity is identified by user, channel and name, ignoring case; an alias matches too."""
     scope = scope_of(caller, body.scope_ids, body.channel)
     owner = EntityOwner(caller.workspace_id, scope.user_id, scope.channel)
     vector = embedding_vector(body.embedding, res.embedder.dimension)
-    return send(_answer(await entity.upsert(owner, body, vector, res, call.with_serializer(_answer))))
-
-
-def _answer(upserted: tuple[Entity, bool]) -> StoredAnswer:
-    return answer(201 if upserted[1] else 200, EntityResponse.of(upserted[0]))
+    return await entity.upsert(owner, body, vector, res, call)
 
 
 @router.get("/search", summary="Search entities by name or meaning")
@@ -316,32 +301,27 @@ async def search_entities(
     return EntitySearchResponse(results=results, warnings=warnings)
 
 
-@router.get("/{id}", summary="Get an entity", response_model=EntityResponse)
-async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Response:
+@router.get("/{id}", summary="Get an entity")
+@sends(EntityResponse.of)
+async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Entity:
     """Scope ids are optional; those given must match the entity's."""
-    return send(_answer_found(await entity.read(seen, uuid_of(id, "entity"), res)))
+    return await entity.read(seen, uuid_of(id, "entity"), res)
 
 
-@router.delete("/{id}", summary="Delete an entity", response_model=DeletedEntityResponse)
-async def delete_entity(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf, seen: VisibleOf) -> Response:
+def deleted_entity_response(removed: Entity) -> DeletedEntityResponse:
+    return DeletedEntityResponse(id=removed.id, deleted=True)
+
+
+@router.delete("/{id}", summary="Delete an entity")
+@sends(deleted_entity_response)
+async def delete_entity(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf, seen: VisibleOf) -> Entity:
     """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
-    call = call.with_serializer(_answer_removal)
-    return send(_answer_removal(await entity.remove(seen, uuid_of(id, "entity"), res, call)))
+    return await entity.remove(seen, uuid_of(id, "entity"), res, call)
 
 
-def _answer_removal(removed: Entity) -> StoredAnswer:
-    return answer(200, DeletedEntityResponse(id=removed.id, deleted=True))
-
-
-@router.post(
-    "/merge", summary="Merge one entity into another", response_model=EntityResponse, responses=errors.document(404)
-)
-async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
+@router.post("/merge", summary="Merge one entity into another", responses=errors.document(404))
+@sends(EntityResponse.of)
+async def merge_entities(body: MergeEntitiesRequest, caller: Changer, res: ResourcesOf, call: CallOf) -> Entity:
     """The source's names become aliases of the target, and its mentions and relations move to it; a relation that the
     target already has is not duplicated. Returns the target. This cannot be undone."""
-    context = call.with_serializer(_answer_found)
-    return send(_answer_found(await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, context)))
-
-
-def _answer_found(known: Entity) -> StoredAnswer:
-    return answer(200, EntityResponse.of(known))
+    return await entity.merge(caller.workspace_id, body.source_id, body.target_id, res, call)

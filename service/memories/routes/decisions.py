@@ -4,18 +4,17 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.domain.memory import MemorySourceItem
-from service.domain.request import StoredAnswer
 from service.http import cursors
 from service.http.deps import Changer, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
-from service.http.writes import CallOf, answer, send
+from service.http.writes import CallOf, sends
 from service.memories import reading, review
 from service.memories.routes.memories import IN_SCOPE
 from service.memories.routes.memory_models import MemoryResponse, memory_response
@@ -88,18 +87,9 @@ async def explain_memory(
     )
 
 
-@router.post("/decisions/{id}/undo", summary="Undo a decision", response_model=UndoDecisionResponse)
-async def undo_decision(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
-    """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the
-    decision; an erased memory is not restored. Repeating the request changes nothing."""
-    decision_id = uuid_of(id, "decision")
-    result = await review.undo_decision(caller.workspace_id, decision_id, res, call.with_serializer(undo_answer))
-    return send(undo_answer(result))
-
-
-def undo_answer(decision: review.UndoneDecision) -> StoredAnswer:
+def undo_response(decision: review.UndoneDecision) -> UndoDecisionResponse:
     assert decision.decision.undone_at is not None, "it was just undone"
-    body = UndoDecisionResponse(
+    return UndoDecisionResponse(
         id=decision.decision.id,
         state="undone",
         undone_at=decision.decision.undone_at,
@@ -107,4 +97,11 @@ def undo_answer(decision: review.UndoneDecision) -> StoredAnswer:
         memories=[memory_response(memory) for memory in decision.memories],
         removed=list(decision.removed),
     )
-    return answer(200, body)
+
+
+@router.post("/decisions/{id}/undo", summary="Undo a decision")
+@sends(undo_response)
+async def undo_decision(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> review.UndoneDecision:
+    """Restores text, vector, validity, tags, sources, entities and edges. 409 if the memory has changed since the
+    decision; an erased memory is not restored. Repeating the request changes nothing."""
+    return await review.undo_decision(caller.workspace_id, uuid_of(id, "decision"), res, call)

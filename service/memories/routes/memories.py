@@ -13,7 +13,6 @@ from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory, MemoryState, Moment, Revision
 from service.domain.query import Narrow, SortField, SortOrder, TagMatch, TagMode, Validity
-from service.domain.request import StoredAnswer
 from service.http import cursors, narrowing
 from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
@@ -22,7 +21,7 @@ from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.query_parameters import REPEATABLE, fields_of
 from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
 from service.http.schemas import Id, RequestModel, Text, Time, example, expiry
-from service.http.writes import CallOf, answer, etag, send
+from service.http.writes import CallOf, etag, sends
 from service.language import tags
 from service.memories import lifecycle, reading
 from service.memories.lifecycle import archive, restore
@@ -232,64 +231,59 @@ SYSTEM: tuple[Moment, ...] = ("timestamp", "updated_at", "last_accessed")
 MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
 
 
-@router.patch("/{id}", summary="Change parts of a memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
+@router.patch("/{id}", summary="Change parts of a memory", dependencies=IN_SCOPE)
+@sends(memory_response)
 async def patch_memory(
     id: str, body: PatchMemoryRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
-) -> Response:
+) -> Memory:
     """Fields that are not given stay. A new `content` is redacted and found by its words at once; its vector follows
     shortly. `timestamp`, `updated_at` and `last_accessed` need `allow_system_fields`."""
-    change = revision(body, caller, res.clock())
-    call = call.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id), change, res, call)
-    return send(memory_answer(memory))
+    return await revise(caller.workspace_id, uuid_of(id), revision(body, caller, res.clock()), res, call)
 
 
-@router.put("/{id}", summary="Replace the text of a memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
+@router.put("/{id}", summary="Replace the text of a memory", dependencies=IN_SCOPE)
+@sends(memory_response)
 async def put_memory(
     id: str, body: PutMemoryRequest, caller: Changer, res: ResourcesOf, call: VersionedCallOf
-) -> Response:
+) -> Memory:
     """The text is embedded before the response, so a search finds it at once. Tags, metadata and importance stay."""
     change = Revision(text=body.content, embed_now=True)
-    call = call.with_serializer(memory_answer)
-    memory = await revise(caller.workspace_id, uuid_of(id), change, res, call)
-    return send(memory_answer(memory))
+    return await revise(caller.workspace_id, uuid_of(id), change, res, call)
 
 
-@router.post("/{id}/archive", summary="Archive a memory", response_model=MemoryResponse, dependencies=IN_SCOPE)
-async def archive_memory(id: str, caller: Changer, res: ResourcesOf, call: VersionedCallOf) -> Response:
+@router.post("/{id}/archive", summary="Archive a memory", dependencies=IN_SCOPE)
+@sends(memory_response)
+async def archive_memory(id: str, caller: Changer, res: ResourcesOf, call: VersionedCallOf) -> Memory:
     """Searches and lists leave it out until it is restored. A memory that is archived stays as it is."""
-    memory = await archive(caller.workspace_id, uuid_of(id), res, call.with_serializer(memory_answer))
-    return send(memory_answer(memory))
+    return await archive(caller.workspace_id, uuid_of(id), res, call)
 
 
-@router.post(
-    "/{id}/restore",
-    summary="Restore an archived or deleted memory",
-    response_model=MemoryResponse,
-    dependencies=DELETED_TOO,
-)
-async def restore_memory(id: str, caller: Changer, res: ResourcesOf, call: VersionedCallOf) -> Response:
+@router.post("/{id}/restore", summary="Restore an archived or deleted memory", dependencies=DELETED_TOO)
+@sends(memory_response)
+async def restore_memory(id: str, caller: Changer, res: ResourcesOf, call: VersionedCallOf) -> Memory:
     """An active memory stays as it is. A deleted one comes back as it was, with its id, its past versions and its
     relations to what still exists; 404 if it was purged or has expired."""
-    memory = await restore(caller.workspace_id, uuid_of(id), res, call.with_serializer(memory_answer))
-    return send(memory_answer(memory))
+    return await restore(caller.workspace_id, uuid_of(id), res, call)
+
+
+def promoted_response(promoted: PromotedMemory) -> PromotedMemoryResponse:
+    return PromotedMemoryResponse(**memory_fields(promoted.memory), promoted_from=promoted.original_id)
 
 
 @router.post(
     "/{id}/promote",
     summary="Promote a memory to every channel",
     status_code=201,
-    response_model=PromotedMemoryResponse,
     responses={200: {"model": PromotedMemoryResponse, "description": "It was already promoted"}},
     dependencies=IN_SCOPE,
 )
+@sends(promoted_response, lambda promoted: 201 if promoted.is_new else 200)
 async def promote_memory(
     id: str, caller: Changer, res: ResourcesOf, call: CallOf, body: PromoteMemoryRequest | None = None
-) -> Response:
+) -> PromotedMemory:
     """Copies it to `_global` for the same user and links the copy by PROMOTED_FROM. Repeating the request changes
     nothing."""
-    reason, call = body.reason if body else None, call.with_serializer(promotion_answer)
-    return send(promotion_answer(await promote(caller.workspace_id, uuid_of(id), reason, res, call)))
+    return await promote(caller.workspace_id, uuid_of(id), body.reason if body else None, res, call)
 
 
 def revision(body: PatchMemoryRequest, caller: Caller, now: datetime) -> Revision:
@@ -314,12 +308,3 @@ def revision(body: PatchMemoryRequest, caller: Caller, now: datetime) -> Revisio
         importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
         moments=moments,
     )
-
-
-def memory_answer(memory: Memory) -> StoredAnswer:
-    return answer(200, memory_response(memory))
-
-
-def promotion_answer(promoted: PromotedMemory) -> StoredAnswer:
-    body = PromotedMemoryResponse(**memory_fields(promoted.memory), promoted_from=promoted.original_id)
-    return answer(201 if promoted.is_new else 200, body)

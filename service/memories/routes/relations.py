@@ -10,7 +10,6 @@ from pydantic import Field, model_validator
 
 from service.domain.errors import InvalidInput
 from service.domain.relation import Relation, RelationType, WalkOptions, WalkStep
-from service.domain.request import StoredAnswer
 from service.http import cursors
 from service.http.deps import Reader, ResourcesOf, Writer
 from service.http.free_json import JsonObject
@@ -18,8 +17,8 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.query_parameters import Several, split
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
-from service.http.schemas import DeletedCountResponse, Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
-from service.http.writes import CallOf, answer, answer_count, send
+from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
+from service.http.writes import CallOf, count_response, sends, sends_new
 from service.memories import reading
 from service.memories.associate import associate, dissociate
 from service.memories.routes.memories import IN_SCOPE
@@ -142,23 +141,27 @@ async def list_relations(
     return RelationPage(results=[_relation(each, start) for each in page], next_cursor=more)
 
 
+def relation_response(relation: Relation) -> RelationResponse:
+    return _relation(relation, relation.source_id)
+
+
 @router.post(
     "/relations",
     summary="Create a relation between two memories",
     status_code=201,
-    response_model=RelationResponse,
     responses={200: {"model": RelationResponse, "description": "The relation existed and was updated"}},
 )
+@sends_new(relation_response)
 async def create_relation(
     id: str, body: CreateRelationRequest, caller: Writer, res: ResourcesOf, call: CallOf
-) -> Response:
+) -> tuple[Relation, bool]:
     """Reads from source to target: this memory is DERIVED_FROM the target, PREFERS_OVER it, is INVALIDATED_BY it."""
     wanted = Relation(uuid_of(id), **{**dict(body), "type": RelationType(body.type)})
-    call = call.with_serializer(relation_answer)
-    return send(relation_answer(await associate(caller.workspace_id, wanted, res, call)))
+    return await associate(caller.workspace_id, wanted, res, call)
 
 
-@router.delete("/relations", summary="Delete the relations between two memories", response_model=DeletedCountResponse)
+@router.delete("/relations", summary="Delete the relations between two memories")
+@sends(count_response)
 async def delete_relation(
     id: str,
     caller: Writer,
@@ -166,18 +169,11 @@ async def delete_relation(
     call: CallOf,
     target_id: Annotated[str, Query(min_length=1, max_length=100)],
     type: Annotated[RelationName | None, Query(description="Default: every type")] = None,
-) -> Response:
+) -> int:
     """Deletes the relations from this memory to the target; without any, 0 are deleted."""
     source, target = uuid_of(id), uuid_of(target_id)
     relation_type = RelationType(type) if type else None
-    call = call.with_serializer(answer_count)
-    count = await dissociate(caller.workspace_id, source, target, relation_type, res, call)
-    return send(answer_count(count))
-
-
-def relation_answer(result: tuple[Relation, bool]) -> StoredAnswer:
-    relation, is_new = result
-    return answer(201 if is_new else 200, _relation(relation, relation.source_id))
+    return await dissociate(caller.workspace_id, source, target, relation_type, res, call)
 
 
 def _other_end(step: WalkStep) -> UUID:

@@ -4,21 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Literal
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 from pydantic import Field
 
-from service.domain.access import Caller
-from service.domain.request import Call, StoredAnswer
 from service.http import cursors
 from service.http.deps import Changer, Reader, ReadScopeOf, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
-from service.http.writes import CallOf, answer, send
+from service.http.writes import CallOf, sends
 from service.memories import review
 from service.memories.review import ReviewWithMemories
 from service.memories.routes.memory_models import MemoryResponse, memory_response
-from service.runtime.resources import Resources
 
 router = APIRouter(prefix="/v1/reviews", tags=["reviews"], route_class=JsonRoute)
 
@@ -42,6 +39,14 @@ class ReviewPage(ResponseModel):
     next_cursor: NextCursor = None
 
 
+def review_response(shown: ReviewWithMemories) -> ReviewResponse:
+    return ReviewResponse.of(
+        shown.review,
+        memory=memory_response(shown.memory) if shown.memory else None,
+        contradicts=[memory_response(memory) for memory in shown.contradicts],
+    )
+
+
 @router.get("", summary="List the pending reviews")
 async def list_reviews(
     caller: Reader,
@@ -55,33 +60,18 @@ async def list_reviews(
     page, has_more = await review.pending(scope, res, after=after, limit=limit)
     last = page[-1].review if has_more else None
     more = cursors.pack(last.created_at, last.id) if last else None
-    return ReviewPage(results=[_out(each) for each in page], next_cursor=more)
+    return ReviewPage(results=[review_response(each) for each in page], next_cursor=more)
 
 
-@router.post("/{id}/accept", summary="Accept a flagged memory", response_model=ReviewResponse)
-async def accept_review(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
+@router.post("/{id}/accept", summary="Accept a flagged memory")
+@sends(review_response)
+async def accept_review(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> ReviewWithMemories:
     """It becomes valid, and the memories it contradicts are archived. The decision can be undone."""
-    return await _resolve(id, "accepted", caller, res, call)
+    return await review.resolve(caller.workspace_id, uuid_of(id, "review"), "accepted", res, call)
 
 
-@router.post("/{id}/reject", summary="Remove a flagged memory", response_model=ReviewResponse)
-async def reject_review(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> Response:
+@router.post("/{id}/reject", summary="Remove a flagged memory")
+@sends(review_response)
+async def reject_review(id: str, caller: Changer, res: ResourcesOf, call: CallOf) -> ReviewWithMemories:
     """The memory it contradicts stays unchanged. The history of the flagged memory is kept."""
-    return await _resolve(id, "rejected", caller, res, call)
-
-
-async def _resolve(id: str, wanted: review.Resolved, caller: Caller, res: Resources, call: Call) -> Response:
-    call = call.with_serializer(review_answer)
-    return send(review_answer(await review.resolve(caller.workspace_id, uuid_of(id, "review"), wanted, res, call)))
-
-
-def review_answer(resolved: ReviewWithMemories) -> StoredAnswer:
-    return answer(200, _out(resolved))
-
-
-def _out(shown: ReviewWithMemories) -> ReviewResponse:
-    return ReviewResponse.of(
-        shown.review,
-        memory=memory_response(shown.memory) if shown.memory else None,
-        contradicts=[memory_response(memory) for memory in shown.contradicts],
-    )
+    return await review.resolve(caller.workspace_id, uuid_of(id, "review"), "rejected", res, call)

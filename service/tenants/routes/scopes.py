@@ -4,18 +4,18 @@ from __future__ import annotations
 
 from typing import Annotated, Any, Literal
 
-from fastapi import APIRouter, Path, Query, Response
+from fastapi import APIRouter, Path, Query
 from pydantic import Field
 
 from service.access.values import KINDS, OwnerKind
 from service.domain.scope import Extent
 from service.erasure.forget_scope import forget_scope
-from service.erasure.routes.deletion import ACCEPTED, answer_count
+from service.erasure.routes.deletion import ACCEPTED, scope_deletion_status
 from service.http import cursors
 from service.http.deps import AgentId, ChannelName, Deleter, Reader, ResourcesOf, RunId, UserId, scope_of
 from service.http.json_body import JsonRoute
 from service.http.schemas import NextCursor, ResponseModel, ScopeDeletionResponse, Secretless, Time
-from service.http.writes import CallOf, send
+from service.http.writes import CallOf, sends
 from service.tenants import workspaces
 
 router = APIRouter(prefix="/v1", tags=["scopes"], route_class=JsonRoute)
@@ -78,9 +78,9 @@ async def list_scopes(
 @router.delete(
     "/scopes/{type}/{id:path}",
     summary="Delete every memory of a user, an agent or a run",
-    response_model=ScopeDeletionResponse,
     responses=ACCEPTED,
 )
+@sends(status=scope_deletion_status)
 async def delete_scope(
     type: Annotated[OwnerKind, Path(description="user, agent or run")],
     id: Annotated[str, Path(min_length=1, max_length=255), Secretless],
@@ -88,13 +88,13 @@ async def delete_scope(
     res: ResourcesOf,
     call: CallOf,
     channel: ChannelName = None,
-) -> Response:
+) -> ScopeDeletionResponse:
     """Equivalent to DELETE /v1/memories with this id alone."""
     names: dict[str, Any] = {f"{type}_id": id}
     extent = Extent(
         scope_of(caller, names, needs_id=False), channel or (caller.own_channel if caller.wall.channels else None)
     )
-    return send(answer_count(await forget_scope(extent, res, call.with_serializer(answer_count))))
+    return await forget_scope(extent, res, call)
 
 
 @router.get("/channels", summary="List channels and their contents")

@@ -2,25 +2,24 @@
 
 from __future__ import annotations
 
-from functools import partial
 from typing import Annotated, Self, get_args
 from uuid import UUID
 
-from fastapi import APIRouter, Query, Response
+from fastapi import APIRouter, Query
 from pydantic import Field, model_validator
 
 from service.domain.errors import InvalidInput
-from service.domain.request import StoredAnswer
 from service.http import cursors
 from service.http.deps import Admin, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, RequestModel, ResponseModel, Time, example
-from service.http.writes import CallOf, answer, send
+from service.http.writes import CallOf, sends
 from service.upkeep import optimization
 from service.upkeep.values import (
     PAIRS,
     START,
     VERSION,
+    ApplyOptimizationResponse,
     OptimizationChangeItem,
     OptimizationSection,
     Section,
@@ -70,16 +69,6 @@ class ApplyOptimizationRequest(RequestModel):
     dry_run: bool = Field(True, description="Only report whether it could be applied; false applies it")
 
 
-class ApplyOptimizationResponse(ResponseModel):
-    """What was done, or would be done in a dry run."""
-
-    dry_run: bool = Field(description="Whether this was a dry run, which changes nothing")
-    applied: int = Field(description="Number of changes applied; 0 in a dry run")
-    decision_id: Id | None = Field(
-        description="UUID of a decision, for undoing all of it with POST /v1/decisions/{id}/undo; null: nothing to undo"
-    )
-
-
 @router.get("/report", summary="Get the optimisation report")
 async def get_optimization_report(
     caller: Admin,
@@ -102,15 +91,16 @@ async def get_optimization_report(
     return OptimizationReport(made_at=res.clock(), sections=sections)
 
 
-@router.post("/apply", summary="Apply findings of an optimisation report", response_model=ApplyOptimizationResponse)
-async def apply_optimization(body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, call: CallOf) -> Response:
+@router.post("/apply", summary="Apply findings of an optimisation report")
+@sends()
+async def apply_optimization(
+    body: ApplyOptimizationRequest, caller: Admin, res: ResourcesOf, call: CallOf
+) -> ApplyOptimizationResponse:
     """Applies all changes or none: 409 names the first object that has changed since the
     report. Changes of memories can be undone together with `POST /v1/decisions/{id}/undo`."""
     changes = list(map(OptimizationChangeItem.of, body.changes))
     _refuse_overlap(changes)
-    shown = partial(_answer_applied, dry_run=body.dry_run, count=len(changes))
-    call = call.with_serializer(shown)
-    return send(shown(await optimization.apply(caller.workspace_id, changes, res, call, dry_run=body.dry_run)))
+    return await optimization.apply(caller.workspace_id, changes, res, call, dry_run=body.dry_run)
 
 
 def _refuse_overlap(changes: list[OptimizationChangeItem]) -> None:
@@ -123,8 +113,3 @@ def _refuse_overlap(changes: list[OptimizationChangeItem]) -> None:
         if change.kept_id in gone:
             field = f"changes[{index}].kept_id"
             raise InvalidInput(f"{field}: another change removes it; apply that one first.", field=field)
-
-
-def _answer_applied(decision_id: UUID | None, *, dry_run: bool, count: int) -> StoredAnswer:
-    applied = 0 if dry_run else count
-    return answer(200, ApplyOptimizationResponse(dry_run=dry_run, applied=applied, decision_id=decision_id))

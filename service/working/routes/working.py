@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Annotated, Self
 from uuid import uuid4
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request, Response
+from fastapi import APIRouter, Depends, Header, Path, Query, Request
 from pydantic import Field, JsonValue, model_validator
 
 from service.domain.errors import InvalidInput
@@ -31,7 +31,7 @@ from service.http.schemas import (
     Time,
     example,
 )
-from service.http.writes import answer, send
+from service.http.writes import sends, sends_new
 from service.working import working
 from service.working.values import WorkingEntry, WorkingKind, session_id
 from service.working.working import ONLY
@@ -241,28 +241,23 @@ async def clear_working_context(scope: SessionOf, caller: Writer, res: Resources
 @router.put(
     "/items/{key:path}",
     summary="Set the value of a key",
-    response_model=WorkingItemResponse,
     status_code=201,
     responses={200: {"model": WorkingItemResponse, "description": "The value was replaced"}, **errors.document(404)},
 )
+@sends_new(WorkingItemResponse.of)
 async def set_working_item(
     key: Key, body: SetWorkingItemRequest, scope: SessionOf, caller: Writer, res: ResourcesOf, expected: ExpectedOf
-) -> Response:
+) -> tuple[WorkingEntry, bool]:
     """The value is redacted. Above the session's limit the least recently used value is deleted. With `If-Match`, fails
     with 412 if the value has changed or expired."""
-    entry, is_new = await working.put(scope, "item", key, body.value, res, ttl_s=body.ttl_seconds, expected=expected)
-    return send(answer(201 if is_new else 200, WorkingItemResponse.of(entry)))
+    return await working.put(scope, "item", key, body.value, res, ttl_s=body.ttl_seconds, expected=expected)
 
 
-@router.get(
-    "/items/{key:path}",
-    summary="Get the value of a key",
-    response_model=WorkingItemResponse,
-    responses=errors.document(404),
-)
-async def get_working_item(key: Key, scope: SessionOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
+@router.get("/items/{key:path}", summary="Get the value of a key", responses=errors.document(404))
+@sends(WorkingItemResponse.of)
+async def get_working_item(key: Key, scope: SessionOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingEntry:
     """Counts as a use, but does not extend the lifetime of the value."""
-    return send(answer(200, WorkingItemResponse.of(await working.read(scope, "item", key, res))))
+    return await working.read(scope, "item", key, res)
 
 
 @router.delete("/items/{key:path}", summary="Delete the value of a key", responses=errors.document(404))
@@ -274,13 +269,15 @@ async def delete_working_item(
     return DeletedCountResponse(deleted=1)
 
 
-@router.post("/turns", summary="Add a turn", status_code=201, response_model=WorkingTurnResponse)
-async def add_working_turn(body: AddWorkingTurnRequest, scope: SessionOf, caller: Writer, res: ResourcesOf) -> Response:
+@router.post("/turns", summary="Add a turn", status_code=201)
+@sends(working_turn_response, 201)
+async def add_working_turn(
+    body: AddWorkingTurnRequest, scope: SessionOf, caller: Writer, res: ResourcesOf
+) -> WorkingEntry:
     """The turn is not added to the conversation itself. Above the session's limit the oldest turn is deleted."""
-    entry = await working.add_turn(
+    return await working.add_turn(
         scope, body.role, body.content, res, name=body.name, timestamp=body.timestamp, ttl_s=body.ttl_seconds
     )
-    return send(answer(201, working_turn_response(entry)))
 
 
 @router.get("/turns", summary="List the newest turns")
@@ -292,12 +289,13 @@ async def list_working_turns(
     return WorkingTurnList(results=[working_turn_response(entry) for entry in entries])
 
 
-@router.post("/thoughts", summary="Add a thought", status_code=201, response_model=ThoughtResponse)
-async def push_thought(body: PushThoughtRequest, scope: SessionOf, caller: Writer, res: ResourcesOf) -> Response:
+@router.post("/thoughts", summary="Add a thought", status_code=201)
+@sends(thought_response, 201)
+async def push_thought(body: PushThoughtRequest, scope: SessionOf, caller: Writer, res: ResourcesOf) -> WorkingEntry:
     """Above the session's limit the oldest thought is deleted."""
     key = str(uuid4())
     entry, _ = await working.put(scope, "thought", key, body.thought, res, ttl_s=body.ttl_seconds)
-    return send(answer(201, thought_response(entry)))
+    return entry
 
 
 @router.get("/thoughts", summary="List the newest thoughts")
@@ -310,23 +308,19 @@ async def list_thoughts(scope: SessionOf, caller: PrimaryReader, res: ResourcesO
 @router.put(
     "/goal",
     summary="Set the goal of the session",
-    response_model=ActiveGoalResponse,
     status_code=201,
     responses={200: {"model": ActiveGoalResponse, "description": "The goal was replaced"}, **errors.document(404)},
 )
+@sends_new(active_goal_response)
 async def set_active_goal(
     body: SetActiveGoalRequest, scope: SessionOf, caller: Changer, res: ResourcesOf, expected: ExpectedOf
-) -> Response:
+) -> tuple[WorkingEntry, bool]:
     """`goal_id` must be a goal of the same user and agent, else 404. The description defaults to that of the goal."""
-    entry, is_new = await working.put_goal(
-        scope, body.goal_id, body.description, res, ttl_s=body.ttl_seconds, expected=expected
-    )
-    return send(answer(201 if is_new else 200, active_goal_response(entry)))
+    return await working.put_goal(scope, body.goal_id, body.description, res, ttl_s=body.ttl_seconds, expected=expected)
 
 
-@router.get(
-    "/goal", summary="Get the goal of the session", response_model=ActiveGoalResponse, responses=errors.document(404)
-)
-async def get_active_goal(scope: SessionOf, caller: PrimaryReader, res: ResourcesOf) -> Response:
+@router.get("/goal", summary="Get the goal of the session", responses=errors.document(404))
+@sends(active_goal_response)
+async def get_active_goal(scope: SessionOf, caller: PrimaryReader, res: ResourcesOf) -> WorkingEntry:
     """404 if none is set or it has expired."""
-    return send(answer(200, active_goal_response(await working.read(scope, "goal", ONLY, res))))
+    return await working.read(scope, "goal", ONLY, res)
