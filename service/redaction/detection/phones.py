@@ -149,7 +149,7 @@ def speak_for(text: str, start: int, end: int) -> bool:
         return False
     before = text[max(0, start - LOOK_BACK_CHARS) : start]
     low = before.lower()
-    if any(stem in low for stem in _STEMS) and _BEFORE.search(before):
+    if low.islower() and any(map(low.__contains__, _STEMS)) and _BEFORE.search(before):
         return True
     return _AFTER.match(text, end) is not None
 
