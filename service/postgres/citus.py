@@ -82,6 +82,31 @@ FIXED_PLANS = text("""
 """)
 
 
+DELEGATED = ("erase_history", "erase_subject", "expire_copies", "rewrite_turn")
+"""Functions of the owner whose statements have to run on the node of the workspace, on the connection of the caller's
+transaction: on others they would wait for the rows that it has locked."""
+
+DEFINERS = text("""
+    SELECT p.proname AS name, pg_get_function_arguments(p.oid) AS arguments, p.pronargs AS arity,
+           regexp_replace(pg_get_function_result(p.oid), '^(?!TABLE|SETOF)', 'SETOF ') AS result
+    FROM pg_proc p WHERE p.pronamespace = 'public'::regnamespace AND p.prosecdef AND p.proname = ANY (:names)
+""")
+# Citus sends a statement to the node of its workspace only if it reads a table there, so the count of no rows calls the
+# function of the owner.
+DELEGATE = """
+    DROP FUNCTION IF EXISTS {name}_on_node;
+    ALTER FUNCTION {name} RENAME TO {name}_on_node;
+    CREATE FUNCTION {name}({arguments}) RETURNS {result} LANGUAGE plpgsql SET search_path = public, pg_temp AS $$
+    DECLARE
+        here constant uuid := current_setting('loxodon.workspace');
+    BEGIN
+        RETURN QUERY SELECT done.* FROM (
+            SELECT count(*) FROM memory WHERE workspace_id = here AND id = '{nil}'
+        ) there CROSS JOIN LATERAL {name}_on_node({values}) done;
+    END $$;
+    GRANT EXECUTE ON FUNCTION {name} TO {callers}
+"""
+
 IN_FEED = ("memory_history", "erased_memory")
 PLACE = """
     CREATE TRIGGER place_in_feed BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION place_in_feed();
@@ -110,6 +135,17 @@ def distribute(connection: Connection) -> None:
         for statement in PLACE.format(name=name).split(";") if name in IN_FEED else ():
             connection.execute(text(statement))
         connection.commit()
+    for definer in connection.execute(DEFINERS, {"names": list(DELEGATED)}).all():
+        _delegate(connection, definer)
+    connection.commit()
+
+
+def _delegate(connection: Connection, definer: Row[Any]) -> None:
+    """Lets the node of the workspace run the function."""
+    values = ", ".join(f"${number}" for number in range(1, definer.arity + 1))
+    sql = DELEGATE.format(**definer._asdict(), values=values, nil=NIL_WORKSPACE, callers=f"{APP}, {WALLED}")
+    raw: Any = connection.connection.dbapi_connection
+    raw.run_async(lambda driver: driver.execute(sql))
 
 
 def _merge_policies(connection: Connection, table: str) -> None:

@@ -145,6 +145,8 @@ CALLERS = {
     "drop_unsupported_edge": set(),
     "ensure_partitions": {WORKER},
     "erase_history": {APP},
+    "erase_jobs": BEHIND_A_WALL,
+    "erase_subject": BEHIND_A_WALL,
     "expire_copies": BEHIND_A_WALL,
     "expire_leases": set(),
     "fail_operation": set(),

@@ -141,7 +141,8 @@ class Tables:
     async def holding(self, word: str) -> list[str]:
         """Tables with a row of any tenant that holds `word` anywhere; each file of tests looks for words of its own."""
         sought = " UNION ALL ".join(
-            f"SELECT '{name}' WHERE EXISTS (SELECT FROM {name} r WHERE strpos(r::text, $1) > 0)" for name in self.names
+            f"SELECT '{name}' WHERE EXISTS (SELECT 1 FROM {name} r WHERE strpos(r::text, $1) > 0)"
+            for name in self.names
         )
         return [row[0] for row in await self.fetch(sought, word)]
 

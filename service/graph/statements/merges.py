@@ -47,20 +47,18 @@ MOVE_LINKS = text("""
     SELECT workspace_id, memory_id, :survivor, extracted_by FROM memory_entity
     WHERE workspace_id = :workspace AND entity_id = :absorbed ORDER BY memory_id ON CONFLICT DO NOTHING
 """)
-LOCK_EDGES = text("""
+# Also those that exist already: they could be deleted with their other end.
+LOCK_EDGES = text(f"""
     SELECT FROM entity_edge e
-    WHERE e.workspace_id = :workspace AND (e.source_id = :absorbed OR e.target_id = :absorbed)
+    WHERE e.workspace_id = :workspace
+      AND (e.source_id = :absorbed OR e.target_id = :absorbed OR e.id IN (SELECT existing FROM ({MOVED}) moved))
     ORDER BY e.id FOR UPDATE
-""")
+""")  # noqa: S608 - our own parts
 MOVE_EVIDENCE = text(f"""
-    WITH moved AS ({MOVED}), locked AS (  -- an edge may be deleted this moment, with its other end
-        SELECT e.id FROM entity_edge e WHERE e.workspace_id = :workspace AND e.id IN (SELECT existing FROM moved)
-        ORDER BY e.id FOR KEY SHARE
-    )
     INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
-    SELECT x.workspace_id, locked.id, x.memory_id, x.extracted_by FROM moved t JOIN locked ON locked.id = t.existing
+    SELECT x.workspace_id, t.existing, x.memory_id, x.extracted_by FROM ({MOVED}) t
     JOIN entity_edge_source x ON x.workspace_id = :workspace AND x.edge_id = t.id
-    ORDER BY locked.id, x.memory_id ON CONFLICT DO NOTHING
+    WHERE t.existing IS NOT NULL ORDER BY t.existing, x.memory_id ON CONFLICT DO NOTHING
 """)  # noqa: S608 - our own parts
 MOVE_EDGES = text(f"""
     UPDATE entity_edge g SET source_id = t.source_id, target_id = t.target_id FROM ({MOVED}) t
@@ -110,7 +108,7 @@ async def merge(session: Session, absorbed: UUID, survivor: UUID, *, now: dateti
     """Merges `absorbed` into `survivor`, both locked."""
     gone = {"absorbed": absorbed}
     stays = {"survivor": survivor}
-    await session.execute(LOCK_EDGES, gone)
+    await session.execute(LOCK_EDGES, {**gone, **stays})
     for statement in (MOVE_LINKS, MOVE_EVIDENCE, MOVE_EDGES):
         await session.execute(statement, {**gone, **stays})
     names = (await session.execute(NAMES, gone)).mappings().all()
