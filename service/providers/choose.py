@@ -13,15 +13,7 @@ from service.providers.local import DIMENSION, MODEL, EmbedderProcess, LocalEmbe
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
-from service.providers.presets import (
-    Endpoint,
-    canonical,
-    choose_embedder,
-    embedder_endpoint,
-    llm_endpoint,
-    provider_keys,
-    secret,
-)
+from service.providers.presets import Endpoint, canonical, embedder_endpoint, llm_endpoint
 from service.providers.protocols import Embedder, Llm, Vector
 
 EMBEDDER_TIMEOUT_S = 10.0
@@ -52,9 +44,10 @@ def open_embedder_of(settings: Settings, model: str, dimension: int, *, seldom_u
     is_same = provider == canonical(settings.embedder.provider)
     key = settings.embedder.old_api_key or (settings.embedder.api_key if is_same else None)
     url = settings.embedder.old_base_url or (settings.embedder.base_url if is_same else None)
+    previous = {"provider": provider, "model": name, "api_key": key, "base_url": url}
     try:
-        endpoint = choose_embedder(
-            provider=provider, model=name, api_key=secret(key), base_url=url, keys=provider_keys(settings)
+        endpoint = embedder_endpoint(
+            settings.model_copy(update={"embedder": settings.embedder.model_copy(update=previous)})
         )
     except ValueError as exc:
         return MissingEmbedder(model, dimension, str(exc))

@@ -1,7 +1,7 @@
 """The table of OpenAI-compatible providers, and the choice of one by the settings. Loads no client.
 
-Everything by which they differ is a field here, so no other module compares provider names. `choose_llm` and
-`choose_embedder` return an `Endpoint`, or None for "work without"; where a setting is missing or wrong they raise a
+Everything by which they differ is a field here, so no other module compares provider names. `llm_endpoint` and
+`embedder_endpoint` return an `Endpoint`, or None for "work without"; where a setting is missing or wrong they raise a
 ValueError with a sentence that names the variable.
 """
 
@@ -15,8 +15,6 @@ from types import MappingProxyType
 from pydantic import SecretStr
 
 from service.kit.settings import Settings
-
-NOTHING: Mapping[str, str] = MappingProxyType({})
 
 
 class JsonMode(StrEnum):
@@ -192,43 +190,28 @@ def prefixes(model: str) -> Prefixes:
     return next((known for part, known in PREFIXES.items() if part in model.lower()), Prefixes())
 
 
-def choose_llm(
-    *,
-    provider: str | None = None,
-    model: str | None = None,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    models: Mapping[str, str] = NOTHING,
-    keys: Mapping[str, str] = NOTHING,
-) -> Endpoint | None:
-    """The LLM to use, None for none: the named provider, else what a key or URL implies, else the first with a key.
-
-    `keys`: provider keys by preset name. `models`: model per task. Raises ValueError naming what is missing.
-    """
-    name = canonical(provider or "")
+def llm_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
+    """The language model, None for none: the named provider, else what a key or URL implies, else the first with a key.
+    `or_key` stands for the key of a named one. Raises ValueError naming what is missing."""
+    llm, name = settings.llm, canonical(settings.llm.provider or "")
     if name in OFF:
         return None
-    preset = _find_named(name, "LLM") if name else _find_implied(api_key=api_key, base_url=base_url, keys=keys)
+    key = secret(llm.api_key) or (or_key if name else None)
+    preset = _find_named(name, "LLM") if name else _find_implied(key, llm.base_url, provider_keys(settings))
     if preset is None:
         return None
-    return _endpoint(preset, "LLM", model or preset.chat_model, api_key, base_url, keys, models)
+    models = {"extract": llm.extraction_model} if llm.extraction_model else {}
+    return _endpoint(settings, preset, "LLM", llm.model or preset.chat_model, key, llm.base_url, models)
 
 
-def choose_embedder(
-    *,
-    provider: str | None = None,
-    model: str | None = None,
-    api_key: str | None = None,
-    base_url: str | None = None,
-    keys: Mapping[str, str] = NOTHING,
-) -> Endpoint | None:
-    """The hosted embedder to use, None for the local one. Only a named provider counts, never a key
-    alone: changing the embedder means embedding everything again."""
-    name = canonical(provider or "local")
+def embedder_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
+    """The hosted embedder, None for the local one. Only a named provider counts, never a key alone: changing the
+    embedder means embedding everything again. Raises ValueError naming what is missing."""
+    embedder, name = settings.embedder, canonical(settings.embedder.provider)
     if name in LOCAL:
         return None
-    preset = _find_named(name, "EMBEDDER")
-    return _endpoint(preset, "EMBEDDER", model or preset.embedding_model, api_key, base_url, keys, NOTHING)
+    preset, key = _find_named(name, "EMBEDDER"), secret(embedder.api_key) or or_key
+    return _endpoint(settings, preset, "EMBEDDER", embedder.model or preset.embedding_model, key, embedder.base_url)
 
 
 def canonical(provider: str) -> str:
@@ -246,7 +229,7 @@ def _find_named(name: str, kind: str) -> Preset:
     return PRESETS[name]
 
 
-def _find_implied(*, api_key: str | None, base_url: str | None, keys: Mapping[str, str]) -> Preset | None:
+def _find_implied(api_key: str | None, base_url: str | None, keys: Mapping[str, str]) -> Preset | None:
     if api_key or (base_url and keys.get(OPENAI.name)):
         return OPENAI  # the default provider, also at another URL
     if base_url:
@@ -255,16 +238,16 @@ def _find_implied(*, api_key: str | None, base_url: str | None, keys: Mapping[st
 
 
 def _endpoint(
+    settings: Settings,
     preset: Preset,
     kind: str,
     model: str | None,
     api_key: str | None,
     base_url: str | None,
-    keys: Mapping[str, str],
-    models: Mapping[str, str],
+    models: Mapping[str, str] = MappingProxyType({}),
 ) -> Endpoint:
     url = base_url or preset.base_url
-    key = api_key or keys.get(preset.name) or None
+    key = api_key or provider_keys(settings).get(preset.name)
     if not url:
         raise ValueError(f"{kind}_BASE_URL is not set: the provider {preset.name} needs the address of a server")
     if not url.lower().startswith(("http://", "https://")):
@@ -276,7 +259,7 @@ def _endpoint(
         variable = f"{preset.key_variable} (or {kind}_API_KEY)" if preset.key_variable else f"{kind}_API_KEY"
         raise ValueError(f"{variable} is not set: the provider {preset.name} needs a key")
     url = url.rstrip("/").removesuffix("/chat/completions").removesuffix("/embeddings")
-    return Endpoint(preset, url, model, key, MappingProxyType({k: v for k, v in models.items() if v}))
+    return Endpoint(preset, url, model, key, models)
 
 
 def check_endpoints(settings: Settings, *, or_key: str | None = None) -> None:
@@ -292,29 +275,6 @@ def find_unused(settings: Settings) -> str | None:
     if not named or llm_endpoint(settings) or canonical(settings.llm.provider or "") in OFF:
         return None
     return f"{named.upper()} is set, but there is no language model: set the key of a provider, or LLM_BASE_URL."
-
-
-def llm_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
-    """The language model; None without one."""
-    return choose_llm(
-        provider=settings.llm.provider,
-        model=settings.llm.model,
-        api_key=secret(settings.llm.api_key) or (or_key if settings.llm.provider else None),
-        base_url=settings.llm.base_url,
-        models={"extract": settings.llm.extraction_model or ""},
-        keys=provider_keys(settings),
-    )
-
-
-def embedder_endpoint(settings: Settings, *, or_key: str | None = None) -> Endpoint | None:
-    """The hosted embedder; None for the local one."""
-    return choose_embedder(
-        provider=settings.embedder.provider,
-        model=settings.embedder.model,
-        api_key=secret(settings.embedder.api_key) or or_key,
-        base_url=settings.embedder.base_url,
-        keys=provider_keys(settings),
-    )
 
 
 def provider_keys(settings: Settings) -> dict[str, str]:

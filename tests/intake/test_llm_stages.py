@@ -15,13 +15,13 @@ from httpx2 import AsyncClient
 
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
-from service.providers.presets import choose_llm
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.http_server import HttpRequest
 from tests.fakes.openai_server import ChatScript, OpenAiServer
 from tests.support.application import Tables, client_of, serving
+from tests.support.endpoints import endpoint_of_llm
 
 OLD, NEW = "Prefers morning calls", "Prefers morning meetings"
 UNTYPED = "Zebra crossing painted"
@@ -74,10 +74,7 @@ async def client(
 ) -> AsyncIterator[AsyncClient]:
     embedder.place(OLD, 1.0)
     embedder.place(NEW, 0.85)
-    endpoint = choose_llm(
-        provider="openai", base_url=server.base_url, api_key="sk-test", model="gpt-4o-mini", models={}
-    )
-    assert endpoint is not None
+    endpoint = endpoint_of_llm(provider="openai", base_url=server.base_url, api_key="sk-test", model="gpt-4o-mini")
     llm = OpenAiLlm(endpoint, ClientOptions(retries=1, base_delay_s=0.01))
     settings = resources.settings.changed(request_deadline_s=5.0)
     async with (

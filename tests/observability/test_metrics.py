@@ -17,7 +17,6 @@ from prometheus_client.parser import text_string_to_metric_families
 from service.domain.errors import StoreUnavailable
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm
-from service.providers.presets import choose_llm
 from service.runtime.resources import Resources
 from service.worker import loop
 from service.worker.monitoring import KEPT_S, Scrape
@@ -25,6 +24,7 @@ from tests.conftest import Tenant
 from tests.fakes.openai_server import OpenAiServer
 from tests.support.application import Tables, client_of, serving
 from tests.support.calls import opened, said
+from tests.support.endpoints import endpoint_of_llm
 
 ROOT = Path(__file__).parents[2]
 RULES = ROOT / "deploy" / "prometheus" / "rules.yaml"
@@ -51,8 +51,7 @@ def expressions() -> list[str]:
 async def llm() -> AsyncIterator[OpenAiLlm]:
     with OpenAiServer() as server:
         server.chat.default(lambda _: {"facts": []})
-        endpoint = choose_llm(provider="custom", model="small", base_url=server.base_url)
-        assert endpoint is not None
+        endpoint = endpoint_of_llm(provider="custom", model="small", base_url=server.base_url)
         found = OpenAiLlm(endpoint, ClientOptions(timeout_s=5))
         yield found
         await found.close()

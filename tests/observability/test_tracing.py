@@ -18,13 +18,13 @@ from service.postgres.engine import Database
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder
 from service.providers.openai_llm import OpenAiLlm
-from service.providers.presets import choose_embedder, choose_llm
 from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from tests.conftest import DIMENSION, Tenant
 from tests.fakes.collector import Collector, SeenSpan
 from tests.fakes.openai_server import OpenAiServer
 from tests.support.application import client_of, serving
+from tests.support.endpoints import endpoint_of_embedder, endpoint_of_llm
 
 CALLER = "0af7651916cd43dd8448eb211c80319c"
 TRACEPARENT = {"traceparent": f"00-{CALLER}-b7ad6b7169203331-01"}
@@ -54,10 +54,8 @@ async def asking(
     resources: Resources, tenant: Tenant, database: Database, models: OpenAiServer
 ) -> AsyncIterator[AsyncClient]:
     """A client of the service with hosted models."""
-    hosted = choose_embedder(provider="openai", model="text-embedding-3-small", api_key="k", base_url=models.base_url)
-    chat = choose_llm(provider="custom", model="small", base_url=models.base_url)
-    assert hosted is not None
-    assert chat is not None
+    hosted = endpoint_of_embedder(provider="openai", api_key="k", base_url=models.base_url)
+    chat = endpoint_of_llm(provider="custom", model="small", base_url=models.base_url)
     options = ClientOptions(timeout_s=5)
     embedder = with_caches(OpenAiEmbedder(hosted, DIMENSION, options), database)
     res = replace(resources, embedder=embedder, llm=OpenAiLlm(chat, options))

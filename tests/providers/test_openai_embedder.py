@@ -9,8 +9,9 @@ from service.domain.errors import EmbeddingError
 from service.domain.text import CleanText
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_embedder import OpenAiEmbedder, batches
-from service.providers.presets import PRESETS, choose_embedder
+from service.providers.presets import PRESETS
 from tests.fakes.openai_server import OpenAiServer, direction
+from tests.support.endpoints import endpoint_of_embedder
 
 Open = Callable[..., OpenAiEmbedder]
 
@@ -24,8 +25,7 @@ async def open_embedder(server: OpenAiServer, quick: ClientOptions) -> AsyncIter
     def open_one(provider: str = "openai", model: str | None = None, options: ClientOptions = quick) -> OpenAiEmbedder:
         url = server.azure_url if PRESETS[provider].api_version else server.base_url
         model = model or PRESETS[provider].embedding_model or "some-model"
-        endpoint = choose_embedder(provider=provider, base_url=url, api_key="sk-test", model=model)
-        assert endpoint is not None
+        endpoint = endpoint_of_embedder(provider=provider, base_url=url, api_key="sk-test", model=model)
         opened.append(OpenAiEmbedder(endpoint, 8, options))
         return opened[-1]
 

@@ -15,10 +15,11 @@ from service.domain.errors import LlmError
 from service.providers import openai_client
 from service.providers.openai_client import ClientOptions
 from service.providers.openai_llm import OpenAiLlm, response_format
-from service.providers.presets import PRESETS, Endpoint, JsonMode, choose_llm
+from service.providers.presets import PRESETS, Endpoint, JsonMode
 from service.providers.protocols import LlmRequest, TokenUsage
 from tests.fakes.http_server import Cut, ScriptedAnswer
 from tests.fakes.openai_server import OpenAiServer, failure
+from tests.support.endpoints import endpoint_of_llm
 
 SCHEMA = {"type": "object", "properties": {"facts": {"type": "array"}}}
 ASK = LlmRequest("extract", "Return the facts as JSON.", "I moved to Turin.", schema=SCHEMA, deadline_s=5)
@@ -43,9 +44,8 @@ async def open_llm(server: OpenAiServer, quick: ClientOptions) -> AsyncIterator[
 def endpoint(server: OpenAiServer, provider: str, **changes: str) -> Endpoint:
     url = server.azure_url if PRESETS[provider].api_version else server.base_url
     model = changes.pop("model", PRESETS[provider].chat_model or "some-model")
-    found = choose_llm(provider=provider, base_url=url, api_key="sk-test", model=model, models=changes)
-    assert found is not None
-    return found
+    found = endpoint_of_llm(provider=provider, base_url=url, api_key="sk-test", model=model)
+    return replace(found, models=changes)
 
 
 @pytest.mark.parametrize(
@@ -129,8 +129,7 @@ async def test_a_proxy_of_the_environment_is_used(
     monkeypatch.setenv("http_proxy", server.base_url.removesuffix("/v1"))
     monkeypatch.setenv("no_proxy", "")
     server.chat.default("fine")
-    found = choose_llm(base_url="http://model.invalid/v1", model="m", api_key="sk-test")
-    assert found is not None
+    found = endpoint_of_llm(base_url="http://model.invalid/v1", model="m", api_key="sk-test")
     llm = OpenAiLlm(found, ClientOptions(timeout_s=5.0, retries=0))
     assert (await llm.complete(ASK)).text == "fine"
     (request,) = server.chat.requests
@@ -150,9 +149,7 @@ async def test_texts_of_any_length_and_script(server: OpenAiServer, open_llm: Op
 
 async def test_no_key(server: OpenAiServer, quick: ClientOptions) -> None:
     server.chat.default("fine")
-    found = choose_llm(provider="ollama", base_url=server.base_url)
-    assert found is not None
-    llm = OpenAiLlm(found, quick)
+    llm = OpenAiLlm(endpoint_of_llm(provider="ollama", base_url=server.base_url), quick)
     assert (await llm.complete(ASK)).text == "fine"
     await llm.close()
 
@@ -348,9 +345,7 @@ async def test_a_slow_attempt_is_repeated(server: OpenAiServer, open_llm: Open) 
 
 
 async def test_nobody_listens(quick: ClientOptions) -> None:
-    found = choose_llm(base_url="http://127.0.0.1:1/v1", model="m")
-    assert found is not None
-    llm = OpenAiLlm(found, quick)
+    llm = OpenAiLlm(endpoint_of_llm(base_url="http://127.0.0.1:1/v1", model="m"), quick)
     with pytest.raises(LlmError, match="connection failed"):
         await llm.complete(ASK)
     await llm.close()

@@ -7,51 +7,48 @@ import pytest
 from service.kit.settings import Settings
 from service.providers import choose
 from service.providers.choose import embedder_dimension, embedder_model, open_embedder_of
-from service.providers.presets import PRESETS, Endpoint, choose_embedder, choose_llm, llm_endpoint, prefixes
+from service.providers.presets import PRESETS, Endpoint, embedder_endpoint, llm_endpoint, prefixes
 
-KEYS = {"openai": "sk-o", "anthropic": "sk-a", "google": "g"}
+KEYS = {"openai_api_key": "sk-o", "anthropic_api_key": "sk-a", "google_api_key": "g"}
+
+
+def llm_of(**settings: str) -> Endpoint:
+    found = llm_endpoint(Settings.of(settings))
+    assert found is not None
+    return found
 
 
 @pytest.mark.parametrize(
     ("keys", "expected"),
     [
         ({}, None),
-        ({"openai": ""}, None),
+        ({"openai_api_key": ""}, None),
         (KEYS, "openai:gpt-6-luna"),
-        ({"google": "g", "anthropic": "a"}, "anthropic:claude-haiku-5-5"),
-        ({"google": "g"}, "google:gemini-flash-lite-latest"),
-        ({"azure_openai": "z"}, None),
+        ({"google_api_key": "g", "anthropic_api_key": "a"}, "anthropic:claude-haiku-5-5"),
+        ({"google_api_key": "g"}, "google:gemini-flash-lite-latest"),
+        *(({**KEYS, "llm_provider": off}, None) for off in ("none", "off", "rules")),
     ],
 )
-def test_a_key_switches_the_llm_on(keys: dict[str, str], expected: str | None) -> None:
-    endpoint = choose_llm(keys=keys)
+def test_a_key_switches_the_llm_on_unless_it_is_kept_off(keys: dict[str, str], expected: str | None) -> None:
+    endpoint = llm_endpoint(Settings.of(keys))
     assert (endpoint.id if endpoint else None) == expected
 
 
 def test_the_named_provider_wins() -> None:
-    endpoint = choose_llm(provider=" Anthropic ", keys=KEYS)
-    assert endpoint is not None
+    endpoint = llm_of(llm_provider=" Anthropic ", **KEYS)
     assert (endpoint.id, endpoint.api_key) == ("anthropic:claude-haiku-5-5", "sk-a")
-
-
-@pytest.mark.parametrize("provider", ["none", "off", "rules"])
-def test_the_llm_can_be_kept_off(provider: str) -> None:
-    assert choose_llm(provider=provider, keys=KEYS) is None
 
 
 def test_an_url_without_a_provider() -> None:
     url = "http://127.0.0.1:9/v1/"
-    ours = choose_llm(base_url=url, model="m", keys={"anthropic": "sk-a"})
-    assert ours is not None
+    ours = llm_of(llm_base_url=url, llm_model="m", anthropic_api_key="sk-a")
     assert (ours.id, ours.base_url, ours.api_key) == ("custom:m", "http://127.0.0.1:9/v1", None)
-    proxied = choose_llm(base_url=url, keys=KEYS)
-    assert proxied is not None
+    proxied = llm_of(llm_base_url=url, **KEYS)
     assert (proxied.id, proxied.api_key) == ("openai:gpt-6-luna", "sk-o")
 
 
 def test_a_key_without_a_provider_is_openais() -> None:
-    endpoint = choose_llm(api_key="sk-x", model="gpt-4.1-nano", models={"extract": "gpt-4o", "decide": ""})
-    assert endpoint is not None
+    endpoint = llm_of(llm_api_key="sk-x", llm_model="gpt-4.1-nano", extraction_model="gpt-4o")
     assert (endpoint.id, endpoint.api_key) == ("openai:gpt-4.1-nano", "sk-x")
     assert dict(endpoint.models) == {"extract": "gpt-4o"}
     assert "sk-x" not in repr(endpoint)
@@ -62,22 +59,21 @@ def test_a_key_without_a_provider_is_openais() -> None:
     [("claude", "anthropic"), ("GEMINI", "google"), ("azure-openai", "azure_openai"), ("hf", "huggingface")],
 )
 def test_a_provider_goes_by_what_people_call_it(alias: str, name: str) -> None:
-    found = choose_llm(provider=alias, model="m", api_key="k", base_url="https://models.example/v1/chat/completions")
-    assert found is not None
+    url = "https://models.example/v1/chat/completions"
+    found = llm_of(llm_provider=alias, llm_model="m", llm_api_key="k", llm_base_url=url)
     assert (found.id, found.base_url) == (f"{name}:m", "https://models.example/v1")
 
 
 def test_a_key_never_changes_the_embedder() -> None:
-    assert choose_embedder(keys=KEYS) is None
-    assert choose_embedder(provider="local", keys=KEYS) is None
-    endpoint = choose_embedder(provider="openai", keys=KEYS)
+    assert embedder_endpoint(Settings.of(KEYS)) is None
+    endpoint = embedder_endpoint(Settings.of({"embedder_provider": "openai", **KEYS}))
     assert endpoint is not None
     assert endpoint.id == "openai:text-embedding-3-small"
 
 
 def test_anthropic_has_no_embeddings() -> None:
     with pytest.raises(ValueError, match="EMBEDDER_MODEL is not set"):
-        choose_embedder(provider="anthropic", keys=KEYS)
+        embedder_endpoint(Settings.of({"embedder_provider": "anthropic", **KEYS}))
 
 
 def test_the_table() -> None:
@@ -122,12 +118,6 @@ def test_the_previous_embedder_has_a_key_of_its_own(monkeypatch: pytest.MonkeyPa
 def test_an_earlier_local_embedder_is_read_by_the_present_one() -> None:
     found = open_embedder_of(Settings.of({}), "local:earlier", 384, seldom_used=True)
     assert (found.model, found.dimension) == (embedder_model(Settings.of({})), 384)
-
-
-def test_facts_are_extracted_by_a_model_of_their_own() -> None:
-    endpoint = llm_endpoint(Settings.of({"openai_api_key": "k", "llm_model": "small", "extraction_model": "large"}))
-    assert endpoint is not None
-    assert (endpoint.model, endpoint.models) == ("small", {"extract": "large"})
 
 
 def test_the_local_model_has_as_many_threads_as_are_set(monkeypatch: pytest.MonkeyPatch) -> None:
