@@ -20,8 +20,7 @@ from service.domain.request import Call
 from service.domain.scope import Extent, Scope
 from service.erasure.statements import activity, purge
 from service.graph.statements import entities
-from service.http.schemas import ScopeDeletionResponse
-from service.http.writes import url_of
+from service.http.schemas import ScopeDeletionResponse, url_of
 from service.memories.lifecycle import in_batches
 from service.memories.statements import deletion
 from service.postgres.engine import Session

@@ -213,6 +213,11 @@ class DeletedCountResponse(ResponseModel):
     deleted: int = Field(description="Number of deleted items", examples=[1])
 
 
+def url_of(operation_id: UUID) -> str:
+    """The URL at which a client reads the progress of an operation."""
+    return f"/v1/operations/{operation_id}"
+
+
 class ScopeDeletionResponse(ResponseModel):
     """The number of deleted memories or, for more than 1,000, the operation that continues. Statuses 200 and 202 have
     the same fields."""

@@ -16,7 +16,6 @@ import json
 from collections.abc import Awaitable, Callable, Coroutine, Mapping
 from dataclasses import asdict, replace
 from typing import Annotated, Any, ParamSpec, Protocol, TypeVar, get_type_hints, overload
-from uuid import UUID
 
 from fastapi import Depends, Header, Request, Response
 from fastapi.responses import JSONResponse
@@ -203,8 +202,3 @@ def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str
     user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
     ids = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
     return caller.ids(ids[0], ids[1], ids[2])
-
-
-def url_of(operation_id: UUID) -> str:
-    """The URL at which a client reads the progress of an operation."""
-    return f"/v1/operations/{operation_id}"

@@ -29,8 +29,8 @@ from service.http import errors, narrowing
 from service.http.deps import ResourcesOf, Writer, scope_of
 from service.http.json_body import JsonRoute
 from service.http.reads import with_budget
-from service.http.schemas import BatchItemError, Id, ResponseModel, embedding_vector, expiry
-from service.http.writes import BatchCallOf, CallOf, answer, of_item, send, url_of
+from service.http.schemas import BatchItemError, Id, ResponseModel, embedding_vector, expiry, url_of
+from service.http.writes import BatchCallOf, CallOf, answer, of_item, send
 from service.intake.conversation import ConversationDraft
 from service.intake.deferred import accept
 from service.intake.routes.store_models import (
