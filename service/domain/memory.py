@@ -199,21 +199,17 @@ class Hit:
         return self.memory
 
 
-Moment = Literal["t_valid", "t_invalid", "expires_at", "timestamp", "updated_at", "last_accessed"]
-
-
 @dataclass(frozen=True, slots=True)
 class Revision:
     """A change; None leaves a field unchanged. `metadata` is merged key by key, a None in it removes the key, and None
-    for all of it every key; `tags` replace the whole list; `moments` has the given times, None clears one. `embed_now`:
-    the vector is made in the request, else by a job."""
+    for all of it every key; `tags` replace the whole list; `columns` has the columns that change as they were sent,
+    None clears one. `embed_now`: the vector is made in the request, else by a job."""
 
     text: str | None = None
     tags: tuple[str, ...] | None = None
     metadata: Mapping[str, Any] | None = field(default_factory=dict)
     type: MemoryType | None = None
     type_confidence: float | None = None
-    fact_confidence: float | None = None
     importance: Importance | None = None
-    moments: Mapping[Moment, datetime | None] = field(default_factory=dict)
+    columns: Mapping[str, Any] = field(default_factory=dict)
     embed_now: bool = False

@@ -7,6 +7,7 @@ until then the memory is found by its words, never by a vector of the old text.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 from uuid import UUID
 
@@ -44,7 +45,7 @@ async def revise(workspace_id: UUID, memory_id: UUID, revision: Revision, res: R
         write.check_version(old.version)
         values = changes(old, revision, draft)
         revised = old
-        if values or "last_accessed" in revision.moments:
+        if values or "last_accessed" in revision.columns:
             text = values.get("content")
             entry = await writing.append_change(ChangeContext(write, old.scope), memory_id, text)
             await _write(write, old, revision, draft, values)
@@ -95,8 +96,6 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
         values |= {"type": str(kind.type), "type_confidence": kind.confidence, "classification_source": kind.source}
     elif revision.type_confidence is not None:
         values["type_confidence"] = revision.type_confidence
-    if revision.fact_confidence is not None:
-        values["fact_confidence"] = revision.fact_confidence
     if revision.importance is not None:
         values |= {"importance": revision.importance.value, "importance_level": revision.importance.level}
     if revision.tags is not None:  # both columns in one UPDATE
@@ -107,16 +106,16 @@ def changes(old: Memory, revision: Revision, draft: Draft) -> dict[str, Any]:
         merged = {**old.metadata, **draft.metadata}
         values["metadata"] = {key: value for key, value in merged.items() if draft.metadata.get(key, key) is not None}
         check_merged("metadata", values["metadata"])
-    values |= {name: moment for name, moment in revision.moments.items() if name != "last_accessed"}
+    values |= {name: value for name, value in revision.columns.items() if name != "last_accessed"}
     since, until = values.get("t_valid", old.t_valid), values.get("t_invalid", old.t_invalid)
     if since is not None and until is not None and since >= until:
         raise InvalidInput("t_valid: must lie before t_invalid.", field="t_valid")
-    current = _as_it_is(old)
+    current = _as_it_is(old, ("t_valid", "t_invalid", *revision.columns))
     return {name: value for name, value in values.items() if name not in current or current[name] != value}
 
 
-def _as_it_is(old: Memory) -> dict[str, Any]:
-    """The columns that a caller may change, as they are."""
+def _as_it_is(old: Memory, names: Sequence[str]) -> dict[str, Any]:
+    """The columns that a caller may change, as they are. `names`: those that change as they were sent."""
     return {
         "type": str(old.kind.type),
         "type_confidence": old.kind.confidence,
@@ -126,11 +125,8 @@ def _as_it_is(old: Memory) -> dict[str, Any]:
         "tags": list(old.tags),
         "tag_prefixes": list(old.tag_prefixes),
         "metadata": dict(old.metadata),
-        **{name: getattr(old, name) for name in AS_GIVEN},
+        **{name: getattr(old, name) for name in names},
     }
-
-
-AS_GIVEN = ("fact_confidence", "t_valid", "t_invalid", "expires_at", "timestamp", "updated_at")
 
 
 def refuse_past(memory: Memory) -> None:
@@ -145,8 +141,8 @@ async def _write(write: Write, old: Memory, revision: Revision, draft: Draft, va
         await memories.release_expired(session, [values["hash"]], now=now)
     await updates.set_columns(session, old.id, values, now=now)
     stat: dict[str, Any] = {}
-    if "last_accessed" in revision.moments:
-        stat["last_accessed"] = revision.moments["last_accessed"]
+    if "last_accessed" in revision.columns:
+        stat["last_accessed"] = revision.columns["last_accessed"]
     if "fact_confidence" in values:  # what a person has set does not decay
         stat |= {"base_confidence": None, "confidence": None}
     if "importance" in values:

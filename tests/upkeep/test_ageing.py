@@ -180,7 +180,7 @@ async def test_the_confidence_of_what_was_only_inferred_fades_by_the_week(
     assert changed == [(2, 0), (2, 2), (2, 0), (2, 0), (2, 2), (2, 2), (2, 0)]
     [after] = await fetch(database, workspace, "SELECT max(xmin::text::bigint) AS written FROM memory")
     assert before == after, "the rows of the memories are never written"
-    await revise.revise(workspace, ids["doubted"], Revision(fact_confidence=0.6), on(res, days=71), Call())
+    await revise.revise(workspace, ids["doubted"], Revision(columns={"fact_confidence": 0.6}), on(res, days=71), Call())
     assert (await ageing.decay(due(workspace, "decay"), on(res, days=90)))["facts"] == 1
     async with database.read(workspace) as session:
         corrected = await memories.get(session, ids["doubted"])

@@ -11,7 +11,7 @@ from pydantic import Field
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
-from service.domain.memory import Memory, MemoryState, Moment, Revision
+from service.domain.memory import Memory, MemoryState, Revision
 from service.domain.query import Narrow, SortField, SortOrder, TagMatch, TagMode, Validity
 from service.http import cursors, narrowing
 from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
@@ -227,8 +227,12 @@ async def get_memory_history(
     )
 
 
-SYSTEM: tuple[Moment, ...] = ("timestamp", "updated_at", "last_accessed")
-MOMENTS: tuple[Moment, ...] = ("t_valid", "t_invalid", "expires_at", *SYSTEM)
+SYSTEM = ("timestamp", "updated_at", "last_accessed")
+TRANSLATED = frozenset(
+    {"content", "tags", "metadata", "type", "type_confidence", "importance", "importance_level", "allow_system_fields"}
+)
+AS_SENT = [name for name in PatchMemoryRequest.model_fields if name not in TRANSLATED]
+"""Fields of a PATCH that are columns, and stored as they are sent."""
 
 
 @router.patch("/{id}", summary="Change parts of a memory", dependencies=IN_SCOPE)
@@ -294,9 +298,7 @@ def revision(body: PatchMemoryRequest, caller: Caller, now: datetime) -> Revisio
             raise InvalidInput(f"{name}: is set by the service; pass allow_system_fields to change it.", field=name)
     if body.allow_system_fields and not caller.may(Right.SYSTEM):
         raise Forbidden(f"This key lacks the right {Right.SYSTEM}.", field="allow_system_fields")
-    moments: dict[Moment, datetime | None] = {name: getattr(body, name) for name in MOMENTS if name in given}
-    if "expires_at" in given:
-        moments["expires_at"] = expiry(body.expires_at, now)
+    expiry(body.expires_at, now)
     level, value = body.importance_level, body.importance
     return Revision(
         text=body.content,
@@ -304,7 +306,6 @@ def revision(body: PatchMemoryRequest, caller: Caller, now: datetime) -> Revisio
         metadata=None if "metadata" in given and body.metadata is None else body.metadata or {},
         type=MemoryType(body.type) if body.type else None,
         type_confidence=body.type_confidence,
-        fact_confidence=body.fact_confidence,
         importance=Importance.of_level(level) if level else None if value is None else Importance.of_value(value),
-        moments=moments,
+        columns={name: getattr(body, name) for name in AS_SENT if name in given},
     )

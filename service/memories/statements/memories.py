@@ -8,6 +8,7 @@ that meet the filters.
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import fields
 from datetime import datetime
 from functools import partial
 from typing import Any, Final
@@ -20,7 +21,7 @@ from pydantic import TypeAdapter
 from sqlalchemy import TextClause, text
 
 from service.domain.bm25 import AVERAGE_CONTEXT_LENGTH
-from service.domain.draft import EmbeddingStatus, NewMemory
+from service.domain.draft import CallerFields, EmbeddingStatus, NewMemory
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.domain.memory import LeanMemory, Memory
 from service.domain.moments import STORED
@@ -226,22 +227,19 @@ def vectors_of(new: NewMemory) -> dict[str, NDArray[np.float32]]:
 
 
 def _values(new: NewMemory, now: datetime) -> dict[str, Any]:
-    """The values of INSERT_MEMORY and INSERT_STAT."""
+    """The values of INSERT_MEMORY and INSERT_STAT: the caller's, and those that the service determines."""
     draft = new.draft
     given, speech = draft.given, draft.speech
     return {
+        **{name: getattr(given, name) for name in GIVEN},
         **draft.scope.columns,
         "id": new.id,
-        "session_id": given.session_id,
         **text_values(new),
         "tags": list(draft.tags),
         "tag_prefixes": list(draft.tag_prefixes),
         "categories": list(draft.categories),
         "metadata": dict(draft.metadata),
         "timestamp": draft.timestamp,
-        "t_valid": given.t_valid,
-        "t_invalid": given.t_invalid,
-        "expires_at": given.expires_at,
         "role": speech.role if speech else None,
         "speaker": speech.speaker if speech else None,
         "conversation_id": new.conversation_id,
@@ -250,6 +248,10 @@ def _values(new: NewMemory, now: datetime) -> dict[str, Any]:
         "created_at": now,
         "updated_at": given.updated_at or now,
     }
+
+
+GIVEN = [field.name for field in fields(CallerFields) if field.name in MEMORY.c]
+"""Fields of the caller that are columns."""
 
 
 def text_values(new: NewMemory) -> dict[str, Any]:
