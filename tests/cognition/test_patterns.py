@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from datetime import datetime
 from typing import Any
 from uuid import UUID
@@ -23,6 +23,7 @@ from tests.support.application import Tables
 from tests.support.calls import opened, said, store
 from tests.support.tasks import work
 
+Run = Callable[[], Awaitable[None]]
 TRAINS = (("search_trains", True), ("book_train", True))
 
 
@@ -48,10 +49,16 @@ async def use(client: AsyncClient, conversation: str, tool: str, *, success: boo
     assert answer.status_code == 201, answer.text
 
 
-async def run(client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock) -> None:
-    clock.forward(minutes=31)
-    assert (await client.post("/v1/jobs/patterns/run")).status_code == 202
-    assert await work(resources, tables, tenant.workspace_id, "patterns") == 1
+@pytest.fixture
+def run(client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock) -> Run:
+    """Runs the job once all conversations are quiet."""
+
+    async def once() -> None:
+        clock.forward(minutes=31)
+        assert (await client.post("/v1/jobs/patterns/run")).status_code == 202
+        assert await work(resources, tables, tenant.workspace_id, "patterns") == 1
+
+    return once
 
 
 async def strategies(client: AsyncClient, user_id: str = "alice") -> dict[tuple[str, ...], tuple[int, int]]:
@@ -68,20 +75,18 @@ async def marked(client: AsyncClient, conversation: str) -> bool:
     return found
 
 
-async def test_what_worked_twice_is_a_strategy(
-    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock
-) -> None:
+async def test_what_worked_twice_is_a_strategy(client: AsyncClient, run: Run, tables: Tables, tenant: Tenant) -> None:
     """And what worked once is none yet: a third conversation counts the first two as well, each once."""
     first = await used(client, "one", (("search_flights", False), ("search_trains", True), ("book_train", True)))
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await strategies(client) == {}
     assert await marked(client, first)
     second = await used(client, "two")
     for _ in range(2):
-        await run(client, resources, tables, tenant, clock)
+        await run()
         assert await strategies(client) == {("search_trains", "book_train"): (2, 0)}
     third = await used(client, "three", (("search_trains", True), ("search_trains", True), ("book_train", True)))
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await strategies(client) == {("search_trains", "book_train"): (3, 0)}
     [strategy] = (await client.get("/v1/strategies", params={"user_id": "alice", "channel": "atlas"})).json()["results"]
     assert (strategy["description"], strategy["context_pattern"]) == ("search_trains, then book_train", "travel")
@@ -106,81 +111,69 @@ async def test_what_worked_twice_is_a_strategy(
     ],
 )
 async def test_what_is_not_the_same_does_not_count(
-    client: AsyncClient,
-    resources: Resources,
-    tables: Tables,
-    tenant: Tenant,
-    clock: SetClock,
-    name: str,
-    fields: dict[str, Any],
+    client: AsyncClient, run: Run, name: str, fields: dict[str, Any]
 ) -> None:
     await used(client, "one")
     await used(client, name, **fields)
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await strategies(client) == await strategies(client, "bob") == {}
 
 
-async def test_one_tool_is_no_sequence(
-    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock
-) -> None:
+async def test_one_tool_is_no_sequence(client: AsyncClient, run: Run) -> None:
     for name in ("one", "two"):
         await used(client, name, (("search_trains", True), ("search_trains", True)))
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await strategies(client) == {}
 
 
-async def test_failures_of_a_known_sequence_count(
-    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock
-) -> None:
+async def test_failures_of_a_known_sequence_count(client: AsyncClient, run: Run) -> None:
     for name, worked in (("one", True), ("two", True), ("three", False)):
         await used(client, name, (("search_trains", True), ("book_train", worked)))
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await strategies(client) == {("search_trains", "book_train"): (2, 1)}
 
 
-async def test_goals_say_whether_a_conversation_succeeded(
-    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock
-) -> None:
+async def test_goals_say_whether_a_conversation_succeeded(client: AsyncClient, run: Run) -> None:
     await used(client, "one")
     second = await used(client, "two")
     goals = [
         (await client.post("/v1/goals", json={"user_id": "alice", "run_id": "two", "description": each})).json()["id"]
         for each in ("Be in Bergen by Friday", "Stay for the night")
     ]
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert (await strategies(client), await marked(client, second)) == ({}, False), "not over yet"
     assert (await client.post(f"/v1/goals/{goals[0]}/complete", json={})).status_code == 200
     given_up = await client.post(f"/v1/goals/{goals[1]}/complete", json={"status": "abandoned"})
     assert given_up.status_code == 200
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert (await strategies(client), await marked(client, second)) == ({}, True)
     third = await used(client, "three")
     goal = await client.post("/v1/goals", json={"user_id": "alice", "run_id": "three", "description": "Be in Oslo"})
     assert (await client.post(f"/v1/goals/{goal.json()['id']}/complete", json={})).status_code == 200
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await strategies(client) == {("search_trains", "book_train"): (2, 1)}
     assert await marked(client, third)
 
 
 async def test_what_comes_later_takes_the_mark_back(
-    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock
+    client: AsyncClient, run: Run, resources: Resources, tables: Tables, tenant: Tenant
 ) -> None:
     there = await used(client, "one")
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await marked(client, there)
     await use(client, there, "pay", task_type="travel")
     assert not await marked(client, there)
     assert (await client.post("/v1/jobs/patterns/run")).status_code == 202
     await work(resources, tables, tenant.workspace_id, "patterns")
     assert not await marked(client, there), "it may go on"
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await marked(client, there)
     await said(client, there, "Thank you")
     assert not await marked(client, there)
 
 
 async def test_twice_and_by_two_workers_is_once(
-    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock
+    client: AsyncClient, resources: Resources, tenant: Tenant, clock: SetClock
 ) -> None:
     for number in range(4):
         await used(client, f"chat {number}")
@@ -196,7 +189,6 @@ async def test_twice_and_by_two_workers_is_once(
 async def test_a_run_that_dies_goes_on(
     client: AsyncClient,
     resources: Resources,
-    tables: Tables,
     tenant: Tenant,
     clock: SetClock,
     monkeypatch: pytest.MonkeyPatch,
@@ -246,7 +238,7 @@ async def test_a_use_that_is_being_written_is_not_marked_as_read(
 
 
 async def test_memories_are_tied_to_the_pattern_that_they_exemplify(
-    client: AsyncClient, resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock
+    client: AsyncClient, run: Run, tables: Tables, tenant: Tenant, clock: SetClock
 ) -> None:
     """And what somebody took away does not come back."""
     pattern = await store(client, "Ann usually runs tests before deploying", type="Pattern")
@@ -259,7 +251,7 @@ async def test_memories_are_tied_to_the_pattern_that_they_exemplify(
         return [(each["type"], each["source_id"], each["target_id"]) for each in found]
 
     for _ in range(2):
-        await run(client, resources, tables, tenant, clock)
+        await run()
         assert await edges() == [("EXEMPLIFIES", example, pattern)]
     gone = await client.delete(f"/v1/memories/{example}/relations", params={"target_id": pattern})
     assert gone.status_code == 200, gone.text
@@ -270,8 +262,8 @@ async def test_memories_are_tied_to_the_pattern_that_they_exemplify(
         int(clock().timestamp()),
     )
     clock.forward(minutes=10)
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await edges() == []
     later = await store(client, "Ann runs unit tests again before deploying mail", type="Context")
-    await run(client, resources, tables, tenant, clock)
+    await run()
     assert await edges() == [("EXEMPLIFIES", later, pattern)]
