@@ -5,7 +5,18 @@ from __future__ import annotations
 import pytest
 
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
-from service.language import context, entities, importance, kinds, lexemes, questions, relations, sentences, tags
+from service.language import (
+    context,
+    entities,
+    importance,
+    kinds,
+    lexemes,
+    pattern_examples,
+    questions,
+    relations,
+    sentences,
+    tags,
+)
 
 ORDINARY_WORDS = frozenset({"monday", "may", "user", "i", "ok"})
 
@@ -112,6 +123,24 @@ def check_asks_the_present(text: str, *, present: bool) -> None:
 
 def check_asks_when(text: str, *, when: bool) -> None:
     assert questions.asks_when(text) is when
+
+
+def check_asks_for(question: str, kind: questions.Kind | None) -> None:
+    assert questions.kind(question) == kind
+
+
+def check_holds(question: str, text: str, *, holds: bool) -> None:
+    """Whether a text has what a question asks for."""
+    kind = questions.kind(question)
+    assert kind is not None
+    assert questions.holds(kind, text, frozenset(lexemes.lexemes(question))) is holds
+
+
+def check_pattern_examples(text: str, pattern: str, *, is_example: bool) -> None:
+    """An example has all words of the pattern in their order."""
+    found = pattern_examples.share(text, pattern)
+    assert (found is not None) == is_example
+    assert found is None or 0 < found <= 1
 
 
 def check_sentences(text: str, expected: list[str]) -> None:
