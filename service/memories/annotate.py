@@ -53,7 +53,7 @@ async def ask_model(draft: Draft, res: Resources) -> Draft:
         return draft
     prompt = prompts.annotate(draft.clean, reference=draft.timestamp, timezone=draft.given.timezone)
     try:
-        reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, AnnotationReply)
+        reply = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, AnnotationReply)
     except LlmError as exc:
         warning = exc.as_warning("Importance, temporal and categories come from the rules.")
         return replace(draft, annotation=Annotation(), warnings=(*draft.warnings, warning))
@@ -172,7 +172,7 @@ def _by_rules(draft: Draft, *, guess: bool) -> Draft:
 async def _kind_by_model(draft: Draft, res: Resources) -> Classification:
     prompt = prompts.classify(draft.clean)
     try:
-        reply, _ = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, KindReply)
+        reply = await model_calls.complete_as(res, draft.scope.workspace_id, prompt, KindReply)
     except LlmError:
         return kinds.UNCLASSIFIED_FAILED
     return _read_kind(reply)

@@ -206,7 +206,7 @@ async def _imagine(query: Query, res: Resources) -> tuple[list[CleanText], Techn
 async def complete(query: Query, request: LlmRequest, shape: type[Shape], res: Resources) -> Shape:
     """The model's answer within TIMEOUT_S, as a search is waiting for it. Raises LlmError."""
     soon = replace(request, deadline_s=min(request.deadline_s, TIMEOUT_S))
-    return (await model_calls.complete_as(res, query.scope.workspace_id, soon, shape))[0]
+    return await model_calls.complete_as(res, query.scope.workspace_id, soon, shape)
 
 
 def _texts(values: Sequence[object]) -> list[CleanText]:

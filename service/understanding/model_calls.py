@@ -95,11 +95,6 @@ def tune(prompt: LlmRequest, settings: Settings) -> LlmRequest:
     )
 
 
-async def complete_uncached(res: Resources, workspace_id: UUID, prompt: LlmRequest) -> LlmReply:
-    """Completes a prompt without the cache, as it will hardly be sent again."""
-    return await complete_on_account(res, workspace_id, tune(prompt, res.settings))
-
-
 async def complete_read(
     res: Resources, workspace_id: UUID, prompt: LlmRequest, read: Callable[[str], T | None]
 ) -> tuple[T | None, LlmReply]:
@@ -109,14 +104,12 @@ async def complete_read(
     return read_once(reply.text), reply
 
 
-async def complete_as(
-    res: Resources, workspace_id: UUID, prompt: LlmRequest, shape: type[Model]
-) -> tuple[Model, LlmReply]:
+async def complete_as(res: Resources, workspace_id: UUID, prompt: LlmRequest, shape: type[Model]) -> Model:
     """The answer read as `shape`; raises LlmError when nothing in it fits."""
-    model, reply = await complete_read(res, workspace_id, prompt, lambda text: validate(text, shape))
+    model, _ = await complete_read(res, workspace_id, prompt, lambda text: validate(text, shape))
     if model is None:
         raise UnusableAnswer(f"The answer of {name_model(res, prompt.task)} could not be read.")
-    return model, reply
+    return model
 
 
 # -- the budget of a day -----------------------------------------------------------------------------------------------
@@ -137,7 +130,7 @@ async def complete_on_account(res: Resources, workspace_id: UUID, request: LlmRe
     """The model's answer, on the account of the workspace. Raises LlmError, and ModelBudgetSpent where too little is
     left for this call."""
     assert res.llm is not None, "the caller asks only where there is a model"
-    budget = res.context.budget
+    budget, request = res.context.budget, tune(request, res.settings)
     budget.check(request)  # what it refuses needs no statement
     call = ModelCall(workspace_id, res.clock().astimezone(UTC).date(), uuid7())
     estimate = TokenUsage(estimate_prompt(request), request.max_tokens)

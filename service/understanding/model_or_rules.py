@@ -252,7 +252,7 @@ async def _by_model(given: ShownClaim, workspace_id: UUID, res: Resources) -> De
     prompt_sha256 = hashlib.sha256(f"{prompt.system}\n{prompt.user}".encode()).hexdigest()
     try:
         # uncached: an equal text is found before anybody is asked
-        reply = await model_calls.complete_uncached(res, workspace_id, prompt)
+        reply = await model_calls.complete_on_account(res, workspace_id, prompt)
     except LlmError as exc:
         [fallback] = await _by_rules(_judge, [given], res)
         reason = f"model failed: {exc.detail} {fallback.evidence.reason}"
