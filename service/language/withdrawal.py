@@ -57,8 +57,6 @@ def hide(text: str, hidden: Sequence[Span]) -> str:
         if _WORD.search(piece):
             pieces.append(piece)
         at = end
-    if not hidden:
-        return "".join(pieces)
     joined = [piece.strip() for piece in pieces[:1]]
     for before, piece in pairwise(pieces):
         gap = before[len(before.rstrip()) :] + piece[: len(piece) - len(piece.lstrip())]

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import re
 from dataclasses import replace
-from functools import lru_cache
 
 from service.language.temporal import calendar, clock, tense, words
 from service.language.temporal.calendar import DAY, SECONDS_OF, WEEK, Lean
@@ -202,7 +201,6 @@ def _looks_back(at: TimeMatch) -> bool:
     return at.lean is Lean.PAST and (not at.scene.asked or Lean.PAST in tense.verbs(at.scene.text))
 
 
-@lru_cache(maxsize=1)  # a sentence may hold forty such expressions
 def _within(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
     """ "within a month": from today or from now on."""
     if unit == "weekend" or at.lean is Lean.PAST:
