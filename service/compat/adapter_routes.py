@@ -13,13 +13,13 @@ from service.domain import moments
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
 from service.domain.memory import Memory
-from service.domain.query import SortOrder
+from service.domain.query import Query, SortOrder
 from service.http import narrowing
 from service.http.deps import list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.narrowing import NarrowingFields
 from service.http.reads import AuditRead
-from service.memories.reading import ListQuery
+from service.memories.reading import list_rows
 from service.memories.statements import memories
 from service.memories.values import TotalCount
 from service.runtime.resources import Resources
@@ -122,10 +122,9 @@ async def read_numbered_page(
     note = AuditRead(request)
     scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     window, _ = await narrowing.window(body, res)
-    asked = ListQuery(
-        scope, narrowing.narrow(body, scope), window, tuple(body.channels or ()), include_archived=body.include_archived
-    )
-    rows = asked.rows(res.clock())
+    channels, narrow = tuple(body.channels or ()), narrowing.narrow(body, scope)
+    asked = Query(scope, narrow=narrow, window=window, channels=channels, include_archived=body.include_archived)
+    rows = list_rows(asked, "live", res.clock())
     async with res.db.snapshot(caller.workspace_id) as session:
         places = await memories.page(session, rows, order, after=None, limit=skip + limit)
         ids = [key.id for key in places[skip:]]

@@ -80,12 +80,13 @@ def is_probable(answer_probability: float | None, min_probability: float) -> boo
 
 
 EVER = Window()
+NO_TEXT = CleanText("")
 ANYTHING = Narrow()
 
 
 @dataclass(frozen=True, slots=True)
 class Query:
-    """The query of a search: a redacted text in a scope. An empty text lists the most important memories.
+    """The query of a search or a list: a redacted text in a scope. An empty text lists the most important memories.
 
     `tags`: normalised, tags that a hit should have. `reference`: the moment from which "last week" counts, None for
     now, on the clock of `timezone` (IANA, None for the workspace's). `validity`: what happens to memories outside
@@ -98,8 +99,8 @@ class Query:
     """
 
     scope: Scope
-    text: CleanText
-    limit: int
+    text: CleanText = NO_TEXT
+    limit: int = 0
     window: Window = field(default_factory=Window)
     validity: Validity = "exclude"
     include_archived: bool = False

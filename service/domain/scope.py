@@ -97,9 +97,10 @@ class ScopeSummary:
 
 @dataclass(frozen=True, slots=True)
 class Extent:
-    """The extent of a bulk delete: a scope, one channel of it or (None) all, and memories created up to `upto`, the
-    newest committed when it began (None: no limit)."""
+    """The extent of a deletion: a scope, one channel of it or (None) all, and memories created up to `upto`, the newest
+    committed when it began (None: no limit). `session_id`: only one session."""
 
     scope: Scope
     channel: str | None
     upto: datetime | None = None
+    session_id: str | None = None

@@ -16,11 +16,11 @@ from service.domain.decision import Action
 from service.domain.draft import DedupAction, DedupOutcome, Draft
 from service.domain.errors import EmbeddingError
 from service.domain.memory import Outcome
-from service.domain.scope import GLOBAL_CHANNEL, Scope
+from service.domain.scope import GLOBAL_CHANNEL, Extent, Scope
 from service.domain.text import CleanText
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_plan import CLEAR_SIMILARITY, SEVERAL
-from service.erasure.values import ForgetPlan, ForgetScope
+from service.erasure.values import ForgetPlan
 from service.language.forgetting import forget_matching, forget_query, forget_requests, request_head
 from service.language.forgetting.forget_matching import ForgetText
 from service.language.forgetting.forget_requests import ForgetWish
@@ -209,5 +209,5 @@ async def _find_sentences(
     return () if nearest is None else (said[nearest],)
 
 
-def _where(scope: Scope) -> ForgetScope:
-    return ForgetScope(scope, None if scope.channel == GLOBAL_CHANNEL else scope.channel)
+def _where(scope: Scope) -> Extent:
+    return Extent(scope, None if scope.channel == GLOBAL_CHANNEL else scope.channel)

@@ -16,11 +16,11 @@ from service.conversations.statements import contexts, withdrawn
 from service.domain.conversation import WithdrawnSpan
 from service.domain.decision import Neighbour, Strike
 from service.domain.request import Call
-from service.domain.scope import Scope
+from service.domain.scope import Extent, Scope
 from service.domain.text import CleanText, content_hash
 from service.erasure.purge import receipt_of
 from service.erasure.statements import purge, targets
-from service.erasure.values import ForgetPlan, ForgetScope, ForgetTarget, ForgottenSentenceItem, PurgeReceiptResponse
+from service.erasure.values import ForgetPlan, ForgetTarget, ForgottenSentenceItem, PurgeReceiptResponse
 from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.memories import writing
@@ -46,9 +46,7 @@ class Forgotten:
     dry_run: bool = False
 
 
-async def remove(
-    wanted: ForgetScope, plan: ForgetPlan, res: Resources, call: Call, *, for_good: bool = False
-) -> Forgotten:
+async def remove(wanted: Extent, plan: ForgetPlan, res: Resources, call: Call, *, for_good: bool = False) -> Forgotten:
     """Deletes what the plan names (`for_good`: purges it). An empty plan removes nothing."""
     scope = wanted.scope
     async with write_transaction(scope, res, call) as write:
@@ -64,7 +62,7 @@ async def remove(
     return forgotten
 
 
-async def delete(write: Write, wanted: ForgetScope, plan: ForgetPlan) -> None:
+async def delete(write: Write, wanted: Extent, plan: ForgetPlan) -> None:
     """Deletes the memories of the plan and withdraws its sentences, in the caller's transaction."""
     session = write.session
     struck = {each.id for each in plan.memories if each.remaining and await _strike(write, wanted.scope, each)}
@@ -90,7 +88,7 @@ async def _strike(write: Write, scope: Scope, target: ForgetTarget) -> bool:
     return await writing.remove_sentence(ChangeContext(write, scope), Strike(memory, text), at=None)
 
 
-async def _keep_rest(write: Write, wanted: ForgetScope, target: ForgetTarget) -> None:
+async def _keep_rest(write: Write, wanted: Extent, target: ForgetTarget) -> None:
     """Keeps the rest of a purged memory as a new memory, unless another one already says it."""
     session, now = write.session, write.res.clock()
     text, new_id = CleanText(target.remaining), uuid7()
@@ -115,7 +113,7 @@ async def drop_changed(session: Session, plan: ForgetPlan) -> tuple[ForgetPlan, 
     return replace(plan, memories=memories, sentences=sentences), warnings
 
 
-async def _purge(write: Write, wanted: ForgetScope, plan: ForgetPlan) -> PurgeReceiptResponse:
+async def _purge(write: Write, wanted: Extent, plan: ForgetPlan) -> PurgeReceiptResponse:
     session = write.session
     ids = sorted(target.id for target in plan.memories)
     touched = {sentence.turn_id for sentence in plan.sentences}

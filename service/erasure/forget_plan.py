@@ -15,13 +15,13 @@ from uuid import UUID
 from service.conversations.statements import withdrawn
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError
-from service.domain.scope import Scope
+from service.domain.scope import Extent, Scope
 from service.domain.text import CleanText
 from service.erasure import forget_texts
 from service.erasure.forget_texts import ALIKE, ChosenParts, ForgetTexts, Key, MemoryKey
 from service.erasure.statements import targets
 from service.erasure.statements.targets import SpokenText, StoredText
-from service.erasure.values import ForgetPlan, ForgetScope, ForgetTarget, ForgottenSentenceItem, Matched
+from service.erasure.values import ForgetPlan, ForgetTarget, ForgottenSentenceItem, Matched
 from service.language import withdrawal
 from service.language.forgetting import forget_matching, forget_query
 from service.language.forgetting.forget_matching import NEAR_MISSES, Matches
@@ -61,7 +61,7 @@ _SOMEBODY_ELSE = re.compile(
 
 
 async def by_query(
-    wanted: ForgetScope,
+    wanted: Extent,
     raw: str,
     query: CleanText,
     res: Resources,
@@ -116,7 +116,7 @@ async def by_query(
     return replace(plan, near=tuple(target for target in near if target.id not in gone))
 
 
-async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> ForgetPlan:
+async def by_ids(wanted: Extent, ids: Sequence[UUID], res: Resources) -> ForgetPlan:
     """The plan for memories of the scope with these ids."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         texts = {text.id: text for text in await targets.by_ids(session, wanted, ids)}
@@ -130,7 +130,7 @@ async def by_ids(wanted: ForgetScope, ids: Sequence[UUID], res: Resources) -> Fo
         return await _with_sources(session, wanted, ForgetPlan("ids", EXPLANATIONS["ids"], tuple(chosen)))
 
 
-async def last_said(wanted: ForgetScope, request: Draft, res: Resources) -> ForgetPlan:
+async def last_said(wanted: Extent, request: Draft, res: Resources) -> ForgetPlan:
     """The plan for the user's last message in the conversation of a request, with its memories."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         texts = await forget_texts.read(
@@ -166,7 +166,7 @@ def _in_words(parsed: ForgetQuery, by_words: Matches[Key], spoken: Matches[Key],
     return chosen
 
 
-async def _cosines(wanted: ForgetScope, query: CleanText, res: Resources) -> dict[UUID, float]:
+async def _cosines(wanted: Extent, query: CleanText, res: Resources) -> dict[UUID, float]:
     """The memories nearest to the query with their calibrated similarity, nearest first; none if the embedder fails."""
     scope = wanted.scope
     try:
@@ -189,7 +189,7 @@ async def _score(
     keys: Sequence[MemoryKey],
     texts: ForgetTexts,
     res: Resources,
-    wanted: ForgetScope,
+    wanted: Extent,
     sort: Sort | None,
 ) -> list[Scored]:
     """The own sentences of these memories by their similarity to the query, nearest first. Sentences about somebody
@@ -241,7 +241,7 @@ def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | 
 
 
 async def _one_of(
-    chosen: ChosenParts, query: CleanText, sort: Sort | None, texts: ForgetTexts, res: Resources, wanted: ForgetScope
+    chosen: ChosenParts, query: CleanText, sort: Sort | None, texts: ForgetTexts, res: Resources, wanted: Extent
 ) -> tuple[ChosenParts, list[Scored]]:
     """The one memory that is clearly nearest among those that match by words; if there is none, the candidates as
     second value."""
@@ -320,7 +320,7 @@ def _near(texts: ForgetTexts, scored: Iterable[tuple[MemoryKey, str, float | Non
     return tuple(near.values())[:NEAR_MISSES]
 
 
-async def _with_sources(session: Session, wanted: ForgetScope, plan: ForgetPlan) -> ForgetPlan:
+async def _with_sources(session: Session, wanted: Extent, plan: ForgetPlan) -> ForgetPlan:
     """The plan with the sentences of completely removed memories that no other live memory needs."""
     ids = [target.id for target in plan.memories if not target.remaining]
     spans = await targets.spans(session, ids)

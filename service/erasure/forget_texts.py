@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from uuid import UUID
 
 from service.conversations.statements import withdrawn
+from service.domain.scope import Extent
 from service.erasure.statements import targets
 from service.erasure.statements.targets import SpokenText, StoredText
-from service.erasure.values import ForgetScope
 from service.language import lexemes, sentences, withdrawal
 from service.language.forgetting import forget_matching, forget_query
 from service.language.forgetting.forget_matching import ForgetText, Part
@@ -69,7 +69,7 @@ class ChosenParts:
         return new
 
 
-async def read(session: Session, wanted: ForgetScope, *, with_deleted: bool) -> ForgetTexts:
+async def read(session: Session, wanted: Extent, *, with_deleted: bool) -> ForgetTexts:
     stored = await targets.memories(session, wanted)
     if with_deleted and wanted.session_id is None:
         stored += await targets.list_gone(session, wanted)

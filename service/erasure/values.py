@@ -29,15 +29,6 @@ class Talk:
 
 
 @dataclass(frozen=True, slots=True)
-class ForgetScope:
-    """Where to look: rows with every given id, in one channel or (None) all, of one session if it is given."""
-
-    scope: Scope
-    channel: str | None = None
-    session_id: str | None = None
-
-
-@dataclass(frozen=True, slots=True)
 class ForgetTarget:
     """A matching memory with its version (0: deleted, known only from history). `remaining`: its text without the
     matching sentences; empty if all of it is removed. `probability`: for a near miss, 0..1, that it is meant; None if

@@ -6,16 +6,15 @@ A list ends where the response is full (sizes.PAGE_BYTES), which may be before i
 from __future__ import annotations
 
 from collections.abc import Awaitable, Callable, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from datetime import datetime
 from functools import partial
 from uuid import UUID
 
 from service.domain.errors import NotFound
 from service.domain.memory import LeanMemory, Memory, MemorySourceItem, MemoryState
-from service.domain.query import EVER, Detail, Narrow, PageKey, Query, SortOrder, Validity, Window
+from service.domain.query import ANYTHING, EVER, Detail, Narrow, PageKey, Query, SortOrder
 from service.domain.relation import ConnectedMemoryItem, Relation, Walk, WalkOptions
-from service.domain.scope import Scope
 from service.domain.version import Version
 from service.graph.statements import edges
 from service.http import cursors
@@ -28,46 +27,25 @@ from service.postgres.scopes import Condition
 from service.runtime.resources import Resources
 
 
-@dataclass(frozen=True, slots=True)
-class ListQuery:
-    """What a list asks for. `state`: live memories, or deleted ones as they were; `as_of`: as recorded at a moment."""
-
-    scope: Scope
-    narrow: Narrow
-    window: Window
-    channels: tuple[str, ...] = ()
-    state: MemoryState = "live"
-    as_of: datetime | None = None
-    include_archived: bool = False
-
-    def rows(self, now: datetime) -> Condition:
-        """The condition on `memory m`."""
-        condition = scopes.readable("m", self.scope, self.channels)
-        if self.state == "deleted":
-            condition &= visibility.not_past_version("m") & visibility.not_in_review("m")
-            return visibility.filter_rows("m", self.narrow, self.window, replace(condition, parts=()))
-        condition &= visibility.not_expired_nor_in_review("m", self.as_of or now)
-        condition &= visibility.not_hidden("m", include_archived=self.include_archived, valid_at=self.narrow.valid_at)
-        return visibility.filter_rows("m", self.narrow, self.window, condition, recorded=self.as_of is not None)
+def list_rows(query: Query, state: MemoryState, now: datetime) -> Condition:
+    """The condition on `memory m` of a list, whether valid now or not: live memories, or deleted ones as they were."""
+    condition = scopes.readable("m", query.scope, query.channels)
+    if state == "live":
+        return condition & visibility.conditions("m", replace(query, validity="ignore"), query.as_of or now)
+    condition &= visibility.not_past_version("m") & visibility.not_in_review("m")
+    return visibility.filter_rows("m", query.narrow, query.window, replace(condition, parts=()))
 
 
 async def page(
-    query: ListQuery,
-    order: SortOrder,
-    res: Resources,
-    *,
-    after: PageKey | None,
-    limit: int,
-    counted: bool,
-    detail: Detail,
+    query: Query, order: SortOrder, res: Resources, *, state: MemoryState, after: PageKey | None, counted: bool
 ) -> tuple[Sequence[LeanMemory], PageKey | None, TotalCount | None]:
     """The memories after a key, in order, the key of the last one if more follow, and their number, if counted."""
-    rows, workspace_id = query.rows(res.clock()), query.scope.workspace_id
+    rows, limit = list_rows(query, state, res.clock()), query.limit
     get: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, LeanMemory]]]
-    async with res.db.snapshot(workspace_id) as session:
+    async with res.db.snapshot(query.scope.workspace_id) as session:
         source = memories.SOURCE
-        get = partial(memories.get_many if detail == "full" else memories.get_lean, session)
-        if query.state == "deleted":
+        get = partial(memories.get_many if query.detail == "full" else memories.get_lean, session)
+        if state == "deleted":
             source = recorded.deleted_source(query.scope, query.channels)
             get = partial(recorded.get_deleted, session)
         elif query.as_of is not None:
@@ -116,28 +94,18 @@ Connected = Mapping[UUID, Sequence[ConnectedMemoryItem]]
 """The memories that each memory is connected to, strongest first."""
 
 
-async def list_tagged(
-    scope: Scope,
-    narrow: Narrow,
-    res: Resources,
-    *,
-    validity: Validity,
-    include_archived: bool,
-    skip: int,
-    limit: int,
-    detail: Detail,
-) -> tuple[Sequence[LeanMemory], Connected, bool]:
-    """The memories that match `narrow` after the first `skip`, most important first; those that each is connected to;
-    and whether more follow."""
-    now = res.clock()
-    condition = scopes.readable("m", scope) & visibility.not_expired_nor_in_review("m", now)
-    condition &= visibility.not_hidden("m", include_archived=include_archived, valid_at=None)
-    rows = visibility.filter_rows("m", narrow, EVER, condition & visibility.valid("m", validity, now))
-    async with res.db.snapshot(scope.workspace_id) as session:
-        ids = (await visibility.most_important(session, rows, limit=skip + limit + 1))[skip:]
-        by_id, count = await memories.get_items(session, ids[:limit], detail)
+async def list_tagged(query: Query, res: Resources) -> tuple[Sequence[LeanMemory], Connected, bool]:
+    """The memories that a query narrows down to, most important first; those that each is connected to; and whether
+    more follow."""
+    now, limit = res.clock(), query.limit
+    condition = scopes.readable("m", query.scope)
+    rows = condition & visibility.conditions("m", query, now)
+    connectable = condition & visibility.conditions("m", replace(query, narrow=ANYTHING, validity="ignore"), now)
+    async with res.db.snapshot(query.scope.workspace_id) as session:
+        ids = (await visibility.most_important(session, rows, limit=query.skip + limit + 1))[query.skip :]
+        by_id, count = await memories.get_items(session, ids[:limit], query.detail)
         has_more, ids = len(ids) > count, ids[:count]
-        connected = await _connected(session, ids, condition, res)
+        connected = await _connected(session, ids, connectable, res)
     return [by_id[memory_id] for memory_id in ids], connected, has_more
 
 

@@ -10,12 +10,12 @@ from pydantic import Field, model_validator
 
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput
+from service.domain.scope import Extent
 from service.erasure import forget_matched, forget_plan
 from service.erasure.forget_matched import Forgotten
 from service.erasure.routes.deletion import prepare_purge
 from service.erasure.values import (
     ForgetPlan,
-    ForgetScope,
     ForgetTarget,
     ForgottenSentenceItem,
     Matched,
@@ -122,12 +122,12 @@ async def forget(request: Request, body: ForgetRequest, caller: Forgetter, res: 
     return await forget_matched.remove(wanted, plan, res, call, for_good=body.purge)
 
 
-def _scope_of(body: ForgetRequest, caller: Caller) -> ForgetScope:
+def _scope_of(body: ForgetRequest, caller: Caller) -> Extent:
     scope = scope_of(caller, body.scope_ids, body.channel, shared=body.shared)
-    return ForgetScope(scope, body.channel or caller.own_channel, body.session_id)
+    return Extent(scope, body.channel or caller.own_channel, session_id=body.session_id)
 
 
-async def _plan(body: ForgetRequest, wanted: ForgetScope, res: Resources) -> ForgetPlan:
+async def _plan(body: ForgetRequest, wanted: Extent, res: Resources) -> ForgetPlan:
     if body.ids is not None:
         return await forget_plan.by_ids(wanted, [_uuid(each) for each in body.ids], res)
     assert body.query is not None, "one of both is given"

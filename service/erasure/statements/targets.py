@@ -15,8 +15,8 @@ from uuid import UUID
 from sqlalchemy import text
 
 from service.conversations.statements import withdrawn
+from service.domain.scope import Extent
 from service.domain.text import sha256
-from service.erasure.values import ForgetScope
 from service.language import withdrawal
 from service.language.withdrawal import Span
 from service.postgres import direct, scopes
@@ -113,19 +113,19 @@ class MemorySpan:
     span: Span
 
 
-async def memories(session: Session, wanted: ForgetScope) -> list[StoredText]:
+async def memories(session: Session, wanted: Extent) -> list[StoredText]:
     """All memories of the scope, including archived ones and those that wait for a review, oldest first."""
     texts = [StoredText(*row) for row in await _all(session, MEMORIES, _rows(wanted, "m", "session_id"))]
     return sorted(texts, key=lambda each: (each.created_at, each.id))
 
 
-async def turns(session: Session, wanted: ForgetScope) -> list[SpokenText]:
+async def turns(session: Session, wanted: Extent) -> list[SpokenText]:
     """All visible turns of the scope, oldest first. A session is a conversation of this name."""
     rows = _rows(wanted, "t", "run_id") & Condition("t.shown IS DISTINCT FROM ''")
     return [SpokenText(*row) for row in await _all(session, TURNS, rows)]
 
 
-async def by_ids(session: Session, wanted: ForgetScope, ids: Sequence[UUID]) -> list[StoredText]:
+async def by_ids(session: Session, wanted: Extent, ids: Sequence[UUID]) -> list[StoredText]:
     """The memories with these ids that belong to the scope, and their past versions."""
     rows = _rows(wanted, "m", "session_id") & Condition(
         "(m.id = ANY (CAST(:ids AS uuid[])) OR m.version_of = ANY (CAST(:ids AS uuid[])))", {"ids": list(ids)}
@@ -138,7 +138,7 @@ async def turns_by_id(session: Session, ids: Iterable[UUID]) -> dict[UUID, Spoke
     return {row.id: SpokenText(*row) for row in await _all(session, TURNS, rows)}
 
 
-async def list_gone(session: Session, wanted: ForgetScope) -> list[StoredText]:
+async def list_gone(session: Session, wanted: Extent) -> list[StoredText]:
     """The texts of deleted memories of the scope, as far as history has them."""
     rows = scopes.deletable("h", wanted.scope, None)
     if wanted.channel is not None:
@@ -173,7 +173,7 @@ async def cut_out(session: Session, turn: SpokenText, removed: Sequence[Span]) -
         await session.execute(MOVE_SOURCES, {**place, "start": start, "end": end})
 
 
-def _rows(wanted: ForgetScope, alias: str, session_column: str) -> Condition:
+def _rows(wanted: Extent, alias: str, session_column: str) -> Condition:
     rows = scopes.deletable(alias, wanted.scope, wanted.channel)
     if wanted.session_id is None:
         return rows

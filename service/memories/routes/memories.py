@@ -13,6 +13,7 @@ from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory, MemoryState, Revision
 from service.domain.query import Narrow, SortField, SortOrder, TagMatch, TagMode, Validity
+from service.domain.query import Query as MemoryQuery
 from service.http import cursors, narrowing
 from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
@@ -26,7 +27,6 @@ from service.language import tags
 from service.memories import lifecycle, reading
 from service.memories.lifecycle import archive, restore
 from service.memories.promote import PromotedMemory, promote
-from service.memories.reading import ListQuery
 from service.memories.revise import revise
 from service.memories.routes.memory_models import (
     MemoryHistoryResponse,
@@ -99,16 +99,17 @@ async def list_memories(
     narrowing.refuse_future(body.as_of, res.clock())
     if state == "deleted":
         _refuse_moments(body)
-    query = ListQuery(
+    query = MemoryQuery(
         scope,
-        narrowing.narrow(body, scope),
-        window,
-        tuple(body.channels or ()),
-        state=state,
+        limit=limit,
+        narrow=narrowing.narrow(body, scope),
+        window=window,
+        channels=tuple(body.channels or ()),
         as_of=body.as_of,
         include_archived=body.include_archived,
+        detail=detail,
     )
-    page, last, total = await reading.page(query, ordered, res, after=after, limit=limit, counted=count, detail=detail)
+    page, last, total = await reading.page(query, ordered, res, state=state, after=after, counted=count)
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     if state == "deleted":
         details["state"] = state
@@ -155,11 +156,17 @@ async def list_memories_by_tag(
         raise InvalidInput("tags: name at least one tag.", field="tags")
     if len(wanted) > MAX_WORDS:
         raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
-    tagged = Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode)
     (skip,) = cursors.counts(cursor)
-    memories, connected, has_more = await reading.list_tagged(
-        scope, tagged, res, validity=validity, include_archived=include_archived, skip=skip, limit=limit, detail=detail
+    query = MemoryQuery(
+        scope,
+        limit=limit,
+        narrow=Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode),
+        validity=validity,
+        include_archived=include_archived,
+        skip=skip,
+        detail=detail,
     )
+    memories, connected, has_more = await reading.list_tagged(query, res)
     results = [
         {
             **memory_item(memory, detail),
