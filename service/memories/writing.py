@@ -148,9 +148,9 @@ async def update(context: ChangeContext, target: UUID, new: NewMemory) -> str:
     await context.lock(target)
     old = await memories.get(session, target)
     assert old is not None, "it is locked"
-    change_id = await append_change(context, target, new.text)
-    start = begins(new.draft.timestamp, new.draft.given.t_valid, new.draft.given.t_invalid)
+    change_id, start = uuid7(), begins(new.draft.timestamp, new.draft.given.t_valid, new.draft.given.t_invalid)
     kept = old.hash != new.hash and await _keep_past(context, target, change_id, start)
+    await append_change(context, target, new.text, entry=change_id)
     since = new.draft.given.t_valid
     if since is None and (kept or old.t_valid is not None):
         since = holds_since(start, new.draft.given.t_invalid, res)
@@ -173,9 +173,10 @@ async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetim
     old, digest = await memories.get(session, target), content_hash(struck.text)
     if old is None or await near_memories.with_hash(session, scope, digest, now=res.clock()) is not None:
         return False
-    change_id = await append_change(context, target, struck.text)
+    change_id = uuid7()
     if at is not None:
         await _keep_past(context, target, change_id, at)
+    await append_change(context, target, struck.text, entry=change_id)
     columns = updates.text_columns(struck.text, lexemes.weights(struck.text))
     await updates.set_columns(session, target, columns, now=res.clock())
     await updates.replace_vectors(session, scope, target, {}, generation=res.generation)
@@ -187,7 +188,8 @@ async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetim
 async def _keep_past(context: ChangeContext, target: UUID, change_id: UUID, until: datetime) -> bool:
     """Keeps what a memory says, before it changes, as a past version that held until then; False when it never held.
 
-    Its id is that of the entry of history that ends it, so that undoing the change finds it.
+    Its id is that of the entry of history that ends it, so that undoing the change finds it. That entry comes after it:
+    at no moment does history have neither.
     """
     session, now = context.session, context.res.clock()
     return await versions.keep(session, target, change_id, version_of=target, history_id=uuid7(), until=until, now=now)
@@ -220,8 +222,9 @@ async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
     A curator never erases: docs/decisions/019-contradiction-policy.md.
     """
     await context.lock(target)
-    change_id = await append_change(context, target, action=Action.DELETE)
+    change_id = uuid7()
     await _keep_past(context, target, change_id, at)
+    await append_change(context, target, action=Action.DELETE, entry=change_id)
     await updates.set_columns(context.session, target, {"archived": True}, now=context.res.clock())
     await _withdraw(context.session, target, Withdrawal("superseded", change_id))
 
@@ -273,11 +276,16 @@ async def _withdraw(session: Session, target: UUID, why: Withdrawal, *, old_text
 
 
 async def append_change(
-    context: ChangeContext, memory_id: UUID, content: str | None = None, *, action: Action = Action.UPDATE
+    context: ChangeContext,
+    memory_id: UUID,
+    content: str | None = None,
+    *,
+    action: Action = Action.UPDATE,
+    entry: UUID | None = None,
 ) -> UUID:
     """Appends a change that is about to be made to history, and the evidence of the decision that caused it; returns
-    the id of the entry. `content`: the new text; None: it stays."""
-    change = Change(memory_id, action, content)
+    the id of the entry, which is `entry` where one is given. `content`: the new text; None: it stays."""
+    change = Change(memory_id, action, content, entry or uuid7())
     await history.append(context.session, [change], generation=context.res.generation)
     await context.keep_evidence(memory_id, action, change.id)
     return change.id
