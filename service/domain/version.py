@@ -71,8 +71,5 @@ def place(
         return Place(start, since, t_invalid, before, after, known)
     again = next(moment for moment in before.said_at if moment > start) if before and is_split else None
     end = again or (after.start if after else None)
-    return Place(start, since, _earliest(t_invalid, end), before, after, None, is_split)
-
-
-def _earliest(first: datetime | None, second: datetime | None) -> datetime | None:
-    return min(first, second) if first and second else first or second
+    until = min(filter(None, (t_invalid, end)), default=None)
+    return Place(start, since, until, before, after, None, is_split)

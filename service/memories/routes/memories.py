@@ -8,12 +8,12 @@ from typing import Annotated, Any, Literal
 from fastapi import APIRouter, Query, Response
 from pydantic import Field
 
+from service.domain import query
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory, MemoryState, Revision
 from service.domain.query import Narrow, SortField, SortOrder, TagMatch, TagMode, Validity
-from service.domain.query import Query as MemoryQuery
 from service.http import cursors, narrowing
 from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
@@ -99,7 +99,7 @@ async def list_memories(
     narrowing.refuse_future(body.as_of, res.clock())
     if state == "deleted":
         _refuse_moments(body)
-    query = MemoryQuery(
+    asked = query.Query(
         scope,
         limit=limit,
         narrow=narrowing.narrow(body, scope),
@@ -109,7 +109,7 @@ async def list_memories(
         include_archived=body.include_archived,
         detail=detail,
     )
-    page, last, total = await reading.page(query, ordered, res, state=state, after=after, counted=count)
+    page, last, total = await reading.page(asked, ordered, res, state=state, after=after, counted=count)
     details: dict[str, Any] = {"include_archived": body.include_archived, "narrowed_by": body.narrowed_by}
     if state == "deleted":
         details["state"] = state
@@ -157,7 +157,7 @@ async def list_memories_by_tag(
     if len(wanted) > MAX_WORDS:
         raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
     (skip,) = cursors.counts(cursor)
-    query = MemoryQuery(
+    asked = query.Query(
         scope,
         limit=limit,
         narrow=Narrow(tags=wanted, tag_match=tag_match, tag_mode=tag_mode),
@@ -166,7 +166,7 @@ async def list_memories_by_tag(
         skip=skip,
         detail=detail,
     )
-    memories, connected, has_more = await reading.list_tagged(query, res)
+    memories, connected, has_more = await reading.list_tagged(asked, res)
     results = [
         {
             **memory_item(memory, detail),
