@@ -50,15 +50,7 @@ def kept(*messages: str | tuple[str, str]) -> list[str]:
         "I moved in. It has three rooms, can you imagine?",
         "18k in total, my parents are paying 6 of that.",
         "I'd sell the Skoda if someone offered me 9k.",
-    ],
-)
-def test_a_message_is_kept_whole_in_its_own_words(message: str) -> None:
-    assert kept(message) == [f"User: {message}"]
-
-
-@pytest.mark.parametrize(
-    "message",
-    [
+        # what is to be remembered, and standing rules
         "Remember: in this repo we run tests with `make test-unit` and never commit to main.",
         "Can you remember that I was born in Graz?",
         "Remember my locker code is 4417.",
@@ -72,7 +64,7 @@ def test_a_message_is_kept_whole_in_its_own_words(message: str) -> None:
         "Write commit messages in English from now on.",
     ],
 )
-def test_what_is_to_be_remembered_and_standing_rules_are_kept(message: str) -> None:
+def test_a_message_is_kept_whole_in_its_own_words(message: str) -> None:
     assert kept(message) == [f"User: {message}"]
 
 
@@ -131,16 +123,13 @@ def test_a_question_of_the_request_before_is_taken_along() -> None:
     assert (quote.message, quote.also) == (0, ())
 
 
-def test_a_correction_stands_with_what_it_corrects_but_the_value() -> None:
+def test_a_correction_or_a_pronoun_stands_with_what_it_means_but_for_a_corrected_value() -> None:
     assert kept("My flight lands at 14:20.", "Actually it's 16:20, I misread.")[1] == (
         "User said: My flight lands at …. User: Actually it's 16:20, I misread."
     )
     assert kept("My physio is Mr Hendriks.", "It's spelled Hendrikx, with an x.")[1] == (
         "User said: My physio is Mr …. User: It's spelled Hendrikx, with an x."
     )
-
-
-def test_he_and_she_take_along_whom_they_mean() -> None:
     assert kept("Marek's girlfriend is called Dunja.", "He owes me 60 euros.")[1] == (
         "User said: Marek's girlfriend is called Dunja. User: He owes me 60 euros."
     )

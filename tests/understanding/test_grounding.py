@@ -126,31 +126,29 @@ def found(text: str, sources: SourceTurns, **parts: object) -> Fact:
     return fact
 
 
-def test_the_users_own_words_win_over_the_assistants() -> None:
-    talk = said(("assistant", "So you live in Oslo."), ("user", "I live in Oslo, yes."))
-    assert found("User lives in Oslo", talk).message == 1
+ECHO = [("assistant", "So you live in Oslo."), ("user", "I live in Oslo, yes.")]
+REMINDER = [("assistant", "Actually, you like green tea."), ("user", "Right.")]
+
+
+@pytest.mark.parametrize(
+    ("talk", "text", "parts", "message", "correction"),
+    [
+        (ECHO, "User lives in Oslo", {}, 1, False),  # the user's own words win over the assistant's
+        (TALK, "User has a cat", {"message": 7}, 0, False),  # a wrong number does not place a fact
+        (TALK, "User has a cat", {"message": 2}, 0, False),
+        (TALK, "User has a dog", {}, 2, True),
+        (TALK, "User lives in Lisbon", {"correction": True}, 0, True),  # as the model says
+        (REMINDER, "User likes green tea", {}, 0, False),  # an assistant's "actually" corrects nothing
+    ],
+)
+def test_where_a_fact_is_found_and_whether_it_corrects(
+    talk: list[Turn], text: str, parts: dict[str, object], message: int, correction: bool
+) -> None:
+    fact = found(text, said(*talk), **parts)
+    assert (fact.message, fact.correction, fact.by_assistant) == (message, correction, talk is REMINDER)
 
 
 def test_a_fact_knows_its_message_and_its_sentence() -> None:
     fact = found("User has a cat", said(*TALK))
     assert (fact.message, fact.correction, fact.by_assistant, fact.speaker) == (0, False, False, "User")
     assert TALK[0][1][fact.start : fact.end] == "I have a cat."
-
-
-def test_a_wrong_number_does_not_place_a_fact() -> None:
-    assert found("User has a cat", said(*TALK), message=7).message == 0
-    assert found("User has a cat", said(*TALK), message=2).message == 0
-
-
-def test_what_was_corrected_is_a_correction() -> None:
-    assert found("User has a dog", said(*TALK)).correction
-
-
-def test_what_the_model_calls_a_correction_is_one() -> None:
-    assert found("User lives in Lisbon", said(*TALK), correction=True).correction
-
-
-def test_an_assistants_actually_corrects_nothing() -> None:
-    talk = said(("assistant", "Actually, you like green tea."), ("user", "Right."))
-    fact = found("User likes green tea", talk)
-    assert (fact.message, fact.correction, fact.by_assistant) == (0, False, True)

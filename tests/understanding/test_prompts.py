@@ -75,18 +75,9 @@ def test_all_that_is_asked_for_has_a_place_in_the_schema() -> None:
     assert [kind for kind in MemoryType if kind not in prompts.EXTRACT_FORM] == []
 
 
-def test_eight_kinds_of_fact_are_named() -> None:
-    prompt = prompts.extract(TALK, None).system
-    assert [words for words in KINDS if words not in prompt] == []
-
-
-def test_seven_rules_are_named() -> None:
-    prompt = prompts.extract(TALK, None).system
-    assert [words for words in RULES if words not in prompt] == []
-
-
-def test_extraction_is_asked_at_temperature_0_with_a_schema() -> None:
+def test_an_extraction_is_asked_by_eight_kinds_and_seven_rules_at_temperature_0_with_a_schema() -> None:
     asked = prompts.extract(TALK, None)
+    assert [words for words in (*KINDS, *RULES) if words not in asked.system] == []
     assert asked.temperature == 0
     assert asked.schema is not None
 
