@@ -6,7 +6,7 @@ from typing import Annotated, Any, Literal, Self
 
 from pydantic import ConfigDict, Field, model_validator
 
-from service.domain.conversation import Conversation, Turn
+from service.domain.conversation import Turn
 from service.domain.query import Detail
 from service.domain.text import RedactionCount, sha256
 from service.http.free_json import JsonObject
@@ -222,12 +222,3 @@ class ConversationPage(ResponseModel):
 
     results: list[ConversationResponse] = Field(description="At most `limit` conversations")
     next_cursor: NextCursor = None
-
-
-def conversation_fields(conversation: Conversation, turn_count: int) -> dict[str, Any]:
-    """Fields whose names or values differ from the domain's."""
-    return {
-        "run_id": conversation.external_id,
-        "turn_count": turn_count,
-        "consolidated": conversation.consolidated_at is not None,
-    }

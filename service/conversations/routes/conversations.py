@@ -18,7 +18,6 @@ from service.conversations.models import (
     StoreTurnRequest,
     StoreTurnResponse,
     TurnResponse,
-    conversation_fields,
     turn_fields,
 )
 from service.conversations.turns import TurnOutcome, store
@@ -62,7 +61,8 @@ def opened_response(conversation: Conversation) -> ConversationResponse:
 
 def conversation_response(counted: tuple[Conversation, int]) -> ConversationResponse:
     conversation, turn_count = counted
-    return ConversationResponse.of(conversation, **conversation_fields(conversation, turn_count))
+    consolidated = conversation.consolidated_at is not None
+    return ConversationResponse.of(conversation, turn_count=turn_count, consolidated=consolidated)
 
 
 @router.post(
@@ -128,9 +128,8 @@ async def get_conversation(
     after = None if cursor is None else cursors.unpack(cursor, Literal["turn"], cursors.Count)[1]
     conversation, turn_count, shown, last = await conversations.details(owner, id, res, after=after, limit=limit)
     response.headers["ETag"] = etag(conversation.version)
-    return ConversationDetailsResponse.of(
-        conversation,
-        **conversation_fields(conversation, turn_count),
+    return ConversationDetailsResponse(
+        **dict(conversation_response((conversation, turn_count))),
         turns=[TurnResponse.of(turn, **turn_fields(turn)) for turn in shown],
         next_cursor=None if last is None else cursors.pack("turn", last),
     )
