@@ -23,7 +23,7 @@ MOST_CATEGORIES = 100
 class ModelBudgetItem(ResponseModel):
     """Limits and use of the language model by the workspace in a day (UTC)."""
 
-    day: str = Field(description="In UTC", examples=["2026-03-02"])
+    day: str = Field(description="The day, in UTC", examples=["2026-03-02"])
     resets_at: Time = Field(description="When the next day begins")
     state: BudgetState = Field(
         description="soft: requests use rules instead; hard: jobs wait as well. A call that would exceed a limit is "

@@ -81,7 +81,7 @@ class Invocation:
 class ToolStatsItem(ResponseModel):
     """Statistics of a tool over the selected uses. p50 and p95 are interpolated."""
 
-    name: str = Field(description="As recorded")
+    name: str = Field(description="Name of the tool, as recorded")
     usage_count: int = Field(description="How often it was used")
     success_count: int = Field(description="How often it worked")
     success_rate: Unit = Field(description="success_count / usage_count")
@@ -185,7 +185,7 @@ class StrategyMatch:
 class ProfileResponse(ResponseModel):
     """The profile of a user."""
 
-    user_id: str = Field(description="Whose profile")
+    user_id: str = Field(description="User whose profile it is")
     preferences: dict[str, Any] = Field(description="What the user likes, under names of your own")
     expertise_areas: list[Any] = Field(description="What the user knows well")
     communication_style: dict[str, Any] = Field(description="How to address the user, under names of your own")

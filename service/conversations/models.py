@@ -44,7 +44,7 @@ class StoreTurnRequest(RequestModel):
     name: Speaker | None = Field(None, description="Name of the speaker")
     turn_index: int | None = Field(None, ge=0, le=MAX_INDEX, description="Its index, from 0; default: the end")
     timestamp: Time | None = Field(None, description="When it was said; default now")
-    token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Default: estimated")
+    token_count: int | None = Field(None, ge=0, le=2**31 - 1, description="Number of tokens; default: estimated")
     model: Annotated[str, Field(min_length=1, max_length=100), Secretless] | None = Field(
         None, description="The model that wrote it"
     )
@@ -147,7 +147,7 @@ class CreateConversationRequest(ScopeFields):
     model_config = example(user_id="alice", external_id="chat-17", title="Moving to Lisbon")
 
     external_id: Name | None = Field(None, description="Your own name for it; opening it twice is allowed")
-    title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
+    title: Filled | None = Field(None, max_length=MAX_TITLE, description="Title, for people")
     started_at: Time | None = Field(None, description="Default now")
     metadata: JsonObject = Field(default_factory=dict, description="Your own data")
 
@@ -163,7 +163,7 @@ class PatchConversationRequest(RequestModel):
 
     model_config = example(title="Moving to Porto", archived=False)
 
-    title: Filled | None = Field(None, max_length=MAX_TITLE, description="For people")
+    title: Filled | None = Field(None, max_length=MAX_TITLE, description="Title, for people")
     archived: bool | None = Field(
         None,
         description="true: lists and searches omit it and its turns, until a new turn or false restores it",

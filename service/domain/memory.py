@@ -172,7 +172,7 @@ class SignalTerm:
 class LaterStatementItem:
     """A later memory about the same thing."""
 
-    id: Annotated[UUID, Field(description="The memory")]
+    id: Annotated[UUID, Field(description="UUID of the memory")]
     timestamp: Annotated[Time, Field(description="When it was said", examples=["2026-11-09T10:15:00+00:00"])]
 
     __pydantic_config__ = ConfigDict(extra="forbid")

@@ -30,7 +30,7 @@ class TemporalTag(StrEnum):
 class TimeMention:
     """A temporal expression in the text."""
 
-    text: Annotated[str, Field(description="As in the text", examples=["last week"])]
+    text: Annotated[str, Field(description="The expression, as in the text", examples=["last week"])]
     start: Annotated[int, Field(description="Index of its first character, from 0", examples=[12])]
     end: Annotated[int, Field(description="Index after its last character", examples=[21])]
     kind: Annotated[str, Field(description="date, time, datetime, range, duration or set", examples=["range"])]

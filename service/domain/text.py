@@ -23,7 +23,7 @@ class RedactionCount:
     """One kind of secret or personal data that was redacted."""
 
     label: Annotated[str, Field(description="What was redacted", examples=["API_KEY"])]
-    count: Annotated[int, Field(description="How often", examples=[1])]
+    count: Annotated[int, Field(description="Number of redactions", examples=[1])]
 
 
 def is_blank(text: str) -> bool:

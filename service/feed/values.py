@@ -151,7 +151,7 @@ class WebhookItem(ResponseModel):
     description: str | None = Field(description="Description, for people; null: none", examples=["CRM copy"])
     enabled: bool = Field(description="Whether changes are sent")
     disabled_reason: str | None = Field(
-        description="Why the service disabled it: nothing but failures for days, or 410; null: it did not",
+        description="Why the service disabled it: only failures for days, or status 410; null: it did not",
         examples=["The receiver answered 410 Gone."],
     )
     failing_since: Time | None = Field(description="Since when every delivery has failed; null: the last one succeeded")

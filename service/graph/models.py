@@ -51,7 +51,7 @@ class UpsertEntityRequest(ScopeFields):
     )
     properties: JsonObject = Field(default_factory=dict, description="Your own data, merged key by key")
     salience: Unit | None = Field(None, description="0..1, default 0.5")
-    embedding: Vector | None = Field(None, description="Default: computed from name and description")
+    embedding: Vector | None = Field(None, description="Your own vector; default: computed from name and description")
 
 
 class ListEntitiesRequest(ScopeFields):

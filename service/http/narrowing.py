@@ -144,9 +144,9 @@ class NarrowingFields(ReadScopeFields):
     )
     tag_match: TagMatch = Field("prefix", description="prefix: slack matches slack:channel:general")
     tag_mode: TagMode = Field("any", description="Whether one of the tags is enough or all are required")
-    exclude_tags: WordList = Field(default_factory=list, description="None of these; tag_match applies here, too")
-    categories: Words = Field(default_factory=list, description="At least one of these")
-    types: Types = Field(default_factory=list, description="One of these")
+    exclude_tags: WordList = Field(default_factory=list, description="None with these tags; tag_match applies here too")
+    categories: Words = Field(default_factory=list, description="Only memories in one of these categories")
+    types: Types = Field(default_factory=list, description="Only memories of these types")
     min_confidence: Unit | None = Field(
         None, description="Minimum current_confidence, 0..1; memories without one are kept"
     )

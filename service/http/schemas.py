@@ -200,7 +200,7 @@ Tags = Annotated[
 # -- fields of many responses -----------------------------------------------------------------------------------------
 
 NextCursor = Annotated[str | None, Field(description="Pass it as `cursor` for the next page; null: this is the last")]
-OnePage = Annotated[str | None, Field(description="Always null: there is only one page")]
+OnePage = Annotated[str | None, Field(description="Always null, because all results are on one page")]
 OfUser = Annotated[str | None, Field(description="End user; null: none")]
 OfAgent = Annotated[str | None, Field(description="Agent or persona; null: none")]
 OfRun = Annotated[str | None, Field(description="One run; null: none")]

@@ -25,7 +25,7 @@ class DecisionResponse(ResponseModel):
     verdict: str = Field(description="As given by the source: ADD, UPDATE, DELETE, NONE, accept and so on")
     reason: str = Field(description="Why, in words; may be empty")
     rejected: bool = Field(description="Whether the model's answer was unusable and the rules decided")
-    state: Literal["applied", "rejected", "undone"] = Field(description="applied; rejected, as above; or undone")
+    state: Literal["applied", "rejected", "undone"] = Field(description="applied; rejected: unusable; or undone")
     before: str | None = Field(description="The memory's text before; null: none, or unchanged")
     after: str | None = Field(description="The memory's text after; null: none, or unchanged")
     ruling_id: Id | None = Field(description="UUID shared by decisions that can only be undone together; null: none")
@@ -48,11 +48,11 @@ class MemoryHistoryItem(ResponseModel):
     event: Action = Field(description="What happened; DELETE: deleted, or archived by the curator")
     old_memory: str | None = Field(description="The text before; null: none, or purged")
     new_memory: str | None = Field(description="The text after; null: deleted or purged")
-    is_deleted: bool = Field(description="Whether it was a DELETE")
+    is_deleted: bool = Field(description="Whether `event` is DELETE")
     user_id: OfUser
     agent_id: OfAgent
     run_id: OfRun
-    timestamp: Time = Field(description="Equal to recorded_from")
+    timestamp: Time = Field(description="When the change was recorded; equal to recorded_from")
     recorded_from: Time = Field(description="When the change was recorded")
     recorded_to: Time | None = Field(description="When the next change was recorded; null: none since")
 

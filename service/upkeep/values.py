@@ -80,7 +80,7 @@ class OptimizationFinding(ResponseModel):
 class OptimizationSection(ResponseModel):
     """The findings of one kind, in the order of their ids."""
 
-    section: Section = Field(description="Which kind")
+    section: Section = Field(description="Kind of the findings")
     findings: list[OptimizationFinding] = Field(description="At most `limit`")
     total: int = Field(description="Number of findings from this page on", examples=[3])
     is_exact: bool = Field(

@@ -57,7 +57,7 @@ CONSOLIDATION_LAG = Gauge(
     "loxodon_consolidation_lag_seconds", "The longest time from a turn to its facts in the last hour; NaN: none came"
 )
 TABLE_ROWS = Gauge("loxodon_table_rows", "Rows of a table, as of its last VACUUM or ANALYZE", ["table"])
-TABLE_BYTES = Gauge("loxodon_table_bytes", "The same in bytes, with indexes and TOAST", ["table"])
+TABLE_BYTES = Gauge("loxodon_table_bytes", "Size of a table in bytes, with its indexes and TOAST", ["table"])
 WORKING_BYTES = Gauge("loxodon_working_memory_bytes", "Size of working memory with its indexes, of all workspaces")
 
 

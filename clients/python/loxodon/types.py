@@ -1696,7 +1696,7 @@ class CreateConversationOptions(TypedDict, total=False):
     external_id: str | None
     """Your own name for it; opening it twice is allowed"""
     title: str | None
-    """For people"""
+    """Title, for people"""
     started_at: Moment | None
     """Default now"""
     metadata: dict[str, Any]
@@ -2129,11 +2129,11 @@ class ListMemoriesOptions(TypedDict, total=False):
     tag_mode: TagMode
     """Whether one of the tags is enough or all are required"""
     exclude_tags: list[str]
-    """None of these; tag_match applies here, too. Repeatable, or one comma-separated list"""
+    """None with these tags; tag_match applies here too. Repeatable, or one comma-separated list"""
     categories: list[str]
-    """At least one of these. Repeatable, or one comma-separated list"""
+    """Only memories in one of these categories. Repeatable, or one comma-separated list"""
     types: list[MemoryType]
-    """One of these. Repeatable, or one comma-separated list"""
+    """Only memories of these types. Repeatable, or one comma-separated list"""
     min_confidence: float | None
     """Minimum current_confidence, 0..1; memories without one are kept"""
     start: Moment | None
@@ -2177,7 +2177,7 @@ class PatchConversationOptions(TypedDict, total=False):
     if_match: str | None
     """The ETag of GET, or *"""
     title: str | None
-    """For people"""
+    """Title, for people"""
     archived: bool | None
     """true: lists and searches omit it and its turns, until a new turn or false restores it"""
     consolidated: bool | None
@@ -2245,7 +2245,7 @@ class PutUserProfileOptions(TypedDict, total=False):
     communication_style: dict[str, Any]
     """How to address the user, under names of your own"""
     metadata: dict[str, Any]
-    """Anything else"""
+    """Your own data about the user"""
 
 
 class RecallOptions(TypedDict, total=False):
@@ -2379,11 +2379,11 @@ class SearchMemoriesOptions(TypedDict, total=False):
     tag_mode: TagMode
     """Whether one of the tags is enough or all are required; default "any"""
     exclude_tags: list[str]
-    """None of these; tag_match applies here, too"""
+    """None with these tags; tag_match applies here too"""
     categories: list[str]
-    """At least one of these"""
+    """Only memories in one of these categories"""
     types: list[MemoryType]
-    """One of these"""
+    """Only memories of these types"""
     min_confidence: float | None
     """Minimum current_confidence, 0..1; memories without one are kept"""
     start: Moment | None
@@ -2608,7 +2608,7 @@ class StoreTurnOptions(TypedDict, total=False):
     timestamp: Moment | None
     """When it was said; default now"""
     token_count: int | None
-    """Default: estimated"""
+    """Number of tokens; default: estimated"""
     model: str | None
     """The model that wrote it"""
     metadata: dict[str, Any]
@@ -2681,7 +2681,7 @@ class UpsertEntityOptions(TypedDict, total=False):
     salience: float | None
     """0..1, default 0.5"""
     embedding: list[float] | None
-    """Default: computed from name and description"""
+    """Your own vector; default: computed from name and description"""
 
 
 class WhoamiOptions(TypedDict, total=False):

@@ -86,7 +86,7 @@ class MemoryTypeItem(ResponseModel):
 class MemoryTypesResponse(ResponseModel):
     """The seven types of memory."""
 
-    results: list[MemoryTypeItem] = Field(description="All seven")
+    results: list[MemoryTypeItem] = Field(description="All seven types")
     next_cursor: OnePage = None
 
 

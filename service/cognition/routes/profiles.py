@@ -36,7 +36,7 @@ class PutUserProfileRequest(RequestModel):
     communication_style: JsonObject = Field(
         default_factory=dict, description="How to address the user, under names of your own"
     )
-    metadata: JsonObject = Field(default_factory=dict, description="Anything else")
+    metadata: JsonObject = Field(default_factory=dict, description="Your own data about the user")
 
 
 @router.get("", summary="Get the profile of a user", responses=errors.document(404))

@@ -73,7 +73,7 @@ class RecordToolInvocationRequest(ScopeFields):
 class _Use(ResponseModel):
     """Common fields of responses about an invocation."""
 
-    id: int = Field(description="Its number")
+    id: int = Field(description="Number of the invocation")
     tool_name: str = Field(description="Name of the tool")
     task_type: str | None = Field(description="Your name for the kind of task; null: none")
     success: bool = Field(description="Whether it worked")

@@ -42,7 +42,7 @@ class CreateWebhookRequest(RequestModel):
 
     url: Url = Field(description="https, and not a private address")
     events: Events = Field(default_factory=list, description="Events to send; empty: all")
-    description: Title | None = Field(None, description="For people", examples=["CRM copy"])
+    description: Title | None = Field(None, description="Description, for people", examples=["CRM copy"])
 
 
 class UpdateWebhookRequest(ChangeModel):

@@ -300,7 +300,7 @@ class StoreOutcome(ResponseModel):
     warnings: list[str] = Field(
         default_factory=list, description="What was dropped or truncated, each as `code: sentence`"
     )
-    timings_ms: dict[str, float] = Field(default_factory=dict, description="Per stage")
+    timings_ms: dict[str, float] = Field(default_factory=dict, description="Milliseconds per stage")
 
 
 class LlmUsage(ResponseModel):
@@ -333,7 +333,7 @@ class StoreBatchItem(ResponseModel):
     index: int = Field(description="Its index in the request, from 0")
     status: int = Field(description="The HTTP status of a single request", examples=[201])
     results: list[StoreOutcome] = Field(default_factory=list, description="As for a single store; empty when it failed")
-    error: BatchItemError | None = Field(default=None, description="Why it failed; null when it did not")
+    error: BatchItemError | None = Field(default=None, description="Why it failed; null: it did not fail")
 
 
 class StoreBatchResponse(ResponseModel):

@@ -63,7 +63,7 @@ class JobItem(ResponseModel):
     """A job, without the text it processes."""
 
     id: Id = Field(description="UUID")
-    name: str = Field(description="What it does", examples=["enrich"])
+    name: str = Field(description="Name of the job", examples=["enrich"])
     state: JobState = Field(
         description="queued; running; failed: waits for another attempt; dead: waits for a person; done; cancelled"
     )
@@ -111,7 +111,7 @@ class JobRunItem(ResponseModel):
     """A scheduled or requested run of a job."""
 
     id: Id = Field(description="UUID of the run and its job")
-    name: str = Field(description="What it does", examples=["cleanup"])
+    name: str = Field(description="Name of the job", examples=["cleanup"])
     reason: str = Field(description="schedule or request")
     state: str = Field(description="queued, running, done, failed or cancelled")
     attempts: int = Field(description="Attempts started so far")
@@ -125,7 +125,7 @@ class JobRunItem(ResponseModel):
 class JobDetails(ResponseModel):
     """State of all jobs with one name."""
 
-    name: str = Field(description="What they do", examples=["cleanup"])
+    name: str = Field(description="Name of the jobs", examples=["cleanup"])
     interval_s: float | None = Field(description="Seconds between scheduled runs; null: not scheduled")
     next_run: Time | None = Field(description="When the next run is scheduled; null: never")
     states: list[JobStateCount] = Field(

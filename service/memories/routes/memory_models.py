@@ -138,7 +138,7 @@ class MemoryPage(ResponseModel):
 
     results: list[MemoryItem] = Field(description="At most `limit` memories")
     next_cursor: NextCursor = None
-    total: TotalCount | None = Field(None, description="With count=true; else null")
+    total: TotalCount | None = Field(None, description="Number of matches, with count=true; else null")
     warnings: list[str] = Field(description="What was omitted, each as `code: sentence`", default_factory=list)
 
 
@@ -162,7 +162,7 @@ class MemoryVersionItem(ResponseModel):
 
     id: Id = Field(description="UUID of the memory itself, of its past version, or of the memory it superseded")
     memory: str = Field(description="Its text", examples=["Lives in Berlin"])
-    timestamp: Time = Field(description="When it was last stated")
+    timestamp: Time = Field(description="When this text was last stated")
     t_valid: Time | None = Field(description="Valid from this moment on; null: no start")
     t_invalid: Time | None = Field(description="Valid until this moment; null: no end")
     is_current: bool = Field(description="Whether it is the memory's current text")

@@ -182,8 +182,8 @@ class MemoryExplanation(ResponseModel):
     found: bool = Field(description="Whether it is among the results")
     place: int | None = Field(description="Its rank among all candidates, from 1; null: not a candidate", examples=[7])
     reasons: list[str] = Field(description="Codes of the reasons; empty when it was found", examples=[["below_limit"]])
-    score: float | None = Field(None, description="null when it was not ranked", examples=[0.41])
-    explain: ScoreExplanation | None = Field(None, description="The terms of the score; null when it was not ranked")
+    score: float | None = Field(None, description="Its score; null: not ranked", examples=[0.41])
+    explain: ScoreExplanation | None = Field(None, description="The terms of the score; null: not ranked")
 
 
 class MemorySearchHit(MemoryItem):

@@ -84,7 +84,7 @@ class CreateApiKeyRequest(WallFields):
         }
     )
 
-    name: Title = Field(examples=["checkout agent"], description="For people")
+    name: Title = Field(examples=["checkout agent"], description="Name, for people")
     rights: Rights
     defaults: ScopeDefaults = Field(
         ScopeDefaults.model_construct(), description="Default scope of its requests; within its restrictions"
@@ -97,7 +97,7 @@ class UpdateApiKeyRequest(WallFields):
 
     model_config = example(rights=["memory:read"])
 
-    name: Title | None = Field(None, description="For people")
+    name: Title | None = Field(None, description="Name, for people")
     rights: Rights | None = Field(None, description="Replaces its rights")
     defaults: ScopeDefaults | None = Field(None, description="Replaces the default scope of its requests")
     expires_at: Time | None = Field(None, description="When it expires; null: never")
@@ -120,9 +120,9 @@ class RotateApiKeyRequest(RequestModel):
 class ScopeDefaultsResponse(ResponseModel):
     """The scope of requests that give none."""
 
-    user_id: str | None = Field(description="null: none")
-    agent_id: str | None = Field(description="null: none")
-    run_id: str | None = Field(description="null: none")
+    user_id: str | None = Field(description="User of requests without an id; null: none")
+    agent_id: str | None = Field(description="Agent of requests without an id; null: none")
+    run_id: str | None = Field(description="Run of requests without an id; null: none")
     channel: str | None = Field(
         description="Channel of requests without one; null: `_global`, or the first of its channels"
     )
@@ -144,7 +144,7 @@ class ApiKeyItem(KeyScope):
     """A key without its secret."""
 
     id: Id = Field(description="UUID")
-    name: str = Field(description="For people")
+    name: str = Field(description="Name, for people")
     hint: str = Field(description="The last four characters of the secret")
     created_at: Time = Field(description="When it was created")
     revoked_at: Time | None = Field(description="When it was revoked; null: not revoked")

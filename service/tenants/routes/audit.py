@@ -49,8 +49,8 @@ class AuditItem(ResponseModel):
     query_text: str | None = Field(description="For reads at level `reads` or `verbose`, the redacted query; else null")
     result_count: int | None = Field(description="For reads, the number of results; else null")
     latency_ms: float | None = Field(description="For reads, the duration in milliseconds; else null")
-    success: bool = Field(description="Always true: failures are not logged")
-    error_message: str | None = Field(description="Always null: failures are not logged")
+    success: bool = Field(description="Always true: failed operations are not audited")
+    error_message: str | None = Field(description="Always null: failed operations are not audited")
     promoted_from_channel: str | None = Field(description="For promotions, the channel of the original; else null")
     promotion_confidence: float | None = Field(
         description="For promotions, current_confidence of the original, or its type_confidence, 0..1; else null"

@@ -25,7 +25,7 @@ class CreateWorkspaceRequest(RequestModel):
 
     model_config = example(name="acme")
 
-    name: Title = Field(examples=["acme"], description="For people")
+    name: Title = Field(examples=["acme"], description="Name, for people")
 
 
 class UpdateWorkspaceRequest(RequestModel):
@@ -43,7 +43,7 @@ class WorkspaceResponse(ResponseModel):
     """A workspace and its own settings."""
 
     id: Id = Field(description="UUID")
-    name: str = Field(description="For people")
+    name: str = Field(description="Name, for people")
     settings: dict[str, Any] = Field(description="Its own settings, which override the service's")
     created_at: Time = Field(description="When it was created")
 
@@ -52,7 +52,7 @@ class CreateWorkspaceResponse(ResponseModel):
     """A workspace and its first key, which is shown only once."""
 
     id: Id = Field(description="UUID of the workspace")
-    name: str = Field(description="For people")
+    name: str = Field(description="Name, for people")
     api_key: str = Field(description="The secret; it cannot be shown again")
     api_key_id: Id = Field(description="UUID of the key")
 

@@ -148,7 +148,7 @@ class WorkingMemoryResponse(ResponseModel):
     channel: str = Field(description="Channel of the session; default _global")
     turns: list[WorkingTurnResponse] = Field(description="At most 100 unless configured otherwise")
     thoughts: list[ThoughtResponse] = Field(description="At most 100 unless configured otherwise")
-    items: dict[str, WorkingItemResponse] = Field(description="By key")
+    items: dict[str, WorkingItemResponse] = Field(description="Values by key")
     goal: ActiveGoalResponse | None = Field(description="The goal of the session; null: not set")
 
 
