@@ -16,7 +16,7 @@ Matched = Literal["ids", "identifier", "name", "words", "meaning", "nothing"]
 
 
 @dataclass(frozen=True, slots=True)
-class Talk:
+class Target:
     """A conversation, or (`turn_id`) one turn of it, existing or deleted."""
 
     scope: Scope
@@ -70,7 +70,7 @@ class ForgetPlan:
         return not self.memories and not self.sentences
 
 
-class DeletedTalkResponse(ResponseModel):
+class DeletedTurnsResponse(ResponseModel):
     """The outcome of deleting a conversation or a turn."""
 
     id: Id = Field(description="UUID of the conversation or the turn")

@@ -317,17 +317,17 @@ class Conversations:
 
     def delete(
         self, id: Id, /, **options: Unpack[types.DeleteConversationOptions]
-    ) -> types.DeletedTalkResponse | types.PurgeReceiptResponse:
+    ) -> types.DeletedTurnsResponse | types.PurgeReceiptResponse:
         """Deletes it with its turns; with `facts` what only it told goes as well."""
         answer = self._memory._call("delete_conversation", {"id": id, **options})
-        return cast("types.DeletedTalkResponse | types.PurgeReceiptResponse", answer)
+        return cast("types.DeletedTurnsResponse | types.PurgeReceiptResponse", answer)
 
     def delete_turn(
         self, turn_id: Id, /, **options: Unpack[types.DeleteTurnOptions]
-    ) -> types.DeletedTalkResponse | types.PurgeReceiptResponse:
+    ) -> types.DeletedTurnsResponse | types.PurgeReceiptResponse:
         """Deletes one turn; the others keep their index."""
         answer = self._memory._call("delete_turn", {"id": turn_id, **options})
-        return cast("types.DeletedTalkResponse | types.PurgeReceiptResponse", answer)
+        return cast("types.DeletedTurnsResponse | types.PurgeReceiptResponse", answer)
 
 
 class Goals:

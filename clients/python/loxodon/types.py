@@ -307,7 +307,7 @@ class DeletedMemoryResponse(TypedDict):
     message: str
 
 
-class DeletedTalkResponse(TypedDict):
+class DeletedTurnsResponse(TypedDict):
     """The outcome of deleting a conversation or a turn."""
 
     id: str

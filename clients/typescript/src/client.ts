@@ -299,9 +299,9 @@ export class Conversations {
     id: string,
     options: Owner & { facts?: boolean } = {},
     call?: CallOptions,
-  ): Promise<Schemas["DeletedTalkResponse"]> {
+  ): Promise<Schemas["DeletedTurnsResponse"]> {
     const found = this.#client.request("delete", "/v1/conversations/{id}", { path: { id }, query: options }, call);
-    return found as Promise<Schemas["DeletedTalkResponse"]>;
+    return found as Promise<Schemas["DeletedTurnsResponse"]>;
   }
 }
 

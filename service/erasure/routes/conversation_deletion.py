@@ -9,7 +9,7 @@ from fastapi import APIRouter, Query
 from service.conversations.routes.conversations import ConversationId, OwnerOf
 from service.erasure import forget_conversation
 from service.erasure.routes.deletion import PurgeOf
-from service.erasure.values import DeletedTalkResponse, PurgeReceiptResponse
+from service.erasure.values import DeletedTurnsResponse, PurgeReceiptResponse
 from service.http import errors
 from service.http.deps import Deleter, ResourcesOf
 from service.http.json_body import JsonRoute
@@ -33,7 +33,7 @@ async def delete_conversation(
     purge: PurgeOf,
     call: VersionedCallOf,
     facts: FactsOf = False,
-) -> DeletedTalkResponse | PurgeReceiptResponse:
+) -> DeletedTurnsResponse | PurgeReceiptResponse:
     """Also deletes its turns, messages that were stored verbatim, its working memory and its tool invocations. Facts
     extracted from it stay unless `facts=true`; the log of conversations stays. Repeating the request returns
     `already_deleted`.
@@ -41,10 +41,10 @@ async def delete_conversation(
     With `purge=true` all of it is erased from every table, with the facts extracted from it alone, even if it was
     deleted before (by its id), and the response is a receipt.
     """
-    talk = await forget_conversation.find_present_or_logged(owner, id, res)
+    target = await forget_conversation.find_present_or_logged(owner, id, res)
     if purge:
-        return await forget_conversation.purge_talk(talk, res, call)
-    return await forget_conversation.delete(talk, res, call, with_facts=facts)
+        return await forget_conversation.erase(target, res, call)
+    return await forget_conversation.delete(target, res, call, with_facts=facts)
 
 
 @router.delete("/turns/{id}", summary="Delete a turn")
@@ -57,10 +57,10 @@ async def delete_turn(
     purge: PurgeOf,
     call: CallOf,
     facts: FactsOf = False,
-) -> DeletedTalkResponse | PurgeReceiptResponse:
+) -> DeletedTurnsResponse | PurgeReceiptResponse:
     """Also deletes the message that was stored verbatim. Facts extracted from it stay unless `facts=true`. The other
     turns keep their indexes. `purge=true` works as for a conversation."""
-    talk = await forget_conversation.find_turn(owner, uuid_of(id, "turn"), res)
+    target = await forget_conversation.find_turn(owner, uuid_of(id, "turn"), res)
     if purge:
-        return await forget_conversation.purge_talk(talk, res, call)
-    return await forget_conversation.delete(talk, res, call, with_facts=facts)
+        return await forget_conversation.erase(target, res, call)
+    return await forget_conversation.delete(target, res, call, with_facts=facts)

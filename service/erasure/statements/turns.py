@@ -1,4 +1,4 @@
-"""Deletes turns and whole conversations, and finds the facts that come from them alone."""
+"""Deletes turns and conversations, and finds the facts extracted from them alone."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from uuid import UUID
 from sqlalchemy import text
 
 from service.domain.scope import Scope
-from service.erasure.values import Talk
+from service.erasure.values import Target
 from service.postgres.engine import Session
 from service.working.statements import working
 
@@ -29,13 +29,13 @@ LOG = text("""
     WHERE workspace_id = :workspace AND (conversation_id = :id OR turn_id = :id) LIMIT 1
 """)
 
-RECORDS = text("""
+VERBATIM = text("""
     SELECT m.id FROM turn t JOIN memory m
         ON m.workspace_id = t.workspace_id AND m.conversation_id = t.conversation_id AND m.turn_index = t.turn_index
     WHERE t.workspace_id = :workspace AND t.id = ANY (CAST(:turns AS uuid[])) ORDER BY m.id
 """)
 
-RESTING = text("""
+EXTRACTED = text("""
     SELECT DISTINCT s.memory_id FROM memory_source s
     WHERE s.workspace_id = :workspace AND s.turn_id = ANY (CAST(:turns AS uuid[]))
       AND NOT EXISTS (SELECT FROM memory_source other
@@ -45,7 +45,7 @@ RESTING = text("""
 """)
 
 # Deleted facts; walks over the history of the workspace.
-RESTED = text("""
+DELETED_EXTRACTED = text("""
     SELECT h.memory_id FROM memory_history h
     CROSS JOIN LATERAL jsonb_array_elements(coalesce(h.before -> 'sources', '[]')) was
     WHERE h.workspace_id = :workspace AND h.event = 'DELETE'
@@ -81,36 +81,37 @@ async def of_conversation(session: Session, conversation_id: UUID, *, ever: bool
     return list(await session.scalars(statement, {"conversation": conversation_id}))
 
 
-async def find_logged(session: Session, wanted: UUID) -> Talk | None:
+async def find_logged(session: Session, wanted: UUID) -> Target | None:
     """The logged turn or conversation with this id, which may be deleted."""
     row = (await session.execute(LOG, {"id": wanted})).one_or_none()
     if row is None:
         return None
     scope = Scope(session.workspace_id, row.user_id, row.agent_id, row.run_id)
-    return Talk(scope, row.conversation_id, wanted if row.turn_id == wanted else None)
+    return Target(scope, row.conversation_id, wanted if row.turn_id == wanted else None)
 
 
-async def records(session: Session, turns: Sequence[UUID]) -> list[UUID]:
+async def list_verbatim(session: Session, turns: Sequence[UUID]) -> list[UUID]:
     """The memories that store these turns verbatim."""
-    return list(await session.scalars(RECORDS, {"turns": list(turns)}))
+    return list(await session.scalars(VERBATIM, {"turns": list(turns)}))
 
 
-async def resting_on(session: Session, turns: Sequence[UUID]) -> list[UUID]:
-    """The memories that came from these turns and no others."""
-    return list(await session.scalars(RESTING, {"turns": list(turns)}))
+async def list_extracted_from(session: Session, turns: Sequence[UUID]) -> list[UUID]:
+    """The memories extracted from these turns alone."""
+    return list(await session.scalars(EXTRACTED, {"turns": list(turns)}))
 
 
-async def list_rested_on(session: Session, turns: Sequence[UUID]) -> list[UUID]:
-    """The deleted memories that came from these turns and no others. Slow."""
-    return list(await session.scalars(RESTED, {"turns": list(turns)}))
+async def list_deleted_extracted_from(session: Session, turns: Sequence[UUID]) -> list[UUID]:
+    """The deleted memories extracted from these turns alone. Slow."""
+    return list(await session.scalars(DELETED_EXTRACTED, {"turns": list(turns)}))
 
 
-async def delete(session: Session, turns: Sequence[UUID], *, conversation_id: UUID, whole: bool) -> None:
-    """Deletes turns with the uses of tools in them. `whole`: they are all of the conversation, which is deleted with
-    its working memory and its jobs."""
-    values = {"turns": list(turns), "conversation": conversation_id}
-    await session.execute(DELETE_USES, values if whole else {**values, "conversation": None})
-    if whole:
-        await working.erase_of_conversation(session, conversation_id)
+async def delete(session: Session, turns: Sequence[UUID], target: Target) -> None:
+    """Deletes turns with the uses of tools in them; if the target is a conversation, of which they are all the turns,
+    also that with its working memory and its jobs."""
+    is_conversation = target.turn_id is None
+    values = {"turns": list(turns), "conversation": target.conversation_id}
+    await session.execute(DELETE_USES, values if is_conversation else {**values, "conversation": None})
+    if is_conversation:
+        await working.erase_of_conversation(session, target.conversation_id)
     await session.execute(DELETE, values)
-    await session.execute(DELETE_CONVERSATION if whole else COUNT_UP, {"conversation": conversation_id})
+    await session.execute(DELETE_CONVERSATION if is_conversation else COUNT_UP, values)
