@@ -39,7 +39,7 @@ class Curve:
 
     def __call__(self, cosine: float) -> float:
         """The similarity, 0..1, rounded to 4 decimals: thresholds compare that rounded number."""
-        at = bisect_right(self.knots, cosine, key=lambda knot: knot[0])
+        at = bisect_right(self.knots, (cosine, 1.0))
         if at == 0:
             return round(self.knots[0][1], 4)
         if at == len(self.knots):

@@ -140,12 +140,10 @@ async def _summary(query: Query, scope: Condition, res: Resources) -> ScopeSumma
     turns_of = scopes.readable("t", query.scope.private, query.channels).each
     parts = zip_longest(scope.each, turns_of, fillvalue=NOWHERE)  # no turn is shared
     summaries = [await _part_summary(part, of_turns, query, res) for part, of_turns in parts]
-    speakers = sorted({name for summary in summaries for name in summary.speakers})
     if len(summaries) == 1:
         return summaries[0]
-    return ScopeSummary(
-        sum(summary.rows for summary in summaries), tuple(speakers), any(each.has_turns for each in summaries)
-    )
+    speakers = tuple(sorted({name for summary in summaries for name in summary.speakers}))
+    return ScopeSummary(sum(each.rows for each in summaries), speakers, any(each.has_turns for each in summaries))
 
 
 async def _part_summary(part: Condition, of_turns: Condition, query: Query, res: Resources) -> ScopeSummary:

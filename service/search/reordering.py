@@ -257,13 +257,15 @@ def current_first(ranked: Sequence[Ranked], newer: Mapping[UUID, Collection[UUID
     lower, a factor raises it to that of the older one, so a score stays the product of its terms and factors."""
     scores = {hit.key: hit.score for hit in ranked}
     pairs = [(key, each) for key in scores for each in newer.get(key, ()) if each in scores]
+    if not pairs:
+        return list(ranked)
     steps = dict.fromkeys(scores, 0)
     for _ in dict(pairs):  # a chain has no more links
         for key, current in pairs:
             scores[current] = max(scores[current], scores[key])
             steps[key] = min(len(pairs), max(steps[key], 1 + steps[current]))
     moved = [_rescore(hit, scores[hit.key]) for hit in ranked]
-    return sorted(moved, key=lambda hit: (-hit.score, steps[hit.key])) if pairs else list(ranked)
+    return sorted(moved, key=lambda hit: (-hit.score, steps[hit.key]))
 
 
 def latest_first(ranked: Sequence[Ranked], later: Mapping[UUID, Sequence[LaterStatementItem]]) -> list[Ranked]:
