@@ -118,9 +118,9 @@ async def _purge(write: Write, wanted: Extent, plan: ForgetPlan) -> PurgeReceipt
     ids = sorted(target.id for target in plan.memories)
     touched = {sentence.turn_id for sentence in plan.sentences}
     touched |= {span.turn_id for span in await targets.spans(session, ids)}
-    for forget_target in plan.memories:
-        if forget_target.remaining:
-            await _keep_rest(write, wanted, forget_target)
+    for target in plan.memories:
+        if target.remaining:
+            await _keep_rest(write, wanted, target)
     kept = await _cut_out(session, touched, plan.sentences)
     conversations = [each for one in ids for each in await contexts.conversations_of(session, one)]
     counts = await purge.purge_memories(session, ids, turns=sorted(touched - kept), keep_turns=sorted(kept))

@@ -280,7 +280,7 @@ def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> Fo
         turn = texts.turns[key]
         for part in (texts.parts[key][index] for index in sorted(places)):
             said.append(_sentence(turn, part.start, part.end, reason))
-    whole = {forget_target.id for forget_target in meant.values() if not forget_target.remaining}
+    whole = {target.id for target in meant.values() if not target.remaining}
     for target in _past_versions(texts.memories.values(), whole):
         meant.setdefault(target.id, target)
     return ForgetPlan(matched, EXPLANATIONS[matched], tuple(meant.values()), tuple(said))

@@ -189,7 +189,7 @@ async def _queue(job: Job, res: Resources) -> Counts:
     while last is not None:
         async with own.db.begin(job.workspace_id) as session:
             unread = await conversations.find_unread(session, after=last, quiet=QUIET, kept=verbatim_too, batch=batch)
-            await queue.enqueue(session, [_job_of(unread_turn, own) for unread_turn in unread])
+            await queue.enqueue(session, [_job_of(turn, own) for turn in unread])
             queued += len(unread)
         last = unread[-1].conversation_id if len(unread) == batch else None
     own.wakeup.notify()

@@ -107,7 +107,7 @@ def _joins(before: Token, token: Token) -> bool:
 
 
 def _connects(sentence: list[Token], index: int) -> bool:
-    """ "of" and its like continue a name when a capital follows, "the" allowed between: "Lord of the Rings"."""
+    """The word "of" and its like continue a name when a capital follows, "the" allowed between: "Lord of the Rings"."""
     if sentence[index].lower not in entity_words.CONNECTORS or sentence[index - 1].lower in CALENDAR:
         return False
     rest = sentence[index + 1 : index + 3]

@@ -88,7 +88,7 @@ WINDOW_HINT_CHARS = 800
 
 
 async def embed(draft: Draft, res: Resources) -> Draft:
-    """The draft with hash and vector, or with a _placeholder and a warning when the provider is down."""
+    """The draft with hash and vector, or with a placeholder and a warning when the provider is down."""
     return (await embed_all([draft], res))[0]
 
 

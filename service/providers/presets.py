@@ -181,7 +181,7 @@ class Endpoint:
 
     @property
     def id(self) -> str:
-        """ "provider:model", as recorded with a decision or a generation."""
+        """The form "provider:model", as recorded with a decision or a generation."""
         return f"{self.preset.name}:{self.model}"
 
 

@@ -60,14 +60,14 @@ def _time(at: TimeMatch, hour: int, minute: int, *, meridiem: bool, weak: bool =
 
 
 def _read_meridiem(at: TimeMatch, hour: int, half: str, minute: int = 0) -> TimePiece | None:
-    """ "3pm", "3:30 p.m.", "six pm", "at 9a"."""
+    """Reads "3pm", "3:30 p.m.", "six pm", "at 9a"."""
     if hour > 23 or (len(half) == 1 and not at.follows(_AT)):
         return None
     return _time(at, hour if hour > 12 else hour % 12 + (12 if half[0] == "p" else 0), minute, meridiem=True)
 
 
 def _digits(at: TimeMatch, digits: int, mark: str, minute: int) -> TimePiece | None:
-    """ "15:30", "3:30"; "from 9.30" is weak, it may be any decimal number."""
+    """Reads "15:30", "3:30"; "from 9.30" is weak, it may be any decimal number."""
     if digits > 24 or (mark == "." and not at.follows(_DOTTED_OPENER)):
         return None
     sure = digits >= 13 or digits == 0 or at.text[0] == "0"
@@ -75,7 +75,7 @@ def _digits(at: TimeMatch, digits: int, mark: str, minute: int) -> TimePiece | N
 
 
 def _bare(at: TimeMatch, digits: int) -> TimePiece | None:
-    """ "at 9", "from 9", "3-5pm": weak until a day comes with it."""
+    """Reads "at 9", "from 9", "3-5pm": weak until a day comes with it."""
     if not 1 <= digits <= 24 or not (at.follows(_BARE_OPENER) or at.precedes(_TO_HALF)):
         return None
     return _time(at, digits, 0, meridiem=digits > 12, weak=True)
@@ -86,7 +86,7 @@ def _oclock(at: TimeMatch, hour: int) -> TimePiece:
 
 
 def _past(at: TimeMatch, minutes: str, side: str, hour: int) -> TimePiece:
-    """ "half past 3", "quarter to six"."""
+    """Reads "half past 3", "quarter to six"."""
     minute = {"half": 30, "quarter": 15, "twenty-five": 25}.get(minutes) or words.NUMBERS[minutes]
     if side == "to":
         hour, minute = hour - 1 or 12, 60 - minute
@@ -98,7 +98,7 @@ def _read_name(at: TimeMatch, name: str) -> TimePiece:
 
 
 def _this_part(at: TimeMatch, when: str, edge: str | None = None, part: str = "night") -> TimePiece | None:
-    """ "this morning", "tonight", "late this evening", "last night"; at the end of a question also "overnight"."""
+    """Reads "this morning", "tonight", "late this evening", "last night"; at the end of a question also "overnight"."""
     scene = at.scene
     if when.startswith("over") and not scene.asked:
         return None
@@ -115,7 +115,7 @@ def _this_part(at: TimeMatch, when: str, edge: str | None = None, part: str = "n
 
 
 def _part(at: TimeMatch, part: str) -> TimePiece:
-    """ "morning", "in the evening", "at night": weak, it qualifies the day or hour next to it."""
+    """Reads "morning", "in the evening", "at night": weak, it qualifies the day or hour next to it."""
     return TimePiece(at.start, at.end, "time", unit="part", daypart=part, weak=True)
 
 

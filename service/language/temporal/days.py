@@ -38,13 +38,13 @@ def _month_day(at: TimeMatch, month: int, day: int, year: int | None = None) -> 
 
 
 def _day_month(at: TimeMatch, day: int, month: int, year: int | None = None, of: str | None = None) -> TimePiece | None:
-    """ "5 May", "the fifth of May"; not "room 3 may be free"."""
+    """Reads "5 May", "the fifth of May"; not "room 3 may be free"."""
     sure = of or year or not re.fullmatch(r"\d+\s+(?:may|mar|march)", at.text)
     return _month_day(at, month, day, year) if sure or at.is_alone or at.follows(_ON) else None
 
 
 def _days(at: TimeMatch, month: int, day: int, day2: int, year: int | None = None) -> TimePiece | None:
-    """ "June 3-5", "3 to 5 June 2017": both days belong to it."""
+    """Reads "June 3-5", "3 to 5 June 2017": both days belong to it."""
     if day2 <= day or (" and " in at.text and not at.follows(_BETWEEN)):
         return None
     now = at.scene.now
@@ -57,7 +57,7 @@ def _month_of_year(at: TimeMatch, year: int, month: int, day: int | None = None)
 
 
 def _bare_month(at: TimeMatch, month: int, which: int | None = None) -> TimePiece | None:
-    """ "in May", "last March", "October budget"; short names and abbreviations are weak without a preposition."""
+    """Reads "in May", "last March", "October budget"; short names and abbreviations are weak without a preposition."""
     now, written = at.scene.now, at.text.split()[-1]
     name = written.rstrip(".")
     if written == "may" and (at.precedes(_MODAL) or (which == 0 and at.scene.raw[at.end - 3] == "m")):
@@ -74,21 +74,21 @@ def _bare_month(at: TimeMatch, month: int, which: int | None = None) -> TimePiec
 def _quarter(
     at: TimeMatch, letter: str, index: str, year: int | None = None, which: int | None = None
 ) -> TimePiece | None:
-    """ "Q3 2024", "2024-Q3", "H1 2025"."""
+    """Reads "Q3 2024", "2024-Q3", "H1 2025"."""
     if letter == "q":
         return _share(at, int(index), "quarter", year) if year else at.yearless(int(index) * 3 - 2, None, "quarter")
     return _share(at, int(index), "half", year) if year else None
 
 
 def _share(at: TimeMatch, nth: int, share: str, year: int | None = None, which: int | None = None) -> TimePiece | None:
-    """ "the third quarter of 2018", "the first half of the year"."""
+    """Reads "the third quarter of 2018", "the first half of the year"."""
     months = calendar.MONTHS_OF[share]
     nth = 12 // months if nth < 0 else nth
     return at.months(year or at.scene.now.year + (which or 0), (nth - 1) * months + 1, share)
 
 
 def _season(at: TimeMatch, season: int, which: int | None = None, year: int | None = None) -> TimePiece | None:
-    """ "summer of 2019", "last winter", "in spring", "spring break 2023"; bare "spring" and "fall" are verbs."""
+    """Reads "summer of 2019", "last winter", "in spring", "spring break 2023"; bare "spring" and "fall" are verbs."""
     if year:
         is_past = "'" in at.text and year > at.scene.now.year + 1  # nobody plans "the summer of '52"
         return at.months(year - 100 * is_past, season, "quarter")
@@ -107,7 +107,7 @@ def _season(at: TimeMatch, season: int, which: int | None = None, year: int | No
 
 
 def _decade(at: TimeMatch, full: str | None = None, tens: str | None = None, name: str | None = None) -> TimePiece:
-    """ "the 90s", "the 1980s", "the nineties": in "her 30s" is an age, so two digits need "the" or an apostrophe."""
+    """Reads "the 90s", "the 1980s", "the nineties"; "her 30s" is an age, so two digits need "the" or an apostrophe."""
     if full:
         return at.months(int(full) * 10, 1, "decade")
     return at.months(1900 + 10 * (int(tens) if tens else _DECADES.index(name or "") + 2), 1, "decade")
@@ -189,7 +189,7 @@ def _numeric_month(at: TimeMatch, m: str, y: str) -> TimePiece:
 
 
 def _fraction(at: TimeMatch, m: str, d: str) -> TimePiece | None:
-    """ "on 6/4": a date only after a preposition, or alone; "3/4 of the cake" and "24/7" are none."""
+    """Reads "on 6/4": a date only after a preposition, or alone; "3/4 of the cake" and "24/7" are none."""
     if at.text in ("24/7", "9/11") or not (at.is_alone or at.follows(_OPENER)) or at.precedes(_SHARE_OF):
         return None
     month, day = int(m), int(d)
@@ -203,7 +203,7 @@ def _years(at: TimeMatch, year: int, year2: int) -> TimePiece | None:
 
 
 def _year(at: TimeMatch, spoken: int, said: str | None = None) -> TimePiece | None:
-    """ "in 2021", "in nineteen ninety three": a year only after a preposition and before no counted thing."""
+    """Reads "in 2021", "in nineteen ninety three": a year only after a preposition and before no counted thing."""
     if at.precedes(_COUNTED) or not 1500 <= spoken < 2100:
         return None
     return replace(at.months(spoken, 1, "year"), weak=not (said or at.follows(_YEAR_OPENER)))
@@ -212,8 +212,8 @@ def _year(at: TimeMatch, spoken: int, said: str | None = None) -> TimePiece | No
 def _weeks(
     at: TimeMatch, week: int, week2: int | None = None, year: int | None = None, which: int | None = None
 ) -> TimePiece | None:
-    """ "week 12", "KW 51 bis 2". Of no year: a note means the running one, a question that looks back the last such
-    week that has begun."""
+    """Reads "week 12", "KW 51 bis 2". Of no year: a note means the running one, a question that looks back the last
+    such week that has begun."""
     last, number = week2 or week, year or at.scene.now.isocalendar().year + (which or 0)
     if year is None and which is None and at.scene.asked and at.lean is Lean.PAST:
         number -= calendar.monday(number, week) > at.scene.now

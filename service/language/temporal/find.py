@@ -146,7 +146,7 @@ def _read(scene: TimeContext, position: int, first: int) -> TimePiece | None:
 
 
 def _lean_by_cues(sentence: str, lean: Callable[[int], Lean]) -> Callable[[int], Lean]:
-    """ "since" looks back ("since my operation in"); "until", "by", "due" look ahead unless a verb says otherwise."""
+    """A "since" looks back ("since my operation in"); "until", "by", "due" look ahead unless a verb says otherwise."""
 
     @cache
     def at(position: int) -> Lean:
@@ -240,7 +240,7 @@ def _week_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
 
 
 def _nth_of(scene: TimeContext, piece: TimePiece) -> TimePiece:
-    """ "the last week of May": the one with its last day; "the first week of May": that of its first Thursday."""
+    """Reads "the last week of May": the one with its last day; "the first week of May": that of its first Thursday."""
     front = _front(scene, piece, _NTH) if piece.unit in ("week", "month", "quarter", "year") else None
     if not front or not piece.begins or not piece.ends or (piece.unit == "week" and front["unit"] != "day"):
         return piece
@@ -293,14 +293,14 @@ def _relate(scene: TimeContext, piece: TimePiece) -> TimePiece:
 
 
 def _starts(scene: TimeContext, piece: TimePiece) -> bool:
-    """ "from next month" is a start when it lies ahead; "the report from last week" is where it comes from."""
+    """Whether "from next month" is a start, which lies ahead; "the report from last week" comes from there."""
     assert piece.begins
     return piece.begins > scene.now and scene.lean(piece.start) is not Lean.PAST and piece.kind != "datetime"
 
 
 def _place_undated(scene: TimeContext, piece: TimePiece, day: datetime | None) -> TimePiece | None:
-    """ "at 3pm" without a day next to it: that of the sentence, today, or the nearest that the tense calls for. A bare
-    "at 3" is a time of day at the end of its clause, with a day or a plan around it."""
+    """Dates "at 3pm" without a day next to it: that of the sentence, today, or the nearest that the tense calls for. A
+    bare "at 3" is a time of day at the end of its clause, with a day or a plan around it."""
     lean = scene.lean(piece.start)
     if piece.clock is None:
         return None

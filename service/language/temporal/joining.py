@@ -86,7 +86,7 @@ def _lend(scene: TimeContext, pieces: list[TimePiece]) -> None:
 
 
 def _dates(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """ "Tue May 9", "tomorrow, Friday", "Friday the 13th", "Monday two weeks from now": one day named twice."""
+    """Joins "Tue May 9", "tomorrow, Friday", "Friday the 13th", "Monday two weeks from now": one day named twice."""
     if a.kind != "date" or b.kind != "date" or not _COMMA.fullmatch(gap):
         return None
     for day, other in ((a, b), (b, a)):
@@ -112,7 +112,7 @@ def _on_weekday(scene: TimeContext, weekday: TimePiece, other: TimePiece) -> Tim
 
 
 def _year(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """ "26 June to 28 June in 2020", "Christmas last year", "last year in March"."""
+    """Joins "26 June to 28 June in 2020", "Christmas last year", "last year in March"."""
     start, end = a.start, b.end
     if a.unit == "year" and b.unit != "year" and _IN.fullmatch(gap):
         a, b, gap = b, a, " "
@@ -176,7 +176,7 @@ def _shift(day: TimePiece, hours: TimePiece, start: int, end: int) -> TimePiece:
 
 
 def _sets(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """ "every Monday at 9", "9am every day"."""
+    """Joins "every Monday at 9", "9am every day"."""
     if "set" in (a.kind, b.kind) and "time" in (a.kind, b.kind) and _AT.fullmatch(gap):
         return TimePiece(a.start, b.end, "set", unit="none")
     return None
@@ -186,7 +186,7 @@ def _sets(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece
 
 
 def _lengths(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """ "a week from Friday", "tomorrow at 3pm for two hours", "a week starting tomorrow"."""
+    """Joins "a week from Friday", "tomorrow at 3pm for two hours", "a week starting tomorrow"."""
     if a.amount and b.begins and b.kind in ("date", "datetime"):
         if step := _OFFSET.fullmatch(gap):
             return _offset(scene, a.amount, b, -1 if step[1] == "before" else 1, a.start)
@@ -213,7 +213,7 @@ def _add(scene: TimeContext, moment: datetime, amount: tuple[float, str], direct
 
 
 def _beside(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """ "the week" + "after" + "Easter": seven days from the next day on; a day, night or weekday is the nearest one."""
+    """Joins "the week", "after", "Easter": seven days from the next day on; a day, night or weekday is the nearest."""
     step = _AROUND.fullmatch(gap) if a.sort == "anchor" else None
     if not step or not b.begins or not b.ends or b.weak or b.unit == "none":
         return None
@@ -242,7 +242,7 @@ def _beside(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePie
 
 
 def _between(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """ "from May to June 2020", "3-5pm", "between Monday and Friday", "tomorrow 3pm until 5pm", "from May to now"."""
+    """Joins "from May to June 2020", "3-5pm", "between Monday and Friday", "tomorrow 3pm until 5pm", "May to now"."""
     opener = _FROM.search(scene.before(a.start))
     if not _TO.fullmatch(gap) or ("and" in gap.split() and not (opener and "between" in opener[0])):
         return None

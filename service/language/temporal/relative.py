@@ -53,7 +53,7 @@ def _named_day(at: TimeMatch, name: str) -> TimePiece:
 def _beyond(
     at: TimeMatch, side: str, unit: str | None = None, weekday: int | None = None, part: str | None = None
 ) -> TimePiece:
-    """ "the week after next", "the Sunday before last", "the night before last"."""
+    """Reads "the week after next", "the Sunday before last", "the night before last"."""
     offset = 2 if side.startswith("after") else -2
     if part:
         return at.span(*clock.hours(at.scene, at.scene.today + offset * DAY, part), "part", daypart=part)
@@ -67,7 +67,7 @@ def _on(at: TimeMatch, weekday: int, week: int, sort: str = "") -> TimePiece:
 
 
 def _weekday_of_week(at: TimeMatch, weekday: int, which: int, part: str | None = None) -> TimePiece:
-    """ "Friday of next week", "next week Wednesday", "Saturday night last week"."""
+    """Reads "Friday of next week", "next week Wednesday", "Saturday night last week"."""
     piece = _on(at, weekday, which, "of week")
     return at.span(*clock.hours(at.scene, piece.bounds[0], part), "part", daypart=part) if part else piece
 
@@ -75,7 +75,7 @@ def _weekday_of_week(at: TimeMatch, weekday: int, which: int, part: str | None =
 def _nth_weekday(
     at: TimeMatch, nth: int, weekday: int, which: int | None = None, month: int | None = None, year: int | None = None
 ) -> TimePiece:
-    """ "the last Friday of this month", "first Monday of March 2027"."""
+    """Reads "the last Friday of this month", "first Monday of March 2027"."""
     if month is None:
         inside = calendar.period(at.scene.today, "month", which or 0)
     elif year:
@@ -86,12 +86,12 @@ def _nth_weekday(
 
 
 def _day_of_month(at: TimeMatch, day: int, which: int) -> TimePiece:
-    """ "the 15th of next month", "the 3rd day of this month", "last month on the 20th"."""
+    """Reads "the 15th of next month", "the 3rd day of this month", "last month on the 20th"."""
     return at.day(calendar.period(at.scene.now, "month", which)[0].replace(day=day))
 
 
 def _part_of_period(at: TimeMatch, edge: str, unit: str) -> TimePiece:
-    """ "later this week" and "the rest of the week" begin today; "earlier this year" is the part that has passed."""
+    """Reads "later this week" and "the rest of the week", which begin today; "earlier this year" has passed."""
     unit = "day" if unit == "today" else unit
     begins, ends = calendar.period(at.scene.now, unit)
     border = at.scene.now if unit == "day" else at.scene.today
@@ -99,7 +99,7 @@ def _part_of_period(at: TimeMatch, edge: str, unit: str) -> TimePiece:
 
 
 def _count_from_now(at: TimeMatch, which: int, count: float, unit: str) -> TimePiece | None:
-    """ "the last three weeks", "2 upcoming months"; not "13 last minute"."""
+    """Reads "the last three weeks", "2 upcoming months"; not "13 last minute"."""
     return _run(at, which, count, unit) if which and count >= 1 and unit != "weekend" else None
 
 
@@ -116,7 +116,7 @@ def _run(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
 
 
 def _period(at: TimeMatch, which: int, unit: str) -> TimePiece | None:
-    """ "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
+    """Reads "last week", "this past month", "next quarter", "the current year"; shorter units count back from now."""
     scene, text = at.scene, at.text.removeprefix("the ")
     if text.startswith("last") and unit in ("week", "weekend", "month") and at.precedes(_LAST_OF):
         return None  # "the last week of 2023"
@@ -134,7 +134,7 @@ def _period(at: TimeMatch, which: int, unit: str) -> TimePiece | None:
 
 
 def _the_period(at: TimeMatch, unit: str) -> TimePiece | None:
-    """ "for the month", "on the weekend", "end of day": weak without "for"."""
+    """Reads "for the month", "on the weekend", "end of day": weak without "for"."""
     begins, ends = calendar.period(at.scene.now, unit)
     if unit == "weekend" and at.precedes(_OF):
         return None  # "the weekend of May 4"
@@ -145,12 +145,12 @@ def _the_period(at: TimeMatch, unit: str) -> TimePiece | None:
 
 
 def _now(at: TimeMatch) -> TimePiece:
-    """ "now", "the present": weak, the end of a range."""
+    """Reads "now", "the present": weak, the end of a range."""
     return TimePiece(at.start, at.end, "datetime", at.scene.today, at.scene.now, unit="now", weak=True)
 
 
 def _deadline(at: TimeMatch, letter: str = "d") -> TimePiece:
-    """ "EOD" is the last second of today, "EOM" the second half of the month, as "end of the month"."""
+    """Reads "EOD", the last second of today, and "EOM", the second half of the month, as "end of the month"."""
     if letter in "db":
         return at.instant(calendar.day(at.scene.now)[1] - calendar.LAST_SECOND)
     unit = {"w": "week", "m": "month", "q": "quarter", "y": "year"}[letter]
@@ -168,7 +168,7 @@ def _away(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
 
 
 def _ago(at: TimeMatch, count: float, unit: str, way: str, half: str = "", name: str | None = None) -> TimePiece:
-    """ "2 weeks ago", "three days from now", "a year and a half ago", "a week ago yesterday"."""
+    """Reads "2 weeks ago", "three days from now", "a year and a half ago", "a week ago yesterday"."""
     piece = _away(at, -1 if way in ("ago", "back", "earlier") else 1, count + (0.5 if half else 0), unit)
     assert piece.begins
     assert piece.ends
@@ -177,7 +177,7 @@ def _ago(at: TimeMatch, count: float, unit: str, way: str, half: str = "", name:
 
 
 def _named_ago(at: TimeMatch, count: float, weekday: int | None = None, part: str | None = None) -> TimePiece:
-    """ "two nights ago"; "two Fridays ago" is the second last Friday before today."""
+    """Reads "two nights ago"; "two Fridays ago" is the second last Friday before today."""
     if part:
         return at.span(*clock.hours(at.scene, at.scene.today - int(count) * DAY, part), "part", daypart=part)
     begins, _ = calendar.on_weekday(at.scene.today, weekday or 0, Lean.PAST)
@@ -185,7 +185,7 @@ def _named_ago(at: TimeMatch, count: float, weekday: int | None = None, part: st
 
 
 def _ahead(at: TimeMatch, count: float, unit: str, time: str | None = None) -> TimePiece | None:
-    """ "in half an hour", "in three days' time"; not what somebody does in 52 minutes: that is how long it takes."""
+    """Reads "in half an hour", "in three days' time"; not what takes somebody 52 minutes."""
     if _looks_back(at) and not time:
         return None  # "ran it in 3 hours"
     before = at.scene.before(at.start, chars=_CLAUSE)
@@ -202,7 +202,7 @@ def _looks_back(at: TimeMatch) -> bool:
 
 
 def _within(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
-    """ "within a month": from today or from now on."""
+    """Reads "within a month": from today or from now on."""
     if unit == "weekend" or at.lean is Lean.PAST:
         return None
     if unit in SECONDS_OF:
@@ -211,7 +211,7 @@ def _within(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
 
 
 def _weekday(at: TimeMatch, weekday: int, which: int | None = None) -> TimePiece | None:
-    """ "Friday", "last Friday", "this coming Friday"; not "he sat", "the sun", "they wed"."""
+    """Reads "Friday", "last Friday", "this coming Friday"; not "he sat", "the sun", "they wed"."""
     today, name = at.scene.today, at.text
     if which is None:
         weak = len(name) < 6 and not at.follows(_WEEKDAY_OPENER)
@@ -228,7 +228,7 @@ def _weekday(at: TimeMatch, weekday: int, which: int | None = None) -> TimePiece
 
 
 def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
-    """ "on the 5th": the next one (or the last); weak without a preposition ("Tuesday the 5th")."""
+    """Reads "on the 5th": the next one (or the last); weak without a preposition ("Tuesday the 5th")."""
     named = at.text.startswith("the")
     opener = _ORDINAL_OPENER if re.search(r"\d", at.text) else _WORD_OPENER
     opened = (named and at.is_alone) or ((named or at.text[0].isdigit()) and at.follows(opener))  # not "first"
@@ -243,7 +243,7 @@ def _ordinal(at: TimeMatch, ordinal: int) -> TimePiece | None:
 
 
 def _opening(at: TimeMatch) -> TimePiece:
-    """ "the week" of "the week after Easter": nothing without what follows."""
+    """Reads "the week" of "the week after Easter": nothing without what follows."""
     return TimePiece(at.start, at.end, "duration", unit="none", sort="anchor", weak=True)
 
 
@@ -252,7 +252,7 @@ def _set(at: TimeMatch) -> TimePiece:
 
 
 def _duration(at: TimeMatch, count: float, unit: str) -> TimePiece | None:
-    """ "three weeks", "half an hour"; "a day", "one day", "a second" only after "for", "in", "takes" ..."""
+    """Reads "three weeks", "half an hour"; "a day", "one day", "a second" only after "for", "in", "takes" ..."""
     vague = re.fullmatch(r"(?:an?|one)\s+\w+", at.text) and not (at.follows(_LENGTH) or at.precedes(_COUNTING))
     return None if vague else TimePiece(at.start, at.end, "duration", unit="none", amount=(count, unit))
 

@@ -107,7 +107,7 @@ async def _enrich(jobs: Mapping[UUID, Job], res: Resources) -> None:
         graph = res.settings.jobs.graph_enabled
         subjects = await enrichment.read_inputs(session, list(jobs), window_s=BEFORE_WINDOW_S, graph=graph)
         inputs = [EnrichmentInput(job, subjects[each]) for each, job in jobs.items() if each in subjects]
-        owners = list(dict.fromkeys(enrichment_input.owner for enrichment_input in inputs))
+        owners = list(dict.fromkeys(item.owner for item in inputs))
         known = await entity_links.read_known(session, owners, limit=KNOWN_LIMIT) if owners else {}
         inputs = await _with_similar(session, inputs, res)
     if inputs:

@@ -94,7 +94,7 @@ async def find_nearest(
 def nearest_statement(
     scope: Condition, rows: Condition, vector: Vector, *, generation: int, limit: int
 ) -> tuple[TextClause, dict[str, Any]]:
-    """The whole nearest_statement with its values; tests/search/statements/golden has it with the values filled in."""
+    """The statement with its values; tests/search/statements/golden has it with the values filled in."""
     in_scope = f"{scope.sql} AND v.generation = {generation} AND v.kind = 'text'"
     wide = max(limit, graph_limit(limit))
     values = {"query_vector": vector, "limit": limit, "wide": wide, "exact_rows": sizes.EXACT_ROWS}

@@ -44,7 +44,7 @@ COPY = text("""
 """)
 
 # Uses pk_memory_source and ix_memory_source_turn.
-TOLD = text("""
+STATED_MESSAGES = text("""
     SELECT DISTINCT said.memory_id AS id FROM memory_source fact
     JOIN memory_source said ON said.workspace_id = fact.workspace_id AND said.turn_id = fact.turn_id
     WHERE fact.workspace_id = :workspace AND fact.memory_id = ANY (:facts) AND said.memory_id = ANY (:messages)
@@ -100,7 +100,7 @@ class SourceLink:
 async def find_stated(session: Session, facts: Sequence[UUID], messages: Sequence[UUID]) -> set[UUID]:
     """The messages from which any of the facts was read."""
     values = {"facts": list(facts), "messages": list(messages)}
-    return {row.id for row in await direct.fetch(session, TOLD, values)}
+    return {row.id for row in await direct.fetch(session, STATED_MESSAGES, values)}
 
 
 async def passages(session: Session, ids: Sequence[UUID]) -> list[SourcePassage]:
@@ -120,10 +120,10 @@ async def link(session: Session, links: Sequence[SourceLink]) -> None:
         return
     ordered = _once(links)
     values = {
-        "memories": [source_link.memory_id for source_link in ordered],
-        "turns": [source_link.turn_id for source_link in ordered],
-        "starts": [source_link.start for source_link in ordered],
-        "ends": [source_link.end for source_link in ordered],
+        "memories": [source.memory_id for source in ordered],
+        "turns": [source.turn_id for source in ordered],
+        "starts": [source.start for source in ordered],
+        "ends": [source.end for source in ordered],
     }
     await direct.fetch(session, LINK, values)
 

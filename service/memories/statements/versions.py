@@ -103,7 +103,7 @@ KEEP = text(f"""
 )
 
 # No history: the text of the memory does not change. Its decay starts again with its last confirmation.
-SAY_AGAIN = typed_text(
+RESTATE = typed_text(
     """
     WITH confirmed AS (
         UPDATE memory_stat SET confirmed_at = greatest(confirmed_at, :at)
@@ -184,7 +184,7 @@ async def keep(
 async def note_repetition(session: Session, memory_id: UUID, at: datetime) -> None:
     """Notes that the memory was said at this time, too; `timestamp` is the last time."""
     values = {"id": memory_id, "at": at, "most": MAX_SAID_AT}
-    await direct.fetch(session, SAY_AGAIN, values)
+    await direct.fetch(session, RESTATE, values)
 
 
 async def hide(session: Session, memory_id: UUID, *, version_of: UUID) -> None:

@@ -73,7 +73,7 @@ def is_unbounded(text: str, *, bare: bool = True) -> bool:
 
 
 def _is_a_question(tail: str, start: int) -> bool:
-    """ "I forgot what my password is": asked for, not given."""
+    """Whether a secret is asked for, not given, as in "I forgot what my password is"."""
     return tail.rstrip().endswith(("is", "was", "are")) and _ASKED.search(tail, 0, start) is not None
 
 

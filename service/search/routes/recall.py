@@ -278,12 +278,12 @@ async def recall_bundle(
         bundle = await recall(query, timed)
     facts = [item.hit.memory for item in bundle.facts]
     if body.reinforce and body.as_of is None:
-        count_use(facts, [entity_item.entity.id for entity_item in bundle.entities])
+        count_use(facts, [item.entity.id for item in bundle.entities])
     channels = query.channels
     techniques = {name: {"ms": use.ms, "count": use.count} for name, use in bundle.techniques.items()} or None
     audit_read("recall", scope, facts, query=text, channels=channels, max_tokens=body.max_tokens, techniques=techniques)
     if bundle.turns:
-        turns = [turn_item.turn for turn_item in bundle.turns]
+        turns = [item.turn for item in bundle.turns]
         audit_read("recall", scope, turns, query=text, subject="episodic", channels=channels, top_k=body.limit)
     if bundle.strategies:
         strategies = [match.strategy for match in bundle.strategies]

@@ -158,11 +158,11 @@ TEMPLATES: Final[Mapping[ApproximatePath | None, Template]] = {
     "binary": Template(BINARY + FALLBACK + BINARY_CONTEXTS + OTHER_ARMS, exact_distance=vectors.exact_distance()),
     "hnsw": Template(HNSW + FALLBACK + OTHER_ARMS, exact_distance=vectors.exact_distance()),
 }
-"""By vector_path; None: without a vector."""
+"""By the way in which vectors are searched; None: without a vector."""
 
 
 async def find(session: Session, plan: SearchPlan, vector_path: ApproximatePath) -> Candidates:
-    """The candidates. Their `path` is the vector_path, or `fallback` if that found too few."""
+    """The candidates. Their `path` is `vector_path`, or `fallback` if that found too few."""
     statistics = await read_frequencies(session, plan.terms)
     arms: dict[str, list[UUID]] = {}
     path: VectorPath = "none" if plan.vector is None else "fallback"

@@ -1,4 +1,4 @@
-"""Candidates from a small scope, where every row is read, or from a few rows found by prefilter.py.
+"""Candidates from a small scope, where every row is read, or from a few rows looked up first (search_plan.py).
 
 Terms are weighed by BM25 over the rows that the search may see; their document frequencies are counted in the same
 statement, so they are right after every update and delete. Vectors are compared by their binary quantisation, and the

@@ -47,7 +47,7 @@ class SearchPlan:
     - conditions: the other conditions on a row
     - filter_keys, column_ranges: what every row that meets them carries, for the indexes
     - exact_rows: scopes up to this size are read row by row
-    - prefiltered: scope and vectors are those of a few rows whose ids were looked up first (prefilter.py)
+    - prefiltered: scope and vectors are those of a few rows whose ids were looked up first (`restrict_to_few`)
     - terms: ids of the query's terms
     - vector: what is searched with, None without an embedder; original_vector: the unexpanded query's vector, if the
       query was expanded
