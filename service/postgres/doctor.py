@@ -96,7 +96,7 @@ async def _become_owner(connection: asyncpg.Connection[Any]) -> None:
 
 async def _run(connection: asyncpg.Connection[Any], check: Invariant, examples: int) -> CheckResult:
     began = time.monotonic()
-    counted = f"SELECT count(*) OVER () AS broken, b.* FROM (\n{check.query.rstrip(';')}\n) b LIMIT {max(1, examples)}"  # noqa: S608 - our own script
+    counted = f"SELECT count(*) OVER () AS broken, b.* FROM (\n{check.query.rstrip(';')}\n) b LIMIT {max(1, examples)}"  # noqa: S608 - no user input
     rows = await connection.fetch(counted)
     broken = rows[0]["broken"] if rows else 0
     examples_found = tuple(BrokenRow(row["workspace_id"], row["id"]) for row in rows[:examples])

@@ -40,7 +40,7 @@ UNREAD = text(f"""
       AND (c.user_id IS NOT NULL OR c.agent_id IS NOT NULL)  -- no strategy is shared
       AND used.at <= :quiet_since AND NOT {OPEN_GOAL}
     ORDER BY c.id LIMIT :batch
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 # Each task of each finished conversation of the same owner and channel. Uses without a type of task cannot be compared
 # across conversations.
@@ -67,7 +67,7 @@ USES = text(f"""
             JOIN strategy s ON s.workspace_id = l.workspace_id AND s.id = l.strategy_id
             WHERE l.workspace_id = :workspace AND l.conversation_id = u.id AND s.task_type = u.task_type) AS learned
     FROM used u WHERE u.last_at <= :quiet_since ORDER BY u.id, u.task_type
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 LOCK = text("SELECT FROM conversation WHERE workspace_id = :workspace AND id = :id FOR UPDATE")
 

@@ -51,7 +51,7 @@ DEPENDENTS = text(
     JOIN memory_source s ON s.workspace_id = :workspace AND s.turn_id = t.id
     JOIN memory m ON m.id = s.memory_id AND {MEMORY_OF_TURN}
     ORDER BY m.id
-    """  # noqa: S608 - constants of ours
+    """  # noqa: S608 - no user input
 )
 
 OF_CONVERSATIONS = text(
@@ -60,7 +60,7 @@ OF_CONVERSATIONS = text(
     JOIN memory_source s ON s.workspace_id = :workspace AND s.turn_id = t.id
     JOIN memory m ON m.id = s.memory_id AND {MEMORY_OF_TURN}
     WHERE t.workspace_id = :workspace AND t.conversation_id = ANY (CAST(:conversations AS uuid[])) ORDER BY m.id
-    """  # noqa: S608 - constants of ours
+    """  # noqa: S608 - no user input
 )
 
 CONVERSATIONS = text("""
@@ -90,7 +90,7 @@ TURNS_BEFORE = text(
           AND t.turn_index BETWEEN m.turn_index - {PRECEDING} AND m.turn_index - 1) b ON true
     WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[])) AND m.turn_index IS NOT NULL
     ORDER BY m.id, b.turn_index
-    """  # noqa: S608 - constants of ours
+    """  # noqa: S608 - no user input
 )
 
 WRITE = text("""

@@ -51,7 +51,7 @@ EXTENDED = f"""
 CREATE = text(f"""
     {NEW} ON CONFLICT ON CONSTRAINT uq_conversation_identity DO UPDATE
     SET updated_at = excluded.updated_at, {EXTENDED} RETURNING id, turn_count
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 # The conversation in the channel if there is one, else the first. Uses uq_conversation_identity.
 EXTEND = Template(f"""
@@ -60,13 +60,13 @@ EXTEND = Template(f"""
         SELECT id FROM conversation WHERE workspace_id = :workspace_id AND {{owner}} AND external_id = :external_id
         ORDER BY channel = :channel DESC, id LIMIT 1)
     RETURNING c.id, c.turn_count
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 ADD_ONE = text(f"""
     UPDATE conversation AS c SET turn_count = greatest(c.turn_count, :index + 1), {TOUCHED}, updated_at = now(),
         consolidated_at = NULL, consolidated_turns = least(c.consolidated_turns, :index)
     WHERE c.workspace_id = :workspace AND c.id = :id
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 
 async def append_turns(

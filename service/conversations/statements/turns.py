@@ -166,7 +166,7 @@ BY_IDS = typed_text(f"""
                 AND l.turn_index > t.turn_index ORDER BY l.turn_index LIMIT 1) AS next_turn_id,
            EXISTS ({by_key("turn_vector", "t.id", key="turn_id")}) AS embedded
     FROM unnest(CAST(:ids AS uuid[])) AS x (id) CROSS JOIN LATERAL ({by_key("turn", "x.id")}) t
-""")  # noqa: S608 - our own columns
+""")  # noqa: S608 - no user input
 
 _later = TURN.alias()
 
@@ -240,7 +240,7 @@ LATEST_TURNS = f"""
     SELECT {OWN_COLUMNS}, NULL AS next_turn_id, false AS embedded FROM turn t
     WHERE t.workspace_id = :workspace_id AND t.conversation_id = {{}} AND t.shown IS DISTINCT FROM ''
     ORDER BY t.turn_index DESC LIMIT :limit
-"""  # noqa: S608 - our own columns
+"""  # noqa: S608 - no user input
 LATEST_BEFORE = text(
     LATEST_TURNS.format(":conversation AND t.turn_index >= :first AND t.turn_index < :end")
 ).bindparams(bindparam("workspace_id", type_=Uuid()), bindparam("conversation", type_=Uuid()))

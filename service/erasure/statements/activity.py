@@ -44,7 +44,7 @@ async def delete_conversations(session: Session, scope: Scope, channel: str | No
     """Deletes the turns with every given id (and the channel, if given), the conversations that are then empty, and for
     a whole user the profile. The conversation log stays, as history does; a purge erases both."""
     turns = scopes.deletable("turn", scope, channel)
-    await session.execute(typed_text(f"DELETE FROM turn WHERE {turns.sql}"), dict(turns.values))  # noqa: S608
+    await session.execute(typed_text(f"DELETE FROM turn WHERE {turns.sql}"), dict(turns.values))  # noqa: S608 - no user input
     ids = {"user_id": scope.user_id, "agent_id": scope.agent_id, "run_id": scope.run_id, "channel": channel}
     await session.execute(DELETE_EMPTY_CONVERSATIONS, {**ids})
     if scope.user_id is not None and scope.agent_id is scope.run_id is channel is None:

@@ -58,7 +58,7 @@ PAGE = text(f"""
         WHERE c.event IS NOT NULL AND next.id IS NULL AND l.workspace_id = :workspace AND l.id = c.memory_id
     ) m ON true
     ORDER BY c.position, c.seq
-""")  # noqa: S608 - our own constants
+""")  # noqa: S608 - no user input
 
 NEWEST = text(f"""
     SELECT c.position, c.seq FROM (
@@ -68,7 +68,7 @@ NEWEST = text(f"""
         (SELECT e.position, e.seq FROM erased_memory e WHERE e.workspace_id = :workspace AND e.position < {SETTLED}
          ORDER BY e.position DESC, e.seq DESC LIMIT 1)
     ) c ORDER BY c.position DESC, c.seq DESC LIMIT 1
-""")  # noqa: S608 - our own constants
+""")  # noqa: S608 - no user input
 
 # Restoring a dump creates a new table, on this server or another.
 SOURCE = text("""

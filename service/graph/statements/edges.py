@@ -49,7 +49,7 @@ DRAW = text(f"""
         ON CONFLICT DO NOTHING
     )
     SELECT
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 # The strongest edges of each node in both directions, merged from two indexes in the order of strength
 # (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is followed, which shows
@@ -75,7 +75,7 @@ NEIGHBOURS = typed_text(f"""
     SELECT node.id AS near, e.far, {EDGE}
     FROM {STRONGEST}
     ORDER BY e.strength DESC, e.far, e.rel_type
-    """)  # noqa: S608 - our own part
+    """)  # noqa: S608 - no user input
 
 # One step of a walk: each new memory once, by its strongest edge, and whether a node had more edges than are followed.
 STEP = typed_text(f"""
@@ -90,7 +90,7 @@ STEP = typed_text(f"""
     )
     SELECT (SELECT coalesce(max(place), 0) FROM stepped) >= :fan_out AS truncated, kept.*
     FROM (SELECT true) always LEFT JOIN kept ON true ORDER BY kept.strength DESC, kept.far
-    """)  # noqa: S608 - our own part
+    """)  # noqa: S608 - no user input
 
 # A bulk delete, which takes no scope lock, may be erasing the older memories.
 MARK_MAY_OUTDATE = text("""

@@ -40,7 +40,7 @@ ROW = f"""
           ORDER BY a.created_at, a.alias_key) AS aliases,
     (SELECT count(*) FROM (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id
                            LIMIT {COUNTED}) counted) AS mentions
-"""  # noqa: S608 - our own parts
+"""  # noqa: S608 - no user input
 
 NAMED = """
     SELECT e.id FROM entity e
@@ -84,7 +84,7 @@ ADD_ALIASES = text("""
 TAKEN = text(f"""
     SELECT new.key FROM unnest(CAST(:keys AS text[])) AS new (key)
     WHERE EXISTS (SELECT FROM ({NAMED.format(key="new.key", **OF_OWNER)}) named WHERE named.id <> :id)
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 REMOVE = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
@@ -236,7 +236,7 @@ async def count_read(session: Session, ids: Sequence[UUID], *, now: datetime) ->
 
 def _select(rows: Condition, order: str = "") -> TextClause:
     """The entities that meet `rows`, in this order."""
-    return text(f"SELECT {ROW} FROM entity e WHERE {rows.sql} {order}")  # noqa: S608
+    return text(f"SELECT {ROW} FROM entity e WHERE {rows.sql} {order}")  # noqa: S608 - no user input
 
 
 def _owner(owner: EntityOwner) -> dict[str, Any]:
@@ -267,7 +267,7 @@ SEARCH = f"""
     SELECT {ROW}, fits.fit, {cosine("v.embedding")} AS cosine
     FROM chosen JOIN fits USING (id) JOIN entity e ON e.workspace_id = :workspace AND e.id = chosen.id
     LEFT JOIN entity_vector v ON v.workspace_id = e.workspace_id AND v.entity_id = e.id AND v.generation = :generation
-"""  # noqa: S608 - our own parts
+"""  # noqa: S608 - no user input
 
 
 async def search(

@@ -45,7 +45,7 @@ EXISTING = text(f"""
     SELECT given.place FROM unnest(CAST(:users AS text[]), CAST(:channels AS text[]), CAST(:keys AS text[]))
         WITH ORDINALITY AS given (user_id, channel, key, place)
     WHERE EXISTS ({GIVEN})
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 INSERT = text("""
     INSERT INTO entity (workspace_id, id, user_id, channel, name, name_key, type, description, extracted_by,
@@ -64,7 +64,7 @@ MENTIONED = text(f"""
         WITH ORDINALITY AS given (memory_id, user_id, channel, key, extracted_by, place)
     CROSS JOIN LATERAL ({GIVEN}) named
     ORDER BY named.id, given.memory_id, given.place
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 UNLINK = text("""
     DELETE FROM memory_entity me
     USING unnest(CAST(:read AS uuid[]), CAST(:readers AS text[])) AS r (memory_id, extracted_by)

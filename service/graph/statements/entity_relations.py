@@ -34,7 +34,7 @@ SHOWN = f"""{COLUMNS},
     (SELECT n.name FROM entity n WHERE n.workspace_id = :workspace AND n.id = {{a}}.source_id) AS source,
     (SELECT n.name FROM entity n WHERE n.workspace_id = :workspace AND n.id = {{a}}.target_id) AS target,
     ARRAY(SELECT x.memory_id FROM entity_edge_source x WHERE x.workspace_id = :workspace AND x.edge_id = {{a}}.id
-          ORDER BY x.memory_id LIMIT 5) AS memory_ids"""  # noqa: S608 - our own parts
+          ORDER BY x.memory_id LIMIT 5) AS memory_ids"""  # noqa: S608 - no user input
 
 VALID = """(CAST(:at AS timestamptz) IS NULL
     OR (({a}.t_valid IS NULL OR {a}.t_valid <= :at) AND ({a}.t_invalid IS NULL OR {a}.t_invalid > :at)))"""
@@ -68,7 +68,7 @@ PUT = statement(f"""
         extracted_by = excluded.extracted_by, updated_at = excluded.updated_at
     RETURNING {COLUMNS.format(a="e")}, CAST(:source AS text) AS source, CAST(:target AS text) AS target,
         CAST('{{}}' AS uuid[]) AS memory_ids, xmax = 0 AS is_new
-""")  # noqa: S608 - our own parts
+""")  # noqa: S608 - no user input
 
 # A relation read from a text never changes an existing edge, whether a caller or another memory made it.
 ADD_EXTRACTED = statement("""
@@ -159,7 +159,7 @@ PAGE = statement(f"""
         ORDER BY e.strength DESC, e.far, e.id LIMIT :limit
     ) edges
     ORDER BY strength DESC, far, id LIMIT :limit
-""")  # noqa: S608 - our own parts
+""")  # noqa: S608 - no user input
 
 
 @dataclass(frozen=True, slots=True)
@@ -294,12 +294,12 @@ INSIDE = statement(f"""
     ) e
     WHERE e.target_id = ANY (CAST(:ids AS uuid[]))
     ORDER BY e.strength DESC, e.id LIMIT :limit
-""")  # noqa: S608 - our own parts
+""")  # noqa: S608 - no user input
 
 BY_IDS = statement(f"""
     SELECT {SHOWN.format(a="e")} FROM entity_edge e
     WHERE e.workspace_id = :workspace AND e.id = ANY (CAST(:ids AS uuid[]))
-""")  # noqa: S608 - our own parts
+""")  # noqa: S608 - no user input
 
 
 async def neighbourhood(

@@ -53,17 +53,17 @@ LOCK_EDGES = text(f"""
     WHERE e.workspace_id = :workspace
       AND (e.source_id = :absorbed OR e.target_id = :absorbed OR e.id IN (SELECT existing FROM ({MOVED}) moved))
     ORDER BY e.id FOR UPDATE
-""")  # noqa: S608 - our own parts
+""")  # noqa: S608 - no user input
 MOVE_EVIDENCE = text(f"""
     INSERT INTO entity_edge_source (workspace_id, edge_id, memory_id, extracted_by)
     SELECT x.workspace_id, t.existing, x.memory_id, x.extracted_by FROM ({MOVED}) t
     JOIN entity_edge_source x ON x.workspace_id = :workspace AND x.edge_id = t.id
     WHERE t.existing IS NOT NULL ORDER BY t.existing, x.memory_id ON CONFLICT DO NOTHING
-""")  # noqa: S608 - our own parts
+""")  # noqa: S608 - no user input
 MOVE_EDGES = text(f"""
     UPDATE entity_edge g SET source_id = t.source_id, target_id = t.target_id FROM ({MOVED}) t
     WHERE g.workspace_id = :workspace AND g.id = t.id AND t.existing IS NULL AND NOT t.is_loop
-""")  # noqa: S608 - our own parts
+""")  # noqa: S608 - no user input
 
 # `named_by`: the memories whose words the name is; a purge of all of them erases it.
 NAMES = text("""

@@ -74,7 +74,7 @@ PRECEDING = f"""
         ORDER BY l."timestamp" DESC, l.turn_index DESC NULLS LAST, l.id DESC LIMIT 1
     ) p
     WHERE m.workspace_id = :workspace AND m.id = ANY (CAST(:ids AS uuid[]))
-"""  # noqa: S608 - our own parts
+"""  # noqa: S608 - no user input
 PRECEDING_BY_OWNER = {owner: text(PRECEDING.format(owner=owner)) for owner in ("user_id", "agent_id", "run_id")}
 """The statements by the first of user, agent and run that the memory has."""
 

@@ -86,7 +86,7 @@ INSERT = text(
     LEFT JOIN memory_vector v ON v.workspace_id = m.workspace_id AND v.memory_id = m.id AND v.kind = 'text'
         AND v.generation = :generation AND new.event <> 'ADD'
     ORDER BY m.id
-    """  # noqa: S608 - it stands above
+    """  # noqa: S608 - no user input
 )
 
 

@@ -54,7 +54,7 @@ NEWER = f"""
                 SELECT g.source_id FROM memory_edge g
                 WHERE g.workspace_id = :workspace AND g.target_id = x.id AND g.rel_type = 'SUPERSEDES'
            ) END AS superseded_by
-"""  # noqa: S608 - our own columns
+"""  # noqa: S608 - no user input
 
 # pk_memory
 LEAN_BY_IDS = Template(f"""
@@ -62,7 +62,7 @@ LEAN_BY_IDS = Template(f"""
     FROM unnest(CAST(:ids AS uuid[])) AS x (id)
     CROSS JOIN LATERAL ({by_key("memory", "x.id")}) m
     WHERE {{alive}}
-""")  # noqa: S608 - our own columns
+""")  # noqa: S608 - no user input
 
 # pk_memory, pk_memory_stat, pk_memory_entity. `entities`: pairs of type and name.
 BY_IDS = Template(f"""
@@ -76,7 +76,7 @@ BY_IDS = Template(f"""
     CROSS JOIN LATERAL ({by_key("memory", "x.id")}) m
     CROSS JOIN LATERAL ({by_key("memory_stat", "x.id", key="memory_id")}) s
     WHERE {{alive}}
-""")  # noqa: S608 - our own columns
+""")  # noqa: S608 - no user input
 
 
 async def get(session: Session, memory_id: UUID, *, alive_at: datetime | None = None) -> Memory | None:

@@ -114,7 +114,7 @@ def nearest_passing(these: str, rows: str, *, most: str, checked: str = "") -> s
             SELECT m.id FROM memory m
             WHERE m.workspace_id = :workspace AND m.id >= by_bits.memory_id AND m.id <= by_bits.memory_id AND {rows}
             ORDER BY m.id LIMIT 1
-        ) passing LIMIT {most})"""  # noqa: S608 - pieces of our own
+        ) passing LIMIT {most})"""  # noqa: S608 - no user input
 
 
 @dataclass(frozen=True, slots=True)
@@ -193,7 +193,7 @@ ORDER BY distance
 )
 
 WITHIN_LIMIT = "(SELECT vectors FROM counted) <= :exact_rows"
-CLOSE = f"(SELECT {CLOSE_LIMIT.format(rows='vectors')} FROM counted)"  # noqa: S608 - our own part
+CLOSE = f"(SELECT {CLOSE_LIMIT.format(rows='vectors')} FROM counted)"  # noqa: S608 - no user input
 
 
 def compare(vectors: Condition, in_scope: Condition, rows: Condition, now: datetime, *, generation: int) -> TextClause:

@@ -45,12 +45,12 @@ WORTHY = text(f"""
                       AND m.channel = ANY (k.channels))
       AND ({SEEN_IN}) >= :min_conversations
     ORDER BY s.memory_id LIMIT :batch
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 COUNT_SEEN = text(f"""
     SELECT ({SEEN_IN}) FROM memory m JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id
     WHERE m.workspace_id = :workspace AND m.id = :id
-""")  # noqa: S608 - our own part
+""")  # noqa: S608 - no user input
 
 NOTE_SESSION = text("""
     UPDATE memory_stat s SET seen_in = array_append(coalesce(s.seen_in, '{}'), CAST(:session AS text))

@@ -69,7 +69,7 @@ BY_IDS = Template(f"""
            ) END AS superseded_by
     FROM {{recorded}} LEFT JOIN memory_stat s ON s.workspace_id = :workspace AND s.memory_id = m.id
     WHERE {{rows}}
-""")  # noqa: S608 - our own columns
+""")  # noqa: S608 - no user input
 
 TEXTS = Template(
     """
@@ -112,7 +112,7 @@ DELETED_BY_IDS = typed_text(f"""
                  ORDER BY e.type, e.name) AS entities,
            CAST('{{}}' AS uuid[]) AS may_be_outdated_by, CAST(NULL AS uuid[]) AS superseded_by
     FROM {DELETED.format(changes="h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))")}
-""")  # noqa: S608 - our own columns
+""")  # noqa: S608 - no user input
 
 
 @dataclass(frozen=True, slots=True)

@@ -60,7 +60,7 @@ PASSAGES = text(f"""
         ORDER BY o.memory_id
     ) s CROSS JOIN LATERAL ({by_key("turn", "s.turn_id")}) t
     ORDER BY s.memory_id, t."timestamp", t.turn_index, s.turn_id
-""")  # noqa: S608 - our own parts
+""")  # noqa: S608 - no user input
 
 # For a deleted memory the last sources are read from its history.
 QUOTES = text("""

@@ -45,7 +45,7 @@ def _restore(columns: frozenset[str], more: str = "") -> TextClause:
               CROSS JOIN LATERAL jsonb_populate_record(x, h.before) r
               WHERE x.workspace_id = :workspace AND x.id = :id AND h.id = :entry) was
         WHERE m.workspace_id = :workspace AND m.id = was.id
-    """)  # noqa: S608 - names of our columns
+    """)  # noqa: S608 - no user input
 
 
 def _bring_back(table: str, records: str, rest: str = "") -> TextClause:
@@ -56,7 +56,7 @@ def _bring_back(table: str, records: str, rest: str = "") -> TextClause:
         SELECT h.workspace_id, {", ".join(f'r."{name}"' for name in names)}
         FROM memory_history h CROSS JOIN LATERAL {records} r
         WHERE h.workspace_id = :workspace AND h.memory_id = :id AND h.id = :entry {rest}
-    """)  # noqa: S608 - names of our columns
+    """)  # noqa: S608 - no user input
 
 
 # Uses ix_memory_history_memory. `undid`: the entry that was undone by this one.

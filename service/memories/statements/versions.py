@@ -96,7 +96,7 @@ KEEP = text(f"""
         FROM memory m WHERE {WAS_VALID}
     )
     SELECT id FROM kept
-""").bindparams(  # noqa: S608 - names of our columns
+""").bindparams(  # noqa: S608 - no user input
     *(bindparam(name, type_=Uuid()) for name in ("workspace", "id", "new_id", "version_of", "history_id")),
     *(bindparam(name, type_=DateTime(timezone=True)) for name in ("now", "until", "last_said_at")),
     bindparam("said_at", type_=ARRAY(DateTime(timezone=True))),

@@ -51,7 +51,7 @@ COUNTS = text(f"""
     WHERE j.workspace_id = :workspace AND (j.state = 'ready' OR j.state = 'running' OR j.state = 'dead')
       AND j.kind = :name
     GROUP BY 1
-""")  # noqa: S608 - our own parts
+""")  # noqa: S608 - no user input
 
 
 RUNS = text("""

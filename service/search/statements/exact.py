@@ -180,7 +180,7 @@ EXACT: Final = Template(
 )
 
 KEPT_ROWS: Final = f"""SELECT true AS is_visible, m.* FROM unnest((SELECT ids FROM scan)) kept (id),
-            LATERAL ({by_key("memory", "kept.id")}) m"""  # noqa: S608 - our own parts
+            LATERAL ({by_key("memory", "kept.id")}) m"""  # noqa: S608 - no user input
 
 
 async def find(session: Session, plan: SearchPlan) -> Candidates | None:

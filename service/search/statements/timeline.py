@@ -34,7 +34,7 @@ EVENTS: Final[Mapping[EventKind, tuple[str, str, str]]] = {
         "m",
         f"""SELECT m.id, m."timestamp", left(coalesce(m.metadata ->> 'summary', m.summary, m.content), {MAX_CHARS}),
                 m.importance, coalesce(s.access_count, 0), s.last_accessed, m.channel, m.archived, m.metadata
-            FROM memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id""",  # noqa: S608
+            FROM memory m LEFT JOIN memory_stat s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id""",  # noqa: S608 - no user input
     ),
     EventKind.EPISODIC: (
         't."timestamp"',
@@ -43,21 +43,21 @@ EVENTS: Final[Mapping[EventKind, tuple[str, str, str]]] = {
                 CAST(NULL AS timestamptz), t.channel, t.archived,
                 t.metadata || jsonb_build_object('role', t.role, 'conversation_id', t.conversation_id,
                                                  'turn_index', t.turn_index)
-            FROM turn t""",  # noqa: S608
+            FROM turn t""",  # noqa: S608 - no user input
     ),
     EventKind.PROCEDURAL: (
         "w.created_at",
         "w",
         f"""SELECT w.id, w.created_at, left(w.description, {MAX_CHARS}), 0.5, w.success_count + w.failure_count,
                 w.last_used_at, w.channel, false, jsonb_build_object('tool_sequence', w.tool_sequence)
-            FROM strategy w""",  # noqa: S608
+            FROM strategy w""",  # noqa: S608 - no user input
     ),
     EventKind.GOAL: (
         "g.created_at",
         "g",
         f"""SELECT g.id, g.created_at, left(g.description, {MAX_CHARS}), 0.5, 0, CAST(NULL AS timestamptz), g.channel,
                 false, jsonb_build_object('status', g.status, 'priority', g.priority)
-            FROM goal g""",  # noqa: S608
+            FROM goal g""",  # noqa: S608 - no user input
     ),
 }
 
@@ -88,11 +88,11 @@ async def page(
             first = f"ORDER BY {moment} DESC, {alias}.id DESC LIMIT :limit" if nearest is None else ""
             cosine = "CAST(NULL AS float8)" if nearest is None else VECTORS[kind]
             part = f"({select} WHERE {rows.sql} {first}) part {COLUMNS}"
-            parts.append(f"SELECT '{kind}' AS kind, part.*, {cosine} AS cosine FROM {part}")  # noqa: S608 - our own parts
+            parts.append(f"SELECT '{kind}' AS kind, part.*, {cosine} AS cosine FROM {part}")  # noqa: S608 - no user input
             values |= rows.values
     union = " UNION ALL ".join(parts)
     order = NEWEST if nearest is None else NEAREST
-    statement = typed_text(f"SELECT * FROM ({union}) event {order} LIMIT :limit")  # noqa: S608
+    statement = typed_text(f"SELECT * FROM ({union}) event {order} LIMIT :limit")  # noqa: S608 - no user input
     return await direct.page(session, statement, values, _event)
 
 

@@ -54,12 +54,12 @@ DUPLICATES = f"""
       AND NOT (e.source_id < e.target_id AND EXISTS (
             SELECT FROM memory_edge r WHERE r.workspace_id = :workspace AND r.source_id = e.target_id
               AND r.rel_type = 'SIMILAR_TO' AND r.target_id = e.source_id AND r.strength >= {MIN_SIMILARITY}))
-"""  # noqa: S608 - our own parts
+"""  # noqa: S608 - no user input
 DUPLICATES_PART = f"""
     SELECT e.source_id AS first, e.target_id AS second, e.source_id, e.target_id, e.strength FROM memory_edge e
     WHERE e.workspace_id = :workspace AND e.rel_type = 'SIMILAR_TO' AND e.strength >= {MIN_SIMILARITY} AND {{which}}
     ORDER BY e.source_id, e.target_id LIMIT :most
-"""  # noqa: S608 - our own number
+"""  # noqa: S608 - no user input
 
 # The newer one is kept: for MAY_OUTDATE the source, for CONTRADICTS the one that began later.
 CONTRADICTIONS = f"""
@@ -76,7 +76,7 @@ CONTRADICTIONS = f"""
         AND o.id = CASE WHEN w.source_is_older THEN s.id ELSE t.id END
     WHERE {_valid("t")}
       AND CASE WHEN e.review_id IS NULL THEN {_valid("s")} ELSE s.review_status IS NOT NULL END
-"""  # noqa: S608 - our own parts
+"""  # noqa: S608 - no user input
 CONTRADICTIONS_PART = """
     SELECT * FROM (
         (SELECT e.source_id AS first, e.target_id AS second, e.source_id, e.target_id, e.rel_type,
@@ -105,13 +105,13 @@ STALE = f"""
            jsonb_build_object('valid_until', m.valid_until, 'last_accessed', e.last_accessed) AS detail
     FROM part e JOIN memory m ON m.workspace_id = :workspace AND m.id = e.memory_id
     WHERE e.stale_at IS NOT NULL AND (m.valid_until <= :now OR e.last_accessed < e.stale_at) AND {_live("m")}
-"""  # noqa: S608 - our own parts
+"""  # noqa: S608 - no user input
 LOW_VALUE = f"""
     SELECT e.first, e.second, m.id, m.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
            jsonb_build_object('importance_level', m.importance_level, 'relevance', e.relevance) AS detail
     FROM part e JOIN memory m ON m.workspace_id = :workspace AND m.id = e.memory_id
     WHERE e.relevance < :decaying_below AND m.importance_level <= {LOW_IMPORTANCE} AND {_live("m")}
-"""  # noqa: S608 - our own parts
+"""  # noqa: S608 - no user input
 
 ENTITIES_PART = """
     SELECT e.id AS first, CAST(:nil AS uuid) AS second, e.id, e.version, e.name, e.extracted_by FROM entity e

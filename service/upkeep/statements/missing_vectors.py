@@ -78,7 +78,7 @@ DELETE = {
         SELECT ctid, tableoid FROM {table}
         WHERE workspace_id = :workspace AND generation = ANY (CAST(:generations AS integer[])) LIMIT :limit) old
     WHERE v.tableoid = old.tableoid AND v.ctid = old.ctid
-""")  # noqa: S608 - our own tables
+""")  # noqa: S608 - no user input
     for table in TABLES
 }
 

@@ -46,7 +46,7 @@ PUT = typed_text(f"""
             created_at = CASE WHEN working_item.expires_at <= :now THEN excluded.created_at
                               ELSE working_item.created_at END
     RETURNING {ENTRY}
-""").bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))  # noqa: S608 - our own columns
+""").bindparams(bindparam("expires_at", type_=DateTime(timezone=True)))  # noqa: S608 - no user input
 
 # Deletes expired entries, and all others but the `max_entries` used last; reading an item is a use.
 TRIM = typed_text("""
@@ -62,19 +62,19 @@ USE = typed_text(f"""
     UPDATE working_item SET last_used_at = :now
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND key = :key AND expires_at > :now
     RETURNING {ENTRY}
-""")  # noqa: S608 - our own columns
+""")  # noqa: S608 - no user input
 
 LATEST = typed_text(f"""
     SELECT {ENTRY} FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND kind = :kind AND expires_at > :now
     ORDER BY seq DESC LIMIT :limit
-""")  # noqa: S608 - our own columns
+""")  # noqa: S608 - no user input
 
 ALL = typed_text(f"""
     SELECT {ENTRY} FROM working_item
     WHERE workspace_id = :workspace AND session_id = :session AND expires_at > :now
     ORDER BY seq DESC
-""")  # noqa: S608 - our own columns
+""")  # noqa: S608 - no user input
 
 REMOVE = text("""
     DELETE FROM working_item
