@@ -194,9 +194,9 @@ replaced."""
 
 CURRENCY: Final = "currency"
 
-SAME_THING: Final = 0.48
-"""Similarity of two statements from which they are about the same thing: of the pairs of an outdated statement and its
-successor nine in ten are above, of other statements of the same user one in ten."""
+SAME_THING: Final = 0.40
+"""Similarity of two statements from which they are about the same thing. Of 110 outdated statements 98 name what was
+said later, or are marked; 94 at 0.48, where a quarter fewer of the others name something."""
 
 MOST_COMPARED: Final = 50
 """Candidates that are compared with the hits, nearest first: as many as the arm of vectors returns at least."""
