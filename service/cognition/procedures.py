@@ -26,7 +26,7 @@ from service.cognition.values import (
 )
 from service.conversations.statements import conversations
 from service.domain.conversation import Conversation
-from service.domain.errors import EmbeddingError, NotFound
+from service.domain.errors import NotFound
 from service.domain.request import Call, Operation
 from service.domain.scope import Scope
 from service.domain.text import CleanText, RedactionCount
@@ -250,11 +250,8 @@ async def find_strategies(
     task_type: str | None = None,
 ) -> tuple[list[StrategyMatch], tuple[str, ...]]:
     """Returns at most `limit` strategies, best first, and warnings: without an embedder only success counts."""
-    warnings: tuple[str, ...] = ()
-    try:
-        vector = await res.embedder.embed_query(scope.workspace_id, task)
-    except EmbeddingError:
-        vector, warnings = None, ("embedding_unavailable: ranked by success alone.",)
+    vector = await res.embed_query_now(scope.workspace_id, task)
+    warnings = () if vector is not None else ("embedding_unavailable: ranked by success alone.",)
     async with res.db.read(scope.workspace_id) as session:
         matches = await rank_nearest(session, scope, vector, res, limit=limit, channels=channels, task_type=task_type)
     return matches, warnings

@@ -169,9 +169,8 @@ def _in_words(parsed: ForgetQuery, by_words: Matches[Key], spoken: Matches[Key],
 async def _cosines(wanted: Extent, query: CleanText, res: Resources) -> dict[UUID, float]:
     """The memories nearest to the query with their calibrated similarity, nearest first; none if the embedder fails."""
     scope = wanted.scope
-    try:
-        vector = await res.embedder.embed_query(scope.workspace_id, query)
-    except EmbeddingError:
+    vector = await res.embed_query_now(scope.workspace_id, query)
+    if vector is None:
         return {}
     where, rows = scopes.deletable("v", scope, wanted.channel), scopes.deletable("m", scope, wanted.channel)
     most, generation = 2 * NEAR_MISSES, res.generation

@@ -16,7 +16,7 @@ from service.domain.entity import (
     key,
     type_name,
 )
-from service.domain.errors import Conflict, EmbeddingError, InvalidInput, NotFound, TooLarge
+from service.domain.errors import Conflict, InvalidInput, NotFound, TooLarge
 from service.domain.filters import uuid_or_none
 from service.domain.request import Call
 from service.domain.scope import Scope
@@ -235,11 +235,8 @@ async def search(
     seen: EntityScope, query: CleanText, res: Resources, *, kind: str | None, limit: int, counts: bool
 ) -> tuple[list[EntityHit], list[str]]:
     """The best entities by name or meaning, and warnings. `counts`: whether this counts as a use."""
-    warnings: list[str] = []
-    try:
-        vector = await res.embedder.embed_query(seen.workspace_id, query)
-    except EmbeddingError:
-        vector, warnings = None, ["embedding_unavailable: only names were searched."]
+    vector = await res.embed_query_now(seen.workspace_id, query)
+    warnings = [] if vector is not None else ["embedding_unavailable: only names were searched."]
     async with res.db.begin(seen.workspace_id) as session:
         matches = await entities.search(session, seen, query, vector, kind=kind, generation=res.generation, limit=limit)
         hits = []

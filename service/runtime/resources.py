@@ -117,6 +117,13 @@ class Resources:
         except EmbeddingError:
             return None
 
+    async def embed_query_now(self, workspace_id: UUID, query: CleanText) -> Vector | None:
+        """The vector of a query; None while the embedder is unavailable."""
+        try:
+            return await self.embedder.embed_query(workspace_id, query)
+        except EmbeddingError:
+            return None
+
     def latest(self) -> Resources:
         """These resources with the vector generation that is active now. Requests keep the one they started with."""
         if self.active is None or self.active.now.generation.number == self.generation:

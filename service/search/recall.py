@@ -18,7 +18,6 @@ from service.cognition.statements import goals, profiles
 from service.cognition.values import Goal, ProfileResponse, StrategyMatch
 from service.conversations.statements.turns import TurnFilter
 from service.domain.conversation import SourcePassage, Turn, TurnHit, TurnPlace
-from service.domain.errors import EmbeddingError
 from service.domain.memory import Hit
 from service.domain.moments import Stopwatch
 from service.domain.query import SearchResult, is_probable
@@ -103,10 +102,7 @@ async def _task_vector(query: RecallQuery, turns: turn_search.PreparedTurnSearch
     vector = turns.text.vectors.searched
     if "strategies" not in query.include or vector is None or turns.text.parsed.embedding_text == query.text:
         return vector
-    try:
-        return await res.embedder.embed_query(query.scope.workspace_id, query.text)
-    except EmbeddingError:
-        return None
+    return await res.embed_query_now(query.scope.workspace_id, query.text)
 
 
 def interleave(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) -> list[tuple[TurnPlace, float]]:
