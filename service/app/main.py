@@ -11,7 +11,6 @@ from fastapi import FastAPI
 from fastapi.telemetry import TelemetryConfig
 
 from service import __version__
-from service.access.key_uses import KeyUses
 from service.access.token_signing import TokenSigner
 from service.app import openapi
 from service.app.routes import health, reference, welcome
@@ -26,7 +25,7 @@ from service.feed.routes.changes import OpenStreams
 from service.graph.routes import entities
 from service.http import admission, errors, middleware, writes
 from service.http.admission import Admission
-from service.http.key_ring import KeyRing
+from service.http.key_ring import KeyRing, KeyUses
 from service.intake.routes import operations, store
 from service.jobs.routes import jobs
 from service.kit import process

@@ -1,10 +1,11 @@
-"""Caches the callers of API keys, and limits wrong keys."""
+"""Caches the callers of API keys, limits wrong keys, and notes when a key was last used."""
 
 from __future__ import annotations
 
 import time
 from collections import OrderedDict
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Mapping
+from datetime import datetime, timedelta
 from functools import partial
 from uuid import UUID
 
@@ -12,12 +13,14 @@ from service.access.statements import keys
 from service.domain.access import Caller
 from service.domain.errors import RateLimited
 from service.http.admission import Buckets
-from service.postgres.engine import Database
+from service.postgres.engine import Database, Session
+from service.runtime.background import CAPACITY, WriteBehind
 
 REMEMBERED_S = 5.0
 """How long a key is cached, and so how long a revoked key keeps working in other processes."""
 
 REMEMBERED_KEYS = 1_000
+KEY_USE_EVERY = timedelta(minutes=1)
 
 
 class KeyRing:
@@ -63,3 +66,26 @@ class KeyRing:
     def forget(self) -> None:
         """Empties the cache after a change of keys or workspace settings in this process."""
         self._seen.clear()
+
+
+class KeyUses(WriteBehind[UUID, datetime]):
+    """The last use of keys, written at most once a minute for each key."""
+
+    what = "key uses"
+
+    def __init__(self, database: Database) -> None:
+        super().__init__(database)
+        self._noted: dict[UUID, datetime] = {}
+
+    def add(self, workspace_id: UUID, key_id: UUID, at: datetime) -> None:
+        """Notes a use; never waits."""
+        noted = self._noted.get(key_id)
+        if noted is not None and at - noted < KEY_USE_EVERY:
+            return
+        if len(self._noted) >= CAPACITY:
+            self._noted.clear()
+        self._noted[key_id] = at
+        self.put(workspace_id, key_id, at)
+
+    async def write(self, session: Session, values: Mapping[UUID, datetime]) -> None:
+        await keys.note_uses(session, values)
