@@ -110,15 +110,12 @@ async def test_a_version_that_a_deletion_waited_for_has_its_end_in_history(
     assert [event for event, _, _ in await verbs.history(version)] == ["ADD", "DELETE"]
 
 
-async def test_a_version_that_a_purge_of_its_scope_waited_for_leaves_nothing(
-    verbs: Verbs, written_meanwhile: tuple[UUID, UUID]
-) -> None:
-    await purge_scope(Extent(verbs.scope(), None), verbs.res, CALL)
-    assert [await verbs.history(each) for each in written_meanwhile] == [[], []]
-
-
+@pytest.mark.parametrize("whole_scope", [True, False])
 async def test_a_version_that_a_purge_waited_for_leaves_nothing(
-    verbs: Verbs, written_meanwhile: tuple[UUID, UUID]
+    verbs: Verbs, written_meanwhile: tuple[UUID, UUID], whole_scope: bool
 ) -> None:
-    await purge_memory(verbs.workspace_id, written_meanwhile[0], verbs.res, CALL)
+    if whole_scope:
+        await purge_scope(Extent(verbs.scope(), None), verbs.res, CALL)
+    else:
+        await purge_memory(verbs.workspace_id, written_meanwhile[0], verbs.res, CALL)
     assert [await verbs.history(each) for each in written_meanwhile] == [[], []]

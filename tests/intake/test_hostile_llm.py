@@ -18,6 +18,7 @@ from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.fakes.http_server import Cut, HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import Content, completion, says
+from tests.intake.test_model_failures import FAILURES
 from tests.support.application import Tables
 from tests.support.conversing import answer, events, known
 from tests.support.scripted_model import FENCED, NUMBERED, ConversationScript, ModelSetup, with_scripted_model
@@ -79,7 +80,6 @@ USELESS = {
     "empty": says(""),
     "null": says(None),
     "blank": says("  \n"),
-    "prose": says("The user is a musician in an orchestra."),
     "a refusal in prose": says("I'm sorry, but I can't help with any personal facts."),
     "nonsense": says('["The moon Ganymede belongs to King Otto"]'),
     "cut inside a string": says('{"facts": [{"text": "User pla', finish_reason="length"),
@@ -94,6 +94,7 @@ USELESS = {
     "filtered": says(None, finish_reason="content_filter"),
     "refused": ScriptedAnswer(400, b'{"error": {"message": "no", "type": "x", "code": null, "param": null}}'),
     "cut off": ScriptedAnswer(body=completion("[]"), cut=Cut.IN_BODY),
+    **FAILURES,
 }
 
 
@@ -111,6 +112,7 @@ async def test_an_extraction_that_cannot_be_used_is_made_later(
     found = await told(client, "I play the cello")
     assert [each["memory"] for each in found["results"]] == [BY_RULES]
     assert [warning.partition(":")[0] for warning in found["warnings"]] == ["llm_unavailable", "read_by_rules"]
+    assert "openai:" in found["warnings"][0]
     [job] = await to_consolidate(tables, tenant)
     server.chat.forget()
     assert await deferred.consolidate(job, scripted.resources) == {"facts": 1}

@@ -35,6 +35,8 @@ async def flagged(resources: Resources, tenant: Tenant) -> AsyncIterator[tuple[A
         old = await store(client, "Lives in Lisbon")
         judge.say("Lives in Porto", PORTO)
         [result] = await tell(client, "I have moved to Porto")
+        assert result["event"] == "ADD"
+        assert "flagged" in result["warnings"][0]
         [review] = await reviews(client)
         yield client, old, result["id"], review["id"]
 
@@ -79,18 +81,13 @@ async def test_prefer_old_stores_nothing_but_the_verdict(resources: Resources, t
 
 
 async def test_flagged_is_seen_by_reviews_only(resources: Resources, tenant: Tenant) -> None:
-    async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
-        old = await store(client, "Lives in Lisbon")
-        judge.say("Lives in Porto", PORTO)
-        [result] = await tell(client, "I have moved to Porto")
-        assert result["event"] == "ADD"
-        assert "flagged" in result["warnings"][0]
+    async with flagged(resources, tenant) as (client, old, new, _):
         assert await listed(client, user_id="alice", include_archived=True) == {old}
-        assert (await client.get(f"/v1/memories/{result['id']}")).status_code == 404
+        assert (await client.get(f"/v1/memories/{new}")).status_code == 404
         question = {"query": "Lives in Porto", "user_id": "alice", "include_archived": True}
         found = (await client.post("/v1/memories/search", json=question)).json()["results"]
         assert [each["id"] for each in found] == [old]
-        for source, target in ((result["id"], old), (old, result["id"])):
+        for source, target in ((new, old), (old, new)):
             tie = {"target_id": target, "type": "RELATES_TO"}
             assert (await client.post(f"/v1/memories/{source}/relations", json=tie)).status_code == 404
         [review] = await reviews(client)

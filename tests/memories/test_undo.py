@@ -6,6 +6,7 @@ import asyncio
 from typing import Any
 from uuid import UUID
 
+import pytest
 from httpx2 import AsyncClient
 
 from service.runtime.resources import Resources
@@ -71,17 +72,23 @@ async def test_a_ruling_is_undone_as_a_whole(resources: Resources, tenant: Tenan
         assert await dump(tables, tenant.workspace_id) == before
 
 
-async def test_what_changed_since_is_not_overwritten(resources: Resources, tenant: Tenant) -> None:
+@pytest.mark.parametrize(
+    ("method", "body", "why", "left"),
+    [("PATCH", {"importance": 0.9}, "has changed since", "Drives a lorry"), ("DELETE", None, "erased", None)],
+)
+async def test_what_was_changed_or_erased_since_stays_so(
+    resources: Resources, tenant: Tenant, method: str, body: dict[str, Any] | None, why: str, left: str | None
+) -> None:
     async with judged(resources, tenant) as (client, judge):
         old = await store(client, "Drives a van")
         judge.say("Drives a lorry", {"event": "UPDATE", "id": 1, "text": "Drives a lorry"})
         await tell(client, "I drive a lorry now")
         decision = (await decided(client, old))[-1]
-        await client.patch(f"/v1/memories/{old}", json={"importance": 0.9})
+        await client.request(method, f"/v1/memories/{old}", json=body)
         answer = await undo(client, decision["id"])
         assert answer.status_code == 409
-        assert "has changed since" in answer.json()["detail"]
-        assert (await client.get(f"/v1/memories/{old}")).json()["memory"] == "Drives a lorry"
+        assert why in answer.json()["detail"]
+        assert (await client.get(f"/v1/memories/{old}")).json().get("memory") == left
 
 
 async def test_a_fact_fades_from_its_own_confidence_and_from_the_old_one_after_undo(
@@ -114,18 +121,6 @@ FADING = (
     "SELECT base_relevance, base_salience, base_confidence, confidence, confirmed_at FROM memory_stat "
     "WHERE memory_id = $1"
 )
-
-
-async def test_what_was_erased_does_not_come_back(resources: Resources, tenant: Tenant) -> None:
-    async with judged(resources, tenant) as (client, judge):
-        old = await store(client, "Drives a van")
-        judge.say("Drives a lorry", {"event": "UPDATE", "id": 1, "text": "Drives a lorry"})
-        await tell(client, "I drive a lorry now")
-        decision = (await decided(client, old))[-1]
-        await client.delete(f"/v1/memories/{old}")
-        answer = await undo(client, decision["id"])
-        assert answer.status_code == 409
-        assert "erased" in answer.json()["detail"]
 
 
 async def test_a_verdict_that_changed_nothing_has_nothing_to_undo(resources: Resources, tenant: Tenant) -> None:
