@@ -21,7 +21,7 @@ MADE_OF_CLEAN_TEXTS = {
     "language/context.py": 2,
     "language/talk/quotes.py": 2,
     "erasure/forget_asked.py": 3,
-    "erasure/forget_matched.py": 3,
+    "erasure/forget_matched.py": 2,
     "erasure/forget_plan.py": 2,
     "memories/lifecycle.py": 1,
     "memories/review.py": 1,

@@ -14,9 +14,8 @@ from uuid_utils.compat import uuid7
 
 from service.conversations.statements import contexts, withdrawn
 from service.domain.conversation import WithdrawnSpan
-from service.domain.decision import Neighbour, Strike
 from service.domain.request import Call
-from service.domain.scope import Extent, Scope
+from service.domain.scope import Extent
 from service.domain.text import CleanText, content_hash
 from service.erasure.purge import receipt_of
 from service.erasure.statements import purge, targets
@@ -65,7 +64,12 @@ async def remove(wanted: Extent, plan: ForgetPlan, res: Resources, call: Call, *
 async def delete(write: Write, wanted: Extent, plan: ForgetPlan) -> None:
     """Deletes the memories of the plan and withdraws its sentences, in the caller's transaction."""
     session = write.session
-    struck = {each.id for each in plan.memories if each.remaining and await _strike(write, wanted.scope, each)}
+    context = ChangeContext(write, wanted.scope)
+    struck = {
+        each.id
+        for each in plan.memories
+        if each.remaining and await writing.remove_sentence(context, each.id, CleanText(each.remaining), at=None)
+    }
     ids = sorted(target.id for target in plan.memories if target.version and target.id not in struck)
     for part in in_batches(ids):
         await deletion.delete_memories(session, part, generation=write.res.generation)
@@ -79,13 +83,6 @@ async def delete(write: Write, wanted: Extent, plan: ForgetPlan) -> None:
     turns = len({sentence.turn_id for sentence in plan.sentences})
     touched = sorted({*ids, *struck})
     await write.audit("delete", wanted.scope, touched, by="forget", turns=turns)
-
-
-async def _strike(write: Write, scope: Scope, target: ForgetTarget) -> bool:
-    """Removes the matching sentences from a memory; False if another memory already says the rest."""
-    text = CleanText(target.remaining)
-    memory = Neighbour(target.id, CleanText(target.text), "", target.version, 1.0)
-    return await writing.remove_sentence(ChangeContext(write, scope), Strike(memory, text), at=None)
 
 
 async def _keep_rest(write: Write, wanted: Extent, target: ForgetTarget) -> None:

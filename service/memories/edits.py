@@ -89,7 +89,8 @@ async def carry_out(
         if decision.strikes:
             await batch.flush()
         for strike in decision.strikes:
-            await writing.remove_sentence(replace(context, ruling_id=None), strike, at=draft.start)
+            alone = replace(context, ruling_id=None)
+            await writing.remove_sentence(alone, strike.memory.id, strike.text, at=draft.start)
     batch.changed |= {
         outcome.memory_id for outcome in outcomes if outcome.event is not Action.NONE and outcome.memory_id
     }

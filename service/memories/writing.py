@@ -16,7 +16,7 @@ from uuid_utils.compat import uuid7
 
 from service.conversations.statements import contexts, withdrawn
 from service.conversations.statements.withdrawn import Withdrawal
-from service.domain.decision import Action, Evidence, Strike
+from service.domain.decision import Action, Evidence
 from service.domain.draft import EmbeddingStatus, NewMemory
 from service.domain.errors import Conflict
 from service.domain.job import NOTHING, NewJob, Payload
@@ -24,7 +24,7 @@ from service.domain.memory import Memory, Outcome
 from service.domain.relation import Relation, RelationType
 from service.domain.request import Operation
 from service.domain.scope import Scope
-from service.domain.text import content_hash
+from service.domain.text import CleanText, content_hash
 from service.domain.version import begins
 from service.graph.statements import edges
 from service.language import lexemes, withdrawal
@@ -163,21 +163,20 @@ async def update(context: ChangeContext, target: UUID, new: NewMemory) -> str:
     return old.text
 
 
-async def remove_sentence(context: ChangeContext, struck: Strike, *, at: datetime | None) -> bool:
-    """Takes a sentence that is no longer true out of a memory, which keeps its id and times. The old text becomes a
-    past version that was valid until `at`; None: no version, because it is to be forgotten. Returns False and changes
-    nothing if the memory was deleted, or another memory already has the remaining text."""
+async def remove_sentence(context: ChangeContext, target: UUID, rest: CleanText, *, at: datetime | None) -> bool:
+    """Takes a sentence that is no longer true out of a memory, which keeps its id and times, and the `rest` of its
+    text. The old text becomes a past version that was valid until `at`; None: no version, because it is to be
+    forgotten. Returns False and changes nothing if the memory was deleted, or another memory already has the rest."""
     session, scope, res = context.session, context.scope, context.res
-    target = struck.memory.id
     await history.lock(session, [target])
-    old, digest = await memories.get(session, target), content_hash(struck.text)
+    old, digest = await memories.get(session, target), content_hash(rest)
     if old is None or await near_memories.with_hash(session, scope, digest, now=res.clock()) is not None:
         return False
     change_id = uuid7()
     if at is not None:
         await _keep_past(context, target, change_id, at)
-    await append_change(context, target, struck.text, entry=change_id)
-    columns = updates.text_columns(struck.text, lexemes.weights(struck.text))
+    await append_change(context, target, rest, entry=change_id)
+    columns = updates.text_columns(rest, lexemes.weights(rest))
     await updates.set_columns(session, target, columns, now=res.clock())
     await updates.replace_vectors(session, scope, target, {}, generation=res.generation)
     await rewrite_contexts(session, old)

@@ -92,12 +92,13 @@ async def owner_of(session: Session, memory_id: UUID) -> tuple[Scope, int | None
 
 # -- the reset of a workspace ---------------------------------------------------------------------------------------
 
-NEXT_MEMORIES = text("""
-    SELECT id FROM memory
-    WHERE workspace_id = :workspace AND created_at <= :upto AND (CAST(:after AS uuid) IS NULL OR id > :after)
-    ORDER BY id LIMIT :batch FOR UPDATE
+DELETE_MEMORIES = text("""
+    DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (ARRAY(
+        SELECT id FROM memory
+        WHERE workspace_id = :workspace AND created_at <= :upto AND (CAST(:after AS uuid) IS NULL OR id > :after)
+        ORDER BY id LIMIT :batch FOR UPDATE))
+    RETURNING id
 """)
-DELETE_MEMORIES = text("DELETE FROM memory WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[]))")
 
 ERASE_HISTORY = text("SELECT erase_history(:until, :batch)")
 
@@ -163,12 +164,9 @@ async def cancel_accepted(session: Session) -> None:
 
 
 async def remove_memories(session: Session, upto: datetime, *, after: UUID | None, batch: int) -> list[UUID]:
-    """Deletes at most `batch` memories after the id `after`; returns their ids. Writes no history."""
+    """Deletes at most `batch` memories after the id `after`; returns their ids, ascending. Writes no history."""
     values = {"upto": upto, "after": after, "batch": batch}
-    ids = list(await session.scalars(NEXT_MEMORIES, values))
-    if ids:
-        await session.execute(DELETE_MEMORIES, {"ids": ids})
-    return ids
+    return sorted(await session.scalars(DELETE_MEMORIES, values))
 
 
 async def remove_the_rest(session: Session, until: datetime, *, batch: int, own_key: str = "") -> int:
