@@ -16,23 +16,27 @@ from typing import Any
 from uuid import UUID
 
 from service.domain.memory import Memory
+from service.domain.moments import END
 from service.domain.scope import Scope
 from service.memories.statements import memories, versions, visibility
 from service.memories.statements.memories import COLUMNS
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
 from service.postgres.scopes import Condition
-from service.postgres.template import Template, typed_text
+from service.postgres.template import Template
 from service.postgres.vectors import cosine
 
 # ix_memory_history_memory, ix_memory_history_user, _agent or _run. `entry`: the entry whose `before` is the row.
 RECORDED = """(
-    SELECT l.*, CAST(NULL AS uuid) AS entry FROM memory l
+    SELECT l.*, CAST(NULL AS uuid) AS entry, CAST(NULL AS timestamptz) AS deleted_at, CAST(NULL AS jsonb) AS stat,
+           (SELECT jsonb_agg(n.entity_id) FROM memory_entity n
+            WHERE n.workspace_id = :workspace AND n.memory_id = l.id) AS entity_ids
+    FROM memory l
     WHERE {rows} AND NOT EXISTS (
         SELECT FROM memory_history h
         WHERE h.workspace_id = :workspace AND h.memory_id = l.id AND h.recorded_at > :as_of)
     UNION ALL
-    SELECT r.*, e.id
+    SELECT r.*, e.id, NULL, NULL, e.before -> 'entity_ids'
     FROM (
         SELECT DISTINCT ON (h.memory_id) h.memory_id, h.id, h.before, h.recorded_at, h.seq
         FROM (SELECT *, before ->> 'channel' AS channel FROM memory_history) h
@@ -45,19 +49,15 @@ RECORDED = """(
           AND (a.recorded_at, a.seq) < (e.recorded_at, e.seq))
 ) m"""
 
-# Entities by the ids in history; deleted ones no longer have a name.
+# The figures of a deleted memory are in history, and no edge leads to it. Deleted entities no longer have a name.
 BY_IDS = Template(f"""
-    SELECT {COLUMNS}, coalesce(s.relevance, 1.0) AS relevance, coalesce(s.salience, m.importance) AS salience,
-           coalesce(s.access_count, 0) AS access_count, s.last_accessed, s.stale_at,
-           m.fact_confidence AS current_confidence,
+    SELECT {COLUMNS}, m.deleted_at, coalesce(s.relevance, 1.0) AS relevance,
+           coalesce(s.salience, m.importance) AS salience, coalesce(s.access_count, 0) AS access_count,
+           s.last_accessed, s.stale_at,
+           coalesce(CAST(m.stat ->> 'confidence' AS float8), m.fact_confidence) AS current_confidence,
            ARRAY(SELECT ARRAY[n.type, n.name] FROM entity n
                 WHERE n.workspace_id = :workspace AND n.id IN (
-                    SELECT l.entity_id FROM memory_entity l
-                    WHERE m.entry IS NULL AND l.workspace_id = :workspace AND l.memory_id = m.id
-                    UNION ALL
-                    SELECT CAST(named.id AS uuid) FROM memory_history h
-                    CROSS JOIN LATERAL jsonb_array_elements_text(h.before -> 'entity_ids') named (id)
-                    WHERE h.workspace_id = :workspace AND h.memory_id = m.id AND h.id = m.entry)
+                    SELECT CAST(named.id AS uuid) FROM jsonb_array_elements_text(m.entity_ids) named (id))
                 ORDER BY n.type, n.name) AS entities,
            ARRAY(SELECT g.source_id FROM memory_edge g
                  WHERE g.workspace_id = :workspace AND g.target_id = m.id AND g.rel_type = 'MAY_OUTDATE'
@@ -67,7 +67,11 @@ BY_IDS = Template(f"""
                 WHERE g.workspace_id = :workspace AND g.target_id = m.id AND g.rel_type = 'SUPERSEDES'
                   AND g.created_at <= :as_of
            ) END AS superseded_by
-    FROM {{recorded}} LEFT JOIN memory_stat s ON s.workspace_id = :workspace AND s.memory_id = m.id
+    FROM {{recorded}} LEFT JOIN LATERAL (
+        SELECT t.* FROM memory_stat t WHERE t.workspace_id = :workspace AND t.memory_id = m.id
+        UNION ALL
+        SELECT t.* FROM jsonb_populate_record(CAST(NULL AS memory_stat), m.stat) t WHERE m.stat IS NOT NULL
+    ) s ON true
     WHERE {{rows}}
 """)  # noqa: S608 - no user input
 
@@ -98,22 +102,6 @@ DELETED = """(
       AND NOT EXISTS (SELECT FROM memory l WHERE l.workspace_id = :workspace AND l.id = h.memory_id)
 ) m"""
 
-# Deleted entities no longer have a name.
-DELETED_BY_IDS = typed_text(f"""
-    SELECT {COLUMNS}, m.deleted_at, coalesce(CAST(m.stat ->> 'relevance' AS float8), 1.0) AS relevance,
-           coalesce(CAST(m.stat ->> 'salience' AS float8), m.importance) AS salience,
-           coalesce(CAST(m.stat ->> 'access_count' AS int), 0) AS access_count,
-           CAST(m.stat ->> 'last_accessed' AS timestamptz) AS last_accessed,
-           CAST(m.stat ->> 'stale_at' AS timestamptz) AS stale_at,
-           coalesce(CAST(m.stat ->> 'confidence' AS float8), m.fact_confidence) AS current_confidence,
-           ARRAY(SELECT ARRAY[e.type, e.name] FROM entity e
-                 WHERE e.workspace_id = :workspace AND e.id IN (
-                     SELECT CAST(named.id AS uuid) FROM jsonb_array_elements_text(m.entity_ids) named (id))
-                 ORDER BY e.type, e.name) AS entities,
-           CAST('{{}}' AS uuid[]) AS may_be_outdated_by, CAST(NULL AS uuid[]) AS superseded_by
-    FROM {DELETED.format(changes="h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))")}
-""")  # noqa: S608 - no user input
-
 
 @dataclass(frozen=True, slots=True)
 class RecordedScope:
@@ -138,13 +126,19 @@ class RecordedScope:
 
 async def get_many(session: Session, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
     """The memories among `ids` that existed at that time, as they were."""
-    if not ids:
-        return {}
+    return await _get_many(session, RECORDED, ids, moment) if ids else {}
+
+
+async def get_deleted(session: Session, ids: Sequence[UUID]) -> dict[UUID, Memory]:
+    """The deleted memories among `ids`, as they were."""
+    return await _get_many(session, DELETED, ids, END)
+
+
+async def _get_many(session: Session, source: str, ids: Sequence[UUID], moment: datetime) -> dict[UUID, Memory]:
     rows = "l.workspace_id = :workspace AND l.id = ANY (CAST(:ids AS uuid[]))"
     changes = "h.workspace_id = :workspace AND h.memory_id = ANY (CAST(:ids AS uuid[]))"
     values = {"ids": list(ids), "as_of": moment}
-    recorded = RECORDED.format(rows=rows, changes=changes)
-    statement = BY_IDS.fill(recorded=recorded, rows="m.review_status IS NULL")
+    statement = BY_IDS.fill(recorded=source.format(rows=rows, changes=changes), rows="m.review_status IS NULL")
     return {row.id: memories.of_row(row) for row in await direct.fetch(session, statement, values)}
 
 
@@ -193,9 +187,3 @@ def deleted_source(scope: Scope, channels: Sequence[str]) -> str:
     """The FROM item of the deleted memories of a scope, named `m`."""
     changes = scopes.readable("h", scope, channels).sql.replace("h.channel", "h.before ->> 'channel'")
     return DELETED.format(changes=changes)
-
-
-async def get_deleted(session: Session, ids: Sequence[UUID]) -> dict[UUID, Memory]:
-    """The deleted memories among `ids`, as they were."""
-    rows = await direct.fetch(session, DELETED_BY_IDS, {"ids": list(ids)})
-    return {row.id: memories.of_row(row) for row in rows}
