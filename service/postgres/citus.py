@@ -14,8 +14,12 @@ IS_CITUS = text("SELECT EXISTS (SELECT FROM pg_extension WHERE extname = 'citus'
 
 ALONE = "citus.propagate_set_commands = 'none'"
 # Citus repeats a SET LOCAL on each node of the transaction by sending the whole string that it stands in. So the
-# settings of a string are made on the coordinator alone, and its last statement sends them.
-PROPAGATE = "SET LOCAL citus.propagate_set_commands = 'local'; SET LOCAL loxodon.on_nodes = 'on'"
+# settings of a string are made on the coordinator alone, and its last statement sends them. A plan for any values would
+# keep the workspace for which it was made (CURRENT_WORKSPACE).
+PROPAGATE = (
+    "SET LOCAL plan_cache_mode = force_custom_plan; SET LOCAL citus.propagate_set_commands = 'local'; "
+    "SET LOCAL loxodon.on_nodes = 'on'"
+)
 
 REFERENCE = ("workspace", "api_key", "embedding_generation", "token_secret")
 """Small tables that every node has a copy of."""
@@ -76,9 +80,11 @@ FEED = """
         RETURN NEW;
     END $$;
 """
-FIXED_PLANS = text("""
+# Those that have settings; the others are inlined.
+FUNCTIONS = text("""
     SELECT p.oid::regprocedure::text FROM pg_proc p
-    WHERE p.pronamespace = 'public'::regnamespace AND 'plan_cache_mode=force_generic_plan' = ANY (p.proconfig)
+    WHERE p.pronamespace = 'public'::regnamespace AND p.proconfig IS NOT NULL
+      AND NOT 'plan_cache_mode=force_custom_plan' = ANY (p.proconfig)
 """)
 
 
@@ -123,8 +129,6 @@ def distribute(connection: Connection) -> None:
     everything of a workspace is on one node."""
     connection.execute(CURRENT_WORKSPACE)
     connection.execute(GRANT)
-    for function in connection.scalars(FIXED_PLANS).all():
-        connection.execute(text(f"ALTER FUNCTION {function} RESET plan_cache_mode"))
     connection.execute(text(FEED))
     connection.execute(MAKE_REFERENCE, {"names": list(REFERENCE)})
     connection.commit()
@@ -137,6 +141,8 @@ def distribute(connection: Connection) -> None:
         connection.commit()
     for definer in connection.execute(DEFINERS, {"names": list(DELEGATED)}).all():
         _delegate(connection, definer)
+    for function in connection.scalars(FUNCTIONS).all():
+        connection.execute(text(f"ALTER FUNCTION {function} SET plan_cache_mode = force_custom_plan"))
     connection.commit()
 
 

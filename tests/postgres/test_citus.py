@@ -16,7 +16,7 @@ from bench.superuser import login_url
 from service.kit.settings import Settings
 from service.launch.postgres import DATABASE
 from service.postgres import migrate
-from service.postgres.roles import API_LOGIN, JOBS_LOGIN, OWNER, WALLED
+from service.postgres.roles import API_LOGIN, APP, JOBS_LOGIN, OWNER, WALLED
 from tests.conftest import Tenant
 from tests.support.application import Tables
 
@@ -144,6 +144,26 @@ async def test_shards_keep_to_a_wall(tables: Tables, tenant: Tenant) -> None:
                 assert of_bob == 0, shard
                 seen += int(of_alice)
     assert seen == 1
+
+
+async def test_a_wall_holds_in_a_session_that_has_served_another_workspace(
+    owner_url: str, tables: Tables, tenant: Tenant, stranger: Tenant
+) -> None:
+    """A plan made for one workspace would find nothing in the other, and what does not exist is not outside."""
+    goal = "INSERT INTO goal (workspace_id, id, user_id, description, updated_at) VALUES ($1, $1, 'bob', 'x', now())"
+    for each in (tenant, stranger):
+        await tables.fetch(goal, each.workspace_id)
+    connection = await asyncpg.connect(login_url(owner_url, APP).replace("+asyncpg", ""))
+    for each in (*[tenant] * 8, stranger):
+        wall = (
+            f"SET LOCAL loxodon.workspace = '{each.workspace_id}'; SET LOCAL loxodon.wall_user_id = 'alice'; "
+            f"SET LOCAL loxodon.wall_digest = 'x'; SET LOCAL citus.propagate_set_commands = 'local'; "
+            "SET LOCAL loxodon.on_nodes = 'on'"
+        )
+        async with connection.transaction():
+            await connection.execute(f"SET LOCAL citus.propagate_set_commands = 'none'; {wall}")
+            assert await connection.fetchval("SELECT is_outside('goal', $1)", each.workspace_id)
+    await connection.close()
 
 
 @pytest.mark.usefixtures("stored")
