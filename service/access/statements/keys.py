@@ -174,7 +174,7 @@ async def note_uses(session: Session, uses: Mapping[UUID, datetime]) -> None:
 
 async def revoke(session: Session, key_id: UUID) -> None:
     """Revoking twice keeps the first time."""
-    await _update(session, key_id, revoked_at=func.coalesce(API_KEY.c.revoked_at, func.now()))
+    await _update(session, key_id, revoked_at=func.least(API_KEY.c.revoked_at, func.now()))
 
 
 async def _update(session: Session, key_id: UUID, **values: Any) -> None:
