@@ -27,8 +27,8 @@ OLD_ROWS = (
     "'done', now() - make_interval(days => :days + 7))",
     "INSERT INTO job (workspace_id, id, kind, state, max_attempts, finished_at) VALUES (:workspace, gen_random_uuid(), "
     "'x', 'done', 1, now() - make_interval(days => :days + 7))",
-    "INSERT INTO model_day (workspace_id, day) SELECT :workspace, current_date - 400 - CAST(:days AS integer) "
-    "* CAST(1 + count(*) AS integer) FROM model_day WHERE workspace_id = :workspace",  # each a day of its own
+    "INSERT INTO model_day (workspace_id, day) VALUES (:workspace, current_date - 400 - CAST(:days AS integer) "
+    "* (1 + abs(hashtext(:name)) % 1000))",  # each a day of its own
 )
 
 
@@ -43,7 +43,10 @@ async def fill(database: Database, workspace: UUID, name: str, days: int) -> Non
 
 async def left(database: Database, workspace: UUID) -> list[int]:
     tables = ("idempotency", "llm_cache", "embedding_cache", "operation", "job", "model_day")
-    return [(await fetch(database, workspace, f"SELECT count(*) FROM {table}"))[0][0] for table in tables]
+    return [
+        (await fetch(database, workspace, f"SELECT count(*) FROM {table} WHERE workspace_id = '{workspace}'"))[0][0]
+        for table in tables
+    ]
 
 
 async def test_what_has_expired_goes_in_every_workspace(

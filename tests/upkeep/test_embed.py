@@ -168,7 +168,9 @@ async def test_the_sweep_is_patient_with_what_died(
     monkeypatch.setattr(embed, "QUIET_S", 5.0)
     memory_id = await insert_memory(database, workspace, "poison", status="queued")
     async with database.begin(workspace) as session:
-        await session.execute(text("UPDATE memory SET updated_at = now() - interval '1 hour'"))
+        await session.execute(
+            text("UPDATE memory SET updated_at = now() - interval '1 hour' WHERE workspace_id = :workspace")
+        )
         for _ in range(3):
             await session.execute(
                 text(

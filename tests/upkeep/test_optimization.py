@@ -24,7 +24,10 @@ from tests.support.judging import decided, judged, tell
 from tests.support.tasks import work
 
 BOAT, BOAT_AGAIN, CANOE = "Rows a red boat on Lake Garda", "Rows the red boat on Lake Garda", "Paddles a canoe"
-STALE = "UPDATE memory_stat SET stale_at = last_accessed + interval '90 days' WHERE memory_id = $1"
+STALE = (
+    "UPDATE memory_stat SET stale_at = (last_accessed AT TIME ZONE 'UTC' + interval '90 days') AT TIME ZONE 'UTC' "
+    "WHERE memory_id = $1"
+)
 FADED = "UPDATE memory_stat SET relevance = 0.1 WHERE memory_id = $1"
 EDGE = "INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id) VALUES ($1, $2, $3, $4)"
 

@@ -8,10 +8,10 @@ AS $$
     WHERE w.enabled AND (
         EXISTS (SELECT FROM memory_history h
                 WHERE h.workspace_id = w.workspace_id AND (h.position, h.seq) > (w.position, w.seq)
-                  AND h.position < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint))
+                  AND h.position < pg_snapshot_xmin(pg_current_snapshot())::text::bigint)
         OR EXISTS (SELECT FROM erased_memory e
                    WHERE e.workspace_id = w.workspace_id AND (e.position, e.seq) > (w.position, w.seq)
-                     AND e.position < (SELECT pg_snapshot_xmin(pg_current_snapshot())::text::bigint)))
+                     AND e.position < pg_snapshot_xmin(pg_current_snapshot())::text::bigint))
     LIMIT most
 $$;
 

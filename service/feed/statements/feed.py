@@ -70,11 +70,13 @@ NEWEST = text(f"""
     ) c ORDER BY c.position DESC, c.seq DESC LIMIT 1
 """)  # noqa: S608 - no user input
 
-# Restoring a dump creates a new table, on this server or another.
+# Restoring a dump creates a new table, on this server or another. On Citus it is asked of the node of the workspace,
+# because the statement reads a table there.
 SOURCE = text("""
     SELECT to_hex(system_identifier) || '.' || 'memory_history'::regclass::oid AS source, clock_timestamp() AS now,
            pg_snapshot_xmax(pg_current_snapshot())::text::bigint AS next
-    FROM pg_control_system()
+    FROM pg_control_system(),
+         (SELECT count(*) FROM memory_history WHERE workspace_id = :workspace AND position < 0) there
 """)
 
 

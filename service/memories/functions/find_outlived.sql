@@ -5,21 +5,19 @@ CREATE OR REPLACE FUNCTION find_outlived(at timestamptz, retention_days integer,
 RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
+SET enable_seqscan = off
+SET enable_hashjoin = off
+SET enable_mergejoin = off
 AS $$
     (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT max_rows)
     UNION
-    SELECT kept.workspace_id, old.id
+    SELECT m.workspace_id, m.id
     FROM (
         SELECT w.workspace_id, least((w.settings ->> 'memory_retention_days')::integer,
             CASE WHEN w.settings -> 'granted' ? 'memory_retention_days'
             THEN (w.settings #>> '{granted,memory_retention_days}')::integer ELSE retention_days END) AS days
         FROM workspace w
-    ) kept CROSS JOIN LATERAL (
-        SELECT m.id FROM memory m
-        WHERE m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
-        ORDER BY m.created_at LIMIT max_rows
-    ) old
-    WHERE kept.days IS NOT NULL
+    ) kept JOIN memory m ON m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
     LIMIT max_rows
 $$;
 

@@ -95,12 +95,13 @@ STORE_VECTORS = text("""
     WITH made AS (
         SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:contents AS text[]), CAST(:vectors AS text[]))
             AS m (id, content, vector)
+    ), locked AS (
+        SELECT workspace_id, id, user_id, agent_id, run_id, channel, content FROM memory
+        WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) AND embedding_status <> 'stored'
+        ORDER BY id FOR NO KEY UPDATE
     ), fresh AS (
-        SELECT memory.workspace_id, memory.id, memory.user_id, memory.agent_id, memory.run_id, memory.channel,
-               made.vector::halfvec AS vector
-        FROM memory JOIN made ON memory.id = made.id AND memory.content = made.content
-        WHERE memory.workspace_id = :workspace AND memory.embedding_status <> 'stored'
-        ORDER BY memory.id FOR NO KEY UPDATE OF memory
+        SELECT locked.*, made.vector::halfvec AS vector
+        FROM locked JOIN made ON locked.id = made.id AND locked.content = made.content
     ), placeholders AS (
         DELETE FROM memory_vector v USING fresh
         WHERE v.workspace_id = :workspace AND v.memory_id = fresh.id AND v.kind = 'placeholder'

@@ -77,7 +77,7 @@ INSERT = text(
     SELECT m.workspace_id, new.id, m.id, new.event, CASE WHEN new.event <> 'ADD' THEN m.content END,
            CASE WHEN new.event <> 'DELETE' THEN coalesce(new.content, m.content) END,
            CASE WHEN new.event <> 'ADD' THEN {BEFORE} END, v.embedding, v.generation, new.event = 'DELETE',
-           m.user_id, m.agent_id, m.run_id, coalesce(new.at, clock_timestamp()),
+           m.user_id, m.agent_id, m.run_id, coalesce(new.at, statement_timestamp()),
            coalesce(new.position, pg_current_xact_id()::text::bigint)
     FROM unnest(CAST(:ids AS uuid[]), CAST(:memories AS uuid[]), CAST(:events AS text[]), CAST(:contents AS text[]),
                 CAST(:starts AS timestamptz[]), CAST(:positions AS bigint[]))

@@ -10,11 +10,7 @@ AS $$
         SELECT coalesce((w.settings #>> ARRAY['job_intervals_min', job_name])::double precision, interval_min) AS minutes
     ) own
     WHERE own.minutes > 0
-      AND (EXISTS (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id)
-           OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id))
-      AND (job_name <> 'consolidate'
-           OR EXISTS (SELECT FROM conversation c WHERE c.workspace_id = w.workspace_id AND c.consolidated_at IS NULL
-                      AND c.turn_count > c.consolidated_turns AND NOT c.archived))
+      AND has_work(w.workspace_id, job_name)
       -- a minute less, because a run may start a little early
       AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = w.workspace_id AND j.kind = job_name
                       AND j.reason IS NOT NULL AND j.created_at > now() - make_interval(secs => 60 * (own.minutes - 1)))

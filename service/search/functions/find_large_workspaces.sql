@@ -5,8 +5,7 @@ LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
     SELECT w.workspace_id FROM workspace w
-    WHERE (SELECT count(*) FROM (SELECT FROM memory m WHERE m.workspace_id = w.workspace_id LIMIT min_memories) counted)
-          >= min_memories
+    WHERE has_memories(w.workspace_id, min_memories)
     ORDER BY w.workspace_id
 $$;
 

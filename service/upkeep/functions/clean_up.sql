@@ -1,5 +1,4 @@
--- Deletes at most `batch_size` rows per table that have expired at time `at`; returns the rows removed by table. With
--- SKIP LOCKED and the limit, upkeep never waits for a request, and requests wait for it only briefly.
+-- Deletes at most `batch_size` rows per table that have expired at time `at`; returns the rows removed by table.
 CREATE OR REPLACE FUNCTION clean_up(
     at timestamptz,
     job_days integer,
@@ -23,13 +22,9 @@ BEGIN
         ('operation', 'finished_at', at - make_interval(days => job_days)),
         ('webhook_delivery', 'finished_at', at - make_interval(days => job_days)),
         ('job', 'finished_at', at - make_interval(days => job_days))
-    ) AS old (relation, since, before) LOOP
+    ) AS old (relation, since, until) LOOP
         name := target.relation;
-        EXECUTE format('DELETE FROM %1$I WHERE ctid = ANY (ARRAY('
-                       'SELECT ctid FROM %1$I WHERE %2$I < $1 LIMIT $2 FOR UPDATE SKIP LOCKED))',
-                       target.relation, target.since)
-        USING target.before, batch_size;
-        GET DIAGNOSTICS removed = ROW_COUNT;
+        removed := delete_due(target.relation, target.since, target.until, batch_size);
         RETURN NEXT;
     END LOOP;
 END $$;

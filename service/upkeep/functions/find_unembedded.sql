@@ -5,15 +5,19 @@ RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
+    -- Citus joins no table of its nodes with the queue, which is on the coordinator
+    WITH unembedded AS MATERIALIZED (
+        SELECT m.workspace_id, m.id FROM memory m
+        WHERE m.embedding_status <> 'stored' AND m.updated_at < now() - untouched_for
+    )
     SELECT m.workspace_id, m.id
-    FROM memory m CROSS JOIN LATERAL (
+    FROM unembedded m CROSS JOIN LATERAL (
         SELECT count(*) FILTER (WHERE j.state IN ('ready', 'running')) AS pending,
                count(*) FILTER (WHERE j.state = 'dead') AS deaths,
                max(j.finished_at) FILTER (WHERE j.state = 'dead') AS last_death
         FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'embed'
     ) tried
-    WHERE m.embedding_status <> 'stored' AND m.updated_at < now() - untouched_for AND tried.pending = 0
-      AND (tried.deaths = 0 OR tried.last_death < now() - untouched_for * power(2, least(tried.deaths, 10)))
+    WHERE tried.pending = 0 AND (tried.deaths = 0 OR tried.last_death < now() - untouched_for * power(2, least(tried.deaths, 10)))
     LIMIT max_rows
 $$;
 

@@ -41,11 +41,11 @@ WRITE = """
         SELECT s.{key} AS id, s.ctid AS at, {old} AS old, {fresh} AS fresh FROM {table} s {joined}
         WHERE s.workspace_id = :workspace AND s.{key} > :after AND {only} ORDER BY s.{key} LIMIT :batch
     ), unlocked AS MATERIALIZED (
-        SELECT part.at, part.fresh FROM part JOIN {table} s ON s.workspace_id = :workspace AND s.ctid = part.at
-        WHERE abs(part.fresh - part.old) > {moved} FOR NO KEY UPDATE OF s SKIP LOCKED
+        SELECT s.ctid AS at FROM {table} s WHERE s.workspace_id = :workspace
+            AND s.ctid = ANY (ARRAY(SELECT at FROM part WHERE abs(fresh - old) > {moved})) FOR NO KEY UPDATE SKIP LOCKED
     ), written AS (
-        UPDATE {table} s SET {assignment} FROM unlocked
-        WHERE s.workspace_id = :workspace AND s.ctid = unlocked.at RETURNING s.ctid
+        UPDATE {table} s SET {assignment} FROM unlocked JOIN part USING (at)
+        WHERE s.workspace_id = :workspace AND s.ctid = at RETURNING s.ctid
     )
     SELECT count(*) AS seen, (SELECT id FROM part ORDER BY id DESC LIMIT 1) AS last,
            (SELECT count(*) FROM written) AS changed FROM part
@@ -55,7 +55,9 @@ OF_ENTITIES = Template(WRITE, table="entity", key="id", moved=MOVED)
 
 PASSED = "CROSS JOIN LATERAL (SELECT {age} AS age) passed"
 MEMORY = "JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id"
-SECONDS = "greatest(0, date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {since}))"
+SECONDS = """
+    greatest(0, date_part('epoch', CAST(:now AS timestamptz)) - date_part('epoch', {since} AT TIME ZONE 'UTC'))
+"""
 
 # base * exp(-loss * age), the age in days
 RELEVANCE = OF_MEMORIES.fill(

@@ -52,13 +52,13 @@ STORE_MEMORIES = text("""
     WITH made AS (
         SELECT * FROM unnest(CAST(:ids AS uuid[]), CAST(:contents AS text[]), CAST(:vectors AS text[]))
             AS m (id, content, vector)
-    ), same AS (
-        SELECT memory.id, memory.user_id, memory.agent_id, memory.run_id, memory.channel, made.vector::halfvec AS vector
-        FROM memory JOIN made ON memory.id = made.id AND memory.content = made.content
-        WHERE memory.workspace_id = :workspace ORDER BY memory.id FOR KEY SHARE OF memory
+    ), locked AS (
+        SELECT workspace_id, id, user_id, agent_id, run_id, channel, content FROM memory
+        WHERE workspace_id = :workspace AND id = ANY (CAST(:ids AS uuid[])) ORDER BY id FOR KEY SHARE
     )
     INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, run_id, channel, embedding)
-    SELECT :workspace, id, :generation, 'text', user_id, agent_id, run_id, channel, vector FROM same
+    SELECT workspace_id, id, :generation, 'text', user_id, agent_id, run_id, channel, vector::halfvec
+    FROM locked JOIN made USING (id, content)
     ON CONFLICT DO NOTHING RETURNING memory_id
 """)
 
