@@ -71,9 +71,7 @@ def _bare_month(at: TimeMatch, month: int, which: int | None = None) -> TimePiec
     return replace(at.yearless(month, None, "month"), weak=not clear)
 
 
-def _quarter(
-    at: TimeMatch, letter: str, index: str, year: int | None = None, which: int | None = None
-) -> TimePiece | None:
+def _quarter(at: TimeMatch, letter: str, index: str, year: int | None = None) -> TimePiece | None:
     """Reads "Q3 2024", "2024-Q3", "H1 2025"."""
     if letter == "q":
         return _share(at, int(index), "quarter", year) if year else at.yearless(int(index) * 3 - 2, None, "quarter")

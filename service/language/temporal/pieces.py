@@ -103,9 +103,9 @@ class TimeMatch:
     def lean(self) -> Lean:
         return self.scene.lean(self.start)
 
-    def follows(self, pattern: re.Pattern[str], chars: int = 24) -> bool:
+    def follows(self, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern matches the text before the match."""
-        return pattern.search(self.scene.before(self.start, chars)) is not None
+        return pattern.search(self.scene.before(self.start)) is not None
 
     def precedes(self, pattern: re.Pattern[str]) -> bool:
         """Whether a pattern matches the text after the match."""
