@@ -91,10 +91,10 @@ def _sentence(answer: httpx2.Response) -> str:
     """The server's error as a sentence: its `detail`, and what to do about a key."""
     try:
         body = answer.json()
-        said, code = str(body["detail"]), body.get("code")
+        detail, code = str(body["detail"]), body.get("code")
     except (ValueError, KeyError, TypeError):
         return f"{answer.request.url} answered {answer.status_code}, not as Loxodon does: is {URL} right?"
-    return f"{said} ({code}; set {KEY} to another key)" if answer.status_code in (401, 403) else f"{said} ({code})"
+    return f"{detail} ({code}; set {KEY} to another key)" if answer.status_code in (401, 403) else f"{detail} ({code})"
 
 
 def open_api() -> Api:

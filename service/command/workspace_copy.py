@@ -254,9 +254,9 @@ async def _import_tables(
             try:
                 await connection.execute(statement, target, f"[{','.join(batch)}]", generation)
             except asyncpg.PostgresError as exc:
-                if (said := transfer.clash(exc)) is None:
+                if (clash := transfer.clash(exc)) is None:
                     raise
-                raise CommandError(f"{table.name}: {said}. Import into a workspace that is empty.") from exc
+                raise CommandError(f"{table.name}: {clash}. Import into a workspace that is empty.") from exc
             done += len(batch)
             advance(table.name, done, manifest.rows)
     return done

@@ -243,8 +243,8 @@ async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, c
     only(request, "tags", "api_key")
     wanted, count, last = _tags(request), 0, False
 
-    def answer(gone: Sequence[ForgottenMemory]) -> StoredAnswer:
-        total = count + sum(each.deleted for each in gone)
+    def answer(forgotten: Sequence[ForgottenMemory]) -> StoredAnswer:
+        total = count + sum(each.deleted for each in forgotten)
         return StoredAnswer(200, {"status": "success", "deleted_count": total, "tags": wanted})
 
     while True:
@@ -253,10 +253,10 @@ async def delete_by_tag(request: Request, caller: Forgetter, res: ResourcesOf, c
         )
         last = len(page.memories) < MOST_AT_ONCE and not page.is_cut
         own_call = call.with_serializer(answer) if last else replace(call, idempotency=None)
-        gone = await forget_many(caller.workspace_id, [memory.id for memory in page.memories], res, own_call)
+        forgotten = await forget_many(caller.workspace_id, [memory.id for memory in page.memories], res, own_call)
         if last:
-            return send(answer(gone))
-        count += sum(each.deleted for each in gone)
+            return send(answer(forgotten))
+        count += sum(each.deleted for each in forgotten)
 
 
 @router.get("/memory/{id}")
@@ -284,18 +284,18 @@ async def update_memory(id: str, request: Request, caller: Changer, res: Resourc
     return await revise(caller.workspace_id, memory.id, change, res, call)
 
 
-def _deleted(gone: ForgottenMemory) -> dict[str, str]:
-    return {"status": "success", "memory_id": str(gone.id), "message": "Memory deleted successfully"}
+def _deleted(forgotten: ForgottenMemory) -> dict[str, str]:
+    return {"status": "success", "memory_id": str(forgotten.id), "message": "Memory deleted successfully"}
 
 
 @router.delete("/memory/{id}")
 @sends(_deleted)
 async def delete_memory(id: str, caller: Forgetter, res: ResourcesOf, call: CallOf) -> ForgottenMemory:
     memory = await one(caller, id, res)
-    gone = await forget(caller.workspace_id, memory.id, res, call)
-    if gone.already_deleted:
+    forgotten = await forget(caller.workspace_id, memory.id, res, call)
+    if forgotten.already_deleted:
         raise NotFound.of("memory")
-    return gone
+    return forgotten
 
 
 # -- relations ---------------------------------------------------------------------------------------------------------

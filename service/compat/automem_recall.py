@@ -183,8 +183,8 @@ def _narrow(request: Request, caller: Caller, state_mode: str, res: Resources) -
         "include_archived": state_mode == "history",
     }
     given |= {name: asked[name] for name in ("start", "end") if asked.get(name)}
-    if not given.keys() & {"start", "end"} and (said := asked.get("time_query") or asked.get("time")):
-        given["time_query"] = said
+    if not given.keys() & {"start", "end"} and (time_query := asked.get("time_query") or asked.get("time")):
+        given["time_query"] = time_query
     if asked.get("min_score"):
         given["min_score"] = automem_format.unit(asked["min_score"], "min_score")
     if holds:  # a recall with a time would also show what has ended

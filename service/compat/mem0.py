@@ -268,11 +268,11 @@ async def batch_update(request: Request, caller: Changer, res: ResourcesOf, call
 async def feedback(request: Request, caller: Changer, res: ResourcesOf, call: CallOf) -> Any:
     """Stored with the memory, shown, and can be filtered by; it does not change the ranking."""
     sent = await object_of(request)
-    said = sent.get("feedback")
-    if said not in (None, "POSITIVE", "NEGATIVE", "VERY_NEGATIVE"):
+    rating = sent.get("feedback")
+    if rating not in (None, "POSITIVE", "NEGATIVE", "VERY_NEGATIVE"):
         detail = "feedback: must be POSITIVE, NEGATIVE, VERY_NEGATIVE, or null to take it back."
         raise InvalidInput(detail, field="feedback")
-    kept = {"feedback": said, "feedback_reason": sent.get("feedback_reason") if said else None}
+    kept = {"feedback": rating, "feedback_reason": sent.get("feedback_reason") if rating else None}
     change = revision(body_of(PatchMemoryRequest, {"metadata": kept}), caller, res.clock())
     wanted = uuid_of(str(sent.get("memory_id", "")))
 
@@ -299,10 +299,10 @@ async def delete(id: str, request: Request, caller: Deleter, res: ResourcesOf, c
             "ids (GET /v1/memories/{id}/relations names them)."
         )
         raise InvalidInput(detail, field="delete_linked")
-    gone = await forget(caller.workspace_id, uuid_of(id), res, call)
-    if gone.already_deleted:
+    forgotten = await forget(caller.workspace_id, uuid_of(id), res, call)
+    if forgotten.already_deleted:
         raise NotFound.of("memory")
-    return gone
+    return forgotten
 
 
 def _deleted_all(forgotten: ScopeDeletionResponse) -> dict[str, str]:
@@ -347,8 +347,8 @@ async def _forget(named: Mapping[str, str], caller: Caller, res: Resources, call
 
 
 def _deleted_several(forgotten: list[ForgottenMemory]) -> dict[str, Any]:
-    count = sum(memory.deleted for memory in forgotten)
-    unknown = [str(memory.id) for memory in forgotten if not memory.deleted]
+    count = sum(item.deleted for item in forgotten)
+    unknown = [str(item.id) for item in forgotten if not item.deleted]
     return {"message": f"Successfully deleted {count} memories", "not_found": unknown}
 
 

@@ -175,8 +175,8 @@ async def _transcribe(session: Session, stored: Sequence[Turn]) -> list[Turn]:
     return [_mark(turn, turn.whole, spans.get(turn.id, []), kept.get(turn.id, [])) for turn in stored]
 
 
-def _mark(turn: Turn, whole: CleanText | None, spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> Turn:
-    if whole is None:
+def _mark(turn: Turn, full: CleanText | None, spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> Turn:
+    if full is None:
         return turn
     removed = withdrawn.hidden_of([span for span in spans if span.reason in GONE], kept)
     marked = []
@@ -184,7 +184,7 @@ def _mark(turn: Turn, whole: CleanText | None, spans: Sequence[WithdrawnSpan], k
         if span.reason not in GONE:
             parts = (withdrawal.move(part, removed) for part in withdrawn.hidden_of([span], kept))
             marked += [replace(span, start=start, end=end) for start, end in parts if start < end]
-    return replace(turn, text=CleanText(withdrawal.cut(whole, removed)), withdrawn=tuple(marked))
+    return replace(turn, text=CleanText(withdrawal.cut(full, removed)), withdrawn=tuple(marked))
 
 
 async def recent_turns(

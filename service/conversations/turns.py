@@ -80,9 +80,9 @@ async def _insert(write: Write, conversation: Conversation, new: NewTurn, index:
 async def _copy_to_working_memory(write: Write, conversation: Conversation, new: NewTurn, stored: StoredTurn) -> None:
     """Copies the turn into working memory, whose lock is the last one that the transaction takes."""
     scope = replace(conversation.scope, run_id=str(conversation.id))
-    said = new.role, new.text, new.speaker, new.timestamp
+    values = new.role, new.text, new.speaker, new.timestamp
     now, ttl_s = write.res.clock(), write.res.settings.memories.working_ttl_s
-    await working.put_turn(write.session, scope, *said, copied=(stored.id, stored.index), now=now, ttl_s=ttl_s)
+    await working.put_turn(write.session, scope, *values, copied=(stored.id, stored.index), now=now, ttl_s=ttl_s)
 
 
 async def _find_repeated(

@@ -44,8 +44,8 @@ class ModelBudget(BaseModel):
 
     def cost(self, prompt_tokens: int, completion_tokens: int) -> float:
         """The cost of tokens in money; 0 without prices."""
-        whole = prompt_tokens * self.prompt_price + completion_tokens * self.completion_price
-        return whole / PRICED_TOKENS
+        total = prompt_tokens * self.prompt_price + completion_tokens * self.completion_price
+        return total / PRICED_TOKENS
 
 
 @dataclass(frozen=True, slots=True)

@@ -93,9 +93,9 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
 async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetWish]:
     """The requests in a message, by the words and the vectors of its sentences."""
     wishes = await res.rules.run_if_long(len(text), forget_requests.find_possible, text)
-    said = [CleanText(text[each.start : each.end]) for each in wishes[:MOST_COMPARED]]
+    texts = [CleanText(text[each.start : each.end]) for each in wishes[:MOST_COMPARED]]
     try:
-        vectors = await res.embedder.embed(scope.workspace_id, said) if said else []
+        vectors = await res.embedder.embed(scope.workspace_id, texts) if texts else []
     except EmbeddingError:
         vectors = []
     for index, wish in enumerate(wishes):
@@ -105,7 +105,7 @@ async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetW
     return forget_requests.choose_likely(text, wishes)
 
 
-def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
+def without_requests(messages: Sequence[Utterance], asked: Sequence[AskedToForget]) -> list[Utterance]:
     """The messages without their requests, which are not facts, and without the sentences they refer to. The rest of
     such a message is kept without a quotation, which might be of what is to be forgotten."""
     spans: dict[int, list[Span]] = {}
@@ -116,7 +116,7 @@ def without_requests(said: Sequence[Utterance], asked: Sequence[AskedToForget]) 
         replace(one, text=CleanText(forget_requests.blank_out(one.text, spans[index])), stands_alone=True)
         if index in spans
         else one
-        for index, one in enumerate(said)
+        for index, one in enumerate(messages)
     ]
 
 
@@ -126,19 +126,19 @@ async def carry_out(write: Write, forgetting: ForgettingInTalk, places: Sequence
     outcomes, session, scope = [], write.session, forgetting.scope
     spans = [
         WithdrawnSpan(places[message].id, start, end, "deleted")
-        for wish in forgetting.asked
-        for message, start, end in wish.spans
+        for asked in forgetting.asked
+        for message, start, end in asked.spans
     ]
     if spans:
         await withdrawn.add_to_present(session, spans)
-        await withdrawn.refresh(session, {wish.turn_id for wish in spans})
-    for wish in forgetting.asked:
-        if wish.plan is None:
+        await withdrawn.refresh(session, {span.turn_id for span in spans})
+    for asked in forgetting.asked:
+        if asked.plan is None:
             continue
-        plan, warnings = await forget_matched.drop_changed(session, wish.plan)
+        plan, warnings = await forget_matched.drop_changed(session, asked.plan)
         await forget_matched.delete(write, _where(scope), plan)
-        draft = replace(forgetting.messages[wish.message], warnings=warnings)
-        outcomes += _outcomes(draft, plan, places[wish.message])
+        draft = replace(forgetting.messages[asked.message], warnings=warnings)
+        outcomes += _outcomes(draft, plan, places[asked.message])
     return outcomes
 
 
@@ -173,8 +173,8 @@ async def _plan(index: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
     if not wish.is_sure:
         return AskedToForget(index, wish, None, _not_clear(replace(plan, near=(*plan.memories, *plan.near))))
     if plan.is_empty:
-        told = len(sentences) or int(wish.sort == "statement" and draft.clean.startswith(wish.query, wish.start))
-        warning = DONE.format(memories=0, sentences=told) if told else _not_clear(plan)
+        count = len(sentences) or int(wish.sort == "statement" and draft.clean.startswith(wish.query, wish.start))
+        warning = DONE.format(memories=0, sentences=count) if count else _not_clear(plan)
         return AskedToForget(index, wish, None, warning, sentences)
     if not draft.options.may_delete:
         return AskedToForget(index, wish, None, NO_RIGHT, sentences)
@@ -193,20 +193,20 @@ async def _find_sentences(
     index: int, wish: ForgetWish, messages: Sequence[Draft], res: Resources
 ) -> tuple[tuple[int, int, int], ...]:
     """The sentences before a request, in the user's messages, that it refers to, as message and span."""
-    said = [
+    earlier = [
         (number, start, end)
         for number, each in enumerate(messages[: index + 1])
         if each.speech is not None and each.speech.role == "user"
         for start, end in forget_requests.own_sentences(each.clean)
         if number < index or end <= wish.start
     ][-MOST_COMPARED:]
-    if wish.sort == "said" or not said:
-        return tuple(said[-1:])
-    texts = [ForgetText(each, str(messages[each[0]].clean)[each[1] : each[2]]) for each in said]
+    if wish.sort == "said" or not earlier:
+        return tuple(earlier[-1:])
+    texts = [ForgetText(each, str(messages[each[0]].clean)[each[1] : each[2]]) for each in earlier]
     if found := forget_matching.match(forget_query.parse(wish.query), texts).meant:
         return tuple(found)
     nearest = await forget_plan.nearest_of(wish.query, [text.text for text in texts], messages[0].scope, res)
-    return () if nearest is None else (said[nearest],)
+    return () if nearest is None else (earlier[nearest],)
 
 
 def _where(scope: Scope) -> Extent:

@@ -110,10 +110,10 @@ async def by_query(
             chosen.add(key, forget_matching.with_dependents(texts.parts[key], {index}), reason)
     named = parsed if _ASKS_FOR_NAME.search(query) else None
     plan = _build_plan(matched, await res.rules.run(forget_texts.spread, chosen, texts, named), texts)
-    gone = {target.id for target in plan.memories}
+    removed = {target.id for target in plan.memories}
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         plan = await _with_sources(session, wanted, plan)
-    return replace(plan, near=tuple(target for target in near if target.id not in gone))
+    return replace(plan, near=tuple(target for target in near if target.id not in removed))
 
 
 async def by_ids(wanted: Extent, ids: Sequence[UUID], res: Resources) -> ForgetPlan:
@@ -266,7 +266,7 @@ async def _one_of(
 
 def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> ForgetPlan:
     meant: dict[UUID, ForgetTarget] = {}
-    said = []
+    sentences = []
     for key, places in chosen.parts.items():
         reason = chosen.reasons[key]
         if isinstance(key, tuple):
@@ -278,11 +278,11 @@ def _build_plan(matched: Matched, chosen: ChosenParts, texts: ForgetTexts) -> Fo
             continue
         turn = texts.turns[key]
         for part in (texts.parts[key][index] for index in sorted(places)):
-            said.append(_sentence(turn, part.start, part.end, reason))
-    whole = {target.id for target in meant.values() if not target.remaining}
-    for target in _past_versions(texts.memories.values(), whole):
+            sentences.append(_sentence(turn, part.start, part.end, reason))
+    removed = {target.id for target in meant.values() if not target.remaining}
+    for target in _past_versions(texts.memories.values(), removed):
         meant.setdefault(target.id, target)
-    return ForgetPlan(matched, EXPLANATIONS[matched], tuple(meant.values()), tuple(said))
+    return ForgetPlan(matched, EXPLANATIONS[matched], tuple(meant.values()), tuple(sentences))
 
 
 def _sentence(
@@ -323,14 +323,14 @@ async def _with_sources(session: Session, wanted: Extent, plan: ForgetPlan) -> F
     """The plan with the sentences of completely removed memories that no other live memory needs."""
     ids = [target.id for target in plan.memories if not target.remaining]
     spans = await targets.spans(session, ids)
-    said = {(sentence.turn_id, sentence.start, sentence.end): sentence for sentence in plan.sentences}
+    by_span = {(sentence.turn_id, sentence.start, sentence.end): sentence for sentence in plan.sentences}
     turns = await targets.turns_by_id(session, {span.turn_id for span in spans})
     kept = await withdrawn.read_kept(session, list(turns), besides=ids)
     for memory_span in spans:
         turn = turns[memory_span.turn_id]
         for start, end in withdrawal.subtract([memory_span.span], kept.get(memory_span.turn_id, [])):
             reason = f"memory {memory_span.memory_id} rests on it"
-            if not any(one[0] == turn.id and one[1] <= start and end <= one[2] for one in said):
-                said[turn.id, start, end] = _sentence(turn, start, end, reason, memory_span.memory_id)
-    ordered = sorted(said.values(), key=lambda each: (str(each.conversation_id), each.turn_index, each.start))
+            if not any(one[0] == turn.id and one[1] <= start and end <= one[2] for one in by_span):
+                by_span[turn.id, start, end] = _sentence(turn, start, end, reason, memory_span.memory_id)
+    ordered = sorted(by_span.values(), key=lambda each: (str(each.conversation_id), each.turn_index, each.start))
     return replace(plan, sentences=tuple(ordered))

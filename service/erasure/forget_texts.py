@@ -129,8 +129,8 @@ def with_occasions(chosen: ChosenParts, texts: ForgetTexts) -> ChosenParts:
 def _chase_names(parsed: ForgetQuery, chosen: ChosenParts, texts: ForgetTexts) -> None:
     """Adds every place of a name that is to be forgotten."""
     asked = {word for name in parsed.names for word in name}
-    said = [texts.parts[key][index].text for key, places in chosen.parts.items() for index in places]
-    names = {name[-1] for text in said for name in forget_query.names_in(f"of {text}") if not asked & set(name)}
+    chosen_texts = [texts.parts[key][index].text for key, places in chosen.parts.items() for index in places]
+    names = {name[-1] for text in chosen_texts for name in forget_query.names_in(f"of {text}") if not asked & set(name)}
     if not names:
         return
     query = ForgetQuery("", (), tuple((each,) for each in sorted(names)), frozenset(), everything=True)
@@ -146,18 +146,18 @@ def spread(chosen: ChosenParts, texts: ForgetTexts, named: ForgetQuery | None = 
     if named is not None:
         _chase_names(named, chosen, texts)
     while True:
-        gone = [texts.parts[key][index] for key, places in chosen.parts.items() for index in places]
-        said = {forget_matching.normalise(part.text) for part in gone if not part.is_context}
+        chosen_parts = [texts.parts[key][index] for key, places in chosen.parts.items() for index in places]
+        keys = {forget_matching.normalise(part.text) for part in chosen_parts if not part.is_context}
         added = False
         for key, parts in texts.parts.items():
             meant = {
                 index
                 for index, part in enumerate(parts)
                 for text in [forget_matching.normalise(part.text)]
-                if (text in said if not part.is_context else any(len(each) >= BRIEF and each in text for each in said))
+                if (text in keys if not part.is_context else any(len(each) >= BRIEF and each in text for each in keys))
             }
             if texts.by_assistant(key):
-                meant |= {p for p, part in enumerate(parts) if any(share(each, part.text) >= ALIKE for each in said)}
+                meant |= {p for p, part in enumerate(parts) if any(share(each, part.text) >= ALIKE for each in keys)}
             if meant:
                 added |= chosen.add(key, forget_matching.with_dependents(parts, meant), "says it, too")
         for key in [each for each in chosen.parts if not isinstance(each, tuple)]:

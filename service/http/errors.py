@@ -149,7 +149,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
         if "json" not in request.headers.get("content-type", ""):
             detail = "body: is not declared as JSON: send Content-Type: application/json"
             return of(request, errors.InvalidInput(detail, field="body"))
-    return of(request, invalid(problems, body_model(request), path_of=_field, whole="body"))
+    return of(request, invalid(problems, body_model(request), path_of=_field, input_name="body"))
 
 
 def _misspelt_first(problems: Sequence[Any]) -> Sequence[Any]:
@@ -163,10 +163,10 @@ def _misspelt_first(problems: Sequence[Any]) -> Sequence[Any]:
 
 
 def invalid(
-    problems: Sequence[Any], model: Any, *, path_of: Callable[[Sequence[int | str]], str], whole: str
+    problems: Sequence[Any], model: Any, *, path_of: Callable[[Sequence[int | str]], str], input_name: str
 ) -> errors.InvalidInput:
     """Our error for those of pydantic: the first, or that of a name with a secret, after which the other members of a
-    union fail, too. `model`: the type of the input; `whole`: the name of an error that concerns all of it."""
+    union fail, too. `model`: the type of the input; `input_name`: the name of an error that concerns all of it."""
     for problem in problems:
         if problem["type"] == "pii_rejected":
             where = path_of(problem["loc"])
@@ -174,7 +174,7 @@ def invalid(
     field, message = first_message(problems, path_of)
     if problems[0]["type"] == "extra_forbidden":
         message += suggest_field(model, problems[0]["loc"])
-    return errors.InvalidInput(f"{field or whole}: {message}", field=field or whole)
+    return errors.InvalidInput(f"{field or input_name}: {message}", field=field or input_name)
 
 
 JSON_TYPES: Mapping[str, str] = {

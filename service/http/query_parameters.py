@@ -26,7 +26,7 @@ def body_of(model: type[Body], given: dict[str, Any]) -> Body:
     try:
         return model(**given)
     except ValidationError as exc:
-        raise errors.invalid(exc.errors(), model, path_of=errors.path, whole="query") from None
+        raise errors.invalid(exc.errors(), model, path_of=errors.path, input_name="query") from None
 
 
 def fields_of(model: type[Body]) -> Any:

@@ -83,13 +83,13 @@ class ConversationDraft:
     def from_turns(cls, payload: Mapping[str, Any], scope: Scope, turns: Sequence[Turn], now: datetime) -> Self:
         """The conversation of such a payload, with its turns read back."""
         given, options = _read_request(payload)
-        whole = replace(scope, run_id=payload["run_id"])
+        run_scope = replace(scope, run_id=payload["run_id"])
         drafts = [
-            Draft(whole, turn.text, given, options, now, Speech(turn.role, turn.speaker, turn.timestamp))
+            Draft(run_scope, turn.text, given, options, now, Speech(turn.role, turn.speaker, turn.timestamp))
             for turn in turns
         ]
         stored = [StoredTurn(turn.id, turn.conversation_id, turn.index) for turn in turns]
-        return cls(whole, drafts, None, infer=True, instruction=payload["instruction"], stored=stored)
+        return cls(run_scope, drafts, None, infer=True, instruction=payload["instruction"], stored=stored)
 
     def _request_to_json(self, first: Draft) -> dict[str, Any]:
         given = replace(first.given, tags=first.tags, metadata=first.metadata)
@@ -111,6 +111,6 @@ def _read_request(payload: Mapping[str, Any]) -> tuple[CallerFields, Options]:
 
 def new_turn(draft: Draft, vector: Vector | None, weights: Mapping[int, float] | None = None) -> NewTurn:
     """The message as a turn. `vector` None: a job makes it; `weights`: of BM25, if already known."""
-    said = draft.speech
-    assert said is not None, "a conversation is made of messages"
-    return NewTurn(said.role, said.speaker, draft.clean, draft.timestamp, vector, weights=weights)
+    speech = draft.speech
+    assert speech is not None, "a conversation is made of messages"
+    return NewTurn(speech.role, speech.speaker, draft.clean, draft.timestamp, vector, weights=weights)

@@ -83,18 +83,18 @@ async def curate(conversation: ConversationDraft, res: Resources, call: Call) ->
     if conversation.instruction:
         conversation = replace(conversation, instruction=(await pii.clean(conversation.instruction, "prompt", res))[0])
     asked = await forget_asked.read(messages, conversation.scope, res)
-    said = forget_asked.without_requests([fact_reading.source_message(draft) for draft in messages], asked)
+    utterances = forget_asked.without_requests([fact_reading.source_message(draft) for draft in messages], asked)
     began = time.perf_counter()
     read_again_at = None
     try:
-        extracted, vectors = await fact_reading.read(said, messages, conversation, res)
+        extracted, vectors = await fact_reading.read(utterances, messages, conversation, res)
     except LlmError as exc:
         if conversation.stored is not None:
             raise
         warnings = (*warnings, exc.as_warning(""), *(() if call.dry_run else (READ_BY_RULES,)))
         read_again_at = res.clock() + timedelta(seconds=(exc.retry_after_s or 0) if exc.pauses else 0)
         conversation = without_model(conversation)
-        extracted, vectors = await fact_reading.read(said, messages, conversation, res)
+        extracted, vectors = await fact_reading.read(utterances, messages, conversation, res)
     if extracted.is_cut:
         if conversation.stored is not None:
             raise AnswerCut(f"The answer of {extracted.source} was cut off.")
@@ -173,8 +173,8 @@ async def _decide(facts: Sequence[Draft], res: Resources) -> list[Draft]:
     answers = iter(await model_or_rules.decide(asked, workspace_id, res, llm=llm) if asked else ())
     spent_ms = {"decide": elapsed_ms(began)}
     decided = [decision or next(answers) for decision in known]
-    whole = [decide.with_texts(decision, draft, res) for decision, draft in zip(decided, drafts, strict=True)]
-    decided = [await whole[0]] if len(whole) == 1 else await asyncio.gather(*whole)  # one without a task
+    pending = [decide.with_texts(decision, draft, res) for decision, draft in zip(decided, drafts, strict=True)]
+    decided = [await pending[0]] if len(pending) == 1 else await asyncio.gather(*pending)  # one without a task
     return [
         add_time(replace(draft, decision=decision), spent_ms) for draft, decision in zip(drafts, decided, strict=True)
     ]
@@ -285,8 +285,8 @@ async def _find_related(facts: Sequence[Draft], res: Resources) -> frozenset[int
 
 def _list_spans(fact: Fact) -> list[tuple[int, int | None, int | None]]:
     """The message that a fact came from (the last, if unknown) and the others that it quotes, with spans."""
-    said = (-1 if fact.message is None else fact.message, fact.start, fact.end)
-    return [said, *fact.also]
+    span = (-1 if fact.message is None else fact.message, fact.start, fact.end)
+    return [span, *fact.also]
 
 
 async def _append_or_lock_turns(

@@ -44,11 +44,11 @@ EMBEDDED_AT_ONCE_CHARS = 8_000
 
 
 async def read(
-    said: Sequence[Utterance], messages: Sequence[Draft], conversation: ConversationDraft, res: Resources
+    utterances: Sequence[Utterance], messages: Sequence[Draft], conversation: ConversationDraft, res: Resources
 ) -> tuple[Extracted, Sequence[Vector]]:
-    """The facts of what was `said`, and the vectors of the messages; none if a job is to make them. Raises LlmError."""
+    """The facts in `utterances`, and the vectors of the messages; none if a job is to make them. Raises LlmError."""
     first = conversation.drafts[0]
-    sources = SourceTurns(said, zone=ZoneInfo(first.given.timezone))
+    sources = SourceTurns(utterances, zone=ZoneInfo(first.given.timezone))
     workspace_id, by_model = conversation.scope.workspace_id, res.llm is not None and first.options.use_llm
     new = conversation.stored is None
     vectors = await _vectors(messages, res) if by_model else ()
@@ -164,14 +164,14 @@ def _make_draft(fact: Fact, messages: Sequence[Draft], conversation: Conversatio
     speaker, if that is a person with a name, so that a question about one speaker is not answered by what another
     said."""
     source = _source_of(fact, messages)
-    said = source or messages[-1]
+    message = source or messages[-1]
     given: CallerFields = conversation.drafts[0].given
     options: Options = replace(conversation.drafts[0].options, record=False, summarise=False, strict_size=False)
     return Draft(
         scope=conversation.scope,
         raw=fact.text,
         text=fact.text if source and _repeats(fact, source) else None,
-        given=replace(given, timestamp=said.timestamp),
+        given=replace(given, timestamp=message.timestamp),
         options=options,
         received_at=res.clock(),
         speech=source.speech if source and source.speech and source.speech.speaker else None,
@@ -183,8 +183,8 @@ def _make_draft(fact: Fact, messages: Sequence[Draft], conversation: Conversatio
 def _repeats(fact: Fact, source: Draft) -> bool:
     """Whether the fact is a part of its redacted message with who said it and dates. It is not searched for secrets
     again: to the detection "User: " announces a login."""
-    said = as_said(fact.text).partition(": ")[2]
-    return not fact.also and said != "" and said in source.clean
+    statement = as_said(fact.text).partition(": ")[2]
+    return not fact.also and statement != "" and statement in source.clean
 
 
 def _source_of(fact: Fact, messages: Sequence[Draft]) -> Draft | None:

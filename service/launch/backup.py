@@ -127,15 +127,15 @@ def _run(command: Sequence[str], failed: str, env: Mapping[str, str], advance: A
         errors="replace",
     ) as running:
         assert running.stdout is not None
-        said = list[str]()
+        output = list[str]()
         try:
             for line in running.stdout:
                 if far := FAR.match(line):
                     advance("kB", int(far[1]), int(far[2]))
                 else:
-                    said.append(line)
+                    output.append(line)
         except BaseException:
             running.kill()
             raise
     if running.returncode != 0:
-        raise LaunchError(f"{failed}:\n{tail(''.join(said))}")
+        raise LaunchError(f"{failed}:\n{tail(''.join(output))}")

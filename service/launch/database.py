@@ -46,7 +46,7 @@ def wait_for_schema(settings: Settings, *, role: str, timeout_s: float) -> None:
     """Returns when a process of the role could start: the database answers, and has a schema that this version can
     serve. Prints what it waits for whenever that changes. After `timeout_s` it raises the error that the start would.
     """
-    until, said = time.monotonic() + timeout_s, ""
+    until, printed = time.monotonic() + timeout_s, ""
     while True:
         try:
             asyncio.run(preflight(settings, role=role))
@@ -54,9 +54,9 @@ def wait_for_schema(settings: Settings, *, role: str, timeout_s: float) -> None:
         except ServiceError as exc:
             if time.monotonic() + PAUSE_S > until:
                 raise
-            if exc.detail != said:
+            if exc.detail != printed:
                 print(f"waiting: {exc.detail}", flush=True)
-                said = exc.detail
+                printed = exc.detail
         time.sleep(PAUSE_S)
 
 

@@ -200,8 +200,8 @@ class _Handlers:
         log.debug("tool", name=row.name, status=answer.status)
         if answer.is_error:
             problem = answer.problem
-            said = {name: problem[name] for name in ("code", "field", "request_id") if problem.get(name)}
-            return _failure(answer.detail, {"status": answer.status, **said})
+            details = {name: problem[name] for name in ("code", "field", "request_id") if problem.get(name)}
+            return _failure(answer.detail, {"status": answer.status, **details})
         body: dict[str, Any] = harmless_in(row.shown(answer.body))
         text = row.as_text(body) if row.as_text else json.dumps(body, ensure_ascii=False)
         return mcp_types.CallToolResult(content=[mcp_types.TextContent(text=text)], structured_content=body)

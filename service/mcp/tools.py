@@ -132,8 +132,8 @@ class AgentTool:
 
 def select_fields(values: Values, *names: str) -> dict[str, Any]:
     """The fields with these names that are not empty, numbers with three digits."""
-    said = {name: values[name] for name in names if values.get(name) not in (None, [], {})}
-    return {name: round(value, 3) if isinstance(value, float) else value for name, value in said.items()}
+    selected = {name: values[name] for name in names if values.get(name) not in (None, [], {})}
+    return {name: round(value, 3) if isinstance(value, float) else value for name, value in selected.items()}
 
 
 def show_memory(values: Values) -> dict[str, Any]:
@@ -186,12 +186,12 @@ def _show_related(body: Values) -> dict[str, Any]:
 
 
 def _show_explanation(body: Values) -> dict[str, Any]:
-    said = ("quote", "role", "speaker", "timestamp", "conversation_id")
+    names = ("quote", "role", "speaker", "timestamp", "conversation_id")
     decided = ("event", "source", "reason", "before", "after", "state", "created_at")
     return {
         "id": body["id"],
         "memory": body["memory"],
-        "sources": [select_fields(each, *said) for each in body["sources"]],
+        "sources": [select_fields(each, *names) for each in body["sources"]],
         "decisions": [select_fields(each, *decided) for each in body["decisions"]],
         "changes": [select_fields(each, "event", "old_memory", "new_memory", "timestamp") for each in body["changes"]],
     }

@@ -154,16 +154,16 @@ async def annotate(draft: Draft, res: Resources) -> Draft:
 
 def _by_rules(draft: Draft, *, guess: bool) -> Draft:
     """The annotated draft; without a type if neither caller nor patterns determine it and it may not be guessed."""
-    text, given, said = draft.clean, draft.given, draft.annotation or Annotation()
+    text, given, annotation = draft.clean, draft.given, draft.annotation or Annotation()
     kind = kinds.explicit(given.type, given.type_confidence) if given.type is not None else kinds.classify(text)
-    level = said.importance_level
+    level = annotation.importance_level
     rated = given.importance or (Importance.of_level(level) if level else importance.rate(text, kind))
-    if kind is None and said.kind is not None:
-        kind = Classification(said.kind, KIND_CONFIDENCE, ClassificationSource.LLM)
+    if kind is None and annotation.kind is not None:
+        kind = Classification(annotation.kind, KIND_CONFIDENCE, ClassificationSource.LLM)
     return replace(
         draft,
         importance=rated,
-        categories=said.categories or kinds.name_categories(text),
+        categories=annotation.categories or kinds.name_categories(text),
         kind=kind or (kinds.guess(text) if guess else None),
         term_weights=lexemes.weights(text),
     )

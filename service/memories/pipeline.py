@@ -115,9 +115,9 @@ async def _with_vector(draft: Draft, vectors: Iterator[Vector | None], res: Reso
         )
     warnings = draft.warnings
     if len(draft.clean) > WINDOW_HINT_CHARS:
-        count, whole = await res.embedder.windows(draft.clean)
+        count, full = await res.embedder.windows(draft.clean)
         if count > 1:
-            warnings += (f"embedded_in_windows: {count} windows were averaged{'' if whole else ', the rest was cut'}.",)
+            warnings += (f"embedded_in_windows: {count} windows were averaged{'' if full else ', the rest was cut'}.",)
     change = outdating.weigh(vector, res.embedder.model)
     return replace(draft, vector=vector, change=change, embedding_status=EmbeddingStatus.STORED, warnings=warnings)
 

@@ -180,8 +180,8 @@ async def changes(
         if not entries:
             await _refuse_unknown(session, memory_id)
         line = (await versions.read_line(session, memory_id, texts=False))[skip[1] :][:limit]
-        said, _ = await memories.get_items(session, [version.id for version in line], "lean")
-    return entries, [replace(version, text=said[version.id].text) for version in line if version.id in said]
+        by_id, _ = await memories.get_items(session, [version.id for version in line], "lean")
+    return entries, [replace(version, text=by_id[version.id].text) for version in line if version.id in by_id]
 
 
 async def decisions_about(

@@ -230,10 +230,10 @@ def require_usable(url: str) -> Iterator[None]:
             raise
         parts = make_url(url)
         where = postgres_url.libpq(url, hide_password=True)
-        said = getattr(cause, "verify_message", None)  # of a certificate
+        reason = getattr(cause, "verify_message", None)  # of a certificate
         cure = "See DATABASE_URL."
         if isinstance(cause, asyncpg.InsufficientPrivilegeError):
             cure = f"GRANT CONNECT ON DATABASE {parts.database} TO {parts.username};"
         raise StoreUnavailable(
-            f"Cannot use the database {where}: {said or str(cause).splitlines()[0]}. {cure}"
+            f"Cannot use the database {where}: {reason or str(cause).splitlines()[0]}. {cure}"
         ) from exc

@@ -71,9 +71,9 @@ def readings(text: str) -> Iterator[object]:
     """Every array or object that the answer can be read as, the most literal one first."""
     answer, closed = THOUGHTS.subn("", text.strip().removeprefix("\ufeff"), count=1)
     answer = answer.strip().removeprefix("\ufeff")
-    whole = _load(answer)
-    if isinstance(whole, (list, dict)):
-        yield whole
+    value = _load(answer)
+    if isinstance(value, (list, dict)):
+        yield value
         yield from _readings(answer, answer)
         return
     body = answer if closed else UNOPENED.sub("", answer, count=1).strip()
@@ -84,8 +84,8 @@ def readings(text: str) -> Iterator[object]:
 
 def _readings(text: str, *read: str) -> Iterator[object]:
     fenced = [match.group(1).strip() for match in FENCE.finditer(text)]
-    for whole in (each for each in (text, *fenced) if each not in read):
-        value = _load(whole)
+    for candidate in (each for each in (text, *fenced) if each not in read):
+        value = _load(candidate)
         if isinstance(value, str):  # JSON inside a JSON string
             value = _load(value)
         if isinstance(value, (list, dict)):

@@ -107,9 +107,9 @@ class Encoder:
         if query and pieces.count(UNKNOWN) > len(pieces) / 2:
             raise EmbeddingError("The local model knows too little of the query.")
         window, most = (QUERY_WINDOW, MAX_QUERY_WINDOWS) if query else (WINDOW, MAX_WINDOWS)
-        starts, width, whole = spread(len(pieces), window - len(head) - 1, most)
+        starts, width, is_complete = spread(len(pieces), window - len(head) - 1, most)
         windows = [[*head, *pieces[start : start + width], SEP] for start in starts]
-        return windows, whole and len(text) <= MAX_CHARS
+        return windows, is_complete and len(text) <= MAX_CHARS
 
     def run(self, pieces: Pieces) -> Vector:
         """The vector of one window, at length 1; takes 3 to 40 ms of one core."""

@@ -138,8 +138,8 @@ def _lacking(less_fit: Column, texts: Sequence[str | None], parsed: ParsedQuery)
 
 def unsaid_share(idf: Mapping[int, float], texts: int) -> float:
     """The share, 0..1, of the IDF of all terms of a query that belongs to terms without a text."""
-    whole, of_no_text = math.fsum(idf.values()), bm25.idf(texts, 0) - ROUNDING
-    return math.fsum(each for each in idf.values() if each >= of_no_text) / whole if whole > 0 else 0.0
+    total, of_no_text = math.fsum(idf.values()), bm25.idf(texts, 0) - ROUNDING
+    return math.fsum(each for each in idf.values() if each >= of_no_text) / total if total > 0 else 0.0
 
 
 def _flag_speakers(speakers: Sequence[str | None], parsed: ParsedQuery) -> tuple[Flags, Flags]:

@@ -161,8 +161,8 @@ def weigh_entities(entities: EntityMatches, texts: int) -> dict[str, float]:
 def fuse(columns: Columns, context: QueryContext, *, limit: int | None = None, explain: bool = True) -> list[Ranked]:
     """Returns the best `limit` candidates (None: all), best first; equal scores in the order of their keys as text."""
     used = _weigh(context)
-    whole = math.fsum(used.values()) or 1.0
-    share = {name: weight / whole for name, weight in used.items() if weight or explain}
+    total = math.fsum(used.values()) or 1.0
+    share = {name: weight / total for name, weight in used.items() if weight or explain}
     nothing = np.zeros(len(columns.keys))
     raw = {name: columns.signals.get(name, nothing) for name in share}
     # an absent signal says nothing: value 0

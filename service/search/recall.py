@@ -71,13 +71,13 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             session, [hit.memory.id for hit in result.hits if hit.memory.turn_index is None]
         )
         await use_custom_plans(session)
-        said = _group_by_turn(result.hits, passages)
-        best_said = {place: max((each.hit for each in kept), key=lambda hit: hit.score) for place, kept in said.items()}
-        answer_probability = _answer_probability(result, ranked, best_said)
+        by_turn = _group_by_turn(result.hits, passages)
+        best = {place: max((each.hit for each in kept), key=lambda hit: hit.score) for place, kept in by_turn.items()}
+        answer_probability = _answer_probability(result, ranked, best)
         wanted = query
         if not is_probable(answer_probability, query.min_answer):
             wanted = replace(query, include=query.include - ANSWERS)
-        matches, turns = await _turns(session, wanted, ranked.hits, best_said, res, watch)
+        matches, turns = await _turns(session, wanted, ranked.hits, best, res, watch)
         not_shown = await recall_context.hidden_turns(session, [place for place, _ in matches if place not in turns])
         results = RecallResults(
             matches=matches,
@@ -87,9 +87,9 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
             strategies=await _strategies(session, query, task_vector, res, watch),
             goals=await _goals(session, query, watch),
             profile=await _profile(session, query, watch),
-            probabilities=probabilities(ranked.hits, best_said),
+            probabilities=probabilities(ranked.hits, best),
             answer_probability=answer_probability,
-            messages={place: kept for place, kept in said.items() if place in turns},
+            messages={place: kept for place, kept in by_turn.items() if place in turns},
             read_from={passage.memory_id: passage.place for passage in passages},
             later=later_of(result.hits),
         )
@@ -238,10 +238,10 @@ def _group_by_turn(hits: Iterable[Hit], passages: Sequence[SourcePassage]) -> di
 
 def _message(hit: Hit, passage: SourcePassage) -> Message | None:
     """The memory as the message of the passage, where it ends with all of its words."""
-    text, said = hit.memory.text, plain(passage.said)
-    first = said.split(" ")[0]
+    text, quote = hit.memory.text, plain(passage.said)
+    first = quote.split(" ")[0]
     at = text.rfind(first) if first else -1
-    while at >= 0 and plain(text[at:]) != said:
+    while at >= 0 and plain(text[at:]) != quote:
         at = text.rfind(first, 0, at)
     if at < 0:
         return None
@@ -260,8 +260,8 @@ def later_of(hits: Sequence[Hit]) -> Mapping[UUID, tuple[Hit, Hit]]:
         memory, after = hit.memory, [statement.id for statement in hit.later]
         likely = [each for each in memory.may_be_outdated_by if each in after or {memory.id, each} == {*first[:2]}]
         topic = first[:1] if memory.id != first[0] else first
-        said = [by_id[each].memory for each in after if each in topic and memory.id in first]
-        related = [each.id for each in said if (each.role, each.speaker) == (memory.role, memory.speaker)]
+        statements = [by_id[each].memory for each in after if each in topic and memory.id in first]
+        related = [each.id for each in statements if (each.role, each.speaker) == (memory.role, memory.speaker)]
         if later := [each for each in (*memory.superseded_by, *likely, *related) if each in by_id]:
             last_of[memory.id] = (hit, by_id[later[0]])
     return last_of

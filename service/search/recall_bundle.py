@@ -231,8 +231,8 @@ class _Lines:
                     seen = f"{now}" if then != now else "later that day"
                     marks.append(f"{'may have changed' if is_change else 'more on this'}: see {seen}")
                 else:
-                    said = f"{then}" if then != now else "earlier that day"
-                    marks.append(f"{'may change' if is_change else 'more on'} what was said {said}")
+                    when = f"{then}" if then != now else "earlier that day"
+                    marks.append(f"{'may change' if is_change else 'more on'} what was said {when}")
         return f" ({'; '.join(dict.fromkeys(marks))})" if marks else ""
 
     def _has(self, hit: Hit) -> bool:
@@ -259,22 +259,22 @@ def _passages(query: RecallQuery, results: RecallResults, scoring: _Scoring, lin
         turns = [turn for each in window if (turn := results.turns.get((conversation_id, each))) is not None]
         recent = [turn for turn in turns if since is None or turn.timestamp >= since]
         score = scoring.score(query.shares.turns, relevance, results.turns[place].timestamp)
-        said = tuple(lines.of_turn(turn) for turn in recent)
-        passages.append(PromptPiece("turns", score, said, group=conversation_id))
+        texts = tuple(lines.of_turn(turn) for turn in recent)
+        passages.append(PromptPiece("turns", score, texts, group=conversation_id))
     return cap_groups(passages, query.per_conversation)
 
 
 def _facts(results: RecallResults, scoring: _Scoring, lines: _Lines) -> list[PromptPiece]:
     """Facts that are not messages and whose turn is not in the block."""
-    said = {message.hit.memory.id for kept in results.messages.values() for message in kept}
-    said |= {key for key, place in results.read_from.items() if place in lines.known.get("turns", {})}
+    known = {message.hit.memory.id for kept in results.messages.values() for message in kept}
+    known |= {key for key, place in results.read_from.items() if place in lines.known.get("turns", {})}
     first: dict[UUID, datetime] = {}
     for hit in results.facts:
         topic = results.later.get(hit.memory.id, (hit, hit))[1].memory.id
         first[topic] = min(first.get(topic, hit.memory.timestamp), hit.memory.timestamp)
     facts = []
     for hit in results.facts:
-        if hit.memory.id not in said:
+        if hit.memory.id not in known:
             topic = results.later.get(hit.memory.id, (hit, hit))[1].memory.id
             facts.append(lines.of_fact(hit, (first[topic], str(topic)), scoring.of_fact(hit)))
     return facts
@@ -302,8 +302,8 @@ def _fact_items(results: RecallResults, scoring: _Scoring, block: PromptBlock) -
     """The facts in the block, also those that are there as the turn that says them."""
     places = [(place, message.hit.memory.id) for place, kept in results.messages.items() for message in kept]
     places += [(place, key) for key, place in results.read_from.items()]
-    said = {key for place, key in places if place in block.lines.get("turns", {})} | block.lines.get("facts", {}).keys()
-    return tuple(FactItem(hit, scoring.of_fact(hit)) for hit in results.facts if hit.memory.id in said)
+    seen = {key for place, key in places if place in block.lines.get("turns", {})} | block.lines.get("facts", {}).keys()
+    return tuple(FactItem(hit, scoring.of_fact(hit)) for hit in results.facts if hit.memory.id in seen)
 
 
 def _metrics(

@@ -231,17 +231,17 @@ def later_statements(
     nearest = np.argsort(-np.fmax(features.text_vector, -1.0), kind="stable").tolist()
     known = {ids[at]: at for at in nearest if features.vectors[at] is not None}
     of_hits = [known[key] for key in hits if key in known]
-    said = [at for at in dict.fromkeys((*of_hits, *known.values())) if ids[at] not in turns]
-    said = said[: MOST_COMPARED + len(of_hits)]
-    if not of_hits or not said:
+    places = [at for at in dict.fromkeys((*of_hits, *known.values())) if ids[at] not in turns]
+    places = places[: MOST_COMPARED + len(of_hits)]
+    if not of_hits or not places:
         return {}
-    said.sort(key=lambda at: ids[at])
-    said.sort(key=lambda at: times[at], reverse=True)
-    units = vectors.read_many([features.vectors[at] or b"" for at in (*of_hits, *said)])
+    places.sort(key=lambda at: ids[at])
+    places.sort(key=lambda at: times[at], reverse=True)
+    units = vectors.read_many([features.vectors[at] or b"" for at in (*of_hits, *places)])
     near = units[: len(of_hits)] @ units[len(of_hits) :].T >= least_cosine
     later = {}
     for hit, row in zip(of_hits, near, strict=True):
-        after = [at for at in compress(said, row.tolist()) if times[at] > times[hit]]
+        after = [at for at in compress(places, row.tolist()) if times[at] > times[hit]]
         if after:
             later[ids[hit]] = tuple(LaterStatementItem(ids[at], times[at]) for at in after[:MOST_LATER])
     return later

@@ -180,8 +180,8 @@ async def _memories_and_turns(session: Session, query: Query, ids: Sequence[UUID
     load = memories.get_many if query.detail == "full" else memories.get_lean
     by_id = {**await load(session, ids)}
     if of_turns := [each for each in ids if each not in by_id]:
-        said = await turns.get_many(session, of_turns)
-        by_id |= {key: memory_of(turn) for key, turn in said.items()}
+        found_turns = await turns.get_many(session, of_turns)
+        by_id |= {key: memory_of(turn) for key, turn in found_turns.items()}
     return by_id
 
 

@@ -154,9 +154,9 @@ def _check(new: NewKey, caller: Caller) -> None:
         caller.check_right(right)
     for name in new.defaults.leaves(new.wall):
         raise InvalidInput(f"defaults.{name}: is outside what the key can access.", field=f"defaults.{name}")
-    whole = sorted(WHOLE_WORKSPACE.intersection(new.rights))
-    if new.wall and whole:
-        detail = f"rights: {whole[0]} covers the whole workspace, which a restricted key cannot access."
+    unrestricted = sorted(WHOLE_WORKSPACE.intersection(new.rights))
+    if new.wall and unrestricted:
+        detail = f"rights: {unrestricted[0]} covers the whole workspace, which a restricted key cannot access."
         raise InvalidInput(detail, field="rights")
 
 

@@ -142,11 +142,11 @@ async def _redundant(
     pairs: Iterable[Candidate], by_id: Mapping[UUID, Memory], res: Resources
 ) -> Mapping[WalkCursor, tuple[OptimizationChangeItem, OptimizationFinding]]:
     """The pairs whose memories say the same, by place in the walk."""
-    whole = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, by_id)) == 2]
-    texts = [(newer.text, older.text, float(pair.detail["similarity"])) for pair, older, newer in whole]
+    complete = [(pair, both[0], both[1]) for pair in pairs if len(both := _both(pair, by_id)) == 2]
+    texts = [(newer.text, older.text, float(pair.detail["similarity"])) for pair, older, newer in complete]
     links = await res.rules.run(lambda: [compare.relate(*each) for each in texts]) if texts else []
     redundant = {}
-    for (pair, older, newer), link in zip(whole, links, strict=True):
+    for (pair, older, newer), link in zip(complete, links, strict=True):
         if link is None or link.kind is not LinkKind.SAME:
             continue
         change = OptimizationChangeItem(
@@ -313,22 +313,22 @@ async def _carry_out(context: ChangeContext, change: OptimizationChangeItem, by_
             await queue.enqueue(context.session, jobs)
 
 
-async def _join(context: ChangeContext, goes: Memory, stays_id: UUID | None) -> None:
+async def _join(context: ChangeContext, removed: Memory, kept_id: UUID | None) -> None:
     """Archives a memory whose content another one has completely, and gives that one its tags, categories, metadata,
     sources, the greater importance and the later expiry."""
-    assert stays_id is not None, "a pair has two"
+    assert kept_id is not None, "a pair has two"
     session, res = context.session, context.res
-    stays = await memories.get(session, stays_id)  # it may have taken in another one just now
-    assert stays is not None, "it is locked"
-    older, newer = sorted((goes, stays), key=_began)
+    kept = await memories.get(session, kept_id)  # it may have taken in another one just now
+    assert kept is not None, "it is locked"
+    older, newer = sorted((removed, kept), key=_began)
     values = updates.unite_columns(older, newer)
-    if goes.importance.value > stays.importance.value:
-        values |= {"importance": goes.importance.value, "importance_level": goes.importance.level}
-    if stays.expires_at is not None and (goes.expires_at is None or goes.expires_at > stays.expires_at):
-        values["expires_at"] = goes.expires_at
-    await writing.append_change(replace(context, scope=stays.scope), stays.id)
-    await updates.set_columns(session, stays.id, values, now=res.clock())
-    if goes.timestamp > stays.timestamp:
-        await versions.note_repetition(session, stays.id, goes.timestamp)
-    await sources.copy(session, goes.id, stays.id)
-    await writing.archive(context, goes.id)
+    if removed.importance.value > kept.importance.value:
+        values |= {"importance": removed.importance.value, "importance_level": removed.importance.level}
+    if kept.expires_at is not None and (removed.expires_at is None or removed.expires_at > kept.expires_at):
+        values["expires_at"] = removed.expires_at
+    await writing.append_change(replace(context, scope=kept.scope), kept.id)
+    await updates.set_columns(session, kept.id, values, now=res.clock())
+    if removed.timestamp > kept.timestamp:
+        await versions.note_repetition(session, kept.id, removed.timestamp)
+    await sources.copy(session, removed.id, kept.id)
+    await writing.archive(context, removed.id)

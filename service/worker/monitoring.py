@@ -222,8 +222,8 @@ async def _exchange(reader: asyncio.StreamReader, writer: asyncio.StreamWriter, 
     await writer.drain()
 
 
-def _json(status: HTTPStatus, said: dict[str, str]) -> Answer:
-    return status, "application/json", json.dumps(said).encode()
+def _json(status: HTTPStatus, body: dict[str, str]) -> Answer:
+    return status, "application/json", json.dumps(body).encode()
 
 
 def _sentence(status: HTTPStatus, why: str) -> Answer:

@@ -93,14 +93,14 @@ class ForgetResponse(ResponseModel):
 
 
 def forget_response(forgotten: Forgotten) -> ForgetResponse:
-    plan, gone = forgotten.plan, forgotten.receipt is not None
+    plan, purged = forgotten.plan, forgotten.receipt is not None
     return ForgetResponse(
         dry_run=forgotten.dry_run,
         removed=not forgotten.dry_run and not plan.is_empty,
         matched=plan.matched,
         explanation=plan.explanation,
-        memories=[_memory(target, hidden=gone) for target in plan.memories],
-        turns=[sentence.model_copy(update=HIDDEN if gone else {}) for sentence in plan.sentences],
+        memories=[_memory(target, hidden=purged) for target in plan.memories],
+        turns=[sentence.model_copy(update=HIDDEN if purged else {}) for sentence in plan.sentences],
         near_misses=[_memory(target, hidden=False) for target in plan.near],
         receipt=forgotten.receipt,
         warnings=list(forgotten.warnings),

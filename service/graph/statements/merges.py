@@ -106,16 +106,16 @@ async def lock_memories(session: Session, absorbed: UUID) -> None:
 
 async def merge(session: Session, absorbed: UUID, survivor: UUID, *, now: datetime) -> None:
     """Merges `absorbed` into `survivor`, both locked."""
-    gone = {"absorbed": absorbed}
-    stays = {"survivor": survivor}
-    await session.execute(LOCK_EDGES, {**gone, **stays})
+    source = {"absorbed": absorbed}
+    target = {"survivor": survivor}
+    await session.execute(LOCK_EDGES, {**source, **target})
     for statement in (MOVE_LINKS, MOVE_EVIDENCE, MOVE_EDGES):
-        await session.execute(statement, {**gone, **stays})
-    names = (await session.execute(NAMES, gone)).mappings().all()
-    await session.execute(DELETE_ABSORBED, gone)
+        await session.execute(statement, {**source, **target})
+    names = (await session.execute(NAMES, source)).mappings().all()
+    await session.execute(DELETE_ABSORBED, source)
     for name in names:
-        await session.execute(ADD_ALIAS, {**stays, **name})
-    await session.execute(UPDATE_SURVIVOR, {**stays, "now": now})
+        await session.execute(ADD_ALIAS, {**target, **name})
+    await session.execute(UPDATE_SURVIVOR, {**target, "now": now})
 
 
 async def forget_names(session: Session) -> None:

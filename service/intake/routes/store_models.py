@@ -186,10 +186,10 @@ class StoreRequest(ScopeFields):
         """Defaults the time zone to the offset of the first timestamp, if it is a whole number of hours."""
         if not isinstance(given, dict) or given.get("timezone") is not None:
             return given
-        said = given.get("messages")
+        messages = given.get("messages")
         times = [
             each.get("timestamp")
-            for each in (given, *(said if isinstance(said, list) else ()))
+            for each in (given, *(messages if isinstance(messages, list) else ()))
             if isinstance(each, dict)
         ]
         zone = next((found for time in times if (found := moments.zone_of(time))), None)

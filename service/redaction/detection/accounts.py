@@ -158,8 +158,8 @@ def _is_card(digits: str, sizes: tuple[int, ...], before: str, *, named: bool, w
     known = any(prefix.match(digits) and len(digits) in lengths for prefix, lengths in _ISSUERS)
     if not luhn(digits):
         # Mistyped, or with one digit changed: the words before it still say that it is a card.
-        said = (named and len(sizes) > 2) or _CARD_CLOSE.search(before) is not None
-        return known and usual and whole and len(digits) >= 13 and said
+        announced = (named and len(sizes) > 2) or _CARD_CLOSE.search(before) is not None
+        return known and usual and whole and len(digits) >= 13 and announced
     if named:
         return usual or whole
     if not (known and usual) or _OTHER_NUMBER.search(before):

@@ -167,13 +167,13 @@ def secret_end(
         goes_on = not (sure or (ours and len(words) == 1)) and participles.match(words[0]) is not None
         return first if is_ended(text, first) and not goes_on else None
     least = 2 if sure or ours else 3
-    said = sum(word.lower() in _SAID for word in words)
+    spoken_words = sum(word.lower() in _SAID for word in words)
     links = _LINKS if phrase else frozenset[str]()
     states = [_PARTICIPLE.match(word) is not None for word in words]  # or nouns like "ceiling", of which one may occur
     spoken = sum(states) > (phrase and len(words) > 3 and not states[0])
     spoken = spoken or any(word.lower() in _FUNCTION and word.lower() not in links for word in words)
     odd = not all(word.isalpha() or (sure and word.isdigit()) for word in words)
-    if spoken or odd or said > (phrase or len(words) > 3) or not least <= len(words) <= (8 if phrase else 6):
+    if spoken or odd or spoken_words > (phrase or len(words) > 3) or not least <= len(words) <= (8 if phrase else 6):
         return None
     return start + len(clause.group().rstrip())
 

@@ -275,10 +275,10 @@ def _is_after_short_word(text: str, name: Name, place: _Place, value: _Value) ->
         return re.match(r" es | ?:", of_what) is not None or (":" in of_what and bool(_LOGIN.search(of_what)))
     if name.word == "pw" and place.kind == "blank" and value.quoted:
         return not is_plain_word(value.body)
-    said = place.strict or value.quoted or is_mixed(value.body) or name.word == "pw"
+    announced = place.strict or value.quoted or is_mixed(value.body) or name.word == "pw"
     before = text[max(0, name.start - 40) : name.start]
     placed = before[-1:].isalpha() or re.search(r"(?:^|\n)[ \t]*[\"']?$", before)
-    return place.kind not in {"comma", "blank"} and (said or bool(placed))
+    return place.kind not in {"comma", "blank"} and (announced or bool(placed))
 
 
 def _is_quotable(text: str, place: _Place, value: _Value) -> bool:

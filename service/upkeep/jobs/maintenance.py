@@ -49,13 +49,13 @@ async def clean_up(_job: Job, res: Resources) -> Counts:
 
 async def sweep_working_memory(_job: Job, res: Resources) -> Counts:
     """Removes expired notes of working memory in all workspaces, which reads already ignore."""
-    gone = 0
+    deleted = 0
     while True:
         async with res.db.begin(NIL_WORKSPACE) as session:
             removed = await working.sweep(session, res.clock(), batch=BATCH)
-        gone += removed
+        deleted += removed
         if removed < BATCH:
-            return {"working_item": gone}
+            return {"working_item": deleted}
 
 
 async def keep_partitions(_job: Job, res: Resources) -> Counts:

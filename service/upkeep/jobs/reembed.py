@@ -149,9 +149,9 @@ async def _delete_dropped(workspace_id: UUID, numbers: list[int], res: Resources
     for table in missing_vectors.TABLES:
         while True:
             async with res.db.begin(workspace_id) as session:
-                gone = await missing_vectors.delete(session, table, numbers, limit=DELETE_BATCH)
-            deleted += gone
-            if gone < DELETE_BATCH:
+                count = await missing_vectors.delete(session, table, numbers, limit=DELETE_BATCH)
+            deleted += count
+            if count < DELETE_BATCH:
                 break
     return deleted
 

@@ -104,12 +104,12 @@ async def apply_optimization(
 
 
 def _refuse_overlap(changes: list[OptimizationChangeItem]) -> None:
-    gone: set[UUID] = set()
+    removed: set[UUID] = set()
     for index, change in enumerate(changes):
-        if change.id in gone:
+        if change.id in removed:
             raise InvalidInput(f"changes[{index}].id: another change already removes it.", field=f"changes[{index}].id")
-        gone.add(change.id)
+        removed.add(change.id)
     for index, change in enumerate(changes):
-        if change.kept_id in gone:
+        if change.kept_id in removed:
             field = f"changes[{index}].kept_id"
             raise InvalidInput(f"{field}: another change removes it; apply that one first.", field=field)
