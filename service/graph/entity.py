@@ -106,17 +106,17 @@ async def _find_or_create(
     return entity_id, False
 
 
-async def remove(seen: EntityScope, entity_id: UUID, res: Resources, call: Call) -> Entity:
+async def remove(scope: EntityScope, entity_id: UUID, res: Resources, call: Call) -> Entity:
     """Removes an entity with its aliases, relations and mentions; memories stay. Raises NotFound or
     PreconditionFailed."""
-    async with plain_transaction(seen.workspace_id, res, call) as write:
+    async with plain_transaction(scope.workspace_id, res, call) as write:
         versions = await entities.lock(write.session, [entity_id])
-        stored = await entities.get(write.session, seen, entity_id)
+        stored = await entities.get(write.session, scope, entity_id)
         if entity_id not in versions or stored is None:
             raise entity_not_found()
         write.check_version(versions[entity_id], "entity")
         await entities.remove(write.session, [entity_id])
-        await write.audit("delete_entity", _scope(stored, seen.workspace_id), [entity_id])
+        await write.audit("delete_entity", _scope(stored, scope.workspace_id), [entity_id])
         return await write.answer(stored, of_user=stored.user_id)
 
 
@@ -218,8 +218,8 @@ async def list_entities(
     mentions. Raises NotFound."""
     async with res.db.snapshot(scope.workspace_id) as session:
         talk = (await find_conversation(session, scope, conversation, "conversation_id")).id if conversation else None
-        seen = EntityScope(scope.workspace_id, scope)
-        return await entities.page(session, seen, kind=kind, conversation_id=talk, after=after, limit=limit)
+        entity_scope = EntityScope(scope.workspace_id, scope)
+        return await entities.page(session, entity_scope, kind=kind, conversation_id=talk, after=after, limit=limit)
 
 
 @dataclass(frozen=True, slots=True)
@@ -232,15 +232,15 @@ class EntityHit:
 
 
 async def search(
-    seen: EntityScope, query: CleanText, res: Resources, *, kind: str | None, limit: int, counts: bool
+    scope: EntityScope, query: CleanText, res: Resources, *, kind: str | None, limit: int, counts: bool
 ) -> tuple[list[EntityHit], list[str]]:
     """The best entities by name or meaning, and warnings. `counts`: whether this counts as a use."""
-    vector = await res.embed_query_now(seen.workspace_id, query)
+    vector = await res.embed_query_now(scope.workspace_id, query)
     warnings = [] if vector is not None else ["embedding_unavailable: only names were searched."]
-    async with res.db.begin(seen.workspace_id) as session:
-        matches = await entities.search(session, seen, query, vector, kind=kind, generation=res.generation, limit=limit)
+    async with res.db.begin(scope.workspace_id) as session:
+        found = await entities.search(session, scope, query, vector, kind=kind, generation=res.generation, limit=limit)
         hits = []
-        for entity, fit, cosine in matches:
+        for entity, fit, cosine in found:
             similarity = None if cosine is None else res.embedder.query_similarity(cosine)
             score = max(fit, similarity or 0.0)
             if fit > 0 or score >= MIN_SIMILARITY:
@@ -251,17 +251,17 @@ async def search(
     return hits[:limit], warnings
 
 
-async def read(seen: EntityScope, entity_id: UUID, res: Resources, *, field: str = "id") -> Entity:
+async def read(scope: EntityScope, entity_id: UUID, res: Resources, *, field: str = "id") -> Entity:
     """The entity; raises NotFound when it does not exist or is outside the scope."""
-    async with res.db.read(seen.workspace_id) as session:
-        entity = await entities.get(session, seen, entity_id)
+    async with res.db.read(scope.workspace_id) as session:
+        entity = await entities.get(session, scope, entity_id)
     if entity is None:
         raise entity_not_found(field)
     return entity
 
 
 async def relations_of(
-    seen: EntityScope,
+    scope: EntityScope,
     name: str,
     edges: EdgeFilter,
     res: Resources,
@@ -271,10 +271,10 @@ async def relations_of(
     counts: bool,
 ) -> tuple[list[Entity], list[EntityRelation]]:
     """The entities with this name or id, and their relations, strongest first. Raises NotFound."""
-    async with res.db.begin(seen.workspace_id) as session:
-        named, as_id = await entities.by_names(session, seen, [name]), uuid_or_none(name)
+    async with res.db.begin(scope.workspace_id) as session:
+        named, as_id = await entities.by_names(session, scope, [name]), uuid_or_none(name)
         if not named and as_id:
-            named = list((await entities.get_many(session, seen, [as_id])).values())
+            named = list((await entities.get_many(session, scope, [as_id])).values())
         if not named:
             raise NotFound("There is no entity with this name.", field="name")
         named.sort(key=lambda entity: entity.id)
@@ -286,13 +286,13 @@ async def relations_of(
 
 
 async def read_graph(
-    seen: EntityScope, starts: list[UUID], edges: EdgeFilter, res: Resources, *, depth: int, limit: int, counts: bool
+    scope: EntityScope, starts: list[UUID], edges: EdgeFilter, res: Resources, *, depth: int, limit: int, counts: bool
 ) -> tuple[list[tuple[int, Entity]], list[EntityRelation], bool]:
     """At most `limit` entities near the starts, each with its depth, the relations between them, and whether there are
     more. Raises NotFound."""
-    workspace_id = seen.workspace_id
+    workspace_id = scope.workspace_id
     async with res.db.begin(workspace_id) as session:
-        if set(starts) - (await entities.get_many(session, seen, starts)).keys():
+        if set(starts) - (await entities.get_many(session, scope, starts)).keys():
             raise entity_not_found("ids")
         walk = await entity_relations.neighbourhood(session, starts, edges, depth=depth, limit=limit)
         get_many = partial(entities.get_many, session, EntityScope(workspace_id, None))
@@ -305,12 +305,12 @@ async def read_graph(
 
 
 async def find_path(
-    seen: EntityScope, source_id: UUID, target_id: UUID, edges: EdgeFilter, res: Resources, *, max_edges: int
+    scope: EntityScope, source_id: UUID, target_id: UUID, edges: EdgeFilter, res: Resources, *, max_edges: int
 ) -> tuple[EntityPath, list[Entity]]:
     """A shortest path with its entities in its order. Raises NotFound naming the end."""
-    await read(seen, source_id, res, field="source_id")
-    await read(seen, target_id, res, field="target_id")
-    workspace_id = seen.workspace_id
+    await read(scope, source_id, res, field="source_id")
+    await read(scope, target_id, res, field="target_id")
+    workspace_id = scope.workspace_id
     async with res.db.snapshot(workspace_id) as session:
         way = await entity_relations.shortest_path(
             session, source_id, target_id, edges, max_edges=max_edges, max_nodes=MAX_NODES

@@ -122,7 +122,7 @@ async def list_entity_relations(
     caller: Reader,
     res: ResourcesOf,
     counts: CountsOf,
-    seen: ScopeVisibleOf,
+    scope: ScopeVisibleOf,
     edges: EdgeFilterOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
     cursor: Annotated[str | None, Query(max_length=500)] = None,
@@ -130,7 +130,7 @@ async def list_entity_relations(
     """Relations in both directions, strongest first. Without scope ids, those of every entity with this name in the
     workspace."""
     after = cursors.unpack(cursor, FiniteFloat, UUID, UUID) if cursor else None
-    named, relations = await entity.relations_of(seen, name, edges, res, after=after, limit=limit + 1, counts=counts)
+    named, relations = await entity.relations_of(scope, name, edges, res, after=after, limit=limit + 1, counts=counts)
     page, last = cursors.cut(relations, limit)
     more = None
     if last:
@@ -182,7 +182,7 @@ async def get_entity_graph(
     caller: Reader,
     res: ResourcesOf,
     counts: CountsOf,
-    seen: VisibleOf,
+    scope: VisibleOf,
     edges: EdgeFilterOf,
     ids: Annotated[list[Comma], Query(max_length=MAX_STARTS, description=REPEATABLE)],
     depth: Annotated[int, Query(ge=1, le=3, description="Number of edges to follow, in both directions")] = 2,
@@ -193,7 +193,7 @@ async def get_entity_graph(
     starts = _ids(ids)
     max_nodes = max(limit, len(starts))
     nodes, relations, more = await entity.read_graph(
-        seen, starts, edges, res, depth=depth, limit=max_nodes, counts=counts
+        scope, starts, edges, res, depth=depth, limit=max_nodes, counts=counts
     )
     page, last = cursors.cut(relations, len(relations))
     body = EntityGraphResponse(
@@ -208,14 +208,14 @@ async def get_entity_graph(
 async def find_entity_path(
     caller: Reader,
     res: ResourcesOf,
-    seen: VisibleOf,
+    scope: VisibleOf,
     edges: EdgeFilterOf,
     source_id: UUID,
     target_id: UUID,
     max_depth: Annotated[int, Query(ge=1, le=MAX_PATH_EDGES)] = 4,
 ) -> EntityPathResponse:
     """Edges are followed in both directions. Without a path, `found` is false."""
-    way, nodes = await entity.find_path(seen, source_id, target_id, edges, res, max_edges=max_depth)
+    way, nodes = await entity.find_path(scope, source_id, target_id, edges, res, max_edges=max_depth)
     return EntityPathResponse(
         found=bool(nodes),
         length=len(way.relations) if nodes else None,
@@ -289,9 +289,9 @@ async def search_entities(
     """Finds entities whose name or alias equals, starts with or contains the query, and entities whose name and
     description are similar to it."""
     wanted = await clean_words(query, "query", res)
-    seen = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
+    entity_scope = EntityScope(caller.workspace_id, scope, channels=tuple(channels or ()))
     kind = type_name(type) if type else None
-    found, warnings = await entity.search(seen, wanted, res, kind=kind, limit=limit, counts=counts)
+    found, warnings = await entity.search(entity_scope, wanted, res, kind=kind, limit=limit, counts=counts)
     hits, more = cursors.cut(found, limit)
     if more:
         warnings.append(f"limit: the first {len(hits)} entities fill an answer.")
@@ -303,9 +303,9 @@ async def search_entities(
 
 @router.get("/{id}", summary="Get an entity")
 @sends(EntityResponse.of)
-async def get_entity(id: str, caller: Reader, res: ResourcesOf, seen: VisibleOf) -> Entity:
+async def get_entity(id: str, caller: Reader, res: ResourcesOf, scope: VisibleOf) -> Entity:
     """Scope ids are optional; those given must match the entity's."""
-    return await entity.read(seen, uuid_of(id, "entity"), res)
+    return await entity.read(scope, uuid_of(id, "entity"), res)
 
 
 def deleted_entity_response(removed: Entity) -> DeletedEntityResponse:
@@ -314,9 +314,9 @@ def deleted_entity_response(removed: Entity) -> DeletedEntityResponse:
 
 @router.delete("/{id}", summary="Delete an entity")
 @sends(deleted_entity_response)
-async def delete_entity(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf, seen: VisibleOf) -> Entity:
+async def delete_entity(id: str, caller: Deleter, res: ResourcesOf, call: VersionedCallOf, scope: VisibleOf) -> Entity:
     """Also deletes its aliases, relations and mentions. The memories stay, and a later text can create it again."""
-    return await entity.remove(seen, uuid_of(id, "entity"), res, call)
+    return await entity.remove(scope, uuid_of(id, "entity"), res, call)
 
 
 @router.post("/merge", summary="Merge one entity into another", responses=errors.document(404))

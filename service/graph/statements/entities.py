@@ -106,30 +106,30 @@ COUNT_READ = typed_text("""
 """)
 
 
-async def get(session: Session, seen: EntityScope, entity_id: UUID) -> Entity | None:
-    return (await get_many(session, seen, [entity_id])).get(entity_id)
+async def get(session: Session, scope: EntityScope, entity_id: UUID) -> Entity | None:
+    return (await get_many(session, scope, [entity_id])).get(entity_id)
 
 
-async def get_many(session: Session, seen: EntityScope, ids: Iterable[UUID]) -> dict[UUID, Entity]:
+async def get_many(session: Session, scope: EntityScope, ids: Iterable[UUID]) -> dict[UUID, Entity]:
     """The visible entities among `ids`."""
-    rows = seen.rows & Condition("e.id = ANY (CAST(:ids AS uuid[]))", {"ids": list(ids)})
+    rows = scope.rows & Condition("e.id = ANY (CAST(:ids AS uuid[]))", {"ids": list(ids)})
     return {row.id: entity_of(row) for row in await session.execute(_select(rows), rows.values)}
 
 
-async def by_names(session: Session, seen: EntityScope, names: Iterable[str], *, limit: int = 100) -> list[Entity]:
+async def by_names(session: Session, scope: EntityScope, names: Iterable[str], *, limit: int = 100) -> list[Entity]:
     """The entities with one of these names or aliases, ignoring case, the most salient first: of the active channel and
     `_global`, or of every user."""
     named = """(e.name_key = ANY (CAST(:keys AS text[])) OR e.id IN (
         SELECT a.entity_id FROM entity_alias a
         WHERE a.workspace_id = :workspace AND a.alias_key = ANY (CAST(:keys AS text[]))))"""
-    rows = seen.rows & Condition(named, {"keys": sorted({key(name) for name in names})})
+    rows = scope.rows & Condition(named, {"keys": sorted({key(name) for name in names})})
     statement = _select(rows, "ORDER BY e.salience DESC, e.id LIMIT :limit")
     return [entity_of(row) for row in await session.execute(statement, {**rows.values, "limit": limit})]
 
 
 async def page(
     session: Session,
-    seen: EntityScope,
+    scope: EntityScope,
     *,
     kind: str | None,
     conversation_id: UUID | None = None,
@@ -137,7 +137,7 @@ async def page(
     limit: int,
 ) -> list[tuple[str, Entity]]:
     """The next entities by name, each with the key that the next page starts after."""
-    rows = seen.rows
+    rows = scope.rows
     if conversation_id is not None:
         mentions = MENTIONS.format(wanted="me.entity_id", given="t.conversation_id = :conversation")
         rows &= Condition(f"e.id IN ({mentions})", {"conversation": conversation_id})
@@ -272,7 +272,7 @@ SEARCH = f"""
 
 async def search(
     session: Session,
-    seen: EntityScope,
+    scope: EntityScope,
     query: str,
     vector: NDArray[np.float32] | None,
     *,
@@ -283,7 +283,7 @@ async def search(
     """The `limit` best by name and the `limit` nearest by vector (None: any), unordered, each with how well its names
     fit (0..1, 0: not at all) and its cosine. Substrings and vectors are compared one by one: a scope has hundreds of
     entities, seldom thousands."""
-    rows = seen.rows
+    rows = scope.rows
     if kind is not None:
         rows &= Condition("e.type = :type", {"type": kind})
     statement = text(SEARCH.format(rows=rows.sql)).bindparams(bindparam("query_vector", type_=Half()))
