@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
-from typing import Any, Final, NoReturn
+from typing import Any, Final, NoReturn, cast
 
 from fastapi import HTTPException, Request
 
@@ -19,8 +19,7 @@ from service.http.deps import list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.narrowing import NarrowingFields
 from service.http.reads import AuditRead
-from service.memories.reading import list_rows
-from service.memories.statements import memories
+from service.memories import reading
 from service.memories.values import TotalCount
 from service.runtime.resources import Resources
 
@@ -123,19 +122,15 @@ async def read_numbered_page(
     scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     window, _ = await narrowing.window(body, res)
     channels, narrow = tuple(body.channels or ()), narrowing.narrow(body, scope)
-    asked = Query(scope, narrow=narrow, window=window, channels=channels, include_archived=body.include_archived)
-    rows = list_rows(asked, "live", res.clock())
-    async with res.db.snapshot(caller.workspace_id) as session:
-        places = await memories.page(session, rows, order, after=None, limit=skip + limit)
-        ids = [key.id for key in places[skip:]]
-        by_id, read = await memories.get_page(session, ids)
-        if read < len(ids) and not may_cut:
-            detail = f"page_size: the first {read} memories of this page fill an answer; ask for fewer at once."
-            raise InvalidInput(detail, field="page_size")
-        total = await memories.count(session, rows)
-    shown = [by_id[each] for each in ids if each in by_id]
+    query = Query(scope, narrow=narrow, window=window, channels=channels, include_archived=body.include_archived)
+    query = replace(query, skip=skip, limit=limit, detail="full")
+    shown, last, total = await reading.page(query, order, res, state="live", after=None, counted=True)
+    is_cut = last is not None and len(shown) < limit
+    if is_cut and not may_cut:
+        detail = f"page_size: the first {len(shown)} memories of this page fill an answer; ask for fewer at once."
+        raise InvalidInput(detail, field="page_size")
     note("list", scope, shown, limit=limit, narrowed_by=body.narrowed_by)
-    return NumberedPage(shown, total, is_cut=read < len(ids))
+    return NumberedPage(cast("Sequence[Memory]", shown), cast("TotalCount", total), is_cut)
 
 
 def present(given: Mapping[str, Any], *names: str) -> dict[str, Any]:

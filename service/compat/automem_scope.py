@@ -16,7 +16,7 @@ from service.domain.filters import uuid_or_none
 from service.domain.memory import Memory
 from service.http.narrowing import NarrowingFields
 from service.http.query_parameters import body_of
-from service.memories.statements import memories
+from service.memories import reading
 from service.runtime.resources import Resources
 
 ONE_STORE: Final = "automem"
@@ -37,8 +37,7 @@ def _is_here(memory: Memory, caller: Caller) -> bool:
 
 async def read(caller: Caller, ids: Iterable[UUID], res: Resources) -> dict[UUID, Memory]:
     """The existing memories in the key's store."""
-    async with res.db.read(caller.workspace_id) as session:
-        by_id = await memories.get_many(session, list(ids), alive_at=res.clock())
+    by_id = await reading.get_many(caller.workspace_id, list(ids), res)
     return {key: memory for key, memory in by_id.items() if _is_here(memory, caller)}
 
 

@@ -39,8 +39,9 @@ def list_rows(query: Query, state: MemoryState, now: datetime) -> Condition:
 async def page(
     query: Query, order: SortOrder, res: Resources, *, state: MemoryState, after: PageKey | None, counted: bool
 ) -> tuple[Sequence[LeanMemory], PageKey | None, TotalCount | None]:
-    """The memories after a key, in order, the key of the last one if more follow, and their number, if counted."""
-    rows, limit = list_rows(query, state, res.clock()), query.limit
+    """The memories in order, after a key or the first `query.skip`, the key of the last if more follow, and their
+    number if counted."""
+    rows, skip, limit = list_rows(query, state, res.clock()), query.skip, query.limit
     get: Callable[[Sequence[UUID]], Awaitable[Mapping[UUID, LeanMemory]]]
     async with res.db.snapshot(query.scope.workspace_id) as session:
         source = memories.SOURCE
@@ -52,7 +53,8 @@ async def page(
             then = RecordedScope(query.scope, query.as_of, rows, query.channels)
             source, rows = then.recorded, then.condition
             get = partial(recorded.get_many, session, moment=query.as_of)
-        keys = await memories.page(session, rows, order, after=after, limit=limit + 1, source=source)
+        keys = await memories.page(session, rows, order, after=after, limit=skip + limit + 1, source=source)
+        keys = keys[skip:]
         by_id, read = await direct.page_of_ids([key.id for key in keys[:limit]], get)
         total = await memories.count(session, rows, source=source) if counted else None
     last = keys[read - 1] if len(keys) > read else None
@@ -77,6 +79,12 @@ async def get(
     if memory is None:
         raise NotFound.of("memory")
     return memory
+
+
+async def get_many(workspace_id: UUID, ids: Sequence[UUID], res: Resources) -> Mapping[UUID, Memory]:
+    """The unexpired memories with these ids."""
+    async with res.db.read(workspace_id) as session:
+        return await memories.get_many(session, ids, alive_at=res.clock())
 
 
 async def get_items(

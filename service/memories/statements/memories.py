@@ -97,12 +97,6 @@ async def get_lean(
     return {row.id: lean_of_row(row) for row in rows}
 
 
-async def get_page(session: Session, ids: Sequence[UUID]) -> tuple[dict[UUID, Memory], int]:
-    """The memories of the first ids that fit a page of a response, as `get_many` reads them, and how many ids were
-    read."""
-    return await direct.page_of_ids(ids, partial(get_many, session))
-
-
 async def get_items(
     session: Session, ids: Sequence[UUID], detail: Detail, *, alive_at: datetime | None = None
 ) -> tuple[Mapping[UUID, LeanMemory], int]:
