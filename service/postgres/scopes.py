@@ -83,6 +83,12 @@ def by_keys(table: str, values: str) -> str:
     return f"SELECT * FROM {table} WHERE {where} ORDER BY {table}.id OFFSET 0"  # noqa: S608 - no user input
 
 
+def is_valid(alias: str, moment: str = ":now") -> str:
+    """Whether a row is valid at a moment: in the half-open [t_valid, t_invalid), without a bound that is NULL."""
+    begun = f"({alias}.t_valid IS NULL OR {alias}.t_valid <= {moment})"
+    return f"{begun} AND ({alias}.t_invalid IS NULL OR {alias}.t_invalid > {moment})"
+
+
 # -- the conditions of a scope -----------------------------------------------------------------------------------------
 
 

@@ -20,7 +20,7 @@ from service.domain.relation import Relation, RelationType, Walk, WalkOptions, W
 from service.domain.scope import Scope
 from service.postgres import direct, scopes
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition
+from service.postgres.scopes import Condition, is_valid
 from service.postgres.tables import MEMORY_EDGE
 from service.postgres.template import Template, typed_text
 
@@ -54,7 +54,7 @@ DRAW = text(f"""
 # The strongest edges of each node in both directions, merged from two indexes in the order of strength
 # (ix_memory_edge_source_strength, ix_memory_edge_target_strength). `fan_out`: one more than is followed, which shows
 # that there are more.
-STRONGEST = """
+STRONGEST = f"""
     unnest(CAST(:ids AS uuid[])) AS node (id) CROSS JOIN LATERAL (
         SELECT both_directions.*, row_number() OVER (ORDER BY strength DESC, far, rel_type) AS place
         FROM (
@@ -63,12 +63,11 @@ STRONGEST = """
         ) both_directions JOIN memory m ON m.workspace_id = both_directions.workspace_id AND m.id = far
         WHERE both_directions.workspace_id = :workspace AND near = node.id
           AND (CAST(:types AS text[]) IS NULL OR rel_type = ANY (CAST(:types AS text[])))
-          AND (both_directions.t_valid IS NULL OR both_directions.t_valid <= :now)
-          AND (both_directions.t_invalid IS NULL OR both_directions.t_invalid > :now)
+          AND {is_valid("both_directions")}
           AND (m.expires_at IS NULL OR m.expires_at > :now) AND (:include_archived OR NOT m.archived)
         ORDER BY strength DESC, far, rel_type LIMIT :fan_out
     ) e
-"""
+"""  # noqa: S608 - no user input
 EDGE = "e.source_id, e.rel_type, e.target_id, e.strength, e.properties, e.t_valid, e.t_invalid, e.created_at"
 
 NEIGHBOURS = typed_text(f"""

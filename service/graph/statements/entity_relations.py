@@ -24,6 +24,7 @@ from service.domain.entity import CALLER, EntityPath, EntityRelation, Neighbourh
 from service.graph.entity_scope import EdgeFilter, EdgePlace
 from service.postgres import direct
 from service.postgres.engine import Session
+from service.postgres.scopes import is_valid
 from service.postgres.template import typed_text
 
 COLUMNS = """{a}.id, {a}.source_id, {a}.rel_type, {a}.label, {a}.target_id, {a}.strength, {a}.confidence,
@@ -36,8 +37,7 @@ SHOWN = f"""{COLUMNS},
     ARRAY(SELECT x.memory_id FROM entity_edge_source x WHERE x.workspace_id = :workspace AND x.edge_id = {{a}}.id
           ORDER BY x.memory_id LIMIT 5) AS memory_ids"""  # noqa: S608 - no user input
 
-VALID = """(CAST(:at AS timestamptz) IS NULL
-    OR (({a}.t_valid IS NULL OR {a}.t_valid <= :at) AND ({a}.t_invalid IS NULL OR {a}.t_invalid > :at)))"""
+VALID = f"""(CAST(:at AS timestamptz) IS NULL OR ({is_valid("{a}", ":at")}))"""
 
 TYPES: Mapping[str, TypeEngine[Any]] = {
     "at": DateTime(timezone=True),

@@ -11,7 +11,7 @@ from uuid import UUID
 from service.domain.query import Narrow, Query, Validity, Window
 from service.postgres import direct, filters
 from service.postgres.engine import Session
-from service.postgres.scopes import Condition
+from service.postgres.scopes import Condition, is_valid
 from service.postgres.template import Template
 
 
@@ -48,9 +48,7 @@ def filter_rows(
     if window.end is not None:
         condition &= Condition(f'{alias}."timestamp" < :window_end', {"window_end": window.end})
     if narrow.valid_at is not None:
-        since = f"({alias}.t_valid IS NULL OR {alias}.t_valid <= :valid_at)"
-        until = f"({alias}.t_invalid IS NULL OR {alias}.t_invalid > :valid_at)"
-        condition &= Condition(f"{since} AND {until}", {"valid_at": narrow.valid_at})
+        condition &= Condition(is_valid(alias, ":valid_at"), {"valid_at": narrow.valid_at})
     if narrow.min_confidence is not None:
         stored = f"{alias}.fact_confidence"
         shown = stored if recorded else f"coalesce({filters.stat(alias, 'confidence')}, {stored})"

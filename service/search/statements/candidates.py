@@ -26,7 +26,7 @@ from sqlalchemy import TextClause
 from service.domain.scope import ScopeSummary
 from service.postgres import direct
 from service.postgres.engine import Session, use_custom_plans, use_steady_plans
-from service.postgres.scopes import Condition, by_key, by_keys
+from service.postgres.scopes import Condition, by_key, by_keys, is_valid
 from service.postgres.template import Template
 from service.search.statements import approximate, exact, search_plan
 from service.search.statements.search_plan import Candidates, SearchPlan
@@ -131,7 +131,7 @@ UNION ALL (SELECT l.id, array_agg(l.name_key), NULL, NULL, array_agg(l.texts)
     alias_of=by_key("entity", "a.entity_id"),
     other=by_key("entity", "edge.other"),
     memories=by_keys("memory", "links.ids"),
-    valid="(f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)",
+    valid=is_valid("f"),
 )
 
 

@@ -11,6 +11,7 @@ from sqlalchemy import and_, or_, select, tuple_
 from service.conversations.statements import turns
 from service.domain.conversation import Turn
 from service.postgres.engine import Session
+from service.postgres.scopes import is_valid
 from service.postgres.tables import TURN
 from service.postgres.template import typed_text
 from service.search.values import RecallRelationItem
@@ -18,21 +19,21 @@ from service.search.values import RecallRelationItem
 MAX_RELATIONS = 5
 
 # ix_entity_edge_source, ix_entity_edge_target: of each entity the strongest relations in either direction.
-RELATIONS = typed_text("""
+RELATIONS = typed_text(f"""
     SELECT x.id, s.name AS source, edge.label, t.name AS target, edge.strength
     FROM unnest(CAST(:ids AS uuid[])) AS x (id) CROSS JOIN LATERAL (
         (SELECT * FROM entity_edge f WHERE f.workspace_id = :workspace AND f.source_id = x.id
-           AND (f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)
+           AND {is_valid("f")}
          ORDER BY f.strength DESC, f.target_id, f.id LIMIT :each)
         UNION ALL
         (SELECT * FROM entity_edge f WHERE f.workspace_id = :workspace AND f.target_id = x.id
-           AND (f.t_valid IS NULL OR f.t_valid <= :now) AND (f.t_invalid IS NULL OR f.t_invalid > :now)
+           AND {is_valid("f")}
          ORDER BY f.strength DESC, f.source_id, f.id LIMIT :each)
     ) edge
     JOIN entity s ON s.workspace_id = :workspace AND s.id = edge.source_id
     JOIN entity t ON t.workspace_id = :workspace AND t.id = edge.target_id
     ORDER BY x.id, edge.strength DESC, edge.id
-""")
+""")  # noqa: S608 - no user input
 
 
 async def turn_windows(
