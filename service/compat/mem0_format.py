@@ -128,8 +128,8 @@ def scopes(sent: Mapping[str, Any]) -> list[dict[str, Any]]:
     if len(kinds) == len(owners) and all(len(kind) == 1 for kind in kinds):
         return [{"scope_match": "any", **{name: value for owner in owners for name, value in owner.items()}}]
     if len(kinds) > 1 or len(owners) > MOST_OWNERS:
-        detail = f"filters: names users, agents and runs in too many ways; send a request for each ({MOST_OWNERS} ids "
-        raise InvalidInput(f"{detail}of one kind, or one id of each kind, are taken together).", field="filters")
+        detail = f"filters: too many combinations of ids; send several requests (at most {MOST_OWNERS} ids "
+        raise InvalidInput(f"{detail}of one kind, or one id of each kind, are accepted at once).", field="filters")
     return list(owners)
 
 

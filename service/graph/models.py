@@ -24,7 +24,7 @@ from service.http.schemas import (
     example,
 )
 
-MAX_ALIASES = 50
+MAX_ALIASES_AT_ONCE = 50
 TypeWord = Annotated[Filled, Field(min_length=1, max_length=50, examples=["person"])]
 Label = Annotated[Filled, Field(min_length=1, max_length=200, examples=["works_at"])]
 
@@ -47,7 +47,7 @@ class UpsertEntityRequest(ScopeFields):
         None, min_length=1, max_length=2_000, description="What it is; its vector is computed from name and description"
     )
     aliases: list[Name] = Field(
-        default_factory=list, max_length=MAX_ALIASES, description="Other names, added to the stored ones"
+        default_factory=list, max_length=MAX_ALIASES_AT_ONCE, description="Other names, added to the stored ones"
     )
     properties: JsonObject = Field(default_factory=dict, description="Your own data, merged key by key")
     salience: Unit | None = Field(None, description="0..1, default 0.5")

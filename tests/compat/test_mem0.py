@@ -124,7 +124,7 @@ async def test_filters_choose_whose_memories_and_which(client: AsyncClient) -> N
         assert sorted(each["memory"] for each in hits) == sorted(expected), filters
     for wrong, words in (
         ({"OR": [{"user_id": "alice"}, {"created_at": {"gte": "2020-01-01"}}]}, "At least one of user_id"),
-        ({"OR": [{"user_id": "alice"}, {"AND": [{"user_id": "bob"}, {"agent_id": "x"}]}]}, "too many ways"),
+        ({"OR": [{"user_id": "alice"}, {"AND": [{"user_id": "bob"}, {"agent_id": "x"}]}]}, "too many combinations"),
         ({"user_id": "alice", "kind": {"like": "x"}}, "operators are"),
         ({"user_id": "alice", "OR": []}, "filters.OR: must be a list"),
         ({"user_id": "alice", "OR": [{}]}, "empty condition"),
