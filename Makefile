@@ -14,7 +14,7 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 CITUS_TESTS ?= tests/postgres/test_citus.py tests/intake/test_store.py tests/memories/test_patch.py \
 	tests/erasure --ignore tests/erasure/test_erased_meanwhile.py tests/graph tests/search/routes tests/queue \
 	tests/upkeep/test_embed.py tests/upkeep/test_ageing.py tests/upkeep/test_cleanup.py tests/memories/test_ttl.py \
-	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/worker/test_timetable.py \
+	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/worker/test_timetable.py tests/access/test_walls.py \
 	tests/app/test_health.py tests/app/test_readiness.py \
 	-k 'not killed and not reset and not restore_into'  # docs/citus.md
 

@@ -113,6 +113,29 @@ DELEGATE = """
     GRANT EXECUTE ON FUNCTION {name} TO {callers}
 """
 
+# The policy of the queue, on the coordinator, asks for memories that its transaction may have written, on their node.
+ASK_NODE = """
+    CREATE OR REPLACE FUNCTION is_outside_on_node(of_table text, of_id uuid) RETURNS boolean LANGUAGE plpgsql STABLE
+    SET search_path = public, pg_temp AS $$
+    DECLARE
+        here constant uuid := current_setting('loxodon.workspace');
+        outside boolean;
+    BEGIN
+        SELECT answer INTO outside FROM (
+            SELECT count(*) FROM memory WHERE workspace_id = here AND id = '{nil}'
+        ) there CROSS JOIN LATERAL is_outside(of_table, of_id) answer;
+        RETURN outside;
+    END $$;
+    GRANT EXECUTE ON FUNCTION is_outside_on_node TO {callers};
+    DO $$
+    BEGIN
+        EXECUTE (SELECT replace(format('ALTER POLICY wall ON job USING (%s) WITH CHECK (%s)',
+                                       pg_get_expr(polqual, polrelid), pg_get_expr(polwithcheck, polrelid)),
+                                'is_outside(', 'is_outside_on_node(')
+                 FROM pg_policy WHERE polrelid = 'job'::regclass AND polname = 'wall');
+    END $$
+"""
+
 IN_FEED = ("memory_history", "erased_memory")
 PLACE = """
     CREATE TRIGGER place_in_feed BEFORE INSERT ON {name} FOR EACH ROW EXECUTE FUNCTION place_in_feed();
@@ -141,6 +164,7 @@ def distribute(connection: Connection) -> None:
         connection.commit()
     for definer in connection.execute(DEFINERS, {"names": list(DELEGATED)}).all():
         _delegate(connection, definer)
+    _run(connection, ASK_NODE.format(nil=NIL_WORKSPACE, callers=f"{APP}, {WALLED}"))
     for function in connection.scalars(FUNCTIONS).all():
         connection.execute(text(f"ALTER FUNCTION {function} SET plan_cache_mode = force_custom_plan"))
     connection.commit()
@@ -150,8 +174,12 @@ def _delegate(connection: Connection, definer: Row[Any]) -> None:
     """Lets the node of the workspace run the function."""
     values = ", ".join(f"${number}" for number in range(1, definer.arity + 1))
     sql = DELEGATE.format(**definer._asdict(), values=values, nil=NIL_WORKSPACE, callers=f"{APP}, {WALLED}")
+    _run(connection, sql)
+
+
+def _run(connection: Connection, script: str) -> None:
     raw: Any = connection.connection.dbapi_connection
-    raw.run_async(lambda driver: driver.execute(sql))
+    raw.run_async(lambda driver: driver.execute(script))
 
 
 def _merge_policies(connection: Connection, table: str) -> None:

@@ -3,11 +3,14 @@
 -- there. The end is in the past by any clock.
 CREATE OR REPLACE FUNCTION expire_copies(of_memories uuid[])
 RETURNS void
-LANGUAGE sql SECURITY DEFINER
+LANGUAGE plpgsql SECURITY DEFINER
 SET search_path = public, pg_temp
 AS $$
-    UPDATE memory SET expires_at = created_at
-    WHERE workspace_id = current_setting('loxodon.workspace')::uuid AND id = ANY ((SELECT copies_outside(of_memories))::uuid[])
-$$;
+DECLARE
+    this_workspace constant uuid := current_setting('loxodon.workspace');
+    copies constant uuid[] := copies_outside(of_memories);
+BEGIN
+    UPDATE memory SET expires_at = created_at WHERE workspace_id = this_workspace AND id = ANY (copies);
+END $$;
 
 GRANT EXECUTE ON FUNCTION expire_copies TO loxodon_app, loxodon_walled;
