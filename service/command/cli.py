@@ -119,10 +119,10 @@ def mcp(
 ) -> None:
     """Serve the Model Context Protocol on standard input and output, for the service at LOXODON_URL."""
     from service.command.rest import serve_mcp
-    from service.mcp.requests import FixedIds
 
     with exit_with_message():
-        serve_mcp(FixedIds(user_id, agent_id, run_id, channel))
+        ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
+        serve_mcp({name: value for name, value in ids.items() if value})
 
 
 @app.command()

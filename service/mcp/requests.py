@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import json
 from collections.abc import Awaitable, Callable, Iterator, Mapping
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 from typing import Any
 from urllib.parse import quote, urlencode
 
@@ -55,20 +55,9 @@ class RestAnswer:
 Ask = Callable[[RestRequest], Awaitable[RestAnswer]]
 
 
-@dataclass(frozen=True, slots=True)
-class FixedIds:
-    """Ids that a connection fixes, so that an agent neither repeats nor changes them: by headers, by the environment of
-    the command, or by the wall of the key."""
-
-    user_id: str | None = None
-    agent_id: str | None = None
-    run_id: str | None = None
-    channel: str | None = None
-
-    def given(self) -> dict[str, str]:
-        """The fixed ids by name."""
-        named = {each.name: getattr(self, each.name) for each in fields(self)}
-        return {name: value for name, value in named.items() if value}
+FixedIds = Mapping[str, str]
+"""Ids that a connection fixes, by name, so that an agent neither repeats nor changes them: by headers, by the
+environment of the command, or by the wall of the key."""
 
 
 def in_path(name: str, value: object) -> str:

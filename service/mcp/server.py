@@ -11,7 +11,6 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Mapping
-from dataclasses import replace
 from typing import Any, Final
 from urllib.parse import quote, unquote
 
@@ -52,12 +51,12 @@ async def list_documents(ask: Ask, ids: FixedIds) -> list[Resource]:
     """The profile of a fixed user, if there is one, and the latest conversations; nothing without a scope. Raises
     NotRead."""
     links = []
-    if ids.user_id:
-        profile = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', ids.user_id)}/profile"))
+    if user_id := ids.get("user_id"):
+        profile = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', user_id)}/profile"))
         if not profile.is_error:
-            uri = PROFILE_TEMPLATE.replace("{user_id}", quote(ids.user_id, safe=""))
-            links.append(_link(uri, "Profile", f"What is known of {ids.user_id}", JSON))
-    answer = await ask(RestRequest("GET", "/v1/conversations", {"limit": LATEST, **ids.given()}))
+            uri = PROFILE_TEMPLATE.replace("{user_id}", quote(user_id, safe=""))
+            links.append(_link(uri, "Profile", f"What is known of {user_id}", JSON))
+    answer = await ask(RestRequest("GET", "/v1/conversations", {"limit": LATEST, **ids}))
     if answer.is_error and answer.problem.get("code") == "scope_error":
         return links
     for each in _body(answer)["results"]:
@@ -75,12 +74,12 @@ async def read_document(uri: str, ask: Ask, ids: FixedIds) -> tuple[str, str]:
     """The text and its media type. Raises InvalidInput for an unknown address, or NotRead."""
     if match := PROFILE_URI.fullmatch(uri):
         user_id = unquote(match[1])
-        if ids.user_id and user_id != ids.user_id:
+        if user_id != ids.get("user_id", user_id):
             raise InvalidInput("user_id: is fixed by this connection to another one.", field="user_id")
         answer = await ask(RestRequest("GET", f"/v1/users/{in_path('user_id', user_id)}/profile"))
         return json.dumps(harmless_in(_body(answer)), ensure_ascii=False, indent=1), JSON
     if match := CONVERSATION_URI.fullmatch(uri):
-        owner = {name: value for name, value in ids.given().items() if name in IDS}
+        owner = {name: value for name, value in ids.items() if name in IDS}
         place = {"cursor": unquote(match[2])} if match[2] else {}
         path = f"/v1/conversations/{in_path('id', unquote(match[1]))}"
         answer = await ask(RestRequest("GET", path, {"limit": TURNS, **place, **owner}))
@@ -186,7 +185,7 @@ class _Handlers:
         if answer.is_error:
             return self._ids
         walled = {name: value for name in IDS if (value := answer.body[name])}
-        return replace(self._ids, **{**walled, **self._ids.given()})
+        return {**walled, **self._ids}
 
     async def call_tool(self, _: Context, params: mcp_types.CallToolRequestParams) -> mcp_types.CallToolResult:
         row = BY_NAME.get(params.name)

@@ -89,8 +89,7 @@ class AgentTool:
 
     def schema(self, ids: FixedIds) -> dict[str, Any]:
         """JSON Schema of the arguments, without those that the connection fixes."""
-        given = ids.given()
-        scope = {name: each for name, each in SCOPE.items() if self.is_scoped and name not in given}
+        scope = {name: each for name, each in SCOPE.items() if self.is_scoped and name not in ids}
         object_schema = {"type": "object", "properties": {**self.arguments, **scope}, "additionalProperties": False}
         return {**object_schema, "required": [*self.needed]} if self.needed else object_schema
 
@@ -109,7 +108,7 @@ class AgentTool:
         known = self.schema(ids)["properties"]
         for name in sent:
             if name not in known:
-                is_fixed = name in ids.given() and self.is_scoped
+                is_fixed = name in ids and self.is_scoped
                 reason = "is fixed by this connection; leave it out" if is_fixed else "is not an argument of this tool"
                 raise InvalidInput(f"{name[:60]}: {reason}.", field=name[:60])
         for name in self.needed:
@@ -119,7 +118,7 @@ class AgentTool:
         values = {**self.also, **sent}
         for name in sent:
             values |= self.implied.get(name, {})
-        fixed = {name: value for name, value in ids.given().items() if self.is_scoped or name in IDS}
+        fixed = {name: value for name, value in ids.items() if self.is_scoped or name in IDS}
         if self.method == "GET":
             return RestRequest(self.method, path, {**values, **fixed})
         if self.is_scoped:

@@ -74,7 +74,7 @@ def _fixed_ids(request: Request) -> FixedIds:
                 fixed[name] = (CHANNEL if name == "channel" else NAME).validate_python(given)
             except ValidationError:
                 raise InvalidInput(f"{header}: is not a valid {name}.", field=header) from None
-    return FixedIds(**fixed)
+    return fixed
 
 
 async def _ask(wanted: RestRequest, request: Request) -> RestAnswer:
