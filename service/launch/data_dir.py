@@ -75,19 +75,20 @@ class FolderLock:
         self._fd = fd
         return True
 
-    def note(self, text: str) -> None:
-        """Writes a line for the process that did not get the lock, e.g. the URL. Only the holder may call it."""
+    def note(self, **what: str) -> None:
+        """Leaves a note for the process that did not get the lock, e.g. the URL. Only the holder may call it."""
         if self._fd is None:
             raise RuntimeError("the lock is not held")
         os.ftruncate(self._fd, 0)
-        os.pwrite(self._fd, text.encode(), 0)
+        os.pwrite(self._fd, json.dumps(what).encode(), 0)
 
-    def read_note(self) -> str:
-        """The holder's note, "" when there is none."""
+    def read_note(self) -> dict[str, str]:
+        """The holder's note, empty when there is none."""
         try:
-            return self.path.read_text(encoding="utf-8").strip()
-        except OSError:
-            return ""
+            note = json.loads(self.path.read_bytes())
+        except (OSError, ValueError):
+            return {}
+        return note if isinstance(note, dict) else {}
 
     def release(self) -> None:
         if self._fd is not None:
@@ -113,7 +114,7 @@ class Ownership:
         """
         started = time.monotonic()
         while not self._lock.acquire():
-            other = self._other()
+            other = self._lock.read_note()
             # no note: it has just taken the lock, or is about to release it
             patience_s = STOPPING_S if other.get("state") in (None, "stopping") else KILLED_S
             if time.monotonic() - started > patience_s:
@@ -123,23 +124,16 @@ class Ownership:
                     "Use that one, stop it, or give this one its own folder and port: LOXODON_DATA_DIR, LOXODON_PORT."
                 )
             time.sleep(RETRY_S)
-        return bool(self._other())
+        return bool(self._lock.read_note())
 
     def note(self, state: str, url: str) -> None:
-        self._lock.note(json.dumps({"state": state, "url": url}))
+        self._lock.note(state=state, url=url)
 
     def release(self) -> None:
         """Releases after a normal stop: the next owner finds no note."""
         with contextlib.suppress(OSError, RuntimeError):
-            self._lock.note("")
+            self._lock.note()
         self._lock.release()
-
-    def _other(self) -> dict[str, str]:
-        try:
-            note = json.loads(self._lock.read_note() or "{}")
-        except ValueError:
-            return {}
-        return note if isinstance(note, dict) else {}
 
 
 def first_key(data_dir: Path, given: str | None, database_url: str | None) -> str:

@@ -78,9 +78,9 @@ def test_one_holder_at_a_time(tmp_path: Path) -> None:
 
 def test_the_loser_reads_the_note(tmp_path: Path) -> None:
     first, second = FolderLock(tmp_path / "lock"), FolderLock(tmp_path / "lock")
-    assert second.read_note() == ""
+    assert second.read_note() == {}
     first.acquire()
-    first.note("a long first note")
-    first.note("http://127.0.0.1:8080")
-    assert second.read_note() == "http://127.0.0.1:8080"
+    first.note(url="a long first note")
+    first.note(url="http://127.0.0.1:8080")
+    assert second.read_note() == {"url": "http://127.0.0.1:8080"}
     first.release()

@@ -12,7 +12,7 @@ from typing import Any
 from uuid import UUID
 
 from pydantic import BaseModel
-from sqlalchemy import and_, or_, select
+from sqlalchemy import select
 from uuid_utils.compat import uuid7
 
 from service.domain.request import Operation, Subject
@@ -134,8 +134,5 @@ async def page(
         query = query.where(log.recorded_at >= since)
     if until is not None:
         query = query.where(log.recorded_at < until)
-    if after is not None:
-        at, last = after
-        query = query.where(or_(log.recorded_at < at, and_(log.recorded_at == at, log.id < last)))
-    query = query.order_by(log.recorded_at.desc(), log.id.desc()).limit(limit)
-    return await direct.page(session, query, None, lambda row: dict(row._mapping))
+    key, make = (log.recorded_at, log.id), lambda row: dict(row._mapping)
+    return await direct.newest(session, query, key, make, after=after, limit=limit)
