@@ -9,7 +9,8 @@ import tempfile
 from pathlib import Path
 
 from bench import target
-from tests.clients.wheel import build_wheel, first_session, installed, run
+from tests.clients.wheel import build_wheel, first_session, installed
+from tests.support.commands import run
 
 
 def main() -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import os
 import re
-import subprocess
 import sys
 import venv
 from pathlib import Path
 
 from bench.target import Service
+from tests.support.commands import run
 
 CLIENT = Path(__file__).resolve().parents[2] / "clients" / "python"
 FIRST_SESSION = re.compile(r"^```python\n(.*?)^```$", re.MULTILINE | re.DOTALL)
@@ -40,14 +39,3 @@ def first_session(python: str, folder: Path, service: Service, more: dict[str, s
     assert found, "the README has no Python"
     (folder / "session.py").write_text(found[1], encoding="utf-8")
     run([python, "session.py"], folder, {"LOXODON_URL": service.url, "LOXODON_API_KEY": service.key} | more)
-
-
-def run(command: list[str], folder: Path, more: dict[str, str] | None = None) -> str:
-    """Returns what it printed; raises SystemExit with its output when it fails."""
-    environment = {name: value for name, value in os.environ.items() if name != "PYTHONPATH"} | (more or {})
-    done = subprocess.run(
-        command, cwd=folder, env=environment, capture_output=True, text=True, check=False, timeout=300
-    )
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)}\n{done.stdout[-4000:]}\n{done.stderr[-4000:]}")
-    return done.stdout

@@ -3,10 +3,6 @@ runs the examples of the Python client with a scripted model."""
 
 from __future__ import annotations
 
-import hashlib
-import os
-import subprocess
-import venv
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,6 +10,7 @@ import httpx
 
 from bench.target import Service
 from tests.fakes.openai_server import OpenAiServer
+from tests.support import commands
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients" / "python"
@@ -24,27 +21,16 @@ PYTHON = str(ENVIRONMENT / "bin" / "python")
 
 
 def run(*command: str, service: Service | None = None, model: str = "") -> str:
-    """Returns what it printed; raises SystemExit with its output when it fails."""
+    """`model`: the URL of the one that the examples ask."""
     more = {"PYTHONPATH": str(CLIENT), "MYPYPATH": str(CLIENT), "OPENAI_API_KEY": "none", "OPENAI_BASE_URL": model}
     if service is not None:
         more |= {"LOXODON_URL": service.url, "LOXODON_API_KEY": service.key}
-    done = subprocess.run(
-        command, cwd=ROOT, env=os.environ | more, capture_output=True, text=True, check=False, timeout=1800
-    )
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
-    return done.stdout
+    return commands.run(command, ROOT, more)
 
 
 def install() -> None:
     """Makes build/frameworks hold what requirements/frameworks.txt pins, unless it does."""
-    wanted = hashlib.sha256(PINNED.read_bytes()).hexdigest()
-    done = ENVIRONMENT / "installed"
-    if done.exists() and done.read_text() == wanted:
-        return
-    venv.create(ENVIRONMENT, clear=True, with_pip=True)
-    run(PYTHON, "-m", "pip", "install", "-qq", "--no-compile", "--require-hashes", "-r", str(PINNED))
-    done.write_text(wanted)
+    commands.install_python(ENVIRONMENT, PINNED)
 
 
 def check_types() -> None:

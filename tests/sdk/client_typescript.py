@@ -6,16 +6,15 @@ packed, and installed from the archive into an empty folder, where a program use
 
 from __future__ import annotations
 
-import os
 import re
 import shutil
-import subprocess
 import sys
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from pathlib import Path
 
 from bench import target
 from bench.target import Service
+from tests.support.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 SOURCE = ROOT / "clients" / "typescript"
@@ -34,11 +33,11 @@ def build() -> None:
     """Copies the client to build/ and compiles it there. Raises SystemExit with the output of what failed."""
     shutil.copytree(SOURCE, BUILD, dirs_exist_ok=True, ignore=shutil.ignore_patterns(*MADE))
     if not _is_installed():
-        _run(("npm", "ci", *QUIET), BUILD)
+        run(("npm", "ci", *QUIET), BUILD)
     made = BUILD / "dist" / "index.js"
     sources = [Path(DOCUMENT["LOXODON_OPENAPI"]), *(path for path in SOURCE.rglob("*") if path.is_file())]
     if not made.exists() or made.stat().st_mtime < max(path.stat().st_mtime for path in sources):
-        _run(("npm", "run", "build"), BUILD, DOCUMENT)
+        run(("npm", "run", "build"), BUILD, DOCUMENT)
 
 
 def run_programs(programs: Mapping[str, str], service: Service) -> None:
@@ -50,25 +49,25 @@ def run_programs(programs: Mapping[str, str], service: Service) -> None:
     named = {re.sub(r"\W+", "-", name): text for name, text in programs.items()}
     for name, text in named.items():
         (folder / f"{name}.ts").write_text(f"{text}\nexport {{}};\n")
-    _run((str(BUILD / "node_modules" / ".bin" / "tsc"), "-p", "."), folder)
+    run((str(BUILD / "node_modules" / ".bin" / "tsc"), "-p", "."), folder)
     for name in named:
-        _run(("node", f"js/{name}.js"), folder, _environment(service))
+        run(("node", f"js/{name}.js"), folder, _environment(service))
 
 
 def prove(service: Service) -> None:
     """Raises SystemExit with the output of what failed."""
     env = _environment(service) | DOCUMENT
     build()
-    _run(("npm", "test"), BUILD, env)
-    _run(("npm", "pack"), BUILD, env)
+    run(("npm", "test"), BUILD, env)
+    run(("npm", "pack"), BUILD, env)
     (archive,) = BUILD.glob("*.tgz")
     shutil.rmtree(USER, ignore_errors=True)
     USER.mkdir()
     (USER / "package.json").write_text('{"name": "user", "private": true, "type": "module"}')
     shutil.copy(SOURCE / "test" / "program.mjs", USER)
-    _run(("npm", "install", *QUIET, "--offline", str(archive)), USER)  # it needs nothing else
-    _run((str(BUILD / "node_modules" / ".bin" / "tsc"), *STRICT, "program.mjs"), USER)
-    print(_run(("node", "program.mjs"), USER, env))
+    run(("npm", "install", *QUIET, "--offline", str(archive)), USER)  # it needs nothing else
+    run((str(BUILD / "node_modules" / ".bin" / "tsc"), *STRICT, "program.mjs"), USER)
+    print(run(("node", "program.mjs"), USER, env))
 
 
 def _environment(service: Service) -> dict[str, str]:
@@ -80,15 +79,6 @@ def _is_installed() -> bool:
     kept = BUILD / "node_modules" / ".package-lock.json"
     lock = BUILD / "package-lock.json"
     return kept.exists() and kept.stat().st_mtime > lock.stat().st_mtime
-
-
-def _run(command: Sequence[str], folder: Path, env: dict[str, str] | None = None) -> str:
-    done = subprocess.run(
-        command, cwd=folder, env=os.environ | (env or {}), capture_output=True, text=True, check=False, timeout=900
-    )
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)}\n{done.stdout[-8000:]}\n{done.stderr[-6000:]}")
-    return done.stdout
 
 
 def main() -> int:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import hashlib
-import os
 import shutil
-import subprocess
-import venv
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from tests.support import commands
+from tests.support.commands import run
 
 ROOT = Path(__file__).resolve().parents[2]
 DOCUMENT = ROOT / "docs" / "openapi.json"
@@ -36,15 +35,7 @@ class Generator:
     def prove(self, url: str, key: str) -> None:
         """Generates, checks and walks; raises SystemExit with the output of what failed."""
         for command in (self.generate, self.check, self.walk):
-            run(command, {"LOXODON_URL": url, "LOXODON_API_KEY": key})
-
-
-def run(command: Sequence[str], more: dict[str, str] | None = None) -> None:
-    """Runs a command in build/sdk; raises SystemExit with its output when it fails."""
-    environment = os.environ | {"MYPYPATH": "opc:ogp"} | (more or {})
-    done = subprocess.run(command, cwd=BUILD, env=environment, capture_output=True, text=True, check=False, timeout=600)
-    if done.returncode != 0:
-        raise SystemExit(f"{' '.join(command)}\n{done.stdout[-6000:]}\n{done.stderr[-6000:]}")
+            run(command, BUILD, {"LOXODON_URL": url, "LOXODON_API_KEY": key, "MYPYPATH": "opc:ogp"})
 
 
 def walk(name: str) -> str:
@@ -118,23 +109,12 @@ WALKS_TS = ("openapi_fetch", "openapi_generator_fetch", "orval_fetch", "hey_api"
 
 def install_python() -> None:
     """Makes build/sdk/tools hold what requirements/sdk.txt pins, unless it does."""
-    wanted = hashlib.sha256(PINNED.read_bytes()).hexdigest()
-    done = BUILD / "tools" / "installed"
-    if done.exists() and done.read_text() == wanted:
-        return
-    venv.create(BUILD / "tools", clear=True, with_pip=True)
-    run((str(TOOLS / "python"), "-m", "pip", "install", "-qq", "--require-hashes", "-r", str(PINNED)))
-    done.write_text(wanted)
+    commands.install_python(BUILD / "tools", PINNED)
 
 
 def install_node() -> None:
     """Installs what package-lock.json pins, unless it is there, and lays out the walks."""
-    wanted = (HERE / "package-lock.json").read_bytes()
-    if not (BUILD / "package-lock.json").exists() or (BUILD / "package-lock.json").read_bytes() != wanted:
-        BUILD.mkdir(parents=True, exist_ok=True)
-        for name in ("package.json", "package-lock.json"):
-            shutil.copy(HERE / name, BUILD / name)
-        run(("npm", "ci", "--ignore-scripts", "--no-audit", "--no-fund"))
+    commands.install_node(BUILD, HERE / "package-lock.json")
     # tells hey-api that imports need their extension
     (BUILD / "tsconfig.json").write_text('{"compilerOptions": {"module": "nodenext", "moduleResolution": "nodenext"}}')
     for name in WALKS_TS:
@@ -144,8 +124,10 @@ def install_node() -> None:
 def lint() -> None:
     """The document without an error of spectral and redocly."""
     (BUILD / "spectral.yaml").write_text('extends: ["spectral:oas"]\n')
-    run((str(NODE / "spectral"), "lint", "--ruleset", "spectral.yaml", "--fail-severity", "error", str(DOCUMENT)))
-    run((str(NODE / "redocly"), "lint", "--max-problems", "20", str(DOCUMENT)))
+    run(
+        (str(NODE / "spectral"), "lint", "--ruleset", "spectral.yaml", "--fail-severity", "error", str(DOCUMENT)), BUILD
+    )
+    run((str(NODE / "redocly"), "lint", "--max-problems", "20", str(DOCUMENT)), BUILD)
 
 
 def has_node() -> bool:
