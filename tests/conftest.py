@@ -10,7 +10,7 @@ import asyncio
 import os
 import tempfile
 from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager, nullcontext
+from contextlib import asynccontextmanager, contextmanager, nullcontext
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -81,26 +81,31 @@ def started(folder: Path) -> Iterator[str]:
             yield server.url(SUPERUSER)
 
 
-async def open_as(url: str, role: str, *, pooled_url: str | None = None) -> AsyncIterator[Database]:
+@asynccontextmanager
+async def open_as(
+    url: str, role: str, *, size: int = 20, timeout_s: float = 30, pooled_url: str | None = None
+) -> AsyncIterator[Database]:
     """`url`: the superuser's. `pooled_url`: the role's, through a pooler, instead."""
     login = pooled_url or login_url(url, role)
     access: Access = await find_access(login, wanted_role=role, pooled=pooled_url is not None)
-    database = Database(access, pool_size=20, pool_timeout_s=30)
-    yield database
-    await database.close()
+    database = Database(access, pool_size=size, pool_timeout_s=timeout_s)
+    try:
+        yield database
+    finally:
+        await database.close()
 
 
 @pytest.fixture(scope="session")
 async def database(owner_url: str) -> AsyncIterator[Database]:
     """The application's pool: row-level security holds. With THROUGH_POOLER it goes through PgBouncer."""
     with pooling(owner_url, servers=POOLED) if THROUGH_POOLER else nullcontext() as pooled_url:
-        async for found in open_as(owner_url, APP, pooled_url=pooled_url):
+        async with open_as(owner_url, APP, pooled_url=pooled_url) as found:
             yield found
 
 
 @pytest.fixture(scope="session")
 async def worker_database(owner_url: str) -> AsyncIterator[Database]:
-    async for found in open_as(owner_url, WORKER):
+    async with open_as(owner_url, WORKER) as found:
         yield found
 
 

@@ -297,16 +297,6 @@ async def test_the_door_comes_before_the_lock(anonymous: AsyncClient) -> None:
     assert (await anonymous.get("/v1/memories?limit=x")).status_code == 401
 
 
-async def test_a_trailing_slash_makes_no_difference(client: AsyncClient) -> None:
-    stored = await client.post("/v1/memories/", json=NOTE)
-    assert stored.status_code == 201
-    memory_id = stored.json()["results"][0]["id"]
-    for path in ("/v1/memories/?user_id=iris", f"/v1/memories/{memory_id}/", f"/v1/memories/{memory_id}/history/"):
-        answer = await client.get(path, follow_redirects=False)
-        assert answer.status_code == 200, path
-    assert (await client.post("/v1/memories/search/", json={"query": "x", "user_id": "i"})).status_code == 200
-
-
 async def test_every_answer_has_a_request_id(client: AsyncClient, anonymous: AsyncClient) -> None:
     given = await client.get(LIST, headers={"X-Request-ID": "mine-1"})
     assert given.headers["X-Request-ID"] == "mine-1"

@@ -35,7 +35,7 @@ async def test_no_answer_but_503(resources: Resources, embedder: AngleEmbedder, 
         try:
             await asyncio.to_thread(migrate.upgrade, login_url(url, OWNER), settings)
             await generations.record_first(url, AngleEmbedder.model, embedder.dimension)
-            async for database in open_as(url, APP):
+            async with open_as(url, APP) as database:
                 embed = with_caches(embedder, database)
                 tenant = await new_tenant(database)
                 served = serving(replace(resources, db=database, embedder=embed))

@@ -17,12 +17,11 @@ from service.access.statements import keys
 from service.app.routes.health import Probe
 from service.kit.settings import Settings
 from service.postgres import migrate, readiness
-from service.postgres.engine import Database
 from service.postgres.readiness import AHEAD, EXPECTED_REVISION, check_revision
-from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER, WORKER
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
+from tests.conftest import open_as
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import client_of, serving
 
@@ -115,25 +114,22 @@ async def test_a_running_service_is_not_ready_once_the_schema_is_too_new(
     url, connection = other
     await migrate.upgrade_async(login_url(url, OWNER), settings)
     await generations.record_first(url, AngleEmbedder.model, settings.embedder.dim)
-    database = Database(
-        await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=2, pool_timeout_s=10
-    )
-    issued = await keys.create_workspace(database, "ahead", rights=keys.EVERY_RIGHT)
-    new = {"content": "Ada lives in Oslo.", "user_id": "ada"}
-    async with serving(replace(resources, db=database)) as app, client_of(app, issued.secret) as client:
-        assert (await client.post("/v1/memories", json=new)).status_code == 201
-        await connection.execute(BREAKING)
-        details = await client.get("/v1/health/details")
-        assert (details.status_code, details.json()["database"]) == (503, "up")
-        assert details.json()["detail"] == AHEAD
-        app.state.probe = Probe(database)  # the old one still has what it saw a moment ago
-        for path in ("/readyz", "/v1/health"):
-            answer = await client.get(path)
-            assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", "detail": AHEAD})
-        await connection.execute(BEHIND)
-        app.state.probe = Probe(database)
-        behind = await client.get("/readyz")
-        assert (behind.status_code, behind.json()["detail"]) == (503, readiness.BEHIND)
-        assert "loxodon migrate" in behind.json()["detail"]
-        assert (await client.get("/livez")).status_code == 200
-    await database.close()
+    async with open_as(url, APP, size=2) as database:
+        issued = await keys.create_workspace(database, "ahead", rights=keys.EVERY_RIGHT)
+        new = {"content": "Ada lives in Oslo.", "user_id": "ada"}
+        async with serving(replace(resources, db=database)) as app, client_of(app, issued.secret) as client:
+            assert (await client.post("/v1/memories", json=new)).status_code == 201
+            await connection.execute(BREAKING)
+            details = await client.get("/v1/health/details")
+            assert (details.status_code, details.json()["database"]) == (503, "up")
+            assert details.json()["detail"] == AHEAD
+            app.state.probe = Probe(database)  # the old one still has what it saw a moment ago
+            for path in ("/readyz", "/v1/health"):
+                answer = await client.get(path)
+                assert (answer.status_code, answer.json()) == (503, {"status": "unavailable", "detail": AHEAD})
+            await connection.execute(BEHIND)
+            app.state.probe = Probe(database)
+            behind = await client.get("/readyz")
+            assert (behind.status_code, behind.json()["detail"]) == (503, readiness.BEHIND)
+            assert "loxodon migrate" in behind.json()["detail"]
+            assert (await client.get("/livez")).status_code == 200

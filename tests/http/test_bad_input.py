@@ -13,6 +13,7 @@ import structlog
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.domain.sizes import MAX_BODY_BYTES
 from tests.app.test_openapi import operations
 from tests.conftest import DIMENSION, Tenant
 from tests.support.application import Tables
@@ -182,34 +183,68 @@ async def test_refused_bodies(
     await refused(client, tables, tenant, logged, body, field)
 
 
-RAW: list[tuple[str, bytes, int]] = [
-    ("empty", b"", 400),
-    ("not JSON", b"{content: " + CANARY.encode(), 400),
-    ("half", b'{"content": "quokka7731"', 400),
-    ("two values", b'{"content": "x", "user_id": "i"} {"quokka7731": 1}', 400),
-    ("invalid UTF-8", b'{"content": "\xff\xfe quokka7731", "user_id": "i"}', 400),
-    ("a surrogate in UTF-8", b'{"content": "\xed\xa0\xbd", "user_id": "i"}', 400),
-    ("overlong NUL", b'{"content": "\xc0\x80", "user_id": "i"}', 400),
-    ("UTF-16", json.dumps(GOOD).encode("utf-16"), 400),
-    ("NaN", b'{"content": "x", "user_id": "i", "metadata": {"k": NaN}}', 400),
-    ("Infinity", b'{"content": "x", "user_id": "i", "importance": Infinity}', 400),
-    ("-Infinity", b'{"content": "x", "user_id": "i", "metadata": {"k": -Infinity}}', 400),
-    ("1e999", b'{"content": "x", "user_id": "i", "metadata": {"k": 1e999}}', 400),
-    ("-1e999 as importance", b'{"content": "x", "user_id": "i", "importance": -1e999}', 400),
-    ("a whole number beyond 1e308", b'{"content": "x", "user_id": "i", "metadata": {"k": 9' + b"0" * 308 + b"}}", 400),
-    ("a huge number as importance", b'{"content": "x", "user_id": "i", "importance": 9' + b"0" * 308 + b"}", 400),
-    ("a huge number in a vector", b'{"content": "x", "user_id": "i", "embedding": [9' + b"0" * 308 + b"]}", 400),
-    ("a number of 10,000 digits", b'{"content": "x", "user_id": "i", "metadata": {"k": ' + b"9" * 10_000 + b"}}", 400),
-    ("100,000 brackets", b"[" * 100_000, 400),
-    ("5 MB", b'{"user_id": "i", "content": "' + b"quokka7731 " * 470_000 + b'"}', 413),
+OTHER_BODIES: list[tuple[str, Any, str | None]] = [
+    ("/v1/memories/search", {"query": "x"}, "user_id"),
+    ("/v1/memories/search", {"query": "", "user_id": "i"}, "query"),
+    ("/v1/memories/search", {"query": "  ", "user_id": "i"}, "query"),
+    ("/v1/memories/search", {"query": 5, "user_id": "i"}, "query"),
+    ("/v1/memories/search", {"query": "x", "user_id": "i", "limit": True}, "limit"),
+    ("/v1/memories/search", {"query": "x", "user_id": "i", "limit": "5"}, "limit"),
+    ("/v1/memories/search", {"query": "x", "user_id": "i", "limit": 1_001}, "limit"),
+    ("/v1/memories/search", {"query": "x", "user_id": "i", "top": 3}, "top"),
+    ("/v1/memories/search", {"query": f"x{SURROGATE}", "user_id": "i"}, "query"),
+    ("/v1/memories/search", {"query": NUL, "user_id": "i"}, "query"),
+    ("/v1/api-keys", {"name": "x", "rights": []}, "rights"),
+    ("/v1/api-keys", {"name": "x", "rights": [f"memory:{CANARY}"]}, None),
+    ("/v1/api-keys", {"name": "x", "rights": "memory:read"}, "rights"),
+    ("/v1/api-keys", {"name": " ", "rights": ["memory:read"]}, "name"),
+    ("/v1/api-keys", {"name": "x", "rights": ["memory:read"], "expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
+    ("/v1/api-keys", {"name": "x", "rights": ["memory:read"], "workspace_id": str(UUID(int=7))}, "workspace_id"),
+    ("/v1/api-keys", {"name": "x", "rights": ["memory:read"], "expires_at": "never"}, "expires_at"),
+    (
+        "/v1/memories/batch",
+        {"items": [GOOD, but(content="")]},
+        "items[1].content",
+    ),
+    ("/v1/memories/batch", {"items": []}, "items"),
 ]
 
 
-@pytest.mark.parametrize(("raw", "status"), [row[1:] for row in RAW], ids=[row[0] for row in RAW])
-async def test_refused_bytes(
-    client: AsyncClient, tables: Tables, tenant: Tenant, logged: list[Any], raw: bytes, status: int
+@pytest.mark.parametrize(("path", "body", "field"), OTHER_BODIES)
+async def test_refused_bodies_of_other_routes(
+    client: AsyncClient, tables: Tables, tenant: Tenant, logged: list[Any], path: str, body: Any, field: str | None
 ) -> None:
-    await refused(client, tables, tenant, logged, raw, None, status=status)
+    await refused(client, tables, tenant, logged, body, field, path=path)
+
+
+RAW: list[tuple[str, bytes]] = [
+    ("empty", b""),
+    ("not JSON", b"{content: " + CANARY.encode()),
+    ("half", b'{"content": "quokka7731"'),
+    ("two values", b'{"content": "x", "user_id": "i"} {"quokka7731": 1}'),
+    ("invalid UTF-8", b'{"content": "\xff\xfe quokka7731", "user_id": "i"}'),
+    ("a surrogate in UTF-8", b'{"content": "\xed\xa0\xbd", "user_id": "i"}'),
+    ("overlong NUL", b'{"content": "\xc0\x80", "user_id": "i"}'),
+    ("UTF-16", json.dumps(GOOD).encode("utf-16")),
+    ("NaN", b'{"content": "x", "user_id": "i", "metadata": {"k": NaN}}'),
+    ("Infinity", b'{"content": "x", "user_id": "i", "importance": Infinity}'),
+    ("-Infinity", b'{"content": "x", "user_id": "i", "metadata": {"k": -Infinity}}'),
+    ("1e999", b'{"content": "x", "user_id": "i", "metadata": {"k": 1e999}}'),
+    ("-1e999 as importance", b'{"content": "x", "user_id": "i", "importance": -1e999}'),
+    ("a whole number beyond 1e308", b'{"content": "x", "user_id": "i", "metadata": {"k": 9' + b"0" * 308 + b"}}"),
+    ("a huge number as importance", b'{"content": "x", "user_id": "i", "importance": 9' + b"0" * 308 + b"}"),
+    ("a huge number in a vector", b'{"content": "x", "user_id": "i", "embedding": [9' + b"0" * 308 + b"]}"),
+    ("a number of 10,000 digits", b'{"content": "x", "user_id": "i", "metadata": {"k": ' + b"9" * 10_000 + b"}}"),
+    ("100,000 brackets", b"[" * 100_000),
+    ("5 MB", b'{"user_id": "i", "content": "' + b"quokka7731 " * 470_000 + b'"}'),
+]
+
+
+@pytest.mark.parametrize("raw", [row[1] for row in RAW], ids=[row[0] for row in RAW])
+async def test_refused_bytes(
+    client: AsyncClient, tables: Tables, tenant: Tenant, logged: list[Any], raw: bytes
+) -> None:
+    await refused(client, tables, tenant, logged, raw, None, status=413 if len(raw) > MAX_BODY_BYTES else 400)
 
 
 @pytest.mark.parametrize(
@@ -306,27 +341,6 @@ async def test_refused_queries(client: AsyncClient, logged: list[Any], path: str
     assert CANARY not in str(logged)
 
 
-SEARCHES: list[tuple[Any, str | None]] = [
-    ({"query": "x"}, "user_id"),
-    ({"query": "", "user_id": "i"}, "query"),
-    ({"query": "  ", "user_id": "i"}, "query"),
-    ({"query": 5, "user_id": "i"}, "query"),
-    ({"query": "x", "user_id": "i", "limit": True}, "limit"),
-    ({"query": "x", "user_id": "i", "limit": "5"}, "limit"),
-    ({"query": "x", "user_id": "i", "limit": 1_001}, "limit"),
-    ({"query": "x", "user_id": "i", "top": 3}, "top"),
-    ({"query": f"x{SURROGATE}", "user_id": "i"}, "query"),
-    ({"query": NUL, "user_id": "i"}, "query"),
-]
-
-
-@pytest.mark.parametrize(("body", "field"), SEARCHES)
-async def test_refused_searches(
-    client: AsyncClient, tables: Tables, tenant: Tenant, logged: list[Any], body: Any, field: str | None
-) -> None:
-    await refused(client, tables, tenant, logged, body, field, path="/v1/memories/search")
-
-
 @pytest.mark.parametrize("path", ["/v1/memories/{}", "/v1/memories/{}/history", "/v1/operations/{}"])
 @pytest.mark.parametrize(
     "name", [str(UUID(int=7)), "fake-id", "1", "%20", "..%2F..", "x" * 3_000, "😀", "'; DROP TABLE memory"]
@@ -361,30 +375,6 @@ async def test_names_as_long_as_their_columns(client: AsyncClient, tables: Table
         assert made.status_code == (201 if length == 200 else 400), made.text
     changed = await client.patch("/v1/workspaces/current", json={"name": "w" * 201})
     assert (changed.status_code, changed.json()["field"]) == (400, "name")
-
-
-@pytest.mark.parametrize(
-    ("body", "field"),
-    [
-        ({"name": "x", "rights": []}, "rights"),
-        ({"name": "x", "rights": [f"memory:{CANARY}"]}, None),
-        ({"name": "x", "rights": "memory:read"}, "rights"),
-        ({"name": " ", "rights": ["memory:read"]}, "name"),
-        ({"name": "x", "rights": ["memory:read"], "expires_at": "2020-01-01T00:00:00Z"}, "expires_at"),
-        ({"name": "x", "rights": ["memory:read"], "workspace_id": str(UUID(int=7))}, "workspace_id"),
-        ({"name": "x", "rights": ["memory:read"], "expires_at": "never"}, "expires_at"),
-    ],
-)
-async def test_refused_keys(
-    client: AsyncClient, tables: Tables, tenant: Tenant, logged: list[Any], body: Any, field: str | None
-) -> None:
-    await refused(client, tables, tenant, logged, body, field, path="/v1/api-keys")
-
-
-async def test_a_batch_names_the_item(client: AsyncClient, tables: Tables, tenant: Tenant, logged: list[Any]) -> None:
-    body = {"items": [{"content": "fine", "user_id": "i"}, {"content": "", "user_id": "i"}]}
-    await refused(client, tables, tenant, logged, body, "items[1].content", path="/v1/memories/batch")
-    await refused(client, tables, tenant, logged, {"items": []}, "items", path="/v1/memories/batch")
 
 
 async def test_an_accident_tells_nothing(

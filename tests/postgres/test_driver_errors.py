@@ -13,12 +13,11 @@ import pytest
 import sqlalchemy.exc
 from asyncpg.exceptions import _base  # type: ignore[import-untyped]
 
-from bench.superuser import login_url
 from service.domain.errors import OutcomeUnknown, StoreUnavailable
 from service.postgres import driver_errors, engine
 from service.postgres.engine import Database, Session, driver
-from service.postgres.rights import find_access
 from service.postgres.roles import APP
+from tests.conftest import open_as
 
 GONE: list[Exception] = [
     OSError("Network is unreachable"),
@@ -59,10 +58,8 @@ def named(error: Exception) -> str:
 
 @pytest.fixture
 async def own(owner_url: str) -> AsyncIterator[Database]:
-    access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database(access, pool_size=2, pool_timeout_s=5)
-    yield database
-    await database.close()
+    async with open_as(owner_url, APP, size=2) as database:
+        yield database
 
 
 @pytest.mark.parametrize("error", [*GONE, *PASSING], ids=named)

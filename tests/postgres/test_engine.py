@@ -6,12 +6,10 @@ import asyncpg  # type: ignore[import-untyped]
 import pytest
 from sqlalchemy import text
 
-from bench.superuser import login_url
 from service.access.statements import keys
 from service.postgres.engine import Database, driver, in_transaction
-from service.postgres.rights import find_access
 from service.postgres.roles import APP
-from tests.conftest import THROUGH_POOLER
+from tests.conftest import THROUGH_POOLER, open_as
 
 
 async def test_in_transaction_inside_a_transaction_only(database: Database, workspace: UUID) -> None:
@@ -41,33 +39,32 @@ async def test_a_failed_block_rolls_back(database: Database, workspace: UUID) ->
 
 
 async def test_connections_that_died_in_the_pool_are_replaced(owner_url: str) -> None:
-    access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database(access, pool_size=3, pool_timeout_s=5)
-    connections = [await database.pool.take() for _ in range(3)]
-    pids = [await each.scalar(text("SELECT pg_backend_pid()")) for each in connections]
-    for each in connections:
-        await each.close()
-    owner = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
-    for pid in pids:
-        await owner.execute("SELECT pg_terminate_backend($1, 5000)", pid)
-    await owner.close()
-    async with database.read() as session:
-        assert await session.scalar(text("SELECT pg_backend_pid()")) not in pids
-    await database.close()
+    async with open_as(owner_url, APP, size=3) as database:
+        pids = await _use_all(database)
+        owner = await asyncpg.connect(owner_url.replace("+asyncpg", ""))
+        for pid in pids:
+            await owner.execute("SELECT pg_terminate_backend($1, 5000)", pid)
+        await owner.close()
+        async with database.read() as session:
+            assert await session.scalar(text("SELECT pg_backend_pid()")) not in pids
 
 
 async def test_the_connection_used_last_is_used_first(owner_url: str) -> None:
-    access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database(access, pool_size=3, pool_timeout_s=5)
-    connections = [await database.pool.take() for _ in range(3)]
+    async with open_as(owner_url, APP, size=3) as database:
+        pids, seen = await _use_all(database), set()
+        for _ in range(3):
+            async with database.read() as session:
+                seen.add(await session.scalar(text("SELECT pg_backend_pid()")))
+    assert seen == {pids[-1]}
+
+
+async def _use_all(database: Database) -> list[int]:
+    """The processes of all connections of the pool, in the order in which they were given back."""
+    connections = [await database.pool.take() for _ in range(database.pool.size)]
+    pids = [await each.scalar(text("SELECT pg_backend_pid()")) for each in connections]
     for each in connections:
         await each.close()
-    seen = set()
-    for _ in range(3):
-        async with database.read() as session:
-            seen.add(await session.scalar(text("SELECT pg_backend_pid()")))
-    assert len(seen) == 1
-    await database.close()
+    return pids
 
 
 @pytest.mark.skipif(THROUGH_POOLER, reason="through a pooler no statement is prepared")

@@ -18,11 +18,10 @@ from bench.superuser import login_url, own_database
 from service.access.statements import keys
 from service.kit.settings import Settings
 from service.postgres import migrate
-from service.postgres.engine import Database
-from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
+from tests.conftest import open_as
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import client_of, serving
 
@@ -138,16 +137,13 @@ async def test_an_expanding_migration_runs_beside_the_old_version(
     assert [row["version"] for row in applied] == [1, 2]
     assert applied[1]["description"] == "Add the colour of goals"
 
-    database = Database(
-        await find_access(login_url(url, APP), wanted_role=APP, pooled=False), pool_size=2, pool_timeout_s=10
-    )
-    issued = await keys.create_workspace(database, "old", rights=keys.EVERY_RIGHT)
-    async with serving(replace(resources, db=database)) as app, client_of(app, issued.secret) as client:
-        assert (await client.get("/readyz")).json() == {"status": "ok"}
-        new = {"content": "Ada lives in Oslo.", "user_id": "ada"}
-        assert (await client.post("/v1/memories", json=new)).status_code == 201
-        goal = await client.post("/v1/goals", json={"description": "Learn to sail", "user_id": "ada"})
-        assert goal.status_code == 201, "a table that has gained a column"
-        found = await client.post("/v1/memories/search", json={"query": "Where does Ada live?", "user_id": "ada"})
-        assert [each["memory"] for each in found.json()["results"]] == [new["content"]]
-    await database.close()
+    async with open_as(url, APP, size=2) as database:
+        issued = await keys.create_workspace(database, "old", rights=keys.EVERY_RIGHT)
+        async with serving(replace(resources, db=database)) as app, client_of(app, issued.secret) as client:
+            assert (await client.get("/readyz")).json() == {"status": "ok"}
+            new = {"content": "Ada lives in Oslo.", "user_id": "ada"}
+            assert (await client.post("/v1/memories", json=new)).status_code == 201
+            goal = await client.post("/v1/goals", json={"description": "Learn to sail", "user_id": "ada"})
+            assert goal.status_code == 201, "a table that has gained a column"
+            found = await client.post("/v1/memories/search", json={"query": "Where does Ada live?", "user_id": "ada"})
+            assert [each["memory"] for each in found.json()["results"]] == [new["content"]]

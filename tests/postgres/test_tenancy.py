@@ -26,10 +26,9 @@ from service.domain.scope import Scope
 from service.memories.statements import memories
 from service.postgres import direct, scopes
 from service.postgres.engine import Access, Database
-from service.postgres.rights import find_access
 from service.postgres.roles import APP, OWNER
 from service.runtime.resources import Resources
-from tests.conftest import Tenant
+from tests.conftest import Tenant, open_as
 from tests.support.application import Tables, client_of, serving
 from tests.support.connections import pooled
 
@@ -215,10 +214,8 @@ async def test_dedup_stays_in_exactly_the_scope(client: AsyncClient) -> None:
 @pytest.fixture
 async def narrow(owner_url: str) -> AsyncIterator[Database]:
     """A pool of one connection."""
-    access: Access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database(access, pool_size=1, pool_timeout_s=20)
-    yield database
-    await database.close()
+    async with open_as(owner_url, APP, size=1) as database:
+        yield database
 
 
 async def test_one_connection_serves_tenants_in_turn(
@@ -297,14 +294,11 @@ async def test_cancelled_requests_leave_a_usable_pool(
 
 
 async def test_a_busy_pool_is_503_with_a_time_to_retry(owner_url: str, tenant: Tenant) -> None:
-    access = await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False)
-    database = Database(access, pool_size=1, pool_timeout_s=0.05)
-    async with database.read(tenant.workspace_id):
+    async with open_as(owner_url, APP, size=1, timeout_s=0.05) as database, database.read(tenant.workspace_id):
         with pytest.raises(StoreUnavailable) as caught:
             async with database.read(tenant.workspace_id):
                 pass
     assert caught.value.retry_after_s
-    await database.close()
 
 
 # -- goals, procedures and working memory ------------------------------------------------------------------------------

@@ -8,23 +8,19 @@ from collections.abc import AsyncIterator
 import numpy as np
 import pytest
 
-from bench.superuser import login_url
 from service.domain.scope import NIL_WORKSPACE
 from service.domain.text import CleanText
 from service.postgres.engine import Database, driver
-from service.postgres.rights import find_access
 from service.postgres.roles import APP
 from service.providers.local import EmbedderProcess, LocalEmbedder
 from service.runtime import opening
+from tests.conftest import open_as
 
 
 @pytest.fixture
 async def pool(owner_url: str) -> AsyncIterator[Database]:
-    database = Database(
-        await find_access(login_url(owner_url, APP), wanted_role=APP, pooled=False), pool_size=5, pool_timeout_s=5
-    )
-    yield database
-    await database.close()
+    async with open_as(owner_url, APP, size=5) as database:
+        yield database
 
 
 async def _nothing(_: float) -> int:

@@ -74,7 +74,7 @@ async def _whole(connection: asyncpg.Connection[Any], statement: str, types: lis
 @pytest.fixture
 async def apart(owner_url: str) -> AsyncIterator[Database]:
     """Connections that keep the plans of this test alone."""
-    async for found in open_as(owner_url, APP):
+    async with open_as(owner_url, APP) as found:
         yield found
 
 

@@ -173,7 +173,7 @@ async def own_url(owner_url: str, settings: Settings) -> AsyncIterator[str]:
 
 @pytest.fixture
 async def heard(own_url: str) -> AsyncIterator[tuple[Database, Listener]]:
-    async for found in open_as(own_url, APP):
+    async with open_as(own_url, APP) as found:
         listener = Listener()
         listener.hear(found)
         yield found, listener
