@@ -34,7 +34,7 @@ class ListedFailure:
         return (
             self.kind == kind
             and re.fullmatch(self.operation, operation) is not None
-            and re.match(self.detail, detail) is not None
+            and re.match(self.detail, detail, re.DOTALL) is not None
         )
 
 
