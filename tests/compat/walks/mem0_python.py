@@ -70,7 +70,7 @@ def adds(client: MemoryClient) -> None:
 
 
 def reads(client: MemoryClient) -> dict:
-    everything = waited(client, 5)
+    everything = waited(client, 4)
     assert all(each["user_id"] == USER and each["created_at"] and each["id"] for each in everything)
     (bees,) = [each for each in everything if "bees" in each["memory"]]
     assert bees["metadata"]["topic"] == "family" and isinstance(bees["categories"], list), bees
