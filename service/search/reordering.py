@@ -208,7 +208,7 @@ LATEST_FIRST: Final = 3
 """Of this many hits, a later one about the same thing comes first: where a statement and its successor are both found,
 both are mostly among them. Ordering five of them already costs .005 of the MRR of LoCoMo."""
 
-LEAST_SHARE: Final = 0.3
+LEAST_SHARE: Final = 0.5
 """A later hit with less than this share of the earlier one's score is not moved: it hardly answers the query."""
 
 

@@ -269,7 +269,8 @@ def _shape_hits(
     ranked: Sequence[Ranked], measured: Measured, memories: LeanMemories, res: Resources
 ) -> tuple[tuple[Hit, ...], float | None]:
     """The hits with what was said later about the same thing (nothing for a search in the past) and how likely each is
-    the answer; and how likely there is one. The best hits have the latest first, unless the query asks for the past."""
+    the answer; and how likely there is one. Of the best hits, what was said in conversations has the latest first,
+    unless the query asks for the past; documents have no such order."""
     features, cosines = measured.features, signals.cosines(measured.features)
     answer = answerability.assess(measured.context, features, measured.columns, cosines)
     cosine_of = dict(zip(features.ids, cosines.tolist(), strict=True))
@@ -280,7 +281,8 @@ def _shape_hits(
         later = reordering.later_statements(features, [each.key for each in ranked], turn_ids, least_cosine)
         parsed = measured.context.parsed
         if not (parsed.about_past or parsed.time):
-            ranked = reordering.latest_first(ranked, later)
+            said = {key: after for key, after in later.items() if memories[key].conversation_id is not None}
+            ranked = reordering.latest_first(ranked, said)
     hits = tuple(
         Hit(
             memory=memories[(key := each.key)],

@@ -1,4 +1,4 @@
-"""The bindings to agent frameworks, only with LOXODON_ALL_FRAMEWORKS: fetching the frameworks takes minutes. `make
+"""The bindings to agent frameworks, only with ALL_FRAMEWORKS: fetching the frameworks takes minutes. `make
 frameworks` does the same."""
 
 from __future__ import annotations
@@ -13,7 +13,7 @@ from tests.frameworks.proof import FRAMEWORKS, check_types, install
 
 
 @pytest.mark.timeout(1800)
-@pytest.mark.skipif(not os.environ.get("LOXODON_ALL_FRAMEWORKS"), reason="only with LOXODON_ALL_FRAMEWORKS")
+@pytest.mark.skipif(not os.environ.get("ALL_FRAMEWORKS"), reason="only with ALL_FRAMEWORKS")
 def test_each_framework_walks_through_the_service() -> None:
     install()
     check_types()

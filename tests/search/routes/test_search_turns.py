@@ -77,6 +77,31 @@ async def test_a_turn_names_what_was_said_later(client: AsyncClient, embedder: A
     assert (turn["memory"], [each["id"] for each in turn["later"]]) == (booked, [memory["id"]])
 
 
+@pytest.mark.parametrize(
+    ("as_messages", "query", "first"),
+    [(True, "Where is the desk?", 2), (True, "Where was the desk?", 1), (False, "Where is the desk?", 1)],
+)
+async def test_the_latest_of_what_was_said_leads_unless_the_past_is_asked_for(
+    client: AsyncClient, embedder: AngleEmbedder, *, as_messages: bool, query: str, first: int
+) -> None:
+    texts = (
+        "Herons nest here.",
+        "The desk is by the window on the third floor.",
+        "The desk is in the yard behind the second house.",
+    )
+    embedder.place(query, 1.0)
+    for day, (text, similarity) in enumerate(zip(texts, (0.0, 0.9, 0.85), strict=True), 1):
+        embedder.place(text, similarity)
+        embedder.place(f"User: {text}", similarity)
+        when = {"timestamp": f"2026-03-0{day}T09:00:00Z"}
+        if as_messages:
+            await answer(client, [{"role": "user", "content": text, **when}])
+        else:
+            await body_of(client.post("/v1/memories", json={"content": text, "user_id": "bob", **when}), 201)
+    results = (await found(client, query))["results"]
+    assert results[0]["memory"].removeprefix("User: ") == texts[first], [(r["score"], r["later"]) for r in results]
+
+
 async def test_a_message_that_is_a_memory_is_shown_once(client: AsyncClient) -> None:
     await answer(client, DIALOGUE)
     assert list((await hits(client)).values()) == ["memory", "turn"]
