@@ -21,6 +21,7 @@ from service.http.schemas import (
     Time,
     Unit,
     Vector,
+    check_period,
     example,
 )
 
@@ -90,8 +91,7 @@ class CreateEntityRelationRequest(RequestModel):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
-            raise ValueError("t_valid: must lie before t_invalid")
+        check_period(self.t_valid, self.t_invalid)
         return self
 
 

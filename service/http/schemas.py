@@ -243,6 +243,12 @@ RESERVED_METADATA = frozenset(
 """Fields of a memory, which are not allowed as metadata keys."""
 
 
+def check_period(t_valid: datetime | None, t_invalid: datetime | None) -> None:
+    """Raises ValueError unless `t_valid` lies before `t_invalid`, where both are given."""
+    if t_valid and t_invalid and t_valid >= t_invalid:
+        raise ValueError("t_valid: must lie before t_invalid")
+
+
 def refuse_reserved(metadata: Metadata | None) -> None:
     """Raises ValueError for a key that is a field; null, which removes a key, is allowed."""
     for name, value in (metadata or {}).items():

@@ -199,7 +199,7 @@ def check_owner(connection: Connection) -> None:
 
 @asynccontextmanager
 async def owner_transaction(url: str) -> AsyncIterator[AsyncConnection]:
-    """A transaction of the owner of the schema on a connection of its own; `url`: of a login that may become it."""
+    """Opens a connection and begins a transaction as the owner of the schema. `url`: of a login that may act as it."""
     engine = create_async_engine(url, poolclass=NullPool)
     try:
         async with engine.begin() as session:

@@ -34,6 +34,7 @@ from service.http.schemas import (
     Unit,
     Vector,
     Zone,
+    check_period,
     example,
     refuse_reserved,
 )
@@ -199,8 +200,7 @@ class StoreRequest(ScopeFields):
     def _consistent(self) -> Self:
         if self.importance is not None and self.importance_level is not None:
             raise ValueError("importance: give importance or importance_level, not both")
-        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
-            raise ValueError("t_valid: must lie before t_invalid")
+        check_period(self.t_valid, self.t_invalid)
         if (self.content is None) == (self.messages is None):
             raise ValueError("content: give exactly one of content and messages")
         if self.content is not None:  # messages may have any metadata

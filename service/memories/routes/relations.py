@@ -17,7 +17,7 @@ from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.query_parameters import Several, split
 from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
-from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, Unit, example
+from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, Unit, check_period, example
 from service.http.writes import CallOf, count_response, sends, sends_new
 from service.memories import reading
 from service.memories.associate import associate, dissociate
@@ -50,8 +50,7 @@ class CreateRelationRequest(RequestModel):
 
     @model_validator(mode="after")
     def _in_order(self) -> Self:
-        if self.t_valid and self.t_invalid and self.t_valid >= self.t_invalid:
-            raise ValueError("t_valid: must lie before t_invalid")
+        check_period(self.t_valid, self.t_invalid)
         return self
 
 
