@@ -35,6 +35,12 @@ def test_lower_case_keeps_every_place() -> None:
     assert len(names.lower(text)) == len(text)
 
 
+def test_the_end_of_a_uuid_is_no_account_number() -> None:
+    number = "be00-a1b2c3d4e067"  # its check digits hold
+    assert detection.redact(f"seat 2a3afdc8-fdc4-4705-{number}").text == f"seat 2a3afdc8-fdc4-4705-{number}"
+    assert detection.redact(f"to {number}").text == "to [REDACTED:IBAN]"
+
+
 def test_only_the_span_is_replaced_and_counted() -> None:
     result = detection.redact("  mail a@b.org or c@d.org,\ncall +49 30 901820 ")
     assert result.text == "  mail [REDACTED:EMAIL] or [REDACTED:EMAIL],\ncall [REDACTED:PHONE] "

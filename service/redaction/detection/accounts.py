@@ -77,7 +77,7 @@ _IBAN_LIST = """
     AO25 BF28 BJ28 CF27 CG27 CI28 CM27 CV25 DZ26 GA27 GQ27 GW25 IR26 KM27 MA28 MG27 ML28 MZ25 NE28 SN28 TD27 TG28
 """
 _IBAN_LENGTHS = {item[:2]: int(item[2:]) for item in _IBAN_LIST.split()}
-_IBAN = re.compile(r"(?<![A-Za-z0-9])[A-Za-z]{2}\d{2}(?=[ -]?[A-Za-z0-9])")
+_IBAN = re.compile(r"(?<![A-Za-z0-9])(?<![0-9A-Fa-f]{4}-[0-9A-Fa-f]{4}-)[A-Za-z]{2}\d{2}(?=[ -]?[A-Za-z0-9])")
 _IBAN_WORD = re.compile(r"(?i)\biban\b[^\n]{0,20}$")
 
 _SSN = re.compile(
