@@ -190,7 +190,7 @@ class _Lines:
                 text = f"{one_line(kept[0].context)} {text}"
         elif kept and len(turn.text) > LONG_CHARS:
             text = format_turn(turn, " \u2026 ".join(message.own for message in kept))
-        if len(self.known.get("turns", {})) > FEW and place in self.likeliest:
+        if self._is_long and place in self.likeliest:
             text = f"**{text}**"
         marks = dict.fromkeys(self.marks(message.hit) for message in kept)
         marks |= dict.fromkeys(self.marks(message.hit, repeated=True) for message in self._repeated_in(turn))
@@ -222,24 +222,43 @@ class _Lines:
         if memory.t_invalid is not None and memory.t_invalid <= self.now:
             marks.append(f"no longer so, {self.day(memory.t_invalid)}")
         for older, newer in self.results.later.values():
-            if memory.id in (older.memory.id, newer.memory.id) and self._has(older) and self._has(newer):
-                then, now = self.day(older.memory.timestamp), self.day(newer.memory.timestamp)
-                is_change = newer.memory.id in (*older.memory.superseded_by, *older.memory.may_be_outdated_by)
-                if repeated and not (is_change and memory.id == older.memory.id):
-                    continue
-                if memory.id == older.memory.id:
-                    seen = f"{now}" if then != now else "later that day"
-                    marks.append(f"{'may have changed' if is_change else 'more on this'}: see {seen}")
-                else:
-                    when = f"{then}" if then != now else "earlier that day"
-                    marks.append(f"{'may change' if is_change else 'more on'} what was said {when}")
+            is_change = newer.memory.id in (*older.memory.superseded_by, *older.memory.may_be_outdated_by)
+            if memory.id not in (older.memory.id, newer.memory.id) or not self._names(older, newer, is_change):
+                continue
+            if repeated and not (is_change and memory.id == older.memory.id):
+                continue
+            then, now = self.day(older.memory.timestamp), self.day(newer.memory.timestamp)
+            if memory.id == older.memory.id:
+                seen = f"{now}" if then != now else "later that day"
+                marks.append(f"{'may have changed' if is_change else 'more on this'}: see {seen}")
+            else:
+                when = f"{then}" if then != now else "earlier that day"
+                marks.append(f"{'may change' if is_change else 'more on'} what was said {when}")
         return f" ({'; '.join(dict.fromkeys(marks))})" if marks else ""
+
+    def _names(self, older: Hit, newer: Hit, is_change: bool) -> bool:
+        """Whether two statements about one thing name each other's days: both are in the block and, in a long one,
+        among the likeliest, of a change at least one; those of one day of a conversation are read in their order
+        anyway."""
+        then, now = (self.day(hit.memory.timestamp) for hit in (older, newer))
+        if then == now and older.memory.conversation_id == newer.memory.conversation_id is not None:
+            return False
+        likely = [not self._places(hit) or not self._places(hit).isdisjoint(self.likeliest) for hit in (older, newer)]
+        is_asked = not self._is_long or (any(likely) if is_change else all(likely))
+        return is_asked and self._has(older) and self._has(newer)
 
     def _has(self, hit: Hit) -> bool:
         """Whether a statement is in the block."""
-        places = (place for place, kept in self.results.messages.items() if hit in (message.hit for message in kept))
         facts, turns = self.known.get("facts", {}), self.known.get("turns", {})
-        return hit.memory.id in facts or any(place in turns for place in places)
+        return hit.memory.id in facts or any(place in turns for place in self._places(hit))
+
+    def _places(self, hit: Hit) -> set[TurnPlace]:
+        """The turns that a statement is kept of."""
+        return {place for place, kept in self.results.messages.items() if hit in (message.hit for message in kept)}
+
+    @property
+    def _is_long(self) -> bool:
+        return len(self.known.get("turns", {})) > FEW
 
 
 def _likeliest(results: RecallResults) -> list[TurnPlace]:

@@ -38,6 +38,18 @@ async def block(client: AsyncClient, query: str, **fields: Any) -> list[str]:
     return found
 
 
+async def mark_outdated(tables: Tables, tenant: Tenant, older: str, newer: str) -> None:
+    """Marks the memory with one word as perhaps outdated by that with another."""
+    await tables.fetch(
+        """INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id)
+        SELECT o.workspace_id, n.id, 'MAY_OUTDATE', o.id FROM memory o JOIN memory n USING (workspace_id)
+        WHERE o.workspace_id = $1 AND o.content ~ $2 AND n.content ~ $3 ON CONFLICT DO NOTHING""",
+        tenant.workspace_id,
+        older,
+        newer,
+    )
+
+
 async def test_what_was_said_stands_by_day_and_conversation_each_message_once(client: AsyncClient) -> None:
     await tell(client, *TALK)
     await tell(client, ("2026-10-13T09:00:00Z", "user", "The handover needs two sets of keys."), session="keys")
@@ -116,6 +128,32 @@ async def test_two_statements_of_one_speaker_on_a_subject_name_each_others_days(
     assert f"User: {ride}" in await block(client, f"What did the user say before: {ride}", limit=1)
 
 
+async def test_a_long_block_marks_only_what_probably_answers(
+    client: AsyncClient, embedder: AngleEmbedder, tables: Tables, tenant: Tenant
+) -> None:
+    ride, sold = "I ride a Triumph Bonneville.", "I gave the Triumph to my brother."
+    for text in (ride, sold):
+        embedder.place(f"User: {text}", 0.9)
+    await tell(client, ("2026-10-12T10:00:00Z", "user", ride), ("2026-11-09T10:00:00Z", "user", sold))
+    await mark_outdated(tables, tenant, "ride", "gave")
+    for number in range(10, 17):
+        await tell(client, (f"2026-11-{number}T10:00:00Z", "user", f"Parcel {number} is at the neighbour's."))
+    assert f"User: {ride}" in await block(client, "User: Parcel 12 is at the neighbour's.")
+    assert f"**User: {ride}** (may have changed: see 2026-11-09)" in await block(client, f"User: {ride}")
+
+
+async def test_what_one_day_of_a_conversation_says_is_read_in_its_order(
+    client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    texts = "The survey is on Tuesday.", "The survey costs 40 euros."
+    for text in texts:
+        embedder.place(f"User: {text}", 0.9)
+    await tell(client, *((f"2026-10-12T1{hour}:00:00Z", "user", text) for hour, text in enumerate(texts)))
+    assert [line for line in await block(client, "the survey") if "survey" in line] == [
+        f"User: {text}" for text in texts
+    ]
+
+
 async def test_what_two_people_say_about_themselves_is_not_paired(client: AsyncClient, embedder: AngleEmbedder) -> None:
     said = {"Kim": "I've moved to Leeds with my sister.", "Lee": "I'm still in my old flat in York."}
     for number, (name, text) in enumerate(said.items(), start=1):
@@ -160,12 +198,7 @@ async def test_an_answer_that_repeats_what_is_outdated_is_marked_as_well(
         ("2026-10-12T10:01:00Z", "assistant", answer),
         ("2026-11-09T10:00:00Z", "user", "The standup moves to 10:30."),
     )
-    await tables.fetch(
-        """INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id)
-        SELECT o.workspace_id, n.id, 'MAY_OUTDATE', o.id FROM memory o JOIN memory n USING (workspace_id)
-        WHERE o.workspace_id = $1 AND o.content ~ 'Our standup' AND n.content ~ '10:30' ON CONFLICT DO NOTHING""",
-        tenant.workspace_id,
-    )
+    await mark_outdated(tables, tenant, "Our standup", "10:30")
     lines = await block(client, "Our standup is at 9:45.")
     mark = " (may have changed: see 2026-11-09)"
     assert f"User: Our standup is at 9:45.{mark}" in lines
