@@ -197,9 +197,11 @@ class _Lines:
         return prompt_block.turn_line(turn, text + "".join(marks), self.zone, named=self.several)
 
     def _is_above(self, turn: Turn, words: str) -> bool:
-        """Whether an earlier turn of the conversation says this in the block."""
+        """Whether an earlier turn of the conversation says this in the block, except for what the quotation leaves out
+        of it."""
+        parts = [part.strip() for part in plain(words).split("\u2026")]
         return any(
-            each.index < turn.index and plain(words) in plain(each.text)
+            each.index < turn.index and all(part in plain(each.text) for part in parts)
             for place, each in self.results.turns.items()
             if place in self.known.get("turns", {}) and each.conversation_id == turn.conversation_id
         )
@@ -237,15 +239,16 @@ class _Lines:
         return f" ({'; '.join(dict.fromkeys(marks))})" if marks else ""
 
     def _names(self, older: Hit, newer: Hit, is_change: bool) -> bool:
-        """Whether two statements about one thing name each other's days: both are in the block and, in a long one,
-        among the likeliest, of a change at least one; those of one day of a conversation are read in their order
-        anyway."""
-        then, now = (self.day(hit.memory.timestamp) for hit in (older, newer))
-        if then == now and older.memory.conversation_id == newer.memory.conversation_id is not None:
+        """Whether two statements about one thing name each other's days: both are in the block. In a long block they
+        are from two days or conversations, since others are read in their order anyway, and both are among the
+        likeliest, or one of a change."""
+        if not (self._has(older) and self._has(newer)):
             return False
+        if not self._is_long:
+            return True
+        days = {(self.day(hit.memory.timestamp), hit.memory.conversation_id) for hit in (older, newer)}
         likely = [not self._places(hit) or not self._places(hit).isdisjoint(self.likeliest) for hit in (older, newer)]
-        is_asked = not self._is_long or (any(likely) if is_change else all(likely))
-        return is_asked and self._has(older) and self._has(newer)
+        return len(days) > 1 and (any(likely) if is_change else all(likely))
 
     def _has(self, hit: Hit) -> bool:
         """Whether a statement is in the block."""

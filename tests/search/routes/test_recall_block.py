@@ -87,6 +87,14 @@ async def test_an_answer_comes_with_its_question_where_that_is_not_above_it(
     assert together[-2:] == ["Assistant: Shall we say Friday for the handover?", "User: ok"]
 
 
+async def test_a_correction_stands_alone_below_what_it_corrects(client: AsyncClient) -> None:
+    reply, correction = "Then be at the airport by 19:00 or so.", "Sorry, I misread the ticket: take-off is 20:15."
+    await tell(client, ("2026-10-12T10:00:00Z", "user", "My flight to Nairobi leaves at 21:50."))
+    await tell(client, ("2026-10-12T10:01:00Z", "assistant", reply), ("2026-10-13T10:00:00Z", "user", correction))
+    lines = await block(client, "When does the flight to Nairobi leave?")
+    assert any(line.startswith(f"User: {correction}") for line in lines)
+
+
 async def test_the_likely_answers_among_many_messages_are_bold(
     client: AsyncClient, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -142,16 +150,17 @@ async def test_a_long_block_marks_only_what_probably_answers(
     assert f"**User: {ride}** (may have changed: see 2026-11-09)" in await block(client, f"User: {ride}")
 
 
-async def test_what_one_day_of_a_conversation_says_is_read_in_its_order(
+async def test_a_long_block_reads_on_within_a_day_of_a_conversation(
     client: AsyncClient, embedder: AngleEmbedder
 ) -> None:
     texts = "The survey is on Tuesday.", "The survey costs 40 euros."
     for text in texts:
         embedder.place(f"User: {text}", 0.9)
     await tell(client, *((f"2026-10-12T1{hour}:00:00Z", "user", text) for hour, text in enumerate(texts)))
-    assert [line for line in await block(client, "the survey") if "survey" in line] == [
-        f"User: {text}" for text in texts
-    ]
+    assert f"User: {texts[0]} (more on this: see later that day)" in await block(client, f"User: {texts[0]}")
+    for number in range(10, 17):
+        await tell(client, (f"2026-11-{number}T10:00:00Z", "user", f"Parcel {number} is at the neighbour's."))
+    assert f"**User: {texts[0]}**" in await block(client, f"User: {texts[0]}")
 
 
 async def test_what_two_people_say_about_themselves_is_not_paired(client: AsyncClient, embedder: AngleEmbedder) -> None:
