@@ -214,6 +214,11 @@ def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
         ("The last Monday before the move was chaos.", "The last Monday before the move was chaos."),
         ("It was a Friday when we met.", "It was a Friday when we met."),
         ("We meet the Sunday night before.", "We meet the Sunday night before."),
+        ("Thursdays I'm at college, so no run on Thursday.", "Thursdays I'm at college, so no run on Thursday."),
+        (
+            "I swim on Fridays, but I'll be off this Friday.",
+            "I swim on Fridays, but I'll be off this Friday (6 March 2026).",
+        ),
         ("We'll meet on the first Friday of May.", "We'll meet on the first Friday of May (1 May 2026)."),
         ("I work at the yard, Mon to Thurs.", "I work at the yard, Mon to Thurs."),
         ("The trip in January was great.", "The trip in January was great."),

@@ -45,6 +45,7 @@ UNNAMED_DAY = re.compile(
 )
 """A day that other words choose ("the first Friday at school", "the Thursday before"), or none ("a Friday")."""
 
+BARE_DAY = re.compile(rf"(?:on )?(?P<day>{words.WEEKDAY})")
 NAMED_MONTH = re.compile(rf"(?P<which>(?:last|next|this) )?\b{words.MONTH}", re.IGNORECASE)
 DATED_KINDS = frozenset({"date", "datetime", "range"})
 DAY = timedelta(days=1)
@@ -56,7 +57,8 @@ def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     """The text with a date in brackets after each expression that does not name one.
 
     Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" get none, nor do
-    recurring times where no verb or plan says which one is meant ("I'm there Monday to Thursday").
+    recurring times where no verb or plan says which one is meant ("I'm there Monday to Thursday"), and the day of which
+    the text also has the plural ("Thursdays I'm at college, so no training on Thursday").
     """
     if not temporal.may_have_time(text):
         return text
@@ -68,7 +70,9 @@ def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
         listed = any(start <= mention.start < end for start, end in lists)
         end = mention.start + len(named.rstrip(" .,;:!?"))
         unnamed = UNNAMED_DAY.search(text, max(0, mention.start - BEFORE_CHARS), end)
-        if date and not (unsure or listed or unnamed or VAGUE.search(named)):
+        bare = BARE_DAY.fullmatch(named.lower())
+        weekly = bare is not None and f"{bare['day']}s" in text.lower()
+        if date and not (unsure or listed or unnamed or weekly or VAGUE.search(named)):
             end += 2 * text.startswith(("'s", "\u2019s"), end)
             text = f"{text[:end]} ({date}){text[end:]}"
     return text
