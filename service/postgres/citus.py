@@ -27,6 +27,30 @@ REFERENCE = ("workspace", "api_key", "embedding_generation", "token_secret")
 QUEUE = ("job",)
 """Tables that stay on the coordinator, where a worker claims the jobs of all workspaces."""
 
+# While a shard moves, what is written to it is replicated as the owner of the table, whom row-level security must let
+# through, and of logged tables only. The functions of loxodon_owner are still subject to it.
+LET_MOVE = text("""
+    DO $$
+    DECLARE
+        command text;
+    BEGIN
+        FOR command IN
+            WITH own AS (
+                SELECT relname, relpersistence FROM pg_class WHERE relnamespace = 'public'::regnamespace
+                AND relkind IN ('r', 'p') AND relowner = 'loxodon_owner'::regrole
+            )
+            SELECT format('ALTER TABLE %I OWNER TO loxodon_tables', relname) FROM own
+            UNION ALL
+            SELECT format('ALTER TABLE %I SET LOGGED', relname) FROM own WHERE relpersistence = 'u'
+            UNION ALL
+            SELECT format('ALTER STATISTICS %I OWNER TO loxodon_tables', stxname) FROM pg_statistic_ext
+            WHERE stxowner = 'loxodon_owner'::regrole
+        LOOP
+            EXECUTE command;
+        END LOOP;
+    END $$
+""")
+
 # Parents before the tables that refer to them.
 UNDISTRIBUTED = text("""
     WITH RECURSIVE tenant AS (
@@ -153,6 +177,7 @@ def distribute(connection: Connection) -> None:
     connection.execute(CURRENT_WORKSPACE)
     connection.execute(GRANT)
     connection.execute(text(FEED))
+    connection.execute(LET_MOVE)
     connection.execute(MAKE_REFERENCE, {"names": list(REFERENCE)})
     connection.commit()
     for name in connection.scalars(UNDISTRIBUTED, {"others": [*REFERENCE, *QUEUE]}).all():

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
@@ -198,17 +199,22 @@ async def test_writes_to_a_shard_stay_in_their_workspace(tables: Tables, tenant:
 
 
 @pytest.mark.usefixtures("stored")
-async def test_a_workspace_that_moves_to_another_node_keeps_its_rows_and_policies(
+async def test_a_workspace_moves_to_another_node_while_it_is_written(
     client: httpx2.AsyncClient, tables: Tables, tenant: Tenant
 ) -> None:
+    """Replication, as the owner of the tables, brings what is written meanwhile."""
     (placed,) = await tables.fetch(PLACEMENT, tenant.workspace_id)
     (other,) = await tables.fetch(f"{WORKERS} OFFSET $1 LIMIT 1", 0 if placed["nth"] else 1)
-    move = "SELECT citus_move_shard_placement($1, $2, $3, $4, $5, 'block_writes')"
+    move = "SELECT citus_move_shard_placement($1, $2, $3, $4, $5, 'force_logical')"
     places = placed["nodename"], placed["nodeport"], other["nodename"], other["nodeport"]
-    await tables.fetch(move, placed["shardid"], *places)
+    moving = asyncio.create_task(tables.fetch(move, placed["shardid"], *places))
+    told = ["alice", "bob"]
+    while not moving.done() or len(told) < 4:
+        told.append(f"carol-{len(told)}")
+        body = {"content": f"{told[-1]} keeps goats", "user_id": told[-1], "infer": False}
+        assert (await client.post("/v1/memories", json=body)).status_code in (200, 201)
+    await moving
     (moved,) = await tables.fetch(PLACEMENT, tenant.workspace_id)
     assert moved["nodename"] == other["nodename"]
-    body = {"content": "carol keeps goats", "user_id": "carol", "infer": False}
-    assert (await client.post("/v1/memories", json=body)).status_code in (200, 201)
-    assert await tables.value("SELECT count(*) FROM memory WHERE workspace_id = $1", tenant.workspace_id) == 3
+    assert await tables.value("SELECT count(*) FROM memory WHERE workspace_id = $1", tenant.workspace_id) == len(told)
     await test_every_shard_has_the_policies_of_its_table(tables)

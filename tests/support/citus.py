@@ -19,6 +19,8 @@ SETTINGS = {
     "citus.node_conninfo": "sslmode=disable",
     "citus.allow_nested_distributed_execution": "on",
     "wal_level": "logical",
+    "max_logical_replication_workers": "8",
+    "max_worker_processes": "24",
     "shared_buffers": "64MB",
     "max_prepared_transactions": "100",
 }

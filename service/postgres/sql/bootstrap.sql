@@ -33,12 +33,18 @@ GRANT loxodon_app TO loxodon_api;
 
 GRANT loxodon_worker TO loxodon_jobs;
 
--- The nodes of a Citus cluster connect to each other as the role of a statement, which may be one of these.
+-- The nodes of a Citus cluster connect to each other as the role of a statement, which may be one of these. The last one
+-- owns the tables there, because replication must see all rows of a shard that moves.
 DO $$
 BEGIN
     IF EXISTS (SELECT FROM pg_extension WHERE extname = 'citus') THEN
         ALTER ROLE loxodon_owner LOGIN;
         ALTER ROLE loxodon_walled LOGIN;
+        IF to_regrole('loxodon_tables') IS NULL THEN
+            CREATE ROLE loxodon_tables LOGIN BYPASSRLS;
+        END IF;
+        GRANT loxodon_tables TO loxodon_owner;
+        GRANT USAGE, CREATE ON SCHEMA public TO loxodon_tables;
     END IF;
 END $$;
 

@@ -19,6 +19,8 @@ BEGIN
     END IF;
     EXECUTE format('CREATE TABLE %I (LIKE %I INCLUDING DEFAULTS INCLUDING CONSTRAINTS INCLUDING STORAGE)',
                    child, parent);
+    EXECUTE (SELECT format('ALTER TABLE %I OWNER TO %s', child, relowner::regrole)
+             FROM pg_class WHERE oid = parent::regclass);
     EXECUTE format('ALTER TABLE %I ALTER COLUMN workspace_id SET (n_distinct = 10)', child);
     EXECUTE format('LOCK TABLE %I IN SHARE UPDATE EXCLUSIVE MODE', parent);
     EXECUTE format('LOCK TABLE %I IN ACCESS EXCLUSIVE MODE', parent || '_default');
