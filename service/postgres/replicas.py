@@ -49,7 +49,11 @@ IDLE_S: Final = 30.0
 NO_ANSWER = (ServiceError, *DATABASE_FAULTS, TimeoutError)
 """Errors of a look at a server, one that is not a primary any more included."""
 
-CURRENT = "SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint"
+# After a switch to a new file the position lies behind the file's header, which no standby replays before a record.
+CURRENT = """
+    SELECT at - CASE at % pg_size_bytes(current_setting('wal_segment_size')) WHEN 40 THEN 40 ELSE 0 END
+    FROM (SELECT (pg_current_wal_insert_lsn() - '0/0')::bigint AS at) now_at
+"""
 REPLAYED = "SELECT (pg_last_wal_replay_lsn() - '0/0')::bigint"
 
 # A separate transaction, because the read's own might take its snapshot before it reads the position. Fails with a

@@ -16,6 +16,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 from sqlalchemy import text
 
+from bench.standby import asked
 from bench.superuser import login_url
 from service.domain.access import NO_WALL
 from service.observability.metrics import REPLICA_FALLBACKS, REPLICA_READS
@@ -180,6 +181,19 @@ async def test_a_paused_standby_is_not_read(replicated: FastAPI, standby: Standb
             assert reads("replica") == before
     finally:
         await standby.ask("SELECT pg_wal_replay_resume()")
+
+
+async def test_a_standby_is_read_after_a_switch_to_a_new_wal_file(
+    replicated: FastAPI, standby: StandbyServer, tenant: Tenant
+) -> None:
+    """The primary's position is then behind the header of a page that nothing is on."""
+    await standby.caught_up()
+    await asked(standby.primary.replace("+asyncpg", ""), "SELECT pg_switch_wal()::text")
+    await asyncio.sleep(MAX_LAG_S + 0.2)
+    before = reads("replica")
+    async with client_of(replicated, tenant.key) as client:
+        assert (await client.get("/v1/memories?user_id=w")).status_code == 200
+    assert reads("replica") == before + 1
 
 
 async def test_a_killed_standby_fails_no_request(replicated: FastAPI, standby: StandbyServer, tenant: Tenant) -> None:
