@@ -14,10 +14,8 @@ import asyncio
 import itertools
 import json
 import os
-import secrets
 import shutil
 import signal
-import subprocess
 import sys
 import tempfile
 import time
@@ -32,13 +30,12 @@ from uuid import uuid4
 import aiohttp
 import httpx2
 
-from bench.rolling import WORDS, Backend, replace
+from bench.rolling import WORDS, Backend, migrate, replace
 from bench.standby import GONE, asked, copy_cluster
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.kit.settings import PREFIX, UNPREFIXED
 from service.launch import cluster, postgres, programs
 from service.launch.postgres import DATABASE, EmbeddedPostgres
-from service.postgres.roles import APP, LOGINS, OWNER, URL_VARIABLES
+from service.postgres.roles import APP, LOGINS, URL_VARIABLES
 
 CLIENTS = 8
 LOADED_S = 2.0
@@ -231,27 +228,17 @@ def two_servers() -> Iterator[ServerPair]:
 @asynccontextmanager
 async def served(pair: ServerPair) -> AsyncIterator[tuple[str, str]]:
     """URL and key of an API process on both servers, whose schema is made here."""
-    key = f"lox_{secrets.token_urlsafe(24)}"
-    clean = {
-        name: value
-        for name, value in os.environ.items()
-        if not name.startswith(PREFIX) and name not in UNPREFIXED.values()
-    }
-    owner = {URL_VARIABLES[OWNER]: login_url(pair.url, OWNER), "LOXODON_BOOTSTRAP_API_KEY": key}
-    command = (sys.executable, "-m", "service", "migrate")
-    await asyncio.to_thread(subprocess.run, command, env=clean | owner, check=True)
+    key, env = await migrate(pair.url)
     await pair.add_standby()
     either, each = pair.urls_of(APP)
-    env = clean | {URL_VARIABLES[APP]: either, "LOXODON_READ_DATABASE_URL": ",".join(each)}
+    env |= {URL_VARIABLES[APP]: either, "LOXODON_READ_DATABASE_URL": ",".join(each)}
     backend = Backend()
     async with aiohttp.ClientSession() as session:
         try:
             await replace(backend, env | {"LOXODON_LOG_LEVEL": "error"}, session)
             yield backend.url, key
         finally:
-            if backend.process is not None:
-                backend.process.kill()
-                backend.process.wait()
+            backend.kill()
 
 
 async def measure(pair: ServerPair, rounds: int) -> int:

@@ -12,10 +12,8 @@ from __future__ import annotations
 import argparse
 import asyncio
 import itertools
-import os
 import secrets
 import signal
-import socket
 import subprocess
 import sys
 import tempfile
@@ -30,11 +28,10 @@ import aiohttp
 from aiohttp import web
 
 from bench.superuser import SUPERUSER, login_url, trusting
-from service.kit.settings import PREFIX, UNPREFIXED
+from bench.target import ROOT, clean_environment, free_port
 from service.launch.postgres import EmbeddedPostgres
 from service.postgres.roles import APP, OWNER, URL_VARIABLES
 
-ROOT = Path(__file__).parents[1]
 PROCESSES = 2
 READY_S, DRAIN_S = 240.0, 60.0
 QUIET_S = 1.0
@@ -50,6 +47,11 @@ class Backend:
     url: str = ""
     process: subprocess.Popen[bytes] | None = None
     takes_requests: bool = False
+
+    def kill(self) -> None:
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
 
 
 @dataclass
@@ -104,13 +106,7 @@ def main() -> int:
 
 async def measure(url: str, *, rounds: int, clients: int) -> tuple[Outcomes, float]:
     """`url`: the superuser's of a new database. Returns what became of the requests, and the seconds."""
-    key = f"lox_{secrets.token_urlsafe(24)}"
-    taken = {PREFIX + name.upper() for name in ("bootstrap_api_key",)} | set(UNPREFIXED.values())
-    clean = {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) and name not in taken}
-    owner = {URL_VARIABLES[OWNER]: login_url(url, OWNER), "LOXODON_BOOTSTRAP_API_KEY": key}
-    command = (sys.executable, "-m", "service", "migrate")
-    await asyncio.to_thread(subprocess.run, command, cwd=ROOT, env=clean | owner, check=True)
-    env = clean | {URL_VARIABLES[APP]: login_url(url, APP), "LOXODON_LOG_LEVEL": "warning"}
+    key, env = await migrate(url)
     backends = [Backend() for _ in range(PROCESSES)]
     timeout = aiohttp.ClientTimeout(total=120)
     async with aiohttp.ClientSession(timeout=timeout, connector=aiohttp.TCPConnector(limit=0)) as session:
@@ -129,9 +125,17 @@ async def measure(url: str, *, rounds: int, clients: int) -> tuple[Outcomes, flo
                 return tally, time.monotonic() - began
         finally:
             for each in backends:
-                if each.process is not None:
-                    each.process.kill()
-                    each.process.wait()
+                each.kill()
+
+
+async def migrate(url: str) -> tuple[str, dict[str, str]]:
+    """Makes the schema. `url`: the superuser's of a new database. Returns the first key, and the environment of an API
+    process."""
+    key, clean = f"lox_{secrets.token_urlsafe(24)}", clean_environment()
+    owner = {URL_VARIABLES[OWNER]: login_url(url, OWNER), "LOXODON_BOOTSTRAP_API_KEY": key}
+    command = (sys.executable, "-m", "service", "migrate")
+    await asyncio.to_thread(subprocess.run, command, cwd=ROOT, env=clean | owner, check=True)
+    return key, clean | {URL_VARIABLES[APP]: login_url(url, APP), "LOXODON_LOG_LEVEL": "warning"}
 
 
 async def replace(backend: Backend, env: dict[str, str], session: aiohttp.ClientSession) -> None:
@@ -200,13 +204,6 @@ async def proxied(proxy: SmallProxy) -> AsyncIterator[str]:
         yield f"http://127.0.0.1:{port}"
     finally:
         await runner.cleanup()
-
-
-def free_port() -> int:
-    with socket.socket() as door:
-        door.bind(("127.0.0.1", 0))
-        port: int = door.getsockname()[1]
-        return port
 
 
 if __name__ == "__main__":

@@ -65,8 +65,7 @@ class ServiceProcesses:
         found: dict[str, float] = {}
         for part in PARTS:
             pid = self.pid(part)
-            processes = [] if pid is None else [pid, *children(pid)]
-            found[part] = sum(_cpu_s(each, with_dead=each == pid) for each in processes)
+            found[part] = 0.0 if pid is None else family_cpu_s(pid)
         return found
 
     def database_url(self) -> str:
@@ -137,7 +136,7 @@ def started(*, env: Mapping[str, str] = NOTHING, patient: bool = False) -> Itera
                     str(os.getpid()),
                 ],
                 cwd=ROOT,
-                env=_clean_environment() | {PREFIX + name: value for name, value in settings.items()} | dict(env),
+                env=clean_environment() | {PREFIX + name: value for name, value in settings.items()} | dict(env),
                 stdin=subprocess.DEVNULL,
                 stdout=out,
                 stderr=subprocess.STDOUT,
@@ -157,7 +156,8 @@ def free_port() -> int:
         return int(probe.getsockname()[1])
 
 
-def _clean_environment() -> dict[str, str]:
+def clean_environment() -> dict[str, str]:
+    """Returns the environment of this process without variables of the service."""
     variables = set(UNPREFIXED.values())
     return {name: value for name, value in os.environ.items() if not name.startswith(PREFIX) and name not in variables}
 
@@ -183,6 +183,11 @@ def _stop(process: subprocess.Popen[bytes]) -> None:
 def cpu_s(pids: Iterable[int]) -> float:
     """Returns the seconds of CPU that the living processes used so far."""
     return sum(_cpu_s(each, with_dead=False) for each in pids)
+
+
+def family_cpu_s(pid: int) -> float:
+    """Returns the seconds of CPU that a process and its children, living and dead, used so far."""
+    return _cpu_s(pid, with_dead=True) + cpu_s(children(pid))
 
 
 def children(parent: int) -> list[int]:
