@@ -8,9 +8,11 @@ open loop count from the moment at which a request was due, so that a generator 
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from math import inf
 
 from bench.clients import LOST, Client, TimedResponse
 from bench.numbers import percentile
@@ -73,10 +75,13 @@ class PacedLoad:
         await asyncio.gather(*(client() for _ in range(clients)))
         return found
 
-    async def open(self, *, per_s: float, seconds: float) -> list[PacedAnswer]:
-        """Requests evenly spaced, however many are still on their way. Returns when all are answered."""
+    async def open(self, *, per_s: float, seconds: float = inf, stop: asyncio.Event | None = None) -> list[PacedAnswer]:
+        """Requests evenly spaced, however many are still on their way, until time is up or `stop` is set. Returns when
+        all are answered."""
         began, sending = time.monotonic(), []
-        for number in range(int(per_s * seconds)):
+        for number in itertools.count():
+            if number >= per_s * seconds or (stop is not None and stop.is_set()):
+                break
             due_s = began + number / per_s
             if (wait_s := due_s - time.monotonic()) > 0:
                 await asyncio.sleep(wait_s)

@@ -4,18 +4,14 @@ from __future__ import annotations
 
 import asyncio
 import os
-from collections.abc import AsyncIterator
-from contextlib import asynccontextmanager
-from typing import Any
-from urllib.parse import quote
 
 import asyncpg  # type: ignore[import-untyped]
 import httpx2
 import pytest
 
+from bench.shard_access import SHARDS, WORKERS, connected, counted, read_shards, workers
 from bench.superuser import login_url
 from service.kit.settings import Settings
-from service.launch.postgres import DATABASE
 from service.postgres import migrate
 from service.postgres.roles import API_LOGIN, APP, JOBS_LOGIN, OWNER, WALLED
 from tests.conftest import Tenant
@@ -23,26 +19,12 @@ from tests.support.application import Tables
 
 pytestmark = pytest.mark.skipif("CITUS_BIN" not in os.environ, reason="needs a cluster: make test-citus CITUS_BIN=...")
 
-WORKERS = "SELECT nodename, nodeport FROM pg_dist_node WHERE groupid > 0 AND isactive ORDER BY nodeid"
-SHARDS = """
-    SELECT c.oid::regclass::text AS name, c.relrowsecurity AND c.relforcerowsecurity AS protected,
-           (SELECT count(*) FROM pg_policy p WHERE p.polrelid = c.oid AND p.polpermissive) AS policies,
-           (SELECT count(*) FROM pg_policy p JOIN pg_class shell ON shell.oid = p.polrelid
-            WHERE shell.relname = regexp_replace(c.relname, '_[0-9]+$', '')
-              AND shell.relnamespace = c.relnamespace) AS wanted
-    FROM pg_class c
-    WHERE c.relnamespace = 'public'::regnamespace AND c.relkind IN ('r', 'p') AND c.relname ~ '_1[0-9]{5}$'
-      AND EXISTS (SELECT FROM pg_attribute a WHERE a.attrelid = c.oid AND a.attname = 'workspace_id')
-    ORDER BY 1
-"""
 PLACEMENT = """
     SELECT s.shardid, s.nodename, s.nodeport,
            (SELECT count(*) FROM pg_dist_node n WHERE n.groupid > 0 AND n.nodeid < here.nodeid) > 0 AS nth
     FROM citus_shards s JOIN pg_dist_node here ON here.nodename = s.nodename AND here.nodeport = s.nodeport
     WHERE s.shardid = get_shard_id_for_distribution_column('memory', $1::uuid)
 """
-REFUSALS = ("UndefinedObjectError", "InvalidTextRepresentationError", "InsufficientPrivilegeError")
-"""Without a workspace: the setting is unknown, or empty after an earlier transaction of the session."""
 
 
 @pytest.fixture
@@ -52,42 +34,13 @@ async def stored(client: httpx2.AsyncClient) -> None:
         assert (await client.post("/v1/memories", json=body)).status_code in (200, 201)
 
 
-async def workers(tables: Tables) -> list[str]:
-    """The address of each worker node, without a login."""
-    return [
-        f"/{DATABASE}?host={quote(row['nodename'], safe='')}&port={row['nodeport']}"
-        for row in await tables.fetch(WORKERS)
-    ]
-
-
-@asynccontextmanager
-async def connected(login: str, node: str) -> AsyncIterator[asyncpg.Connection[Any]]:
-    connection = await asyncpg.connect(f"postgresql://{login}@{node}")
-    try:
-        await connection.execute("SET citus.override_table_visibility = off")
-        yield connection
-    finally:
-        await connection.close()
-
-
-async def counted(connection: asyncpg.Connection[Any], sql: str, *, settings: str) -> int | str:
-    """What the statement counts, or the name of the error, in a transaction with these settings."""
-    await connection.execute(f"BEGIN; {settings}")
-    try:
-        return int(await connection.fetchval(sql))
-    except asyncpg.PostgresError as exc:
-        return type(exc).__name__
-    finally:
-        await connection.execute("ROLLBACK")
-
-
 async def test_migrating_again_changes_nothing(owner_url: str, settings: Settings) -> None:
     await migrate.upgrade_async(login_url(owner_url, OWNER), settings)
 
 
 async def test_every_shard_has_the_policies_of_its_table(tables: Tables) -> None:
     seen = 0
-    for node in await workers(tables):
+    for node in await workers(tables.fetch):
         async with connected("postgres", node) as connection:
             for shard in await connection.fetch(SHARDS):
                 assert shard["protected"], shard["name"]
@@ -101,27 +54,10 @@ async def test_every_shard_has_the_policies_of_its_table(tables: Tables) -> None
 async def test_shards_show_no_row_of_another_tenant(
     login: str, tables: Tables, tenant: Tenant, stranger: Tenant
 ) -> None:
-    own = others = 0
-    for node in await workers(tables):
-        async with connected("postgres", node) as superuser:
-            shards = [row["name"] for row in await superuser.fetch(SHARDS)]
-        async with connected(login, node) as connection:
-            for shard in shards:
-                within = f"SET LOCAL loxodon.workspace = '{tenant.workspace_id}'"
-                beside = f"SET LOCAL loxodon.workspace = '{stranger.workspace_id}'"
-                rows = f"SELECT count(*) FROM {shard} WHERE workspace_id = '{tenant.workspace_id}'"
-                foreign = f"SELECT count(*) FROM {shard} WHERE workspace_id <> '{tenant.workspace_id}'"
-                visible = await counted(connection, rows, settings=within)
-                own += visible if isinstance(visible, int) else 0
-                for sql, settings in ((rows, beside), (foreign, within)):
-                    seen = await counted(connection, sql, settings=settings)
-                    common = shard.startswith("term_stat") and sql is foreign
-                    assert seen in (0, "InsufficientPrivilegeError") or common, (shard, sql, seen)
-                    others += 1
-                without = await counted(connection, rows, settings="")
-                assert without in REFUSALS, (shard, without)
-    assert own > 5
-    assert others > 600
+    reads = await read_shards(tables.fetch, login, tenant.workspace_id, stranger.workspace_id)
+    assert reads.wrong == []
+    assert reads.own > 5
+    assert reads.refused > 900
 
 
 @pytest.mark.usefixtures("stored")
@@ -131,7 +67,7 @@ async def test_shards_keep_to_a_wall(tables: Tables, tenant: Tenant) -> None:
         f"SET LOCAL loxodon.workspace = '{tenant.workspace_id}'; SET LOCAL loxodon.wall_user_id = 'alice'; "
         f"SET LOCAL loxodon.wall_digest = 'x'; SET LOCAL ROLE {WALLED}"
     )
-    for node in await workers(tables):
+    for node in await workers(tables.fetch):
         async with connected("postgres", node) as superuser:
             shards = [row["name"] for row in await superuser.fetch(SHARDS) if row["name"].startswith("memory_1")]
         async with connected(API_LOGIN, node) as connection:
@@ -172,7 +108,7 @@ async def test_the_tables_of_a_node_show_no_row_of_another_tenant(
     tables: Tables, tenant: Tenant, stranger: Tenant
 ) -> None:
     """Each node knows the distributed tables and can be asked for all of their rows."""
-    for node in await workers(tables):
+    for node in await workers(tables.fetch):
         async with connected(API_LOGIN, node) as connection:
             for name in ("memory", "memory_vector", "memory_history", "workspace", "api_key"):
                 sql = f"SELECT count(*) FROM {name} WHERE workspace_id = '{tenant.workspace_id}'"
@@ -183,7 +119,7 @@ async def test_the_tables_of_a_node_show_no_row_of_another_tenant(
 @pytest.mark.usefixtures("stored")
 async def test_writes_to_a_shard_stay_in_their_workspace(tables: Tables, tenant: Tenant, stranger: Tenant) -> None:
     changed = 0
-    for node in await workers(tables):
+    for node in await workers(tables.fetch):
         async with connected("postgres", node) as superuser:
             shards = [row["name"] for row in await superuser.fetch(SHARDS) if row["name"].startswith("memory_1")]
         async with connected(API_LOGIN, node) as connection:
