@@ -13,7 +13,7 @@ import pytest
 from structlog.testing import capture_logs
 from typer.testing import CliRunner, Result
 
-from bench.superuser import login_url, new_database
+from bench.superuser import login_url
 from service.command import cli, transfer
 from service.kit.settings import Settings
 from service.postgres import migrate
@@ -24,6 +24,7 @@ from tests.conftest import DIMENSION, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.postgres.test_doctor import WHOLE, Names
 from tests.support.application import serving
+from tests.support.databases import new_database
 from tests.support.listening import listening
 
 # What the doctor's rows leave out, and what is hard to carry: a JSON null beside an empty column, quotes and line

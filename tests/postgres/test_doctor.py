@@ -14,13 +14,14 @@ from uuid import uuid4
 import asyncpg  # type: ignore[import-untyped]
 import pytest
 
-from bench.superuser import login_url, new_database
+from bench.superuser import login_url
 from service.kit.settings import Settings
 from service.postgres import doctor, migrate
 from service.postgres.roles import APP, OWNER
 from service.runtime.statements import generations
 from tests.conftest import DIMENSION
 from tests.fakes.embedder import AngleEmbedder
+from tests.support.databases import new_database
 
 ROOT = Path(__file__).parents[2]
 

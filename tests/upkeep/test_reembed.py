@@ -24,7 +24,7 @@ import numpy as np
 import pytest
 from fastapi import FastAPI
 
-from bench.superuser import login_url, own_database
+from bench.superuser import login_url
 from service.access.statements import keys
 from service.app.main import create_app
 from service.kit.settings import Settings
@@ -38,6 +38,7 @@ from service.worker.registry import TASKS
 from tests.fakes.http_server import HttpRequest, ScriptedAnswer
 from tests.fakes.openai_server import EmbeddingScript, OpenAiServer
 from tests.support.application import client_of
+from tests.support.databases import own_database
 from tests.support.workers import until, working
 from tests.thorough import THOROUGH
 

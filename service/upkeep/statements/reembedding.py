@@ -43,7 +43,7 @@ ALONE = text("SELECT pg_try_advisory_lock(hashtextextended('loxodon:reembed', 0)
 
 ADD = text("""
     INSERT INTO embedding_generation (generation, model, dimension, state)
-    SELECT max(generation) + 1, :model, :dimension, 'retired' FROM embedding_generation RETURNING generation
+    VALUES (:number, :model, :dimension, 'retired')
 """)
 MOVE = text("UPDATE embedding_generation SET state = :state WHERE generation = :number")
 ACTIVATE = text("UPDATE embedding_generation SET state = 'active', activated_at = now() WHERE generation = :number")
@@ -182,7 +182,8 @@ async def _choose_generation(
     ]
     if kept and (current.model, current.dimension) != (model, dimension):
         return kept[-1]
-    number = (await owner.execute(ADD, {"model": model, "dimension": dimension})).scalar_one()
+    number = known[-1].number + 1
+    await owner.execute(ADD, {"number": number, "model": model, "dimension": dimension})
     return Generation(number, model, dimension, "retired")
 
 
