@@ -29,7 +29,7 @@ FILL = text("""
         CASE WHEN n % 4 = 0 THEN '{1,4}'::integer[] ELSE '{}' END,
         CASE WHEN n % 4 = 0 THEN '{1:1,4:1}/1000000000'::sparsevec END,
         'Context', 1, 'default', 0.5, 5, now(), 'stored', now(), now()
-    FROM generate_series(1, :rows) n
+    FROM generate_series(1, :rows) n ON CONFLICT DO NOTHING
 """)
 COUNTED = text("SELECT term, texts, contexts FROM term_stat WHERE workspace_id = :workspace ORDER BY term")
 
@@ -66,7 +66,7 @@ async def test_the_job_counts_large_workspaces(
     assert await _counted(database, stranger.workspace_id) == []
     await _fill(database, tenant.workspace_id, 2)
     async with database.begin(tenant.workspace_id) as session:
-        await session.execute(text("UPDATE term_stat SET created_at = created_at - interval '1 hour'"))
+        await session.execute(text("UPDATE term_stat SET created_at = now() - interval '1 hour'"))
     await _run(res)
     assert (await _counted(database, tenant.workspace_id))[0] == (0, 43, 43)
 

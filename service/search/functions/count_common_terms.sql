@@ -13,7 +13,8 @@ BEGIN
     -- words of only one or two tenants must not affect another tenant's scores
     INSERT INTO term_stat (workspace_id, term, texts, contexts)
     SELECT nil, t.term, least(sum(t.texts), 2147483647), least(sum(t.contexts), 2147483647)
-    FROM term_stat t GROUP BY t.term HAVING t.term = 0 OR count(*) >= min_workspaces;
+    FROM term_stat t GROUP BY t.term HAVING t.term = 0 OR count(*) >= min_workspaces
+    ON CONFLICT DO NOTHING;  -- else Citus would copy them into the table, which row-level security refuses
     GET DIAGNOSTICS made = ROW_COUNT;
     RETURN made;
 END $$;

@@ -28,7 +28,8 @@ ALL_TEXTS: Final = 0
 
 FORGET = typed_text("DELETE FROM term_stat WHERE workspace_id = :workspace")
 
-# Walks the workspace by pk_memory. A text without a context is its own context.
+# Walks the workspace by pk_memory. A text without a context is its own context. Without ON CONFLICT, Citus would copy
+# the rows into the table, which row-level security refuses.
 COUNT = typed_text("""
     WITH sized AS (
         SELECT count(*) AS texts FROM memory WHERE workspace_id = :workspace
@@ -47,6 +48,7 @@ COUNT = typed_text("""
     SELECT :workspace, term, least(sum(in_text) * nth, texts), least(sum(in_context) * nth, texts)
     FROM occurrence, every, sized
     GROUP BY term, nth, texts HAVING greatest(sum(in_text), sum(in_context)) * nth >= :min_texts
+    ON CONFLICT DO NOTHING
 """)
 
 COUNTED_WITHIN = text("""
