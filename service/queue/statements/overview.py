@@ -65,23 +65,19 @@ RUNS = text("""
 INTERVAL = text("SELECT interval_s, next_run FROM schedule WHERE name = :name")
 
 # Attempts stay counted: the attempt is part of the fence, so that a late end of an old one changes nothing.
-RETRY = """
+RETRY = f"""
     UPDATE job j SET state = 'ready', run_after = now(), finished_at = NULL, last_error = NULL, worker = NULL,
         max_attempts = greatest(j.max_attempts, j.attempts + CAST(:more AS integer))
-    WHERE j.workspace_id = :workspace AND {} AND j.state IN ('ready', 'dead', 'cancelled')
-      AND NOT EXISTS (SELECT FROM operation o WHERE o.workspace_id = j.workspace_id
-                      AND o.id = CAST(j.payload ->> 'operation_id' AS uuid) AND o.finished_at IS NOT NULL)
+    WHERE j.workspace_id = :workspace AND j.state IN ('ready', 'dead', 'cancelled') AND j.id IN (
+        SELECT j.id {FROM} WHERE j.workspace_id = :workspace AND o.finished_at IS NULL AND {{which}})
     RETURNING j.id
+"""  # noqa: S608 - no user input
+RETRY_ONE = text(RETRY.format(which="j.id = :id"))
+SOME = f"""
+    (j.state = 'ready' OR j.state = 'dead' OR j.state = 'cancelled') AND {STATE} = ANY (CAST(:states AS text[]))
+    AND (CAST(:name AS text) IS NULL OR j.kind = :name) LIMIT :limit
 """
-RETRY_ONE = text(RETRY.format("j.id = :id"))
-RETRY_SOME = text(
-    RETRY.format(f"""
-        j.id IN (SELECT j.id {FROM}
-                 WHERE j.workspace_id = :workspace AND (j.state = 'ready' OR j.state = 'dead' OR j.state = 'cancelled')
-                   AND {STATE} = ANY (CAST(:states AS text[])) AND (CAST(:name AS text) IS NULL OR j.kind = :name)
-                   AND o.finished_at IS NULL
-                 LIMIT :limit)""")
-)
+RETRY_SOME = text(RETRY.format(which=SOME))
 
 # A worker that runs it loses its lease, so its ending no longer counts.
 CANCEL = text("""
