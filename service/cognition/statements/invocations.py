@@ -7,7 +7,7 @@ from datetime import datetime
 from typing import Any
 from uuid import UUID
 
-from sqlalchemy import ColumnElement, Select, delete, func, insert, null, select, text, tuple_
+from sqlalchemy import ColumnElement, Select, delete, func, insert, null, select, text
 from sqlalchemy.sql.elements import TextClause
 
 from service.cognition.values import Invocation, InvocationFilter, ToolStatsItem
@@ -26,6 +26,15 @@ ERASE_OF_DELETED_TURNS = text("""
     DELETE FROM tool_invocation i
     WHERE i.workspace_id = :workspace AND i.turn_id IS NOT NULL
       AND NOT EXISTS (SELECT FROM turn t WHERE t.workspace_id = i.workspace_id AND t.id = i.turn_id)
+""")
+
+# by key, because a ctid is unique only within one partition
+ERASE_UNTIL = text("""
+    DELETE FROM tool_invocation i USING (
+        SELECT workspace_id, recorded_at, id FROM tool_invocation
+        WHERE workspace_id = :workspace AND recorded_at <= :until LIMIT :batch
+    ) old
+    WHERE i.workspace_id = old.workspace_id AND i.recorded_at = old.recorded_at AND i.id = old.id
 """)
 
 
@@ -93,16 +102,8 @@ async def erase_of_deleted_turns(session: Session) -> int:
 
 
 async def erase_all(session: Session, until: datetime, *, batch: int) -> int:
-    """Deletes at most `batch` invocations of the workspace recorded until `until`; returns how many. By key, because a
-    ctid is unique only within one partition."""
-    key = TOOL_INVOCATION.c.recorded_at, TOOL_INVOCATION.c.id
-    old = (
-        select(*key)
-        .where(TOOL_INVOCATION.c.workspace_id == session.workspace_id, TOOL_INVOCATION.c.recorded_at <= until)
-        .limit(batch)
-    )
-    conditions = TOOL_INVOCATION.c.workspace_id == session.workspace_id, tuple_(*key).in_(old)
-    return (await session.execute(delete(TOOL_INVOCATION).where(*conditions))).rowcount
+    """Deletes at most `batch` invocations of the workspace recorded until `until`; returns how many."""
+    return (await session.execute(ERASE_UNTIL, {"until": until, "batch": batch})).rowcount
 
 
 def _conditions(scope: Scope, wanted: InvocationFilter) -> Sequence[ColumnElement[bool] | TextClause]:
