@@ -71,8 +71,8 @@ DAMAGE: Mapping[str, str] = {
     "memory-added-once": "INSERT INTO memory_history (workspace_id, id, memory_id, event) "
     "VALUES ('$W', '$J', '$M', 'ADD')",
     "memory-history-chain": "UPDATE memory_history SET recorded_to = now() WHERE memory_id = '$M'",
-    "feed-order": "INSERT INTO memory_history (workspace_id, id, memory_id, event, position) "
-    "VALUES ('$W', '$J', '$M', 'UPDATE', 0)",
+    "feed-order": "INSERT INTO memory_history (workspace_id, id, memory_id, event) VALUES ('$W', '$J', '$M', 'UPDATE'); "
+    "UPDATE memory_history SET position = 0 WHERE workspace_id = '$W' AND id = '$J'",
     "feed-ahead": "UPDATE memory_history SET position = 1000000000000 WHERE memory_id = '$M'",
     "memory-lost": "DELETE FROM memory WHERE id = '$M'",
     "memory-deleted-visible": "UPDATE memory_history SET event = 'DELETE' WHERE memory_id = '$M'",
@@ -94,8 +94,8 @@ DAMAGE: Mapping[str, str] = {
     "turn-log": "UPDATE conversation_log SET content_hash = 'other' WHERE turn_id = '$T'",
     "turn-vector": "DELETE FROM turn_vector WHERE turn_id = '$T'",
     "entity-aliases": "UPDATE entity_alias SET channel = 'side' WHERE entity_id = '$E'",
-    "entity-relation-source": "UPDATE entity_edge SET extracted_by = 'rules'; "
-    "ALTER TABLE entity_edge_source DISABLE TRIGGER drop_unsupported_edge; DELETE FROM entity_edge_source",
+    "entity-relation-source": "INSERT INTO entity_edge (workspace_id, id, source_id, rel_type, label, target_id, "
+    "extracted_by) VALUES ('$W', '$F', '$F', 'KNOWS', 'knows', '$E', 'rules')",
     "job-lease": "UPDATE job SET lease_until = NULL WHERE id = '$J'",
     "job-finished": "UPDATE job SET state = 'done', lease_until = NULL WHERE id = '$J'",
     "operation-job": "DELETE FROM job WHERE id = '$J'",
@@ -105,13 +105,12 @@ DAMAGE: Mapping[str, str] = {
     "other-workspace": "UPDATE job SET workspace_id = '$O', memory_id = '$M' WHERE id = '$J'",
     "workspace": "DELETE FROM workspace WHERE workspace_id = '$W'",
     "constraint-valid": "ALTER TABLE memory ADD CONSTRAINT ck_new CHECK (id IS NOT NULL) NOT VALID",
-    "trigger-enabled": "ALTER TABLE memory_stat DISABLE TRIGGER ALL",
+    "trigger-enabled": "ALTER TABLE job DISABLE TRIGGER ALL",
     "index-valid": "UPDATE pg_index SET indisvalid = false WHERE indexrelid = 'ix_memory_user'::regclass",
     "generation-active": "UPDATE embedding_generation SET state = 'retired'",
     "generation-index": "DROP INDEX ix_memory_vector_hnsw_1",
-    "partition-today": "ALTER TABLE audit_log RENAME TO a; ALTER TABLE audit_log_default RENAME TO b; DO $$ BEGIN "
-    "EXECUTE 'DROP TABLE audit_log_' || to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD'); END $$; "
-    "ALTER TABLE a RENAME TO audit_log; ALTER TABLE b RENAME TO audit_log_default",
+    "partition-today": "DO $$ BEGIN EXECUTE format('ALTER TABLE audit_log_%s RENAME TO another', "
+    "to_char(now() AT TIME ZONE 'UTC', 'YYYYMMDD')); END $$",
     "partition-default": "INSERT INTO audit_log (workspace_id, recorded_at, id, operation) "
     "VALUES ('$W', '2001-01-01', '$J', 'store')",
     "row-level-security": "ALTER TABLE turn NO FORCE ROW LEVEL SECURITY",

@@ -90,14 +90,13 @@ WHERE m.embedding_status <> 'stored' AND EXISTS (
 SELECT m.workspace_id, m.id::text AS id
 FROM memory m
 WHERE m.embedding_status <> 'stored' AND (m.version_of IS NULL OR m.updated_at < now() - interval '1 hour')
-  AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'embed'
-                  AND j.state <> 'done');
+EXCEPT SELECT workspace_id, memory_id::text FROM job WHERE kind = 'embed' AND state <> 'done';
 
 -- check: memory-enrich-job | a new memory that is not enriched has a job for it, or a dead one
 SELECT m.workspace_id, m.id::text AS id
 FROM memory m
 WHERE m.enriched_at IS NULL AND m.version_of IS NULL AND m.created_at > now() - interval '1 day'
-  AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'enrich');
+EXCEPT SELECT workspace_id, memory_id::text FROM job WHERE kind = 'enrich';
 
 -- check: memory-vector-scope | a vector is in the scope of its memory
 SELECT v.workspace_id, v.memory_id::text AS id
@@ -162,13 +161,15 @@ GROUP BY t.workspace_id, t.id
 HAVING count(l.id) <> 1;
 
 -- check: turn-vector | a turn with text has its vector of the active generation, or a job for it
+WITH without AS MATERIALIZED (
+    SELECT t.workspace_id, t.id, t.conversation_id FROM turn t
+    WHERE t.shown IS DISTINCT FROM '' AND NOT EXISTS (
+        SELECT FROM turn_vector v JOIN embedding_generation g ON g.generation = v.generation AND g.state = 'active'
+        WHERE v.workspace_id = t.workspace_id AND v.turn_id = t.id)
+)
 SELECT t.workspace_id, t.id::text AS id
-FROM turn t
-WHERE t.shown IS DISTINCT FROM ''
-  AND NOT EXISTS (SELECT FROM turn_vector v JOIN embedding_generation g
-                      ON g.generation = v.generation AND g.state = 'active'
-                  WHERE v.workspace_id = t.workspace_id AND v.turn_id = t.id)
-  AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = t.workspace_id AND j.kind = 'embed' AND j.state <> 'done'
+FROM without t
+WHERE NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = t.workspace_id AND j.kind = 'embed' AND j.state <> 'done'
                   AND j.payload ->> 'conversation_id' = t.conversation_id::text);
 
 
@@ -207,9 +208,8 @@ WHERE (state IN ('done', 'dead', 'cancelled')) <> (finished_at IS NOT NULL) OR a
 -- check: operation-job | an unfinished operation has an unfinished job
 SELECT o.workspace_id, o.id::text AS id
 FROM operation o
-WHERE o.finished_at IS NULL AND NOT EXISTS (
-    SELECT FROM job j WHERE j.workspace_id = o.workspace_id AND j.payload ->> 'operation_id' = o.id::text
-      AND j.state IN ('ready', 'running'));
+WHERE o.finished_at IS NULL
+EXCEPT SELECT workspace_id, payload ->> 'operation_id' FROM job WHERE state IN ('ready', 'running');
 
 -- check: operation-answer | a finished operation has a result or an error, and its texts are deleted
 SELECT workspace_id, id::text AS id
