@@ -71,8 +71,8 @@ DAMAGE: Mapping[str, str] = {
     "memory-added-once": "INSERT INTO memory_history (workspace_id, id, memory_id, event) "
     "VALUES ('$W', '$J', '$M', 'ADD')",
     "memory-history-chain": "UPDATE memory_history SET recorded_to = now() WHERE memory_id = '$M'",
-    "feed-order": "INSERT INTO memory_history (workspace_id, id, memory_id, event) VALUES ('$W', '$J', '$M', 'UPDATE'); "
-    "UPDATE memory_history SET position = 0 WHERE workspace_id = '$W' AND id = '$J'",
+    "feed-order": "INSERT INTO memory_history (workspace_id, id, memory_id, event) "
+    "VALUES ('$W', '$J', '$M', 'UPDATE'); UPDATE memory_history SET position = 0 WHERE id = '$J'",
     "feed-ahead": "UPDATE memory_history SET position = 1000000000000 WHERE memory_id = '$M'",
     "memory-lost": "DELETE FROM memory WHERE id = '$M'",
     "memory-deleted-visible": "UPDATE memory_history SET event = 'DELETE' WHERE memory_id = '$M'",
