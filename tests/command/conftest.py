@@ -46,12 +46,12 @@ INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, e
 VALUES ('$W', '00000000-0000-0000-0000-000000000001', 1, 'text', 'ann', array_fill(1.0/3, ARRAY[$D])::halfvec($D));
 INSERT INTO memory_history (workspace_id, id, memory_id, event, new_memory)
 VALUES ('$W', '$J', '00000000-0000-0000-0000-000000000001', 'ADD', 'Rowed.');
-INSERT INTO memory_history (workspace_id, id, memory_id, event, before, before_embedding, before_generation, seq,
+INSERT INTO memory_history (workspace_id, id, memory_id, event, before, before_embedding, before_generation,
     recorded_at)
 VALUES ('$W', '$P', '$M', 'UPDATE', '{"content": "Rows."}', array_fill(0.2, ARRAY[$D])::halfvec($D), 1,
-    currval('memory_history_seq') + 250000, clock_timestamp());
-UPDATE memory_history h SET recorded_to = (SELECT recorded_at FROM memory_history n WHERE n.id = '$P')
-    WHERE memory_id = '$M' AND event = 'ADD';
+    clock_timestamp());
+UPDATE memory_history h SET recorded_to = n.recorded_at FROM memory_history n
+    WHERE n.workspace_id = '$W' AND n.id = '$P' AND h.workspace_id = '$W' AND h.memory_id = '$M' AND h.event = 'ADD';
 INSERT INTO memory_edge (workspace_id, source_id, rel_type, target_id) VALUES ('$W', '$M', 'RELATES_TO', '$N');
 INSERT INTO memory_entity (workspace_id, memory_id, entity_id) VALUES ('$W', '$M', '$E');
 INSERT INTO memory_source (workspace_id, memory_id, turn_id, start, "end") VALUES ('$W', '$M', '$T', 0, 3);
@@ -70,8 +70,9 @@ INSERT INTO strategy_conversation (workspace_id, strategy_id, conversation_id, s
 INSERT INTO strategy_vector (workspace_id, strategy_id, generation, embedding)
 VALUES ('$W', '$S', 1, array_fill(0.5, ARRAY[$D])::halfvec($D));
 INSERT INTO term_stat (workspace_id, term, texts, contexts) VALUES ('$W', 0, 2, 0);
-INSERT INTO tool_invocation (workspace_id, tool_name, tool_input, tool_output, success)
-VALUES ('$W', 'oar', 'null', 'null', true), ('$W', 'oar', '"null"', NULL, false);
+INSERT INTO tool_invocation (workspace_id, id, tool_name, tool_input, tool_output, success)
+VALUES ('$W', nextval('tool_invocation_seq'), 'oar', 'null', 'null', true),
+    ('$W', nextval('tool_invocation_seq') + 250000, 'oar', '"null"', NULL, false);
 INSERT INTO decision (workspace_id, id, source, model, verdict, state, event, candidates)
 VALUES ('$W', '$J', 'rules', 'r', '{}', 'applied', 'NONE', '[{"a": 1e2}]');
 INSERT INTO review (workspace_id, id, memory_id, contradicts) VALUES ('$W', '$J', '$M', '{}');
@@ -109,13 +110,14 @@ class Moving:
         return made
 
     async def contents(self, workspace_id: UUID) -> dict[str, list[str]]:
-        """Every row of the tables that travel, as Postgres itself writes it, but for the workspace and the position in
-        the change feed."""
+        """Every row of the tables that travel, as Postgres itself writes it, but for what the target fills in: the
+        workspace and the place in the change feed."""
         found = {}
         for name in sorted(each.name for each in transfer.tables()):
+            place = "{position,seq}" if name == "memory_history" else "{}"
             rows = await self.run(
-                f"SELECT replace((to_jsonb(t) - 'position')::text, $2, '') FROM {name} t WHERE workspace_id = $1 "
-                "ORDER BY 1",
+                f"SELECT replace((to_jsonb(t) - '{place}'::text[])::text, $2, '') FROM {name} t "
+                "WHERE workspace_id = $1 ORDER BY 1",
                 workspace_id,
                 str(workspace_id),
             )
