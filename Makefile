@@ -16,8 +16,8 @@ CITUS_TESTS ?= tests/postgres/test_citus.py tests/postgres/test_doctor.py tests/
 	tests/erasure --ignore tests/erasure/test_erased_meanwhile.py tests/graph tests/search/routes tests/queue tests/jobs \
 	tests/tenants tests/upkeep/test_embed.py tests/upkeep/test_ageing.py tests/upkeep/test_cleanup.py \
 	tests/upkeep/test_termstats.py tests/upkeep/test_reembed.py tests/memories/test_ttl.py \
-	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/worker/test_timetable.py tests/access/test_walls.py \
-	tests/app/test_health.py tests/app/test_readiness.py \
+	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/worker/test_timetable.py tests/access \
+	tests/cognition tests/working tests/app/test_health.py tests/app/test_readiness.py \
 	-k 'not killed and not restore_into'  # docs/citus.md
 
 .DEFAULT_GOAL := help
