@@ -49,6 +49,15 @@ async def test_every_shard_has_the_policies_of_its_table(tables: Tables) -> None
     assert seen > 300
 
 
+async def test_partitions_that_are_made_later_belong_to_the_role_that_replication_needs(tables: Tables) -> None:
+    assert await tables.value("SELECT ensure_partitions(now() + interval '40 days')") > 0
+    owners = await tables.fetch(
+        "SELECT DISTINCT relowner::regrole::text AS owner FROM pg_class "
+        "WHERE relnamespace = 'public'::regnamespace AND relkind IN ('r', 'p') AND relpersistence = 'p'"
+    )
+    assert [row["owner"] for row in owners] == ["loxodon_tables"]
+
+
 @pytest.mark.usefixtures("stored")
 @pytest.mark.parametrize("login", [API_LOGIN, JOBS_LOGIN])
 async def test_shards_show_no_row_of_another_tenant(
