@@ -7,7 +7,7 @@ from __future__ import annotations
 
 import asyncio
 import re
-from collections.abc import AsyncIterator, Iterator, Mapping
+from collections.abc import AsyncIterator, Iterator, Mapping, Sequence
 from contextlib import ExitStack, asynccontextmanager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -33,6 +33,9 @@ SETTINGS = {
 }
 """Those of docs/citus.md, with fewer shards: the machines that run tests are small."""
 
+
+Address = tuple[str, int]
+"""The folder of a node's socket, and its port."""
 
 SHARD_OF = """
     SELECT s.shardid, worker_hash($1::text::uuid) AS hash, s.shardminvalue::integer AS least,
@@ -67,7 +70,7 @@ class Node:
         return self.server.url(SUPERUSER).replace("+asyncpg", "")
 
     @property
-    def address(self) -> tuple[str, int]:
+    def address(self) -> Address:
         return str(self.server.socket_dir), self.server.port
 
 
@@ -147,20 +150,26 @@ def cluster(
             data.mkdir()
             postgres = EmbeddedPostgres(data, binaries=binaries, settings={**settings, **SETTINGS, **trusting(data)})
             nodes.append(Node(postgres, stack.enter_context(postgres)))
-        found = Cluster(nodes)
-        asyncio.run(_prepare(found, workers))
-        yield found
+        citus = Cluster(nodes)
+        asyncio.run(_prepare(citus, workers))
+        yield citus
 
 
-async def _prepare(cluster: Cluster, workers: int) -> None:
-    for node in cluster.nodes:
+async def _prepare(citus: Cluster, workers: int) -> None:
+    for node in citus.nodes:
         connection = await asyncpg.connect(node.url)
         await connection.execute("CREATE EXTENSION citus")
         await connection.execute(f"ALTER SYSTEM SET citus.local_hostname = '{node.server.socket_dir}'")
         await connection.execute("SELECT pg_reload_conf()")
         await connection.close()
-    async with cluster.connected() as coordinator:
-        await coordinator.execute("SELECT citus_set_coordinator_host($1, $2)", *cluster.nodes[0].address)
-        for node in cluster.nodes[1 : 1 + workers]:
-            await coordinator.execute("SELECT citus_add_node($1, $2)", *node.address)
-        await coordinator.execute(bootstrap_sql())
+    await unite(citus.nodes[0].url, [node.address for node in citus.nodes[: 1 + workers]])
+
+
+async def unite(url: str, nodes: Sequence[Address]) -> None:
+    """Makes one cluster of a database that each node has, with the extension. `url`: the coordinator's, the first."""
+    coordinator = await asyncpg.connect(url)
+    await coordinator.execute("SELECT citus_set_coordinator_host($1, $2)", *nodes[0])
+    for node in nodes[1:]:
+        await coordinator.execute("SELECT citus_add_node($1, $2)", *node)
+    await coordinator.execute(bootstrap_sql())
+    await coordinator.close()

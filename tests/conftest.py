@@ -19,6 +19,7 @@ from uuid import UUID
 import hypothesis
 import pytest
 
+from bench.citus_cluster import cluster
 from bench.superuser import SUPERUSER, login_url, trusting
 from service.access.statements import keys
 from service.kit.settings import Settings
@@ -32,7 +33,6 @@ from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from tests.fakes.embedder import AngleEmbedder
-from tests.support import citus
 from tests.support.pooler import pooling
 
 pytest_plugins = ("tests.support.application", "tests.support.verbs", "tests.support.workers")
@@ -74,8 +74,8 @@ FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", 
 def started(folder: Path) -> Iterator[str]:
     """The superuser's URL of a server, or of the coordinator of a Citus cluster where CITUS_BIN names its programs."""
     if binaries := os.environ.get("CITUS_BIN"):
-        with citus.cluster(Path(binaries), folder, FAST) as url:
-            yield url
+        with cluster(Path(binaries), folder, FAST) as citus:
+            yield citus.url
     else:
         with EmbeddedPostgres(folder, settings=FAST | trusting(folder)) as server:
             yield server.url(SUPERUSER)
