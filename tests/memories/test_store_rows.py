@@ -4,12 +4,14 @@ from __future__ import annotations
 
 import hashlib
 from typing import Any
+from unicodedata import normalize
 from uuid import UUID, uuid4
 
 import pytest
 import structlog
 from httpx2 import AsyncClient
 
+from service.memories.decide import is_same
 from service.runtime.resources import Resources
 from tests.conftest import DIMENSION, SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
@@ -121,6 +123,57 @@ async def test_dedup_can_be_switched_off(client: AsyncClient, tenant: Tenant, ta
     assert (await tables.counts(tenant.workspace_id))["memory"] == 3
     again = await store(client, STORED, 200)
     assert again["event"] == "NONE", "whoever asks for dedup gets it, whatever the others asked for"
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("It is -5 degrees", "It is 5 degrees"),
+        ("The rating is +1", "The rating is -1"),
+        ("The load is > 80", "The load is < 80"),
+        ("a = b", "a != b"),
+        ("a*b", "a/b"),
+        ("The ratio is 1:2", "The ratio is 1/2"),
+        ("Run it with --v", "Run it with -v"),
+        ("Use !debug", "Use debug"),
+        ("Ask @anna", "Ask #anna"),
+        ("I feel :)", "I feel :("),
+        ("The grade is A+.", "The grade is A."),
+        ("The locker code is AbC", "The locker code is ABC"),
+        ("/Data/in is full", "/data/in is full"),
+        ("She likes Polish food", "She likes polish food"),
+        ("They told US", "They told us"),
+        ("It is raining?", "It is raining."),
+        ("Anna trusts Ben", "Ben trusts Anna"),
+    ],
+)
+def test_signs_and_capitals_tell_texts_apart(one: str, other: str) -> None:
+    assert not is_same(one, other)
+    assert not is_same(other, one)
+
+
+@pytest.mark.parametrize(
+    ("one", "other"),
+    [
+        ("Likes  tea\n", "Likes tea"),
+        ("Likes tea.", "Likes tea"),
+        ("likes tea, I think", "Likes tea, I think."),
+        ("User: likes tea.", "User: Likes tea."),
+        ("The place is Café Central", normalize("NFD", "The place is Café Central")),
+    ],
+)
+def test_white_space_a_full_stop_a_first_letter_and_the_form_of_accents_do_not(one: str, other: str) -> None:
+    assert is_same(one, other)
+    assert is_same(other, one)
+
+
+async def test_both_forms_of_an_accent_are_one_memory(client: AsyncClient, embedder: AngleEmbedder) -> None:
+    one, other = (normalize(form, "The place is Café Central") for form in ("NFC", "NFD"))
+    embedder.place(one, 1.0)
+    embedder.place(other, 0.99)
+    first = await store(client, one)
+    again = await store(client, other, 200)
+    assert (again["event"], again["id"], again["memory"]) == ("NONE", first["id"], one)
 
 
 # -- size -------------------------------------------------------------------------------------------------------------
