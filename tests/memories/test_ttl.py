@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import replace
 from datetime import timedelta
+from typing import Any
 from uuid import UUID
 
 import pytest
@@ -75,6 +76,22 @@ async def test_whoever_repeats_a_text_keeps_it_for_his_time(
     assert again.json()["results"][0]["event"] == "NONE"
     until = (await client.get(f"/v1/memories/{memory_id}")).json()["expires_at"]
     assert until == after(clock, lasts)
+
+
+@pytest.mark.parametrize(
+    "told", [{"content": "I live in Rome."}, {"messages": [{"role": "user", "content": "I live in Rome."}]}]
+)
+@pytest.mark.parametrize(("first", "second"), [(None, 60), (600, 60), (60, 600), (60, None)])
+async def test_a_memory_that_is_updated_expires_with_the_new_statement(
+    client: AsyncClient, clock: SetClock, told: dict[str, Any], first: int | None, second: int | None
+) -> None:
+    memory_id = await store(client, "I live in Oslo.", expires_at=after(clock, first))
+    body = {**told, "user_id": "alice", "expires_at": after(clock, second), "tags": ["home"], "metadata": {"by": "me"}}
+    [result] = (await client.post("/v1/memories", json=body)).json()["results"]
+    assert (result["event"], result["id"]) == ("UPDATE", memory_id)
+    memory = (await client.get(f"/v1/memories/{memory_id}")).json()
+    assert memory["expires_at"] == after(clock, second)
+    assert (memory["tags"], memory["metadata"]) == (["home"], {"by": "me"})
 
 
 async def test_the_job_removes_it_with_a_history(

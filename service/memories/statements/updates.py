@@ -102,7 +102,7 @@ async def replace_text(
         "context_terms": [],  # the context had the old text; without one the memory is its own context
         "context_bm25": None,
         **unite_columns(old, new.draft),
-        "expires_at": _later_expiry(old, new),
+        "expires_at": _expiry(old, new),
         "updated_at": new.draft.given.updated_at or now,
         "version": MEMORY.c.version + 1,
         **NOT_ENRICHED,
@@ -186,14 +186,15 @@ def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
     return and_(MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id)
 
 
-def _later_expiry(old: Memory, new: NewMemory) -> datetime | None:
-    """The expiry of two memories that become one: the later (None: never), so nothing is deleted too early. A memory
-    whose id the caller chose takes the new one's."""
-    if new.draft.given.id == old.id:
-        return new.draft.given.expires_at
-    if old.expires_at is None or new.draft.given.expires_at is None:
+def _expiry(old: Memory, new: NewMemory) -> datetime | None:
+    """The expiry of an updated memory: the new statement's, or where one text joins both, the later (None: never), so
+    nothing is deleted too early."""
+    given = new.draft.given
+    if new.draft.merged is None or given.id == old.id:
+        return given.expires_at
+    if old.expires_at is None or given.expires_at is None:
         return None
-    return max(old.expires_at, new.draft.given.expires_at)
+    return max(old.expires_at, given.expires_at)
 
 
 def unite_columns(old: Memory, new: Memory | Draft) -> dict[str, Any]:
