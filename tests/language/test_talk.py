@@ -241,6 +241,30 @@ def test_a_date_is_added_where_the_words_say_which_and_it_says_something_new(sai
     assert dates.date_expressions(said, SAID_AT, ZONE) == dated
 
 
+@pytest.mark.parametrize(
+    "when",
+    [
+        "at the end of the month",
+        "at the very end of next month",
+        "by the beginning of next week",
+        "at the start of next week",
+        "around the middle of next week",
+        "in the first half of last month",
+        "mid-March",
+        "in early December",
+        "late next month",
+        "since the early nineties",
+    ],
+)
+def test_a_part_of_a_period_gets_no_dates(when: str) -> None:
+    assert dates.date_expressions(f"The rent is due {when}.", SAID_AT, ZONE) == f"The rent is due {when}."
+
+
+def test_the_end_of_a_day_has_its_date() -> None:
+    dated = dates.date_expressions("I need it by end of day tomorrow.", SAID_AT, ZONE)
+    assert dated == "I need it by end of day tomorrow (5 March 2026)."
+
+
 @pytest.mark.parametrize("said", ["We broke up last Sunday.", "I moved last month and start work tomorrow.", "Plain."])
 def test_added_dates_can_be_taken_out_again(said: str) -> None:
     assert dates.as_said(dates.date_expressions(said, SAID_AT, ZONE)) == said
