@@ -41,9 +41,10 @@ async def forget_scope(extent: Extent, res: Resources, call: Call) -> ScopeDelet
     check_share(extent.scope, call)
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
-        count, newest = await deletion.measure(session, extent)
         if not shared:
+            await purge.cancel_accepted(session, extent.scope, extent.channel)
             await activity.delete_activity(session, extent.scope, extent.channel)
+        count, newest = await deletion.measure(session, extent)
         if count > MAX_INLINE_ROWS and newest is not None:
             details = _to_json(extent.scope, extent.channel, newest)
             forgotten = await _start_operation(session, SCOPE, details, count)
@@ -109,7 +110,7 @@ async def empty_workspace(workspace_id: UUID, res: Resources, call: Call) -> Sco
     own = call.idempotency.key if call.idempotency else ""
     async with plain_transaction(workspace_id, res, call) as write:
         session = write.session
-        await purge.cancel_accepted(session)
+        await purge.cancel_accepted(session, Scope(workspace_id))
         count, newest, until = await purge.measure_workspace(session)
         if count > MAX_INLINE_ROWS and newest is not None:
             details = {"upto": newest.isoformat(), "until": until.isoformat()}

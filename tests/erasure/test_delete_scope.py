@@ -19,6 +19,7 @@ from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.support.application import Tables
 from tests.support.calls import events, listed, store
+from tests.support.tasks import work
 from tests.support.workers import Start, fetch, job_for, until
 
 MANY = """
@@ -72,6 +73,25 @@ async def test_a_user_goes_and_the_others_stay(client: AsyncClient, other_client
     assert await listed(other_client, user_id="alice") == {theirs}
     assert await events(client, mine[0]) == ["ADD", "DELETE"]
     assert (await client.delete("/v1/memories", params={"user_id": "alice"})).json()["deleted"] == 0
+
+
+async def test_what_was_accepted_before_is_not_stored_later(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables
+) -> None:
+    urls = {}
+    for user in ("alice", "bob"):
+        body = {"messages": [{"role": "user", "content": "I like figs."}], "user_id": user}
+        accepted = await client.post("/v1/memories", json=body, headers={"Prefer": "respond-async"})
+        urls[user] = accepted.json()["url"]
+    for scope in ({"user_id": "carol"}, {"user_id": "alice", "channel": "atlas"}, {"agent_id": "alice"}):
+        await client.delete("/v1/memories", params=scope)
+    assert (await client.get(urls["alice"])).json()["status"] == "queued"
+    await client.delete("/v1/memories", params={"user_id": "alice"})
+    assert await work(resources, tables, tenant.workspace_id, "ingest") == 2
+    assert await listed(client, user_id="alice") == set()
+    assert len(await listed(client, user_id="bob")) == 1
+    assert (await client.get(urls["alice"])).status_code == 404
+    assert (await client.get(urls["bob"])).json()["status"] == "done"
 
 
 async def test_every_given_id_must_match(client: AsyncClient) -> None:

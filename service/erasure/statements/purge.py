@@ -135,11 +135,16 @@ DELETE_ANSWERS = text("""
 # stores nothing.
 CANCEL_ACCEPTED = typed_text("""
     WITH gone AS (
-        DELETE FROM operation WHERE workspace_id = :workspace AND kind = 'record' RETURNING id, wall
+        DELETE FROM operation WHERE workspace_id = :workspace AND kind = 'record'
+            AND (CAST(:user_id AS text) IS NULL OR request -> 'scope' ->> 0 = :user_id)
+            AND (CAST(:agent_id AS text) IS NULL OR request -> 'scope' ->> 1 = :agent_id)
+            AND (CAST(:run_id AS text) IS NULL OR request -> 'scope' ->> 2 = :run_id)
+            AND (CAST(:channel AS text) IS NULL OR request -> 'scope' ->> 3 = :channel)
+        RETURNING id, wall
     )
     INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
     SELECT :workspace, coalesce(wall || ':', '') || 'operation:' || id, id::text, 410,
-           '{"results": [], "warnings": ["reset"]}', now() + interval '1 day'
+           '{"results": [], "warnings": ["deleted"]}', now() + interval '1 day'
     FROM gone ON CONFLICT DO NOTHING
 """)
 
@@ -158,9 +163,9 @@ async def measure_workspace(session: Session) -> tuple[int, datetime | None, dat
     return row[0], row[1], row[2]
 
 
-async def cancel_accepted(session: Session) -> None:
-    """Drops requests that were accepted but not yet stored."""
-    await session.execute(CANCEL_ACCEPTED)
+async def cancel_accepted(session: Session, scope: Scope, channel: str | None = None) -> None:
+    """Drops requests with every given id (and the channel, if given) that were accepted but not yet stored."""
+    await session.execute(CANCEL_ACCEPTED, {**scope.columns, "channel": channel})
 
 
 async def remove_memories(session: Session, upto: datetime, *, after: UUID | None, batch: int) -> list[UUID]:
