@@ -54,7 +54,8 @@ class Claim:
 
     `speaker`: the name in front of the text (`Ann: ...`), if any. `said_at`: when it was said or happened. `t_valid`,
     `t_invalid`: its validity, if the caller or the text states it. `correction`: it was introduced as one ("no, I meant
-    ..."). `change`: how much it looks like a change of a memory with a given vector, None if unknown.
+    ..."). `change`: how much it looks like a change of a memory with a given vector, None if unknown. `received_at`:
+    when the request came, from which the future counts.
     """
 
     text: CleanText
@@ -64,6 +65,7 @@ class Claim:
     t_invalid: datetime | None = None
     correction: bool = False
     change: ChangeOf | None = None
+    received_at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -192,7 +192,8 @@ class Draft:
         """The text as it is judged."""
         given, correction = self.given, self.fact is not None and self.fact.correction
         speaker = self.speech.speaker if self.speech else None
-        return Claim(self.clean, speaker, self.timestamp, given.t_valid, given.t_invalid, correction, self.change)
+        times = (self.timestamp, given.t_valid, given.t_invalid)
+        return Claim(self.clean, speaker, *times, correction, self.change, self.received_at)
 
     @property
     def is_duplicate(self) -> bool:

@@ -136,14 +136,26 @@ async def prepare(
             continue
         cut = pii.still_in(clean.clean, (_source_of(fact, messages) or messages[-1]).redactions)
         clean = replace(clean, redactions=pii.add_up((*clean.redactions, *cut)))
-        if clean.clean not in {each.clean for each in drafts}:
-            drafts.append(clean)
+        drafts.append(clean)
+    drafts = _without_repetitions(drafts)
     if not drafts:
         return [], tuple(warnings)
     ready = await run_all(FACT, drafts, replace(res, llm=None))
     if waiting := sum(each.embedding_status is not EmbeddingStatus.STORED for each in ready):
         warnings.append(f"embedding_unavailable: {waiting} facts are kept without a vector, which follows later.")
     return [_with_validity(draft) for draft in ready], tuple(warnings)
+
+
+def _without_repetitions(drafts: Sequence[Draft]) -> list[Draft]:
+    """The first and the last of equal facts: what was said before may hold again ("Oslo", "Rome", "Oslo")."""
+    last = {draft.clean: index for index, draft in enumerate(drafts)}
+    kept: list[Draft] = []
+    seen: set[CleanText] = set()
+    for index, draft in enumerate(drafts):
+        if draft.clean not in seen or (index == last[draft.clean] and draft.clean != kept[-1].clean):
+            kept.append(draft)
+        seen.add(draft.clean)
+    return kept
 
 
 def _with_validity(draft: Draft) -> Draft:

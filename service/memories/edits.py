@@ -19,7 +19,6 @@ from service.domain.decision import Action, Edit, Neighbour
 from service.domain.draft import DedupAction, DedupOutcome, Draft
 from service.domain.memory import Outcome
 from service.domain.text import content_hash
-from service.kit.settings import Settings
 from service.memories import backdated, writing
 from service.memories.statements import decisions, history, near_memories, promotable, versions
 from service.memories.writing import ChangeContext, MemoryBatch
@@ -66,7 +65,8 @@ async def carry_out(
     is_repeated = draft.hash in batch.written
     if is_repeated:
         draft = replace(draft, expired_duplicate_possible=True)
-    policy = _policy_of(draft, decision.edits, batch.write.res.settings) if conversation_id else "in_place"
+    wanted: Policy = batch.write.res.settings.memories.contradiction_policy if conversation_id else "in_place"
+    policy = _policy_of(draft, decision.edits, wanted)
     several = len(decision.edits) > 1 or policy == "supersede"
     if is_repeated or several or decision.edits[0].action is not Action.ADD:
         await batch.flush()
@@ -110,14 +110,14 @@ async def _by_policy(policy: Policy, context: EditContext, draft: Draft, edits: 
     return [await _change_in_place(context, merged, edit) for edit, merged in ready]
 
 
-def _policy_of(draft: Draft, edits: Sequence[Edit], settings: Settings) -> Policy:
+def _policy_of(draft: Draft, edits: Sequence[Edit], wanted: Policy) -> Policy:
     """The policy for the memories that these edits contradict; a correction is always accepted. A statement that begins
     in the future does not replace one that is valid until then."""
     if not any(edit.action in CONTRADICTS and edit.target for edit in edits):
         return "in_place"
     if draft.fact is not None and draft.fact.correction:
         return "supersede"
-    wanted, since = settings.memories.contradiction_policy, draft.given.t_valid
+    since = draft.given.t_valid
     if wanted == "in_place" and since is not None and since > draft.received_at:
         return "supersede"
     return wanted

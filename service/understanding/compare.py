@@ -23,6 +23,7 @@ from service.language.lexemes import NEGATIONS, count_negations, lexemes
 from service.language.talk import speech_acts
 from service.language.talk.dates import as_said
 from service.language.talk.quotes import SAYS, SPEAKER
+from service.language.temporal.words import MONTHS, any_of
 from service.understanding import outdating, slots
 
 NEAR = 0.70
@@ -94,14 +95,18 @@ _TAKEN_UP = re.compile(
 _FIRST_NAME = re.compile(r"\W*([^\W\d_a-z][\w-]+)")
 _OF_SPEAKER = re.compile(r"(?i)^\W*(?:i|i['\u2019]\w+|we|we['\u2019]\w+|(?:the )?user)\b")
 _FIRST_PERSON = re.compile(r"(?i)\b(?:i|i['\u2019]\w+|me|my|mine|we|we['\u2019]\w+|our|us|ours)\b")
-_PURPOSES = re.compile(r"(?i)\b(?:and|but|plus|as well as)\b|[,;&/]")
+_PURPOSES = re.compile(
+    r"(?i)\b(?:and|but|plus|as well as|because|since|with|where|as an?)\b|[,;&/()\u2013\u2014]|:\s|\s-\s"
+)
+_NO_LONGER_SO = re.compile(r"(?i)\bno longer\b|\b(?:any ?more|any longer)\b")
 _HEDGED = re.compile(
     r"(?i)\b(?:if|would|could|might|may|maybe|perhaps|possibly|think(?:ing)? (?:of|about)|considering|suppose|wish"
     r"|imagine|almost|nearly|plan(?:ning)? to|want to|going to|hope to)\b|\?"
 )
 _PASSING = re.compile(
     r"(?i)\b(?:yesterday|today|tonight|tomorrow|once|one-off|exception(?:ally)?|for (?:a|one|the) (?:day|night|week"
-    r"|weekend)|this (?:time|week|morning|evening|weekend)|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|just for)\b"
+    r"|weekend)|this (?:time|week|morning|evening|weekend)|on (?:mon|tues|wednes|thurs|fri|satur|sun)day|just for"
+    rf"|from (?:next|(?:\d{{1,2}} )?{any_of(MONTHS)}))\b"
 )
 _ALSO = re.compile(r"(?i)\b(?:also|too|as well|another|additionally|besides|both|second)\b")
 
@@ -245,8 +250,8 @@ def read(text: str) -> Spoken:
 
 @lru_cache(maxsize=2_048)
 def _stems(text: str) -> tuple[frozenset[str], int]:
-    """The content stems of a text, and how many of its words deny."""
-    stems = lexemes(text)
+    """The content stems of a text, and how many of its words deny. "No longer" denies as "not" does."""
+    stems = lexemes(_NO_LONGER_SO.sub(lambda match: "not" if match[0].casefold().startswith("no") else "", text))
     return frozenset(stems) - NEGATIONS, count_negations(stems)
 
 
@@ -413,7 +418,7 @@ def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:
 
 def _says_more(was: Sentence) -> bool:
     """Whether a sentence says several things: then no part of it ends."""
-    return _PURPOSES.search(was.bare.rstrip(".,;! ")) is not None or len(was.words) > 2 * MOST_EXTRAS
+    return _PURPOSES.search(as_said(was.bare).rstrip(".,;! ")) is not None or len(was.words) > 2 * MOST_EXTRAS
 
 
 def _struck(old: Spoken, indexes: Iterable[int]) -> str:

@@ -121,6 +121,11 @@ def _is_dated(claim: Claim, memory: Neighbour) -> bool:
     return (claim.t_valid or claim.said_at) is not None and (memory.t_valid or memory.timestamp) is not None
 
 
+def _is_ahead(claim: Claim, memory: Neighbour) -> bool:
+    """Whether the memory only begins in the future, and so leaves the statement valid until then."""
+    return bool(claim.received_at and memory.t_valid and memory.t_valid > claim.received_at)
+
+
 def _began(claim: Claim) -> datetime:
     """When the statement begins to hold, as far as is known; it is ordered among memories by this time."""
     return begins(claim.said_at or _BEGINNING, claim.t_valid, claim.t_invalid)
@@ -142,7 +147,7 @@ def _edits(claim: Claim, related: Sequence[Related]) -> tuple[tuple[Edit, ...], 
         renewed = not same.later and _is_dated(claim, same.memory) and _began(claim) > _holds_from(same.memory)
         ended = _find_ended(claim, [pair for pair in related if pair is not same])
         return (Edit(Action.NONE, same.memory, renewed=renewed), *_archive(ended)), [same.link.reason]
-    later = [pair for pair in related if pair.ends_all and pair.later]
+    later = [pair for pair in related if pair.ends_all and pair.later and not _is_ahead(claim, pair.memory)]
     before = _find_ended(claim, related)
     if later and not _is_over(claim):  # a statement about a past time stays true next to a later one
         following = min(later, key=lambda pair: _holds_from(pair.memory))

@@ -30,14 +30,15 @@ _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("employer", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:joined) {_PLACE}{_END}")),
     ("name", re.compile(rf"(?i:(?P<subject>my) name{_BE}|(?:please )?call me) {_PLACE}{_END}")),
     ("status", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?P<value>single|married|engaged|divorced|widowed"
-                          rf"|separated)\b{_END}")),
+                          rf"|separated)(?: now| again| these days)?(?P<rest>)[.!]?$")),
     ("age", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?P<value>\d{{1,3}})(?: years old)?(?: now)?(?P<rest>)[.!]?$")),
     ("age", re.compile(rf"{_SUBJECT}(?: just)? ?(?i:turned) (?P<value>\d{{1,3}})(?P<rest>)[.!]?$")),
     ("birthday", re.compile(r"(?i:(?P<subject>my|[\w'\u2019-]+['\u2019]s) birthday is (?:on"
-                            r" )?)(?P<value>.{3,40}?)(?P<rest>)[.!]?$")),
+                            r" )?)(?P<value>(?=[^(]*\d).{3,40}?)(?P<rest>)[.!]?$")),
     ("favourite", re.compile(
         r"(?i:(?P<subject>my|our"
-        r"|[\w\u2019'-]+['\u2019]s) favou?rite (?P<of>[\w -]{2,30}?) is )(?P<value>[^,.;!]{2,40})(?P<rest>[^\n]{0,60})$"
+        r"|[\w\u2019'-]+['\u2019]s) favou?rite (?P<of>[\w -]{2,30}?) is )(?P<value>[a-z][\w\u2019'-]*"
+        r"|[^\W\d_a-z][\w\u2019'-]*(?: [^\W\d_a-z][\w\u2019'-]*){0,3})(?P<rest>(?: now| these days)?)[.!]?$"
     )),
     ("figure", re.compile(
         r"(?i:(?P<subject>my|our|the|[\w\u2019'-]+['\u2019]s) (?P<of>[\w -]{2,40}?)(?: rate| limit)?(?: is| are"
@@ -60,10 +61,12 @@ class Filled:
     kind: str
     value: str
     sentence: str
+    describes: bool = False
 
     def excludes(self, other: Filled) -> bool:
-        """Whether both cannot hold at once: "Portugal" and "Braga, Portugal" can."""
-        if (self.slot, self.kind) != (other.slot, other.kind) or self.value == other.value:
+        """Whether both cannot hold at once: "Portugal" and "Braga, Portugal" can, and so can a favourite dish and what
+        describes it ("is spicy")."""
+        if (self.slot, self.kind) != (other.slot, other.kind) or self.value == other.value or self.describes:
             return False
         return not (_stands_in(self.value, other.sentence) or _stands_in(other.value, self.sentence))
 
@@ -95,7 +98,8 @@ def _fill(name: str, match: re.Match[str], speaker: str | None, sentence: str) -
         subject = (speaker or "user").casefold()
     of = " ".join(sorted(lexemes(groups.get("of") or "")))
     if name != "figure":
-        return Filled((name, subject.removesuffix("'s"), of), name, value.casefold(), sentence)
+        describes = name == "favourite" and value.islower() and not groups["rest"]
+        return Filled((name, subject.removesuffix("'s"), of), name, value.casefold(), sentence, describes)
     known = text_values.find(value)
     if _MEASURED.search(match["of"]) or len(known) != 1 or known[0].kind not in _FIGURES or known[0].key in _RELATIVE:
         return None

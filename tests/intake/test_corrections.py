@@ -9,6 +9,7 @@ from httpx2 import AsyncClient
 
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
+from tests.fakes.embedder import AngleEmbedder
 from tests.support.conversing import answer, events, known, tell
 from tests.support.scripted_model import ConversationScript, with_scripted_model
 
@@ -85,3 +86,40 @@ async def test_a_corrected_appointment_can_be_undone_and_erased(client: AsyncCli
     again = await tell(client, "No, I meant my dentist appointment is on Friday at 9:30.")
     assert (await client.delete(f"/v1/memories/{again[0]['id']}?purge=true")).status_code == 200
     assert (await client.get(f"/v1/memories/{old}/relations")).json()["results"] == []
+
+
+async def test_a_short_correction_names_only_the_value(client: AsyncClient) -> None:
+    await tell(client, "My flight lands at 5 pm.")
+    results = await tell(client, "Sorry, 6 pm.")
+    assert events(results) == ["ADD", "DELETE"]
+    assert "My flight lands at" in results[0]["memory"]
+
+
+async def test_a_value_of_the_future_leaves_what_holds_until_then(client: AsyncClient) -> None:
+    start = "2087-03-01T00:00:00+00:00"
+    for body in ({"content": "I live in Oslo."}, {"content": "I live in Rome.", "t_valid": start}):
+        [stored] = (await client.post("/v1/memories", json={"user_id": "carol", **body})).json()["results"]
+        assert stored["event"] == "ADD"
+    listed = (await client.get("/v1/memories?user_id=carol")).json()["results"]
+    assert {each["memory"]: each["t_invalid"] for each in listed} == {"I live in Oslo.": start, "I live in Rome.": None}
+
+
+async def test_what_is_told_before_a_value_of_the_future_begins_is_found(client: AsyncClient) -> None:
+    body = {"user_id": "carol", "content": "I moved to Rome.", "t_valid": "2087-03-01T00:00:00Z"}
+    await client.post("/v1/memories", json=body)
+    [stored] = (await client.post("/v1/memories", json={"user_id": "carol", "content": "I moved to Bonn."})).json()[
+        "results"
+    ]
+    assert (stored["event"], stored["memory"]) == ("ADD", "I moved to Bonn.")
+
+
+async def test_a_value_that_comes_back_within_a_request_is_current(
+    client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    said = ("I live in Oslo.", "I moved to Rome.", "I live in Oslo.", "I live in Oslo.")
+    for text, cosine in zip(said[:2], (1.0, 0.9), strict=True):
+        embedder.place(f"User: {text}", cosine)
+    messages = [{"role": "user", "content": text} for text in said]
+    await client.post("/v1/memories", json={"user_id": "carol", "messages": messages})
+    listed = (await client.get("/v1/memories?user_id=carol")).json()["results"]
+    assert [each["memory"] for each in listed] == ["User: I live in Oslo."]

@@ -38,6 +38,7 @@ _CORRECTS = re.compile(
     r"|that(?:['\u2019]s| is| was) (?:wrong|not right|a mistake)|scratch that|my mistake|make (?:it|that)"
     r"|it(?:['\u2019]s| is) spel(?:led|t)|not \S+(?: \S+)?,? but)\b"
     r"|^\W*(?:no|nope|sorry|oops|wait)\b[\s,.!:-]+(?:it|that|the|my|he|she|i|we|they|this|on|at|not)\b"
+    r"|^\W*(?:no|nope|sorry|oops|wait)\b[\s,.!:-]+\S+(?: \S+){0,2}\s*$"
     r"|[.!?\s](?:no,? sorry|sorry,? no|i mean(?:t)?)\b|, (?:actually|i misread|my mistake)\W*$"
 )
 """How a correction begins, or announces itself."""
