@@ -165,26 +165,28 @@ GONE = frozenset({"deleted", "expired"})
 
 
 async def _transcribe(session: Session, stored: Sequence[Turn]) -> list[Turn]:
-    """The turns as they were said, without deleted sentences; changed or superseded ones are marked. Search, recall and
-    context leave out all of them (conversations/statements/withdrawn.py), because they would be taken for true."""
+    """The turns as they were said, without deleted sentences and turns of which nothing is left; changed or superseded
+    ones are marked. Search, recall and context leave out all of them (conversations/statements/withdrawn.py)."""
     touched = [turn.id for turn in stored if turn.whole is not None]
     if not touched:
         return list(stored)
     spans = await withdrawn.of_turns(session, touched)
     kept = await withdrawn.read_kept(session, touched)
-    return [_mark(turn, turn.whole, spans.get(turn.id, []), kept.get(turn.id, [])) for turn in stored]
+    marked = [_mark(turn, turn.whole, spans.get(turn.id, []), kept.get(turn.id, [])) for turn in stored]
+    return [turn for turn in marked if turn.text]
 
 
 def _mark(turn: Turn, full: CleanText | None, spans: Sequence[WithdrawnSpan], kept: Sequence[withdrawal.Span]) -> Turn:
     if full is None:
         return turn
-    removed = withdrawn.hidden_of([span for span in spans if span.reason in GONE], kept)
+    gone = withdrawn.hidden_of([span for span in spans if span.reason in GONE], kept)
+    removed = [(start, len(full) - len(full[end:].lstrip())) for start, end in gone]
     marked = []
     for span in spans:
         if span.reason not in GONE:
             parts = (withdrawal.move(part, removed) for part in withdrawn.hidden_of([span], kept))
             marked += [replace(span, start=start, end=end) for start, end in parts if start < end]
-    return replace(turn, text=CleanText(withdrawal.cut(full, removed)), withdrawn=tuple(marked))
+    return replace(turn, text=CleanText(withdrawal.cut(full, removed).rstrip()), withdrawn=tuple(marked))
 
 
 async def recent_turns(
