@@ -23,8 +23,9 @@ from service.erasure.forget_plan import CLEAR_SIMILARITY, SEVERAL
 from service.erasure.values import ForgetPlan
 from service.language.forgetting import forget_matching, forget_query, forget_requests, request_head
 from service.language.forgetting.forget_matching import ForgetText
-from service.language.forgetting.forget_requests import ForgetWish
+from service.language.forgetting.forget_requests import LIKELY, SURE, ForgetWish
 from service.language.talk import Utterance
+from service.language.talk.quotes import ASSISTANT_ROLES
 from service.language.withdrawal import Span
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write
@@ -87,7 +88,7 @@ async def read(messages: Sequence[Draft], scope: Scope, res: Resources) -> tuple
                 asked.append(await _plan(index, wish, messages, scope, res))
             else:
                 asked.append(AskedToForget(index, wish, None, TOO_MANY))
-    return tuple(asked)
+    return tuple(each for each in asked if each.wish.odds >= LIKELY)
 
 
 async def _wishes(text: CleanText, scope: Scope, res: Resources) -> list[ForgetWish]:
@@ -160,7 +161,7 @@ def _outcomes(draft: Draft, plan: ForgetPlan, turn: StoredTurn) -> list[Outcome]
 
 async def _plan(index: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources) -> AskedToForget:
     draft = messages[index]
-    sentences = await _find_sentences(index, wish, messages, res) if wish.is_sure else ()
+    sentences = await _find_sentences(index, wish, messages, res) if wish.is_sure or wish.sort == "named" else ()
     if wish.sort == "said" and not sentences:
         plan = await forget_plan.last_said(_where(scope), draft, res)
     else:
@@ -168,8 +169,10 @@ async def _plan(index: int, wish: ForgetWish, messages: Sequence[Draft], scope: 
         if wish.sort == "said":  # "Bence asked me not to tell you about his illness. Could you make it undone?"
             [(number, start, end)] = sentences
             query = messages[number].clean[start:end]
-        sort = "thing" if wish.sort == "said" else wish.sort
-        plan = await forget_plan.by_query(_where(scope), query, CleanText(query), res, sort=sort)
+        plan = await forget_plan.by_query(_where(scope), query, CleanText(query), res, sort=wish.sort)
+    is_known = bool(sentences) or plan.explanation == SEVERAL or plan.matched in ("identifier", "name", "words")
+    if wish.sort == "named" and is_known:
+        wish = replace(wish, odds=max(wish.odds, SURE))
     if not wish.is_sure:
         return AskedToForget(index, wish, None, _not_clear(replace(plan, near=(*plan.memories, *plan.near))))
     if plan.is_empty:
@@ -192,21 +195,23 @@ def _not_clear(plan: ForgetPlan) -> str:
 async def _find_sentences(
     index: int, wish: ForgetWish, messages: Sequence[Draft], res: Resources
 ) -> tuple[tuple[int, int, int], ...]:
-    """The sentences before a request, in the user's messages, that it refers to, as message and span."""
+    """The sentences before a request, in the same messages, that it refers to, as message and span."""
     earlier = [
         (number, start, end)
         for number, each in enumerate(messages[: index + 1])
-        if each.speech is not None and each.speech.role == "user"
+        if each.speech is not None and each.speech.role in ("user", *ASSISTANT_ROLES)
         for start, end in forget_requests.own_sentences(each.clean)
         if number < index or end <= wish.start
     ][-MOST_COMPARED:]
-    if wish.sort == "said" or not earlier:
-        return tuple(earlier[-1:])
+    own = [each for each in earlier if (speech := messages[each[0]].speech) is not None and speech.role == "user"]
+    if wish.sort == "said" or not own:
+        return tuple(own[-1:])
     texts = [ForgetText(each, str(messages[each[0]].clean)[each[1] : each[2]]) for each in earlier]
     if found := forget_matching.match(forget_query.parse(wish.query), texts).meant:
         return tuple(found)
-    nearest = await forget_plan.nearest_of(wish.query, [text.text for text in texts], messages[0].scope, res)
-    return () if nearest is None else (earlier[nearest],)
+    said = [text.text for text in texts if text.key in own]
+    nearest = await forget_plan.nearest_of(wish.query, said, messages[0].scope, res)
+    return () if nearest is None else (own[nearest],)
 
 
 def _where(scope: Scope) -> Extent:

@@ -84,7 +84,7 @@ async def by_query(
     near = _near(texts, [*by_words, *by_meaning])
     chosen = await res.rules.run(_in_words, parsed, matches, spoken, texts)
     matched: Matched = "identifier" if parsed.identifiers else "name" if parsed.names else "words"
-    guess = sort in ("statement", "thing") and (matched == "words" or sort == "statement")
+    guess = sort not in (None, "everything") and (matched == "words" or sort == "statement")
     if chosen.parts and guess:
         chosen, open_ = await _one_of(chosen, query, sort, texts, res, wanted)
         if open_:
@@ -245,7 +245,7 @@ async def _one_of(
     """The one memory that is clearly nearest among those that match by words; if there is none, the candidates as
     second value."""
     keys = [key for key in chosen.parts if isinstance(key, tuple)]
-    if sort == "thing" and len({key[0] for key in keys}) <= 1:
+    if sort != "statement" and len({key[0] for key in keys}) <= 1:
         return chosen, []
     scored = await _score(query, keys, texts, res, wanted, sort)
     first = None

@@ -9,7 +9,7 @@ import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
-from tests.conversations.test_withdrawn import ALICE, everything_read
+from tests.conversations.test_withdrawn import ALICE, everything_read, transcript
 from tests.erasure.test_forget import left
 from tests.support.application import client_of
 from tests.support.calls import store
@@ -195,3 +195,69 @@ async def test_a_statement_about_the_user_is_not_said_by_somebody_else(client: A
     answer = await say(client, "Please forget that I am pregnant.")
     assert answer["results"] == []
     assert await left(client) == {"User: My sister is pregnant."}
+
+
+@pytest.mark.parametrize(
+    "said",
+    [
+        "I don't want you to forget my walnut allergy.",
+        "Please do not delete that I have a walnut allergy.",
+        "Bitte vergiss meine walnut allergy nicht.",
+        "Please keep my walnut allergy, never delete it.",
+    ],
+)
+async def test_what_is_not_to_be_forgotten_stays(client: AsyncClient, said: str) -> None:
+    await say(client, "I have a walnut allergy.")
+    answer = await say(client, said)
+    assert "DELETE" not in [each["event"] for each in answer["results"]]
+    assert not any(each.startswith("forg") for each in answer.get("warnings", []))
+    assert "User: I have a walnut allergy." in await left(client)
+
+
+@pytest.mark.parametrize(
+    "said", ["Please don't forget that I have a walnut allergy.", "Bitte vergiss nicht, dass ich umgezogen bin."]
+)
+async def test_what_is_new_in_it_is_kept(client: AsyncClient, said: str) -> None:
+    answer = await say(client, said)
+    assert [each["event"] for each in answer["results"]] == ["ADD"]
+
+
+@pytest.mark.parametrize(
+    ("known", "said"),
+    [
+        ("My sister Anna lives in Graz.", "Please forget Anna."),
+        ("My sister Anna lives in Graz.", "Could you please delete what you know about Anna?"),
+        ("My sister Anna lives in Graz.", "Delete everything you know about Anna."),
+        ("Meine Schwester Anna wohnt in Graz.", "Bitte vergiss meine Schwester Anna."),
+        ("Meine Schwester Anna wohnt in Graz.", "Bitte vergiss Anna."),
+        ("My cat is called Tom.", "Forget about my cat."),
+        ("Mein Gehalt ist 4000 Euro.", "Lösch mein Gehalt."),
+        ("Meine Katze ist grau.", "Vergiss meine Katze."),
+    ],
+)
+async def test_a_plain_order_about_something_known_is_obeyed(client: AsyncClient, known: str, said: str) -> None:
+    await say(client, "I teach maths.", known)
+    answer = await say(client, said)
+    assert [each["event"] for each in answer["results"]] == ["DELETE"]
+    assert await left(client) == {"User: I teach maths."}
+
+
+async def test_a_changed_plan_and_a_file_are_no_requests(client: AsyncClient) -> None:
+    await say(client, "We travel to Lyon in May.")
+    for said in ("Forget Lyon, we go to Nice now.", "Forget Lyon.", "Strike my 3 o'clock meeting."):
+        answer = await say(client, said)
+        assert not any(each.startswith("forg") for each in answer.get("warnings", []))
+
+
+@pytest.mark.parametrize("at_once", [False, True])
+async def test_the_reply_to_it_goes_and_leaves_no_empty_turn(client: AsyncClient, at_once: bool) -> None:
+    said = [
+        {"role": "user", "content": "I have a cat. I like tea."},
+        {"role": "assistant", "content": "Nice, your cat must be sweet."},
+        {"role": "user", "content": "Please forget that I have a cat."},
+    ]
+    for messages in [said] if at_once else [[each] for each in said]:
+        answer = await client.post("/v1/memories", json={"messages": messages, "session_id": "chat", **ALICE})
+        assert answer.status_code in (200, 201), answer.text
+    assert " cat" not in await everything_read(client, "Which pets?")
+    assert [turn["content"] for turn in await transcript(client)] == ["I like tea."]

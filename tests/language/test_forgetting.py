@@ -64,12 +64,12 @@ def test_a_near_miss_is_told_with_the_reason() -> None:
 
 ASKS = [
     ("Please forget that I have a cat.", "I have a cat", "statement"),
-    ("Can you forget my address?", "my address", "thing"),
-    ("Forget my old phone number.", "my old phone number", "thing"),
+    ("Can you forget my address?", "my address", "named"),
+    ("Forget my old phone number.", "my old phone number", "named"),
     ("Hi! Forget everything about Rosa, please.", "Rosa", "everything"),
     ("Please forget what I told you about my ex.", "my ex", "everything"),
     ("Could you please delete order 17 from your memory?", "order 17", "thing"),
-    ("It rains. Please forget Rosa. I like tea.", "Rosa", "thing"),
+    ("It rains. Please forget Rosa. I like tea.", "Rosa", "named"),
     ("You can stop remembering my birthday now.", "my birthday", "thing"),
     ("Don't keep my licence plate on file.", "my licence plate", "thing"),
     ("I don't like that my weight is stored somewhere. Get rid of it.", "my weight", "thing"),
@@ -111,6 +111,71 @@ Vergiss nicht, dass ich eine Katze habe.
 """.strip().splitlines()
 
 
+KEEPS = """
+I don't want you to forget my nut allergy.
+Please make sure you never forget my nut allergy.
+Could you please not forget my nut allergy?
+Please keep my nut allergy, do not delete it.
+Please do not delete that I have diabetes.
+Please do not, under any circumstances, delete my nut allergy.
+Please do not remove my nut allergy from your memory.
+Whatever happens, never delete that I have diabetes.
+My nut allergy must never be forgotten.
+Please forget nothing about my diabetes.
+You always forget that I'm allergic to nuts!
+Don't forget, please, that I have diabetes.
+Bitte vergiss nicht, dass ich eine Nussallergie habe.
+Vergiss bitte nicht, dass ich eine Nussallergie habe.
+Bitte vergiss nie, dass ich eine Nussallergie habe.
+Du darfst nicht vergessen, dass ich eine Nussallergie habe.
+Bitte lösche nicht, dass ich eine Nussallergie habe.
+Bitte lösche meine Tochter nicht.
+Du vergisst immer, dass ich Vegetarier bin!
+N'oublie pas que je suis diabétique, s'il te plaît.
+Je veux que tu n'oublies jamais mon allergie.
+Ne supprime pas mon adresse, s'il te plaît.
+No olvides que soy diabético, por favor.
+Quiero que nunca olvides mi alergia.
+Por favor, no borres mi dirección.
+Per favore non dimenticare la mia allergia.
+Non cancellare il mio indirizzo, per favore.
+Por favor, não esqueças que sou diabético.
+Não apague o meu endereço, por favor.
+Vergeet alsjeblieft niet dat ik diabetes heb.
+Verwijder mijn adres alsjeblieft niet.
+""".strip().splitlines()
+
+DENIES = """
+I don't want you to remember my address, forget it.
+Please delete my address, I do not want it here.
+Please forget that I don't have a job.
+Please forget that I never finished school.
+No, please forget my address.
+Why don't you forget my address?
+Bitte vergiss, dass mein Sohn nicht schwimmen kann.
+Oublie que mon fils ne fume pas, s'il te plaît.
+Olvida que no tengo trabajo, por favor.
+""".strip().splitlines()
+"""Requests with a negation that is not of the forgetting."""
+
+# A plain order counts where memories name the object.
+PLAIN = [
+    ("Please forget Anna.", "Anna"),
+    ("Forget about my cat.", "my cat"),
+    ("Bitte vergiss meine Schwester Anna.", "meine Schwester Anna"),
+    ("Lösch mein Gehalt.", "mein Gehalt"),
+    ("Olvida mi alergia.", "mi alergia"),
+]
+
+NOT_PLAIN = [
+    "Forget Lyon, we go to Nice now.",
+    "Delete the old branch.",
+    "Forget it.",
+    "Forget about it!",
+    "Forget that.",
+]
+
+
 def find(said: str) -> list[ForgetWish]:
     return forget_requests.choose_likely(said, forget_requests.find_possible(said))
 
@@ -124,9 +189,29 @@ def test_a_request(said: str, query: str, sort: str) -> None:
     assert not query or query not in left
 
 
-@pytest.mark.parametrize("said", OTHERS)
+@pytest.mark.parametrize("said", [*OTHERS, *KEEPS])
 def test_no_request(said: str) -> None:
     assert find(said) == []
+
+
+@pytest.mark.parametrize("said", KEEPS)
+def test_a_request_not_to_forget_is_not_even_possible(said: str) -> None:
+    assert forget_requests.find_possible(said) == []
+
+
+@pytest.mark.parametrize("said", DENIES)
+def test_a_negation_of_something_else_leaves_a_request_possible(said: str) -> None:
+    assert forget_requests.find_possible(said) != []
+
+
+@pytest.mark.parametrize(("said", "query"), PLAIN)
+def test_a_plain_order(said: str, query: str) -> None:
+    assert [(wish.query, wish.sort) for wish in forget_requests.find_possible(said)] == [(query, "named")]
+
+
+@pytest.mark.parametrize("said", NOT_PLAIN)
+def test_no_plain_order(said: str) -> None:
+    assert [wish for wish in forget_requests.find_possible(said) if wish.sort == "named"] == []
 
 
 def test_a_long_list_is_no_request() -> None:

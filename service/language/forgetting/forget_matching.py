@@ -170,7 +170,7 @@ def echoes(said: str, reply: str) -> bool:
     return bool(one & other)
 
 
-SHORT, STEM = 4, 6
+SHORT, STEM = 3, 6
 """The least letters of a word worth comparing, and those that two words of one family share."""
 
 

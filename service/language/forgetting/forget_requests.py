@@ -39,7 +39,7 @@ _GAP: Final = 20
 @dataclass(frozen=True, slots=True)
 class ForgetWish:
     """A half-open span of a message with the log odds that it asks to forget, and the words that say what: a statement
-    ("that I have a cat"), everything about something, a thing, or "" for what was just said."""
+    ("that I have a cat"), everything about something, a thing ("named": if it is known), or "" for the last words."""
 
     start: int
     end: int
@@ -73,7 +73,7 @@ def choose_likely(text: str, candidates: Sequence[ForgetWish]) -> list[ForgetWis
         if before is not None and follows and before.query and wish.odds >= LIKELY and not wish.query:
             wishes = [wish for wish in wishes if wish.end != before.end]
             wish = replace(before, end=wish.end, odds=max(before.odds, wish.odds))
-        if wish.odds >= LIKELY:
+        if wish.odds >= LIKELY or wish.sort == "named":
             wishes.append(wish)
         before = wish if wish.odds >= LEADS else None
     return wishes

@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 WEIGHTS: Final = Path(__file__).with_suffix(".json")
 
-Sort = Literal["thing", "everything", "statement", "said"]
+Sort = Literal["thing", "everything", "statement", "said", "named"]
 OBJECTS: Final[tuple[Sort, ...]] = ("thing", "everything", "statement")
 HEADS: Final = (*OBJECTS, "end")
 """What is weighed of a token: whether an object of one of the sorts begins with it, and whether one ends with it."""
@@ -35,7 +35,7 @@ MOST_CLASSES: Final = 12
 """Words with a class that are compared in pairs, whatever lies between them: "don't ... forget"."""
 
 OTHER, NAME = "\u2026", "\u2026N"
-"""Words that features do not know; the second one begins with a capital inside a sentence."""
+"""Words that features do not know; the second one, which may be known, has no class and a capital in a sentence."""
 
 MOST_ODDS: Final = 5.0
 """Log odds of a beginning or an end of an object are cut here, so that one does not outweigh a missing other."""
@@ -47,6 +47,20 @@ NO_VECTOR: Final = -0.1
 """Added where no vector is known: with this, 10 of 1,919 turns of talk may ask to forget by their words."""
 
 _TOKEN: Final = re.compile(r"[^\W\d_]{1,2}['\u2019](?=[^\W\d_]{2})|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
+
+_KEEPS: Final = re.compile(
+    r"\bnot (?!you .*\?)(?:, (?:\w+ ){0,4}, )?(?:(?!keep |kept |said |i |he )\w+ ){0,7}?(?:forget|delete)\b"
+    r"|^(?!.*\bnot keep).*\bnot (?:\w+ )?gone\b"
+    r"|\b(?:forget|delete) (?:(?:please )*not\b|(?:(?!that |i |keep |kept |not )\w+ )*not(?= \W|$))"
+    r"|^your? (?:word )?forget\b"
+)
+"""Classes of words that want something kept, "Vergiss meine Allergie nicht", or complain: "You always forget it"."""
+
+_ORDER: Final = re.compile(
+    r"((?:please |can you |i want you word )*)(?:forget|delete) (?:please )*(?:about )?"
+    r"((?:my|word)(?: my| he| word){0,5})(?: please| \W)*$"
+)
+"""A plain order: an object and nothing else. "Forget Rome", without "please", may be a changed plan."""
 
 Weights = NDArray[np.float32]
 Token = tuple[str, str]
@@ -76,13 +90,22 @@ def load(path: Path = WEIGHTS) -> RequestWeights:
 
 
 def read(text: str, least: float) -> tuple[float, str, Sort]:
-    """The log odds that a sentence asks to forget, by its words, and from `least` on its object with its sort; if the
-    model finds none, what lies between the words it does not know, else "" and "said"."""
+    """The log odds that a sentence asks to forget, by its words, and from `least` on its object with its sort: what the
+    model finds, else what lies between unknown words, else "" and "said". The object of a plain order is "named"."""
     words = find_spans(text)
-    padded = tokens(text, words, _fitted.known)
+    known = _fitted.known
+    padded = tokens(text, words, known)
     odds = float(_fitted.asks[sentence_features(padded)].sum()) + _fitted.bias[0]
     if odds < least or not words:
         return odds, "", "said"
+    kinds = " ".join(known.get(normalise(text[a:b])) or ("word" if text[a].isalnum() else text[a]) for a, b in words)
+    if _KEEPS.search(kinds):
+        return -np.inf, "", "said"
+    if order := _ORDER.match(kinds):
+        first = kinds.count(" ", 0, order.start(2))
+        query = text[words[first][0] : words[first + order[2].count(" ")][1]]
+        if order[2].startswith("my") or (order[1] and query[0].isupper()):
+            return odds, query, "named"
     scores = np.array([_fitted.heads[:, token_features(padded, at)].sum(axis=1) for at in range(len(words))])
     starts, ends = np.hsplit(np.minimum(scores + _fitted.bias[1:-1], MOST_ODDS), [len(OBJECTS)])
     pairs = np.where(np.tri(len(words), k=-1), -np.inf, starts.max(axis=1)[:, None] + ends.T)
@@ -116,10 +139,10 @@ def tokens(text: str, words: Sequence[tuple[int, int]], known: Mapping[str, str]
     row = [("", "")] * PAD
     for start, end in words:
         word = normalise(text[start:end])
-        if (kind := known.get(word)) is not None:
+        inside = text[start:end].istitle() and row[-1][0] not in ("", ".", "!", "?")
+        if (kind := known.get(word)) or (kind is not None and not inside):
             row.append((word, kind or word))
         else:
-            inside = text[start].isupper() and row[-1][0] not in ("", ".", "!", "?")
             row.append((NAME, NAME) if inside else (OTHER, OTHER))
     return row + [("", "")] * PAD
 
