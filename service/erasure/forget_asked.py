@@ -25,7 +25,6 @@ from service.language.forgetting import forget_matching, forget_query, forget_re
 from service.language.forgetting.forget_matching import ForgetText
 from service.language.forgetting.forget_requests import LIKELY, SURE, ForgetWish
 from service.language.talk import Utterance
-from service.language.talk.quotes import ASSISTANT_ROLES
 from service.language.withdrawal import Span
 from service.runtime.resources import Resources
 from service.runtime.transactions import Write
@@ -199,7 +198,7 @@ async def _find_sentences(
     earlier = [
         (number, start, end)
         for number, each in enumerate(messages[: index + 1])
-        if each.speech is not None and each.speech.role in ("user", *ASSISTANT_ROLES)
+        if each.speech is not None
         for start, end in forget_requests.own_sentences(each.clean)
         if number < index or end <= wish.start
     ][-MOST_COMPARED:]

@@ -143,6 +143,24 @@ Por favor, não esqueças que sou diabético.
 Não apague o meu endereço, por favor.
 Vergeet alsjeblieft niet dat ik diabetes heb.
 Verwijder mijn adres alsjeblieft niet.
+Please don't let my nut allergy be deleted.
+Under no circumstances should you delete my address.
+Please be careful not to forget my allergy.
+Please avoid deleting my address.
+Please stop forgetting my allergy.
+Don't get rid of my address.
+Do not throw away my notes about Anna.
+Ich will nicht, dass du meine Allergie vergisst.
+Ich möchte nicht, dass meine Adresse gelöscht wird.
+Bitte entferne meine Adresse nicht aus deinem Gedächtnis.
+Lösche bitte auf keinen Fall meine Adresse.
+Vergiss mir ja nicht meine Allergie.
+Niemals meine Adresse löschen, bitte.
+Tu oublies toujours que je suis végétarien.
+N'efface rien sur Anna, s'il te plaît.
+No quiero que olvides mi alergia.
+Non dimenticarti della mia allergia.
+Ik wil niet dat je mijn allergie vergeet.
 """.strip().splitlines()
 
 DENIES = """
@@ -155,6 +173,7 @@ Why don't you forget my address?
 Bitte vergiss, dass mein Sohn nicht schwimmen kann.
 Oublie que mon fils ne fume pas, s'il te plaît.
 Olvida que no tengo trabajo, por favor.
+Esquece que moro no Porto, por favor.
 """.strip().splitlines()
 """Requests with a negation that is not of the forgetting."""
 

@@ -49,10 +49,11 @@ NO_VECTOR: Final = -0.1
 _TOKEN: Final = re.compile(r"[^\W\d_]{1,2}['\u2019](?=[^\W\d_]{2})|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
 
 _KEEPS: Final = re.compile(
-    r"\bnot (?!you .*\?)(?:, (?:\w+ ){0,4}, )?(?:(?!keep |kept |said |i |he )\w+ ){0,7}?(?:forget|delete)\b"
-    r"|^(?!.*\bnot keep).*\bnot (?:\w+ )?gone\b"
-    r"|\b(?:forget|delete) (?:(?:please )*not\b|(?:(?!that |i |keep |kept |not )\w+ )*not(?= \W|$))"
-    r"|^your? (?:word )?forget\b"
+    r"\bnot (?!you .*\?)(?:, (?:\w+ ){0,4}, |(?:, )?(?:word|that) (?:you|your|my|i) )?"
+    r"(?:(?!keep |kept |said |i |he )\w+ ){0,7}?(?:forget|delete)\b"
+    r"|\b(?:forget|delete) (?:(?:please )*not\b|(?:please |word ){0,3}not (?:(?:word )?my|,))"
+    r"|\b(?:forget|delete) (?:(?!that |i |keep |kept |not )\w+ )*not(?= \W| word your|$)"
+    r"|^(?!.*\bnot keep).*\bnot (?:(?:\w+ |,? ?word my (?:\w+ ){1,3})?gone|clear clear)\b|^your? (?:word )?forget\b"
 )
 """Classes of words that want something kept, "Vergiss meine Allergie nicht", or complain: "You always forget it"."""
 
