@@ -242,6 +242,35 @@ def test_a_date_is_added_where_the_words_say_which_and_it_says_something_new(sai
 
 
 @pytest.mark.parametrize(
+    "message",
+    [
+        "\U0001f436 is my dog's emoji",
+        "\U0001f468\u200d\U0001f469\u200d\U0001f467 is my family emoji",
+        "I'm \U0001f1e9\U0001f1ea",
+        "I\u2019m \U0001f1e9\U0001f1ea.",
+        "I \u2764\ufe0f \U0001f355",
+        "\U0001f389 I got the job at Acme!",
+    ],
+)
+def test_a_message_with_a_picture_or_a_flag_is_kept(message: str) -> None:
+    assert kept(message) == [f"User: {message}"]
+
+
+@pytest.mark.parametrize(
+    "message",
+    [
+        "\U0001f44d",
+        "Thanks \U0001f642",
+        "I know \U0001f602",
+        "\U0001f914 what is my dog's name",
+        "Are you \U0001f1e9\U0001f1ea?",
+    ],
+)
+def test_a_picture_alone_says_nothing(message: str) -> None:
+    assert kept(message) == []
+
+
+@pytest.mark.parametrize(
     "when",
     [
         "at the end of the month",

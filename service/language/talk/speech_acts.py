@@ -11,6 +11,7 @@ from collections.abc import Set
 
 from service.language import sentences, text_values
 from service.language.common_words import FUNCTION_WORDS, word_set
+from service.language.lexemes import EMOJI, PICTURE
 
 MAX_CONTEXT_CHARS = 240
 """Maximum length of the text that a message refers to and that is put before it."""
@@ -124,7 +125,8 @@ _EMPTY = FUNCTION_WORDS | word_set("""
 """Words such that a sentence of only these says nothing."""
 
 _ASKS = re.compile(
-    r"(?i)^\W*(?:(?:so|and|but|ok|okay|btw|by the way|well|hey|hi|also)[\s,]+)*(?:"
+    rf"(?i)(?!\W*{PICTURE}\W*(?:is|are|was|were)\b)"  # a picture is their subject
+    r"^\W*(?:(?:so|and|but|ok|okay|btw|by the way|well|hey|hi|also)[\s,]+)*(?:"
     r"(?:what|where|when|who|whom|whose|which|why|how)(?:['\u2019]s| (?:is|are|was|were|do|does|did|can|could"
     r"|should|would"
     r"|will|has|have|many|much|long|often|far|old|about|come|to))\b"
@@ -132,6 +134,8 @@ _ASKS = re.compile(
     r"|the|my|your|our)\b|any (?:ideas?|tips?|suggestions?|recommendations?|advice|thoughts)\b"
     r"|(?:i (?:was )?wonder|i(?:'d| would) like to know|do you know)\b)"
 )
+_SHOWS = re.compile(rf"(?i)\W*(?:i|we)(?:['\u2019]\w+| am| are)?(?: an?)? (?:{EMOJI.pattern})")
+"""Says with a picture or a flag what no word does: "I'm 🇩🇪"."""
 _TASK = re.compile(
     r"(?i)^\W*(?:(?:so|and|ok|okay|now|then|hey|also|great|thanks|please|kindly|just|(?:can|could|would|will) you"
     r"|i (?:want|need|would like|['\u2019]d like) you to|help me(?: to)?|let['\u2019]s)[\s,.!]+)*"
@@ -203,7 +207,7 @@ def _only_thanks(sentence: str) -> bool:
 def _states(sentence: str) -> bool:
     if _TO_REMEMBER.match(sentence):
         return len(content_words(sentence)) > 1
-    if not content_words(sentence) or _only_thanks(sentence) or asks(sentence):
+    if not (content_words(sentence) or _SHOWS.match(sentence)) or _only_thanks(sentence) or asks(sentence):
         return False
     return not _TASK.match(sentence) or _STANDING.search(sentence) is not None
 
