@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import importlib
 import json
 import pkgutil
@@ -143,10 +144,24 @@ async def test_a_key_given_twice_that_cannot_be_shown_is_refused_all_the_same(cl
     assert answer == (400, "metadata", "metadata: contains a lone surrogate.")
 
 
-async def test_a_body_without_a_content_type_is_told_how(client: AsyncClient) -> None:
+@pytest.mark.parametrize("headers", [{}, {"Content-Type": "text/json"}, {"Content-Type": "application/json, text/x"}])
+async def test_a_body_without_a_content_type_is_told_how(client: AsyncClient, headers: dict[str, str]) -> None:
     sent = b'{"content": "x", "user_id": "alice"}'
-    _, field, error = await told(client, "POST", "/v1/memories", content=sent)
+    _, field, error = await told(client, "POST", "/v1/memories", content=sent, headers=headers)
     assert (field, error) == ("body", "body: is not declared as JSON: send Content-Type: application/json")
+
+
+async def test_a_compressed_body_is_refused_by_its_header(client: AsyncClient) -> None:
+    headers = JSON | {"Content-Encoding": "gzip"}
+    answer = await told(client, "POST", "/v1/memories", content=gzip.compress(b"{}"), headers=headers)
+    assert answer == (400, "Content-Encoding", "Content-Encoding: a body is only read as it is.")
+
+
+async def test_an_if_match_that_names_no_version_is_told_what_does(client: AsyncClient) -> None:
+    stored = (await client.post("/v1/memories", json={"content": "Tea", "user_id": "alice"})).json()["results"][0]
+    path, headers = f"/v1/memories/{stored['id']}", JSON | {"If-Match": 'W/"1"'}
+    answer = await told(client, "PATCH", path, content=b'{"importance": 0.5}', headers=headers)
+    assert answer == (412, "If-Match", 'If-Match: has no ETag as GET answers it, such as "3".')
 
 
 @pytest.mark.parametrize(
