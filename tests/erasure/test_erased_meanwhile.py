@@ -63,9 +63,9 @@ async def test_a_text_of_its_own_is_decided_again(
 
 
 async def test_older_news_are_decided_again(client: AsyncClient, tables: Tables, owner_url: str) -> None:
-    known = await store(client, "Ann lives in Porto.", timestamp="2026-06-01T00:00:00Z", t_valid="2026-06-01T00:00:00Z")
+    known = await store(client, "Ann lives in Porto.", timestamp="2025-06-01T00:00:00Z", t_valid="2025-06-01T00:00:00Z")
     async with blocking(owner_url, tables, ERASE, known):
-        body = {"content": "Ann lives in Lisbon.", "user_id": "alice", "timestamp": "2026-01-01T00:00:00Z"}
+        body = {"content": "Ann lives in Lisbon.", "user_id": "alice", "timestamp": "2025-01-01T00:00:00Z"}
         answer = await client.post("/v1/memories", json=body)
     assert answer.status_code == 201, answer.text
     [added] = answer.json()["results"]
