@@ -9,14 +9,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import replace
-from unicodedata import normalize
 
 from service.domain.decision import UNJUDGED, Action, Decision, Edit, Evidence, MergedText, Neighbour, Reason
 from service.domain.draft import Draft
 from service.domain.errors import EmbeddingError, PiiRejected
 from service.domain.text import content_hash
 from service.kit.settings import Settings
-from service.language import lexemes, text_values
+from service.language import lexemes
 from service.language.lexemes import stem_words
 from service.memories.statements import near_memories
 from service.memories.statements.near_memories import Neighbours
@@ -99,9 +98,7 @@ def _decide_unjudged(draft: Draft, edit: Edit, reason: Reason) -> Decision:
 
 def is_same(new: str, old: str) -> bool:
     """Whether two similar texts say the same: the same stems, figures, names, denials, signs and capitals."""
-    new, old = normalize("NFC", new), normalize("NFC", old)
-    alike = stem_words(new) == stem_words(old) and text_values.marks(new) == text_values.marks(old)
-    return alike and not differs(new, old)
+    return stem_words(new) == stem_words(old) and not differs(new, old)
 
 
 def _for_single_text(decision: Decision, draft: Draft) -> Decision:

@@ -15,6 +15,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from unicodedata import normalize
 
 from service.domain.decision import Reason
 from service.language import entities, sentences, text_values
@@ -196,7 +197,7 @@ def relate(
 ) -> FactLink | None:
     """Returns how `newer` affects `older`; None if it does not. `correction`: it takes back what was just said.
     `change`: how much the vectors look like those of a change (`outdating.weigh`), None where that is not known."""
-    if _bare(newer) == _bare(older):
+    if _bare(newer) == _bare(older) and not differs(newer, older):
         return _SAME_TEXT
     if max(len(newer), len(older)) > COMPARABLE_CHARS:
         return None
@@ -221,14 +222,14 @@ def relate(
 
 
 def differs(one: str, other: str) -> bool:
-    """Whether two texts that share their words differ in a figure, a name or a denial."""
-    return _distinctions(read(one)) != _distinctions(read(other))
+    """Whether two texts that share their words differ in a sign, a capital, a figure, a name or a denial."""
+    return _distinctions(read(normalize("NFC", one))) != _distinctions(read(normalize("NFC", other)))
 
 
-def _distinctions(text: Spoken) -> tuple[list[str], set[str], int]:
+def _distinctions(text: Spoken) -> tuple[list[str], list[str], set[str], int]:
     figures = sorted(value.key for value in text_values.find(text.own))
     names = {value.key for value in text_values.names(text.own)}
-    return figures, names, sum(statement.denials for statement in text.statements)
+    return text_values.marks(text.own), figures, names, sum(statement.denials for statement in text.statements)
 
 
 # -- reading ---------------------------------------------------------------------------------------------------------

@@ -95,6 +95,11 @@ async def test_the_model_is_asked_from_070_up_to_098(
 
 
 GUARDED = [
+    ("The load is > 80", "The load is < 80"),
+    ("a = b", "a != b"),
+    ("The ratio is 1:2", "The ratio is 1/2"),
+    ("The locker code is AbC", "The locker code is aBC"),
+    ("She likes Polish food", "She likes polish food"),
     ("Pays 40 euros for parking", "Pays 400 euros for parking"),
     ("Likes coffee", "Does not like coffee"),
     ("The review is on May 3", "The review is on May 4"),
