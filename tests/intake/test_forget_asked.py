@@ -35,6 +35,13 @@ async def test_what_is_asked_for_goes_with_its_sentence_and_the_request(client: 
     assert ("walnut" in read, "Lisbon" in read) == (False, True)
 
 
+async def test_what_follows_a_request_after_a_semicolon_is_kept(client: AsyncClient) -> None:
+    await say(client, "My address is 12 Elm Road.")
+    await say(client, "Please forget that my address is 12 Elm Road; I live at 7 Elm Street now.")
+    read = await everything_read(client, "Where do I live?")
+    assert ("Elm Road" in read, "7 Elm Street" in read) == (False, True)
+
+
 async def test_everything_about_somebody_goes(client: AsyncClient) -> None:
     for text in ("Rosa sings.", "Theo and Rosa share a desk.", "Rosalind sings."):
         await store(client, text)

@@ -78,7 +78,12 @@ async def test_identical_adds_by_agent_and_run(client: AsyncClient, tenant: Tena
 
 
 PUNCTUATION = ["", ".", "!", " .", "...", ";", " !", "!!"]
-OPENINGS = ["Prefers tea over coffee", "prefers tea over coffee", "Prefers  tea over coffee", "Prefers tea over  coffee"]
+OPENINGS = [
+    "Prefers tea over coffee",
+    "prefers tea over coffee",
+    "Prefers  tea over coffee",
+    "Prefers tea over  coffee",
+]
 
 
 def paraphrases() -> list[str]:

@@ -31,6 +31,8 @@ MOST_CHARS: Final = 500
 _SPEAKS: Final = re.compile(r"[^\W\d_a-z][\w.'-]*: |.*[:,] [\"\u201c\u201e\u00ab\u2018']")
 """Somebody else's words: "Bob: forget it", "She said: 'Forget it.'"."""
 
+_CLAUSE: Final = re.compile(r"[^;\s][^;]*;?")
+
 _QUOTE: Final = "\"'\u201c\u2018\u00ab>`"
 _GAP: Final = 20
 """The number of characters before a sentence that are searched for a quotation mark or a colon."""
@@ -87,11 +89,12 @@ def blank_out(text: str, spans: list[tuple[int, int]]) -> str:
 
 
 def own_sentences(text: str) -> Iterator[tuple[int, int]]:
-    """The sentences that are the sender's own words."""
+    """The sentences that are the sender's own words, and what stands on either side of a semicolon in them."""
     for part in passages(text):
         if part.label is None and part.role == "user":
             for start, end in sentences.split(text[part.start : part.end]):
-                yield part.start + start, part.start + end
+                for clause in _CLAUSE.finditer(text, part.start + start, part.start + end):
+                    yield clause.span()
 
 
 def _is_quoted(text: str, start: int, end: int) -> bool:
