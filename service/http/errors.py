@@ -18,6 +18,7 @@ from starlette.exceptions import HTTPException
 from starlette.routing import Match
 
 from service.domain import errors
+from service.http.json_body import is_json
 from service.http.narrowing import FilterInput
 from service.http.schemas import ResponseModel
 from service.kit import faults
@@ -25,9 +26,6 @@ from service.kit import faults
 log = structlog.get_logger(__name__)
 
 MEDIA_TYPE = "application/problem+json"
-
-_JSON = re.compile(r"(?i)application/(?:[\w.-]+\+)?json *(?:;.*)?")
-"""The content types of a body that is read as JSON."""
 
 STATUS: Mapping[type[errors.ServiceError], int] = {
     errors.PiiRejected: 422,
@@ -149,7 +147,7 @@ async def _validation(request: Request, exc: Exception) -> JSONResponse:
     if not _field(problems[0]["loc"]):
         if problems[0]["type"] == "missing":
             return of(request, errors.InvalidInput("body: is missing: send a JSON object", field="body"))
-        if not _JSON.fullmatch(request.headers.get("content-type", "")):
+        if not is_json(request.headers.get("content-type", "")):
             detail = "body: is not declared as JSON: send Content-Type: application/json"
             return of(request, errors.InvalidInput(detail, field="body"))
     return of(request, invalid(problems, body_model(request), path_of=_field, input_name="body"))

@@ -143,7 +143,7 @@ class RequestMiddleware:
                 request.state.deadline = limit
                 with inside(await admission.take_slots(workspace, len(body))):
                     request.state.has_body = bool(body.strip())
-                    if body and _is_json(request.scope):
+                    if body and json_body.is_json(request.headers.get("content-type", "application/json")):
                         request.state.json = await json_body.read(body)
                     send = answer.sender(limit)
                     await replica_reads.run(
@@ -205,11 +205,6 @@ def check_head(scope: Scope) -> None:
     for name, value in scope["headers"]:
         if b"\x00" in value:
             raise InvalidInput("A header contains a NUL character.", field=name.decode("latin-1"))
-
-
-def _is_json(scope: Scope) -> bool:
-    kind = next((value for name, value in scope["headers"] if name == b"content-type"), b"application/json")
-    return b"json" in kind.lower()
 
 
 def _request_id(scope: Scope) -> str:
