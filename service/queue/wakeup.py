@@ -87,7 +87,8 @@ class Wakeup:
             self.arrived.set()  # for notifications that were sent while there was no listener
             self.notify()
             try:
-                await asyncio.wait_for(self._heard.wait(), FIRST_NOTIFICATION_S)
+                async with asyncio.timeout(FIRST_NOTIFICATION_S):
+                    await self._heard.wait()
             except TimeoutError:
                 log.warning("notifications do not arrive (a transaction pooler?): work is found by polling")
             await lost.wait()

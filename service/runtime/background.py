@@ -176,6 +176,7 @@ async def in_background(buffer: Buffer) -> AsyncIterator[Buffer]:
             yield buffer
     finally:
         try:
-            await asyncio.wait_for(buffer.flush(), SHUTDOWN_S)
+            async with asyncio.timeout(SHUTDOWN_S):
+                await buffer.flush()
         except (ServiceError, TimeoutError):
             log.warning("write_behind_cut_short", what=buffer.what, dropped=buffer.dropped)

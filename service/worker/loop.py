@@ -125,7 +125,8 @@ class Worker:
         finally:
             await _end_all(*background_tasks, *self._running)
             with suppress(Exception):  # after the writer's pending work, so nothing is written twice
-                await asyncio.wait_for(self._recorder.flush_all(), FINAL_FLUSH_S)
+                async with asyncio.timeout(FINAL_FLUSH_S):
+                    await self._recorder.flush_all()
             await _end_all(writer)
 
     # -- claiming
@@ -214,7 +215,8 @@ class Worker:
         """False if the wait is too long, or the worker is stopping."""
         if self._slots.locked():
             try:
-                await asyncio.wait_for(self._slots.acquire(), STUCK_S)
+                async with asyncio.timeout(STUCK_S):
+                    await self._slots.acquire()
             except TimeoutError:
                 self._pace_s = 1.0  # slower than expected: claim nothing ahead
                 return False
@@ -325,4 +327,5 @@ async def _end_all(*tasks: asyncio.Task[None]) -> None:
 
 async def _wait(event: asyncio.Event, timeout_s: float) -> None:
     with suppress(TimeoutError):
-        await asyncio.wait_for(event.wait(), timeout_s)
+        async with asyncio.timeout(timeout_s):
+            await event.wait()

@@ -164,7 +164,8 @@ class HealthPort:
         if self._res is None:
             return self._why
         try:
-            await asyncio.wait_for(readiness.check(self._res.db), READY_TIMEOUT_S)
+            async with asyncio.timeout(READY_TIMEOUT_S):
+                await readiness.check(self._res.db)
         except SchemaMismatch as exc:
             return exc.detail
         except (ServiceError, TimeoutError):

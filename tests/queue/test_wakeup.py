@@ -60,6 +60,20 @@ async def test_a_listener_hears_itself_at_start_and_others_later(owner_url: str,
         await other.close()
 
 
+@pytest.mark.parametrize("steps", range(6))
+async def test_a_listener_ends_although_a_notification_has_just_arrived(wakeup: Wakeup, steps: int) -> None:
+    """Each number of steps cancels it in another state: one of them is between the arrival and its return."""
+    task = asyncio.create_task(wakeup.listen())
+    async with asyncio.timeout(20):
+        while not wakeup.works:  # noqa: ASYNC110 (it is looked at after every step of the loop)
+            await asyncio.sleep(0)
+    for _ in range(steps):
+        await asyncio.sleep(0)
+    task.cancel()
+    done, _ = await asyncio.wait([task], timeout=5)
+    assert done
+
+
 async def test_many_calls_make_few_notifications(owner_url: str, wakeup: Wakeup) -> None:
     """One at once, then one every 250 ms: 4 in 0.8 s. Counted at a listener, by the sender's process id."""
     heard: Counter[object] = Counter()

@@ -97,7 +97,8 @@ class Probe:
 
     async def _look(self) -> HealthResponse:
         try:
-            await asyncio.wait_for(readiness.check(self._database), READY_TIMEOUT_S)
+            async with asyncio.timeout(READY_TIMEOUT_S):
+                await readiness.check(self._database)
         except (ServiceError, TimeoutError) as exc:
             reason = exc.detail if isinstance(exc, ServiceError) else "The database does not answer."
             log.warning("not ready", reason=reason)
@@ -165,7 +166,8 @@ def _http_status(status: Status) -> int:
 
 async def _details(res: Resources) -> HealthDetailsResponse:
     try:
-        status = await asyncio.wait_for(readiness.status(res.db), READY_TIMEOUT_S)
+        async with asyncio.timeout(READY_TIMEOUT_S):
+            status = await readiness.status(res.db)
     except SchemaMismatch as exc:
         return HealthDetailsResponse(status="unavailable", version=__version__, database="up", detail=exc.detail)
     except (ServiceError, TimeoutError):
