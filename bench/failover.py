@@ -123,6 +123,9 @@ class ServerPair:
         return f"postgresql://{SUPERUSER}@/{DATABASE}?host={host}&port={postgres.PORT}"
 
 
+TRY_AGAIN = {408, 429, 500, 502, 503, 504}
+
+
 @dataclass
 class Promises:
     """What clients were told. `stored`: the id of each acknowledged text; `statuses`: of all answers."""
@@ -152,7 +155,7 @@ async def keep_storing(client: httpx2.AsyncClient, number: int, stop: asyncio.Ev
 
 
 async def _answered(ask: Callable[[], object], told: Promises) -> httpx2.Response:
-    """The first answer below 500."""
+    """The first answer that does not ask to try again."""
     began = time.monotonic()
     while time.monotonic() < began + PATIENCE_S:
         try:
@@ -161,7 +164,7 @@ async def _answered(ask: Callable[[], object], told: Promises) -> httpx2.Respons
             told.statuses[type(exc).__name__] += 1
         else:
             told.statuses[str(answer.status_code)] += 1
-            if answer.status_code < 500:
+            if answer.status_code not in TRY_AGAIN:
                 told.longest_s = max(told.longest_s, time.monotonic() - began)
                 return answer
         await asyncio.sleep(REPEAT_S)

@@ -87,6 +87,7 @@ async def has_read(times: float) -> bool:
     return reads("replica") >= times
 
 
+@pytest.mark.timeout(many(120, 1200))
 async def test_each_reads_what_it_wrote(replicated: FastAPI, standby: StandbyServer, tenant: Tenant) -> None:
     before = reads("replica")
     async with unsteady(standby, seed=1):
