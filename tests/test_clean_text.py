@@ -28,7 +28,7 @@ MADE_OF_CLEAN_TEXTS = {
     "memories/pipeline.py": 1,
     "search/measuring.py": 1,
     "search/preparation.py": 2,
-    "search/techniques.py": 3,
+    "search/techniques.py": 2,
     "conversations/conversations.py": 1,
     "runtime/embedding.py": 1,
 }

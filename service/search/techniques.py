@@ -1,9 +1,9 @@
 """Query techniques: self-query, query expansion, HyDE, and the vector of requests.
 
 Self-query reads filters out of the query; query expansion and HyDE add texts whose vectors are averaged with the
-query's (as Gao et al. 2022 do for HyDE), so that there is still one search. A language model does it if there is one
-and it answers; else rules do, or the technique is left out and reported. None of them can make a search fail. In the
-prompts the query, which has passed the PII stage, stands between fences as material to be judged.
+query's (as Gao et al. 2022 do for HyDE), so that there is still one search. A language model does it. Without one,
+rules read times, types and tags for self-query, and the other two are left out and reported. None of them can make a
+search fail. In the prompts the query, which has passed the PII stage, stands between fences as material to be judged.
 
 A request ("Book me a flight to Rome") is near every other short request. So what requests have in common is subtracted
 from its vector, which is averaged with that of the same text as a note.
@@ -14,7 +14,7 @@ from __future__ import annotations
 import asyncio
 import re
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from typing import Any, TypeVar
@@ -32,7 +32,6 @@ from service.domain.moments import elapsed_ms
 from service.domain.query import EVER, Query, TechniqueMetrics, Window
 from service.domain.text import CleanText
 from service.language import temporal
-from service.language.questions import statement
 from service.language.tags import normalise
 from service.memories.annotate import parse_time
 from service.providers.json_reply import parse_reply
@@ -174,30 +173,26 @@ async def _generic_request(owner: UUID, res: Resources) -> Vector:
 
 
 async def _expand(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueMetrics]:
-    began = time.perf_counter()
-    source = _RULES
-    if res.llm is not None:
-        try:
-            reply = await complete(query, expansion_request(query.text), _Statements, res)
-            if texts := _texts(reply.statements)[:MAX_STATEMENTS]:
-                return texts, TechniqueMetrics(elapsed_ms(began), len(texts), _MODEL)
-        except LlmError:
-            source = f"{_RULES}: {_FAILED}"
-    turned = statement(query.text)
-    if turned is None:
-        return [], TechniqueMetrics(elapsed_ms(began), 0, f"{source}: no rule fits")
-    return [CleanText(turned)], TechniqueMetrics(elapsed_ms(began), 1, source)
+    request = expansion_request(query.text)
+    return await _write_texts(query, request, _Statements, lambda reply: reply.statements, res)
 
 
 async def _imagine(query: Query, res: Resources) -> tuple[list[CleanText], TechniqueMetrics]:
+    return await _write_texts(query, hyde_request(query.text), _Note, lambda reply: [reply.note], res)
+
+
+async def _write_texts(
+    query: Query, request: LlmRequest, shape: type[Shape], read: Callable[[Shape], Sequence[object]], res: Resources
+) -> tuple[list[CleanText], TechniqueMetrics]:
+    """The texts that the model writes for a query; none without a model."""
     began = time.perf_counter()
     if res.llm is None:
         return [], TechniqueMetrics(0.0, 0, _NO_MODEL)
     try:
-        reply = await complete(query, hyde_request(query.text), _Note, res)
+        reply = await complete(query, request, shape, res)
     except LlmError:
         return [], TechniqueMetrics(elapsed_ms(began), 0, f"skipped: {_FAILED}")
-    texts = _texts([reply.note])
+    texts = _texts(read(reply))[:MAX_STATEMENTS]
     return texts, TechniqueMetrics(
         elapsed_ms(began), len(texts), _MODEL if texts else "skipped: the answer could not be used"
     )

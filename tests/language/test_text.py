@@ -1,4 +1,4 @@
-"""Categories, importance, relations, sentences, statements and summaries of single texts."""
+"""Categories, importance, relations, sentences and summaries of single texts."""
 
 from __future__ import annotations
 
@@ -12,7 +12,6 @@ from hypothesis import strategies as st
 
 from service.domain.kinds import Classification, ClassificationSource, Importance, MemoryType
 from service.language import entities, importance, kinds, relations, sentences
-from service.language.questions import statement
 
 
 def test_category_with_most_hits_first_then_first_mention() -> None:
@@ -76,11 +75,6 @@ def test_sentences_are_ordered_and_lose_nothing_but_blanks(text: str) -> None:
     assert all(left < right for left, right in spans)
     assert all(before[1] <= after[0] for before, after in pairwise(spans))
     assert "".join("".join(pieces(text)).split()) == "".join(text.split())
-
-
-@given(st.text(max_size=300))
-def test_no_text_breaks_a_statement(text: str) -> None:
-    assert statement(text) != ""
 
 
 def test_summary_has_a_default_length() -> None:

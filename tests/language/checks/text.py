@@ -147,11 +147,6 @@ def check_sentences(text: str, expected: list[str]) -> None:
     assert [text[start:end] for start, end in sentences.split(text)] == expected
 
 
-def check_statements(question: str, expected: str | None) -> None:
-    """A question as the statement that would answer it."""
-    assert questions.statement(question) == expected
-
-
 def check_first_sentence(text: str, expected: str, max_chars: int = sentences.MAX_SUMMARY_CHARS) -> None:
     assert sentences.first_sentence(text, max_chars) == expected
 

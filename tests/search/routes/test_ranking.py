@@ -326,15 +326,6 @@ async def test_entities_of_others_lead_nowhere(
 # -- techniques -----------------------------------------------------------------------------------------------------
 
 
-async def test_the_question_as_a_statement_is_embedded_too(boats: AsyncClient, embedder: AngleEmbedder) -> None:
-    """Offline"""
-    found = await ask(boats, techniques={"query_expansion": True})
-    assert "The boat is kept" in embedder.seen
-    assert found["metrics"]["techniques"]["query_expansion"]["count"] == 1
-    found = await ask(boats, "boat", techniques={"query_expansion": True})
-    assert found["metrics"]["techniques"]["query_expansion"]["note"] == "by rules: no rule fits"
-
-
 async def test_a_request_is_matched_by_what_is_particular_to_it(
     client: AsyncClient, embedder: AngleEmbedder, resources: Resources
 ) -> None:
