@@ -1,6 +1,6 @@
 """Lets clients write, change, delete and purge everything of two users at once, and checks what is left.
 
-    python -m bench.contention [--seconds 120] [--clients 12] [--seed 1] [--policy supersede]
+    python -m bench.contention [--seconds 120] [--clients 12] [--seed 1] [--policy supersede] [--citus-bin FOLDER]
 
 Each client picks at random what to do with what any of them has stored. Every text has a word of its own, so after a
 purge of a user none of the words that were stored before it began may be in any table. When all jobs are done, the
@@ -15,20 +15,26 @@ import argparse
 import asyncio
 import json
 import random
+import tempfile
 import time
 from collections import Counter, defaultdict
-from collections.abc import Awaitable, Callable, Sequence
+from collections.abc import Awaitable, Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any, get_args
 from urllib.parse import urlencode
 
 import asyncpg  # type: ignore[import-untyped]
 
 from bench import sentences, target
+from bench.citus_cluster import cluster
 from bench.clients import Client
+from bench.superuser import login_url
 from bench.target import Service
 from service.memories.edits import Policy
 from service.postgres import doctor
+from service.postgres.roles import APP, OWNER, URL_VARIABLES, WORKER
 
 USERS = ("alice", "bob")
 WORD = "zq[0-9a-f]+vx"
@@ -307,9 +313,25 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--clients", type=int, default=12)
     parser.add_argument("--seed", type=int, default=1)
     parser.add_argument("--policy", default="in_place", choices=get_args(Policy))
+    parser.add_argument("--citus-bin", type=Path, help="on three nodes: programs of a Postgres with Citus and pgvector")
     options = parser.parse_args(words)
-    with target.started() as service:
+    with started(options.citus_bin) as service:
         return 0 if asyncio.run(contention(service, options)) else 1
+
+
+@contextmanager
+def started(citus_bin: Path | None) -> Iterator[Service]:
+    """A service on its embedded Postgres, or on a Citus cluster of a coordinator and two workers."""
+    if citus_bin is None:
+        with target.started() as service:
+            yield service
+        return
+    with tempfile.TemporaryDirectory(prefix="loxodon-contention-", ignore_cleanup_errors=True) as folder:
+        Path(folder).chmod(0o755)
+        with cluster(citus_bin, Path(folder), {"max_connections": "100"}) as citus:
+            env = {URL_VARIABLES[role]: login_url(citus.url, role) for role in (OWNER, APP, WORKER)}
+            with target.started(env=env, database=citus.nodes[0].url) as service:
+                yield service
 
 
 if __name__ == "__main__":

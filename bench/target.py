@@ -120,8 +120,11 @@ def with_database(service: Service, database: str | None) -> Service:
 
 
 @contextmanager
-def started(*, env: Mapping[str, str] = NOTHING, patient: bool = False) -> Iterator[Service]:
-    """Starts a service on its embedded Postgres. `patient`: the supervisor restarts a program however often it dies."""
+def started(
+    *, env: Mapping[str, str] = NOTHING, patient: bool = False, database: str | None = None
+) -> Iterator[Service]:
+    """Starts a service on its embedded Postgres, or on the one that `env` names; `database` is its superuser's URL.
+    `patient`: the supervisor restarts a program however often it dies."""
     with tempfile.TemporaryDirectory(prefix="loxodon-bench-", ignore_cleanup_errors=True) as folder:
         data_dir, port, key = Path(folder) / "data", free_port(), "lox_" + secrets.token_urlsafe(32)
         log = Path(folder) / "log"
@@ -145,7 +148,7 @@ def started(*, env: Mapping[str, str] = NOTHING, patient: bool = False) -> Itera
         url = f"http://127.0.0.1:{port}"
         try:
             _wait_until_ready(process, url, log)
-            yield Service(url, key, processes.database_url(), processes)
+            yield Service(url, key, database or processes.database_url(), processes)
         finally:
             _stop(process)
 

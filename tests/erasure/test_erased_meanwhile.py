@@ -23,7 +23,7 @@ from tests.support.calls import listed, store
 from tests.support.judging import judged, tell
 from tests.support.verbs import CALL, Verbs
 
-ERASE = "DELETE FROM memory WHERE id = $1"
+ERASE = "DELETE FROM memory WHERE workspace_id = $1 AND id = $2"
 RULED: dict[str, dict[str, Any]] = {
     "updated": {"event": "UPDATE", "id": 1, "text": "Lives in Porto"},
     "retired": {"event": "DELETE", "id": 1},
@@ -40,7 +40,7 @@ async def test_a_fact_is_decided_again(
         old = await store(client, "Lives in Lisbon")
         home = "Lisbon" if ruled["event"] == "NONE" else "Porto"
         judge.say("Lives in Lisbon." if home == "Lisbon" else "Lives in Porto", ruled)
-        async with blocking(owner_url, tables, ERASE, old):
+        async with blocking(owner_url, tables, ERASE, tenant.workspace_id, old):
             results = await tell(client, f"I live in {home}")
         left = await listed(client, user_id="alice")
         assert old not in left
@@ -54,7 +54,7 @@ async def test_a_text_of_its_own_is_decided_again(
 ) -> None:
     async with judged(resources, tenant) as (client, _):
         old = await store(client, "Lives in Lisbon", id="6f9619ff-8b86-4d01-b42d-00cf4fc964ff")
-        async with blocking(owner_url, tables, ERASE, old):
+        async with blocking(owner_url, tables, ERASE, tenant.workspace_id, old):
             body = {"content": "Lives in Porto", "user_id": "alice", "id": old, "dedup": False}
             answer = await client.post("/v1/memories", json=body)
         assert answer.status_code == 201, answer.text
@@ -62,9 +62,11 @@ async def test_a_text_of_its_own_is_decided_again(
         assert await listed(client, user_id="alice") == {old}
 
 
-async def test_older_news_are_decided_again(client: AsyncClient, tables: Tables, owner_url: str) -> None:
+async def test_older_news_are_decided_again(
+    client: AsyncClient, tenant: Tenant, tables: Tables, owner_url: str
+) -> None:
     known = await store(client, "Ann lives in Porto.", timestamp="2025-06-01T00:00:00Z", t_valid="2025-06-01T00:00:00Z")
-    async with blocking(owner_url, tables, ERASE, known):
+    async with blocking(owner_url, tables, ERASE, tenant.workspace_id, known):
         body = {"content": "Ann lives in Lisbon.", "user_id": "alice", "timestamp": "2025-01-01T00:00:00Z"}
         answer = await client.post("/v1/memories", json=body)
     assert answer.status_code == 201, answer.text

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import replace
 from datetime import datetime
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import pytest
 from sqlalchemy import text
@@ -65,11 +65,11 @@ async def test_a_known_name_counts_in_any_case_and_by_its_alias(
         await session.execute(
             text(
                 "WITH new AS (INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, extracted_by) "
-                "VALUES (:workspace, gen_random_uuid(), 'alice', 'Quillfeather', 'quillfeather', 'project', 'caller') "
-                "RETURNING id) INSERT INTO entity_alias (workspace_id, entity_id, alias_key, alias, user_id) "
-                "SELECT :workspace, id, 'qf', 'QF', 'alice' FROM new"
+                "VALUES (:workspace, :id, 'alice', 'Quillfeather', 'quillfeather', 'project', 'caller')) "
+                "INSERT INTO entity_alias (workspace_id, entity_id, alias_key, alias, user_id) "
+                "VALUES (:workspace, :id, 'qf', 'QF', 'alice')"
             ),
-            {"workspace": workspace},
+            {"workspace": workspace, "id": uuid4()},
         )
     memory_id = await insert_memory(database, workspace, "the deadline of quillfeather moved, so qf ships in may")
     await run(res, workspace, memory_id)

@@ -16,28 +16,28 @@ from tests.support.blocking import blocking
 from tests.support.calls import store
 from tests.support.judging import tell
 
-HOLD = "SELECT id FROM memory WHERE id = $1 FOR KEY SHARE"
-ERASE = "SELECT id FROM memory WHERE id = $1 FOR UPDATE"
+HOLD = "SELECT id FROM memory WHERE workspace_id = $1 AND id = $2 FOR KEY SHARE"
+ERASE = "SELECT id FROM memory WHERE workspace_id = $1 AND id = $2 FOR UPDATE"
 IRIS = {"user_id": "iris"}
 
 
-async def test_a_batch(client: AsyncClient, tables: Tables, owner_url: str) -> None:
+async def test_a_batch(client: AsyncClient, tenant: Tenant, tables: Tables, owner_url: str) -> None:
     home = await store(client, "Iris lives in Lisbon.", **IRIS)
     job = await store(client, "Iris works at Acme.", **IRIS)
     assert home < job
     news = ["Iris works at Initech now.", "Iris moved to Porto."]
-    async with blocking(owner_url, tables, HOLD, home, job):
+    async with blocking(owner_url, tables, HOLD, tenant.workspace_id, home, job):
         answer = await client.post("/v1/memories/batch", json={"items": [{"content": text, **IRIS} for text in news]})
     results = answer.json()["results"]
     assert [(each["status"], each["results"][0]["event"]) for each in results] == [(200, "UPDATE")] * 2, results
     assert [each["results"][0]["id"] for each in results] == [job, home]
 
 
-async def test_facts_of_one_conversation(client: AsyncClient, tables: Tables, owner_url: str) -> None:
+async def test_facts_of_one_conversation(client: AsyncClient, tenant: Tenant, tables: Tables, owner_url: str) -> None:
     (home,) = await tell(client, "I live in Lisbon.")
     (job,) = await tell(client, "I work at Acme.")
     assert home["id"] < job["id"]
-    async with blocking(owner_url, tables, HOLD, home["id"], job["id"]):
+    async with blocking(owner_url, tables, HOLD, tenant.workspace_id, home["id"], job["id"]):
         talk = [{"role": "user", "content": f"I don't {what} anymore."} for what in ("work at Acme", "live in Lisbon")]
         answer = await client.post("/v1/memories", json={"messages": talk, "user_id": "alice"})
     results = answer.json()["results"]
@@ -62,7 +62,7 @@ async def test_a_batch_with_a_text_that_may_outdate_something(
         car, job = [await store(client, text, **IRIS) for text in known]
         assert car < job
         body = {"items": [{"content": text, **IRIS} for text in news]}
-        async with blocking(owner_url, tables, ERASE, car, job):
+        async with blocking(owner_url, tables, ERASE, tenant.workspace_id, car, job):
             answer = await client.post("/v1/memories/batch", json=body)
         results = answer.json()["results"]
         assert [(each["status"], each["results"][0]["event"]) for each in results] == [(201, "ADD"), (200, "UPDATE")]

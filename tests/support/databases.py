@@ -6,8 +6,10 @@ import os
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
 from typing import Any
+from uuid import UUID
 
 import asyncpg  # type: ignore[import-untyped]
+from sqlalchemy import TextClause, text
 
 from bench import superuser
 from tests.support import citus
@@ -33,3 +35,9 @@ async def own_database(superuser_url: str, name: str) -> AsyncIterator[tuple[str
         await connection.close()
     finally:
         await citus.drop_database(superuser_url, name)
+
+
+def of_workspace(sql: str, workspace: UUID) -> TextClause:
+    """A statement of this workspace's own. A session keeps the plan of a statement without parameters, and on Citus a
+    plan finds rows of the workspace only for which it was made."""
+    return text(f"{sql} -- {workspace}")

@@ -6,7 +6,6 @@ from typing import Any
 from uuid import UUID
 
 import pytest
-from sqlalchemy import text
 
 from service.domain.draft import CallerFields, Draft, Options
 from service.domain.memory import Memory
@@ -15,6 +14,7 @@ from service.domain.scope import Scope
 from service.memories.statements import history, memories
 from service.memories.store import store_text
 from service.runtime.resources import Resources
+from tests.support.databases import of_workspace
 
 CALL = Call("test-request")
 
@@ -49,11 +49,11 @@ class Verbs:
 
     async def rows(self, sql: str, **values: object) -> list[Any]:
         async with self.res.db.read(self.workspace_id) as session:
-            return list((await session.execute(text(sql), values)).all())
+            return list((await session.execute(of_workspace(sql, self.workspace_id), values)).all())
 
     async def change(self, sql: str, **values: object) -> None:
         async with self.res.db.begin(self.workspace_id) as session:
-            await session.execute(text(sql), values)
+            await session.execute(of_workspace(sql, self.workspace_id), values)
 
 
 @pytest.fixture

@@ -29,6 +29,7 @@ from service.worker import loop
 from service.worker.loop import Worker
 from service.worker.registry import Task
 from tests.fakes.embedder import AngleEmbedder
+from tests.support.databases import of_workspace
 
 ROOT = Path(__file__).parents[2]
 
@@ -164,4 +165,4 @@ def job_for(workspace: UUID, memory_id: UUID | None, kind: str, *, attempts: int
 
 async def fetch(database: Database, workspace: UUID, sql: str, **values: object) -> list[Any]:
     async with database.read(workspace) as session:
-        return list((await session.execute(text(sql), values)).all())
+        return list((await session.execute(of_workspace(sql, workspace), values)).all())
