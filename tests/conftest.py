@@ -33,6 +33,7 @@ from service.runtime.embedding import with_caches
 from service.runtime.resources import Resources
 from service.runtime.statements import generations
 from tests.fakes.embedder import AngleEmbedder
+from tests.support.citus import skip_what_needs_one_server
 from tests.support.pooler import pooling
 
 pytest_plugins = ("tests.support.application", "tests.support.verbs", "tests.support.workers")
@@ -65,6 +66,11 @@ def owner_url(settings: Settings) -> Iterator[str]:
         migrate.upgrade(login_url(url, OWNER), settings)
         asyncio.run(generations.record_first(url, AngleEmbedder.model, DIMENSION))
         yield url
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    if "CITUS_BIN" in os.environ:
+        skip_what_needs_one_server(items)
 
 
 FAST = {"fsync": "off", "synchronous_commit": "off", "full_page_writes": "off", "max_connections": "100"}
