@@ -9,6 +9,7 @@ from __future__ import annotations
 import asyncio
 import time
 from collections.abc import Iterator, Mapping
+from contextlib import suppress
 from typing import Any
 
 import httpx2
@@ -106,7 +107,7 @@ def _server(configured: Settings) -> tuple[str, str]:
     """URL and key. On this machine the key is the first one where no other is named: it opens everything, and so goes
     nowhere else. Raises CommandError where no key is known, LaunchError where it cannot be read."""
     server, client = configured.server, configured.client
-    url = client.url.rstrip("/") if client.url else reachable_url(server.host, server.port)
+    url = _checked_url(client.url) if client.url else reachable_url(server.host, server.port)
     key = secret(client.api_key)
     if key is None and not client.url:
         key = secret(server.bootstrap_api_key)
@@ -114,7 +115,18 @@ def _server(configured: Settings) -> tuple[str, str]:
     if not key:
         far = f" to a key of {url}." if client.url else f", and {URL} if it is far."
         raise CommandError(f"No API key: set {KEY}{far}")
+    if not (key := key.strip()).isascii() or not key.isprintable():
+        raise CommandError(f"{KEY} holds characters that no key has. A key is one line of ASCII.")
     return url, key
+
+
+def _checked_url(given: str) -> str:
+    """Raises CommandError for what is no address of a service."""
+    with suppress(httpx2.InvalidURL):
+        url = httpx2.URL(given.strip().rstrip("/"))
+        if url.scheme in ("http", "https") and url.host and not (url.query or url.fragment):
+            return str(url)
+    raise CommandError(f"{URL} is not the address of a service, such as http://127.0.0.1:8080: {given!r}.")
 
 
 def _note_position(sent: httpx2.Headers, answered: httpx2.Headers) -> None:

@@ -67,6 +67,10 @@ def exit_with_message(cannot: int = CANNOT_START) -> Iterator[None]:
         _leave(str(exc), cannot)
     except ServiceError as exc:
         _leave(exc.detail, cannot)
+    except OSError as exc:
+        if exc.filename is None:
+            raise
+        _leave(f"{exc.filename}: {exc.strerror}.", cannot)
 
 
 @contextmanager

@@ -46,6 +46,8 @@ async def connected(url: str) -> AsyncIterator[Any]:
             await readiness.demand_revision(connection)
             yield connection
         except (OSError, asyncpg.PostgresError, asyncpg.InterfaceError) as exc:
+            if getattr(exc, "filename", None) is not None:  # a path that cannot be written, now or later
+                raise
             raise CommandError(f"It stopped: {exc}. Give the command again.") from exc
 
 

@@ -49,7 +49,7 @@ SEVERAL = "Several memories match, and none is clearly nearer than the others."
 EXPLANATIONS: dict[Matched, str] = {
     "ids": "The memories with these ids, and the sentences that they rest on.",
     "identifier": "Everything that has the identifier, whole and in any of its forms.",
-    "name": "Everything that names it as a whole word, narrowed down by the other words of the query.",
+    "name": "Everything that names it as a whole word and has the other words of the query, if there are any.",
     "words": "Everything that says all words of the query.",
     "meaning": "No memory says all words of the query; this one is clearly the nearest by meaning.",
 }

@@ -307,7 +307,7 @@ def suggest_name(name: str, known: Iterable[str]) -> str:
     closest = get_close_matches(name.casefold(), folded, n=1, cutoff=MISSPELT_RATIO)
     if closest:
         return f"; did you mean {folded[closest[0]]}?"
-    return f"; known are {', '.join(names)}." if names else "."
+    return f"; known names: {', '.join(names)}." if names else "."
 
 
 def suggest_field(model: Any, where: Sequence[int | str]) -> str:
@@ -319,8 +319,8 @@ def suggest_field(model: Any, where: Sequence[int | str]) -> str:
         models = {nested for annotation in inner for nested in _models(annotation)} or models
     known = [key for each in sorted(models, key=lambda each: each.__name__) for key in each.model_fields]
     hint = suggest_name(str(name), dict.fromkeys(known))
-    if FilterInput in models and "known are" in hint:
-        hint += f' A condition is {{"field": "{name}", "operator": "eq", "value": ...}}.'
+    if FilterInput in models and "known names" in hint:
+        hint += ' A condition is {"field": ..., "operator": "eq", "value": ...}.'
     return hint
 
 
@@ -339,6 +339,7 @@ def body_model(request: Request) -> Any:
 
 
 METHODS = ("DELETE", "GET", "PATCH", "POST", "PUT")
+"""Those that routes name; where GET works, HEAD does."""
 
 
 def accepted_methods(request: Request) -> list[str]:

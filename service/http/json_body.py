@@ -96,7 +96,7 @@ def parse(raw: bytes, parameter: str = "") -> Any:
 def text_of(raw: bytes, called: str) -> str:
     """The text in UTF-8; raises InvalidInput for other bytes and for NUL."""
     try:
-        text = raw.decode("utf-8")
+        text = raw.decode("utf-8-sig")  # without the byte order mark that some editors write
     except UnicodeDecodeError:
         raise InvalidInput(f"The {called} is not valid UTF-8.", field=called) from None
     if "\x00" in text:

@@ -201,7 +201,7 @@ def test_a_lost_answer_is_asked_for_again_and_nothing_is_done_twice(
         assert len({request.headers["idempotency-key"] for request in proxy.requests}) == 1
         assert len({request.body for request in proxy.requests}) == 1
         assert len(list(memory.list(user_id="fay"))) == 1
-        memory.add("The spare key is under the red pot.", user_id="fay", dedup=False)
+        memory.add({"role": "user", "content": "The spare key is under the red pot."}, user_id="fay", dedup=False)
         assert proxy.requests[-1].headers["idempotency-key"] != proxy.requests[0].headers["idempotency-key"]
 
 
@@ -234,10 +234,12 @@ def test_what_cannot_be_repeated_safely_is_not(service: Service, proxy: Unreliab
             memory.search("three", user_id="gus")
         proxy.faults += [refused(408, "0", "request_timeout")]
         with pytest.raises(loxodon.DeadlineExceededError):
-            memory.search("three", user_id="gus")
+            memory.request("POST", "/v1/memories", body={"content": "Four", "user_id": "gus"})
+        proxy.faults += [refused(408, "0", "request_timeout")]
+        memory.search("three", user_id="gus")
         with pytest.raises(loxodon.NotFoundError):
             memory.profile("gus")
-        assert len(proxy.requests) == 7
+        assert len(proxy.requests) == 9
 
 
 @pytest.mark.parametrize("fault", [refused(500), refused(507), refused(503, None, "deadline_exceeded"), dropped])
@@ -277,6 +279,22 @@ def test_errors_are_types_with_the_services_sentence(service: Service, monkeypat
     with Memory() as memory:
         assert memory.whoami()["rights"]
         assert service.key not in repr(memory.settings)
+
+
+@pytest.mark.parametrize(
+    ("url", "key"),
+    [
+        ("http://a", "lox_…"),
+        ("http://a", "lox_1\n2"),
+        ("http://127.0.0.1:abc", "lox_1"),
+        ("http://a/?x=1", "lox_1"),
+        ("a", "k"),
+    ],
+)
+def test_what_no_request_can_carry_is_refused_before_one_is_sent(url: str, key: str) -> None:
+    with pytest.raises(loxodon.LoxodonError, match=r"API key|address of a service") as error:
+        Memory(url, key)
+    assert key not in str(error.value)
 
 
 def test_every_code_of_the_service_has_a_type() -> None:

@@ -38,6 +38,10 @@ async def test_errors_are_sentences(run: Run) -> None:
         (["jobs", "list"], {"LOXODON_API_KEY": "lox_wrong"}, "set LOXODON_API_KEY"),
         (["jobs", "list"], {"LOXODON_API_KEY": ""}, "No API key"),
         (["jobs", "list"], {"LOXODON_URL": "http://127.0.0.1:9"}, "No Loxodon answers"),
+        (["jobs", "list"], {"LOXODON_API_KEY": "lox_…"}, "characters that no key has"),
+        (["jobs", "list"], {"LOXODON_API_KEY": "lox_1\n2"}, "characters that no key has"),
+        (["jobs", "list"], {"LOXODON_URL": "http://127.0.0.1:abc"}, "is not the address of a service"),
+        (["jobs", "list"], {"LOXODON_URL": "http://127.0.0.1:9/?x=1"}, "is not the address of a service"),
     ):
         done = await run(*words, **env)
         assert (done.exit_code, said in done.stderr) == (1, True), done.output

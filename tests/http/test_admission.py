@@ -122,6 +122,18 @@ async def test_open_routes_read_no_body(address: tuple[str, int]) -> None:
         await raw.ended()
 
 
+@pytest.mark.parametrize(("path", "status"), [("/livez", 200), ("/v1/whoami", 200), ("/v1/search", 404)])
+async def test_head_is_answered_like_get_without_the_body(
+    address: tuple[str, int], tenant: Tenant, path: str, status: int
+) -> None:
+    url, keyed = "http://{}:{}".format(*address), {"Authorization": f"Bearer {tenant.key}"}
+    async with AsyncClient(base_url=url, headers=keyed) as client:
+        head, got = await client.head(path), await client.get(path)
+    assert (head.status_code, got.status_code) == (status, status)
+    assert head.content == b""
+    assert head.headers["content-type"] == got.headers["content-type"]
+
+
 # -- slow bodies and heads ---------------------------------------------------------------------------------------------
 
 

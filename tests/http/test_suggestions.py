@@ -17,7 +17,7 @@ import service
 from service.http.schemas import RequestModel
 from tests.support.calls import store
 
-FILTER = "known are field, operator, value, AND, OR, NOT."
+FILTER = "known names: field, operator, value, AND, OR, NOT."
 JSON = {"Content-Type": "application/json"}
 
 
@@ -32,7 +32,7 @@ async def told(client: AsyncClient, method: str, path: str, **sent: Any) -> tupl
     [
         ("memories", {"userId": "alice", "content": "x"}, "userId", "; did you mean user_id?"),
         ("memories", {"user_id": "alice", "contents": "x"}, "contents", "; did you mean content?"),
-        ("memories", {"user_id": "alice", "text": "x"}, "text", "; known are user_id, agent_id, "),
+        ("memories", {"user_id": "alice", "text": "x"}, "text", "; known names: user_id, agent_id, "),
         (
             "memories",
             {"user_id": "alice", "messages": [{"role": "user", "contnet": "x"}]},
@@ -62,10 +62,10 @@ async def told(client: AsyncClient, method: str, path: str, **sent: Any) -> tupl
             "memories/search",
             {"user_id": "alice", "query": "x", "filters": {"AND": [{"NOT": {"user_id": "bob"}}]}},
             "filters.AND[0].NOT.user_id",
-            f'; {FILTER} A condition is {{"field": "user_id", "operator": "eq", "value": ...}}.',
+            f'; {FILTER} A condition is {{"field": ..., "operator": "eq", "value": ...}}.',
         ),
         ("goals", {"user_id": "alice", "title": "x"}, "title", ", channel, description, priority, "),
-        ("memories/batch", {"memories": []}, "memories", "; known are items."),
+        ("memories/batch", {"memories": []}, "memories", "; known names: items."),
         ("recall", {"user_id": "alice", "query": "x", "include": {"goal": False}}, "include.goal", "mean goals?"),
     ],
 )
@@ -82,7 +82,7 @@ async def test_a_field_nobody_reads_is_told_its_right_name(
     ("query", "field", "hint"),
     [
         ("limt=1", "limt", "; did you mean limit?"),
-        ("weights={}", "weights", "; known are "),
+        ("weights={}", "weights", "; known names: "),
         ('filters={"feld": "tag"}', "filters.feld", "; did you mean field?"),
         ("filters={", "filters", "filters: is not valid JSON: Expecting property name"),
         ("query=b", "query", "query: must be given only once."),
@@ -179,6 +179,11 @@ async def test_a_wrong_method_is_told_the_right_ones(client: AsyncClient, method
     answer = await client.request(method, path)
     assert (answer.status_code, answer.headers["Allow"]) == (405, allowed)
     assert answer.json()["error"] == f"This path accepts {allowed}."
+
+
+async def test_a_byte_order_mark_is_no_part_of_a_body(client: AsyncClient) -> None:
+    body = '\ufeff{"content": "Prefers tea", "user_id": "i"}'.encode()
+    assert (await client.post("/v1/memories", content=body, headers=JSON)).status_code == 201
 
 
 async def test_an_unknown_address_is_told_where_the_known_ones_are(client: AsyncClient) -> None:

@@ -98,9 +98,12 @@ class AsyncMemory:
     # store
 
     async def add(
-        self, what: str | Sequence[types.MessageInput], /, **options: Unpack[types.StoreMemoryOptions]
+        self,
+        what: str | types.MessageInput | Sequence[types.MessageInput],
+        /,
+        **options: Unpack[types.StoreMemoryOptions],
     ) -> types.StoreResponse:
-        """Stores a text as one memory, or a list of messages as what they tell. Needs user_id, agent_id or run_id.
+        """Stores a text as one memory, or a message or several as what they tell. Needs user_id, agent_id or run_id.
 
         `results` says what became of each text or fact: its `event` is ADD, UPDATE, DELETE or NONE.
         """

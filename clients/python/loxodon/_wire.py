@@ -7,6 +7,7 @@ import os
 import random
 import threading
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
@@ -66,13 +67,16 @@ class Settings:
 
     @classmethod
     def read(cls, url: str | None, api_key: str | None, **more: Any) -> Settings:
-        """What is not given comes from LOXODON_URL and LOXODON_API_KEY. Raises LoxodonError without a key."""
-        key = api_key or os.environ.get("LOXODON_API_KEY")
+        """What is not given comes from LOXODON_URL and LOXODON_API_KEY. Raises LoxodonError without a key, and for one
+        or for an address that no request can carry."""
+        key = (api_key or os.environ.get("LOXODON_API_KEY") or "").strip()
         if not key:
             raise LoxodonError(
                 "No API key. Pass api_key=, or set LOXODON_API_KEY; `make run` of the service prints one."
             )
-        return cls((url or os.environ.get("LOXODON_URL") or URL).rstrip("/"), key, **more)
+        if not key.isascii() or not key.isprintable():
+            raise LoxodonError("The API key holds characters that no key has. A key is one line of ASCII.")
+        return cls(_checked_url((url or os.environ.get("LOXODON_URL") or URL).strip().rstrip("/")), key, **more)
 
     @property
     def headers(self) -> dict[str, str]:
@@ -81,6 +85,15 @@ class Settings:
     @property
     def timeout(self) -> httpx.Timeout:
         return httpx.Timeout(self.timeout_s, connect=min(5.0, self.timeout_s))
+
+
+def _checked_url(url: str) -> str:
+    """Raises LoxodonError for what is no address of a service."""
+    with suppress(httpx.InvalidURL):
+        read = httpx.URL(url)
+        if read.scheme in ("http", "https") and read.host and not (read.query or read.fragment):
+            return url
+    raise LoxodonError(f"url: not the address of a service, such as {URL}: {url!r}")
 
 
 @dataclass(slots=True)
@@ -128,7 +141,7 @@ class Attempts:
             return False
         if error.status == 429:  # refused before any work
             return error.retry_after_s is not None
-        return error.status >= 500 and self.repeatable
+        return (error.status >= 500 or error.status == 408) and self.repeatable
 
     def _backoff(self) -> float:
         """0.5, 1, 2 ... seconds, and up to a tenth more, so that clients do not come back together."""
@@ -181,9 +194,11 @@ def any_request(
     return found
 
 
-def said(what: str | Sequence[Any]) -> dict[str, Any]:
-    """A text is one memory, a list of messages a conversation."""
-    return {"content": what} if isinstance(what, str) else {"messages": list(what)}
+def said(what: str | Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
+    """A text is one memory, a message or a list of them a conversation."""
+    if isinstance(what, str):
+        return {"content": what}
+    return {"messages": [what] if isinstance(what, Mapping) else list(what)}
 
 
 def decoded(answer: httpx.Response) -> Any:

@@ -60,7 +60,7 @@ export class Loxodon {
       const query = { ...(given.query as object), ...(cursor === null ? {} : { cursor }) };
       const page = await this.request("get", route, { ...given, query } as Given<R, "get">, call);
       const { results, next_cursor } = page as Partial<Page<never>>;
-      if (results === undefined) throw new LoxodonError(`GET ${route} is no list.`);
+      if (results === undefined) throw new LoxodonError(`GET ${route} is not a list.`);
       return { results, next_cursor: next_cursor ?? null };
     });
   }

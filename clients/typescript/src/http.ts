@@ -71,12 +71,15 @@ export class Http {
 
   constructor(settings: Settings) {
     const environment = (globalThis as { process?: { env?: Record<string, string | undefined> } }).process?.env ?? {};
-    const apiKey = settings.apiKey ?? environment["LOXODON_API_KEY"];
+    const apiKey = (settings.apiKey ?? environment["LOXODON_API_KEY"] ?? "").trim();
     if (!apiKey) {
       throw new LoxodonError("No API key: pass apiKey, or set LOXODON_API_KEY. `make run` of the service prints one.");
     }
+    if (!/^[\x20-\x7e]+$/.test(apiKey)) {
+      throw new LoxodonError("The API key holds characters that no key has. A key is one line of ASCII.");
+    }
     this.#apiKey = apiKey;
-    this.baseUrl = (settings.baseUrl ?? environment["LOXODON_URL"] ?? "http://127.0.0.1:8080").replace(/\/+$/, "");
+    this.baseUrl = checkedUrl(settings.baseUrl ?? environment["LOXODON_URL"] ?? "http://127.0.0.1:8080");
     this.#timeoutMs = settings.timeoutMs ?? 60_000;
     this.#maxRetries = settings.maxRetries ?? 4;
     this.#longestRetryAfterMs = settings.longestRetryAfterMs ?? 60_000;
@@ -125,7 +128,7 @@ export class Http {
     const init: RequestInit = { method: sent.method, headers };
     if (sent.body !== undefined) {
       headers["Content-Type"] = "application/json";
-      init.body = JSON.stringify(sent.body);
+      init.body = JSON.stringify(sent.body, refuseInvalid);
     }
     const asked = query.toString();
     return [`${this.baseUrl}${path}${asked ? `?${asked}` : ""}`, init];
@@ -173,6 +176,24 @@ export class Http {
     if ((error.retryAfterMs ?? 0) > this.#longestRetryAfterMs) return false;
     return repeatable || error.status === 429; // refused before any work
   }
+}
+
+/** Throws for what is not the address of a service. */
+function checkedUrl(given: string): string {
+  const url = given.trim().replace(/\/+$/, "");
+  const scheme = URL.canParse(url) ? new URL(url).protocol : "";
+  if (!["http:", "https:"].includes(scheme) || /[?#]/.test(url)) {
+    throw new LoxodonError(`baseUrl: not the address of a service, such as http://127.0.0.1:8080: ${given}`);
+  }
+  return url;
+}
+
+/** Throws for what JSON would turn into null: an invalid date, NaN and the infinities. */
+function refuseInvalid(this: Record<string, unknown>, key: string, value: unknown): unknown {
+  const given = this[key];
+  const amount = given instanceof Date ? given.getTime() : given;
+  if (typeof amount === "number" && !Number.isFinite(amount)) throw new LoxodonError(`${key}: ${String(given)} cannot be sent.`);
+  return value;
 }
 
 /** As long as the service asks, and a little more by chance; else twice as long each time, so that clients spread. */

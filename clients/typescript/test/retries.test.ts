@@ -51,6 +51,16 @@ test("two calls have two keys, and a key of one's own is taken", async () => {
   await assert.rejects(loxodon.memory.add("Has a dog.", scope, { idempotencyKey: mine }), { code: "idempotency_mismatch" });
 });
 
+test("what no request can carry is refused before one is sent", async () => {
+  for (const settings of [{ apiKey: "lox_\n1" }, { apiKey: "lox_…" }, { baseUrl: "localhost" }, { baseUrl: "http://a:b" }, { baseUrl: "http://a/?x=1" }]) {
+    assert.throws(() => new Loxodon({ baseUrl, apiKey: "lox_1", ...settings }), { name: "LoxodonError" });
+  }
+  for (const options of [{ timestamp: new Date("x") as unknown as string }, { importance: NaN }]) {
+    await assert.rejects(loxodon.memory.add("Prefers tea.", { user_id: "a", ...options }), /cannot be sent/);
+  }
+  assert.equal(new Loxodon({ baseUrl: ` ${baseUrl}/ `, apiKey: "lox_1\r\n" }).baseUrl, baseUrl);
+});
+
 test("reads carry the greatest position that a write was answered with", async () => {
   const sent: (string | null)[] = [];
   const answers = ["00000000000000A0", "0000000000000009", null, "00000000000000B0", null];
