@@ -40,7 +40,7 @@ _NAME = re.compile(
 _FIGURE = re.compile(r"(?<![\w.])[-\u2212+]?\d+(?:[.,:]\d+)*")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(
-    r"\b(?!I\b)\w*[A-Z\u00c0-\u00de\u0391-\u042f]\w*|(?<![\w\u2212-])[-\u2212]+(?=\w)"
+    r"\b(?!I\b)\w*[A-Z\u00c0-\u00de\u00e0-\u024f\u0391-\u042f\u1e00-\u1eff]\w*|(?<![\w\u2212-])[-\u2212]+(?=\w)"
     r"|(?<=\w):(?=\w)|[:;]-?[()]|!(?=[\w=])|[?*/\\@#%&$+<=>^|~\u00a2-\u00a9\u00ac-\u00b1\u00d7\u00f7\u20a0-\u20cf\u2190-\u22ff]"
 )
 _FIRST_LETTER = re.compile(r"(?:^|[.!?:]\s+)[\"'(\u201c]?\w")
@@ -79,7 +79,7 @@ def names(text: str) -> list[Value]:
 
 
 def marks(text: str) -> list[str]:
-    """The signs, operators and words with capitals, in order; the first letter of a sentence counts as a small one."""
+    """The signs, operators and words with capitals or accents, in order; a sentence begins with a small letter."""
     return _MARK.findall(_FIRST_LETTER.sub(lambda match: match.group().lower(), text))
 
 

@@ -97,7 +97,7 @@ def _decide_unjudged(draft: Draft, edit: Edit, reason: Reason) -> Decision:
 
 
 def is_same(new: str, old: str) -> bool:
-    """Whether two similar texts say the same: the same stems, figures, names, denials, signs and capitals."""
+    """Whether two similar texts say the same: the same stems, figures, names, denials, signs, accents and capitals."""
     return stem_words(new) == stem_words(old) and not differs(new, old)
 
 

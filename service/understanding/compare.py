@@ -222,7 +222,7 @@ def relate(
 
 
 def differs(one: str, other: str) -> bool:
-    """Whether two texts that share their words differ in a sign, a capital, a figure, a name or a denial."""
+    """Whether two texts that share their words differ in a sign, an accent, a capital, a figure, a name or a denial."""
     return _distinctions(read(normalize("NFC", one))) != _distinctions(read(normalize("NFC", other)))
 
 
