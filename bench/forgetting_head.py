@@ -252,7 +252,7 @@ def fit(given: Sequence[LabelledSentence], vectors: Mapping[str, Numbers]) -> Re
     heads, biases = zip(*_fit_heads(given, padded), strict=True)
     bias = [round(float(each), 3) for each in (asks_bias, *biases, vector_bias + FOR_ORDINARY)]
     tables = [np.array(each, dtype=np.float32) for each in (asks, heads, vector)]
-    return RequestWeights(known, tables[0], tables[1], tables[2], bias, MODEL)
+    return RequestWeights(known, word_classes("pattern"), tables[0], tables[1], tables[2], bias, MODEL)
 
 
 def _fit_heads(given: Sequence[LabelledSentence], padded: Sequence[Sequence[Token]]) -> Iterator[tuple[Numbers, float]]:
@@ -284,13 +284,7 @@ def vocabulary(given: Sequence[LabelledSentence]) -> dict[str, str]:
             frames[word].add(each.frame)
         for word in {request_head.normalise(each.text[a:b]) for a, b in spans if not each.start <= a < each.end}:
             times[word, each.frame] += 1
-    classes = {
-        word: name
-        for (section, name), listed in _lists().items()
-        if section == "class"
-        for line in listed
-        for word in line.split()
-    }
+    classes = word_classes("class")
     return classes | {
         word: ""
         for word, seen in sorted(frames.items())
@@ -298,8 +292,14 @@ def vocabulary(given: Sequence[LabelledSentence]) -> dict[str, str]:
     }
 
 
+def word_classes(kind: str) -> dict[str, str]:
+    """The words of the sections "[class ...]" or "[pattern ...]", with the name of their section."""
+    named = ((name, listed) for (section, name), listed in _lists().items() if section == kind)
+    return {word: name for name, listed in named for line in listed for word in line.split()}
+
+
 def as_json(model: RequestWeights) -> str:
-    kept: dict[str, object] = {"embedder": model.embedder, "bias": model.bias, "known": model.known}
+    kept: dict[str, object] = {name: getattr(model, name) for name in ("embedder", "bias", "known", "patterns")}
     steps = {}
     for name in ("asks", "heads", "vector"):
         weights = getattr(model, name)

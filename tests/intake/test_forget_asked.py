@@ -222,6 +222,24 @@ async def test_what_is_not_to_be_forgotten_stays(client: AsyncClient, said: str)
 
 
 @pytest.mark.parametrize(
+    "said",
+    [
+        "Yesterday I asked you to forget my walnut allergy, please undo that.",
+        "I would hate it if you forgot my walnut allergy.",
+        "It would be a shame if you forgot that I have a walnut allergy.",
+        "Undo the deletion of my walnut allergy, please.",
+        "Please forget everything.",
+        "Forget everything you know about me.",
+    ],
+)
+async def test_what_is_not_clearly_asked_for_now_stays(client: AsyncClient, said: str) -> None:
+    await say(client, "I have a walnut allergy.")
+    answer = await say(client, said)
+    assert "DELETE" not in [each["event"] for each in answer["results"]]
+    assert "User: I have a walnut allergy." in await left(client)
+
+
+@pytest.mark.parametrize(
     "said", ["Please don't forget that I have a walnut allergy.", "Bitte vergiss nicht, dass ich umgezogen bin."]
 )
 async def test_what_is_new_in_it_is_kept(client: AsyncClient, said: str) -> None:

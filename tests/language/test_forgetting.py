@@ -177,6 +177,52 @@ Esquece que moro no Porto, por favor.
 """.strip().splitlines()
 """Requests with a negation that is not of the forgetting."""
 
+NOT_NOW = """
+Yesterday I asked you to forget my address, please undo that.
+I asked you to delete my phone number, but I changed my mind.
+Last month I made you delete my address.
+I would hate it if you forgot my nut allergy.
+I'd be upset if you deleted my notes about Anna.
+It would be a shame if you forgot my allergy.
+If you deleted my address, I would be lost.
+Undo the deletion of my address, please.
+Please undo forgetting my allergy.
+I take back my request to forget my address.
+I shouldn't have asked you to forget my allergy.
+Can you restore my address that I asked you to forget?
+I wish you hadn't forgotten my address.
+I've changed my mind about forgetting my address.
+Would it be wise to delete my address from your memory?
+How could you forget my address?
+Before you forget my address, tell me what it is.
+Gestern habe ich dich gebeten, meine Adresse zu vergessen, mach das bitte rückgängig.
+Ich fände es schrecklich, wenn du meine Allergie vergisst.
+Es wäre schade, wenn du meine Allergie vergessen würdest.
+Ich hätte dich nicht bitten sollen, meine Adresse zu löschen.
+Hier je t'ai demandé d'oublier mon adresse, annule ça s'il te plaît.
+Ce serait dommage que tu oublies mon allergie.
+Annule la suppression de mon adresse, s'il te plaît.
+Ayer te pedí que olvidaras mi dirección, por favor deshazlo.
+Odiaría que olvidaras mi alergia.
+Sería una pena que olvidaras mi alergia.
+Ieri ti ho chiesto di dimenticare il mio indirizzo, annulla per favore.
+Gisteren vroeg ik je mijn adres te vergeten, maak dat ongedaan.
+""".strip().splitlines()
+"""Speak of forgetting, but do not ask for it now."""
+
+WISHES = """
+I'd be glad if you forgot my address.
+I'd feel better if you forgot about my divorce.
+I changed my mind, please forget my address.
+I would hate for you to keep my address, so please delete it.
+If you still have my address, please delete it.
+Undo what I told you about my illness.
+Ich wäre froh, wenn du meine Adresse löschst.
+Kannst du bitte vergessen, dass ich eine Katze habe?
+J'aimerais que tu oublies mon adresse.
+Me gustaría que olvidaras mi dirección.
+""".strip().splitlines()
+
 # A plain order counts where memories name the object.
 PLAIN = [
     ("Please forget Anna.", "Anna"),
@@ -221,6 +267,21 @@ def test_a_request_not_to_forget_is_not_even_possible(said: str) -> None:
 @pytest.mark.parametrize("said", DENIES)
 def test_a_negation_of_something_else_leaves_a_request_possible(said: str) -> None:
     assert forget_requests.find_possible(said) != []
+
+
+@pytest.mark.parametrize("said", NOT_NOW)
+def test_what_is_not_asked_for_now_is_not_sure(said: str) -> None:
+    assert not any(wish.is_sure for wish in find(said))
+
+
+@pytest.mark.parametrize("said", WISHES)
+def test_a_wish_that_it_be_forgotten_is_a_request(said: str) -> None:
+    assert [wish.is_sure for wish in find(said)] == [True]
+
+
+@pytest.mark.parametrize("said", ["Please forget everything.", "Forget everything you know about me."])
+def test_everything_is_not_what_was_said_last(said: str) -> None:
+    assert [(wish.query, wish.sort) for wish in find(said)] == [("everything", "everything")]
 
 
 @pytest.mark.parametrize(("said", "query"), PLAIN)

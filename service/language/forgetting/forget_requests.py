@@ -41,7 +41,8 @@ _GAP: Final = 20
 @dataclass(frozen=True, slots=True)
 class ForgetWish:
     """A half-open span of a message with the log odds that it asks to forget, and the words that say what: a statement
-    ("that I have a cat"), everything about something, a thing ("named": if it is known), or "" for the last words."""
+    ("that I have a cat"), everything about something, a thing ("named": if it is known; "unsure": it may not be asked
+    for now), or "" for the last words."""
 
     start: int
     end: int
@@ -51,7 +52,7 @@ class ForgetWish:
 
     @property
     def is_sure(self) -> bool:
-        return self.odds >= (SURE if self.query else SURE_WITHOUT_OBJECT)
+        return self.sort != "unsure" and self.odds >= (SURE if self.query else SURE_WITHOUT_OBJECT)
 
 
 def find_possible(text: str) -> list[ForgetWish]:

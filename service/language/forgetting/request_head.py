@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 WEIGHTS: Final = Path(__file__).with_suffix(".json")
 
-Sort = Literal["thing", "everything", "statement", "said", "named"]
+Sort = Literal["thing", "everything", "statement", "said", "named", "unsure"]
 OBJECTS: Final[tuple[Sort, ...]] = ("thing", "everything", "statement")
 HEADS: Final = (*OBJECTS, "end")
 """What is weighed of a token: whether an object of one of the sorts begins with it, and whether one ends with it."""
@@ -57,9 +57,18 @@ _KEEPS: Final = re.compile(
 )
 """Classes of words that want something kept, "Vergiss meine Allergie nicht", or complain: "You always forget it"."""
 
+_UNSURE: Final = re.compile(
+    r"\b(?:asked|undo)\b(?:(?! please| want).)*? (?:forget|delete|gone)\b"
+    r"|\bsaid you (?:(?:word|must|that) ){1,3}(?:forget|delete)\b|^can that clear (?:word )+delete\b"
+    r"|\babout (?:keep (?:my|word) (?:word )?)?(?:forget|delete|gone)\b"
+    r"|^(?:(?!(?:want|must|please|glad|can you|you can) ).)*?\b(?:if|(?:word|that) you) "
+    r"(?:(?!must |want |please |he )\w+ ){0,6}?(?:forget|delete|gone)\b"
+)
+"""Speaks of forgetting without asking for it now: "I asked you to forget it", "I would hate it if you forgot it"."""
+
 _ORDER: Final = re.compile(
     r"((?:please |can you |i want you word )*)(?:forget|delete) (?:please )*(?:about )?"
-    r"((?:my|word)(?: my| he| word){0,5})(?: please| \W)*$"
+    r"((?:my|word)(?: my| he| glad| word){0,5})(?: please| \W)*$"
 )
 """A plain order: an object and nothing else. "Forget Rome", without "please", may be a changed plan."""
 
@@ -71,9 +80,11 @@ Token = tuple[str, str]
 @dataclass(frozen=True, slots=True)
 class RequestWeights:
     """Weights and biases. `known`: the words that features name, with their classes; all others are alike, as what is
-    to be forgotten may be anything. `vector`: weights of a vector of `embedder`."""
+    to be forgotten may be anything. `patterns`: words with classes that only the patterns above know. `vector`: weights
+    of a vector of `embedder`."""
 
     known: Mapping[str, str]
+    patterns: Mapping[str, str]
     asks: Weights
     heads: Weights
     vector: Weights
@@ -87,19 +98,21 @@ def load(path: Path = WEIGHTS) -> RequestWeights:
         np.frombuffer(zlib.decompress(b85decode(kept[name])), dtype=np.int8) * np.float32(kept["steps"][name])
         for name in ("asks", "heads", "vector")
     )
-    return RequestWeights(kept["known"], asks, heads.reshape(len(HEADS), -1), vector, kept["bias"], kept["embedder"])
+    heads = heads.reshape(len(HEADS), -1)
+    return RequestWeights(kept["known"], kept["patterns"], asks, heads, vector, kept["bias"], kept["embedder"])
 
 
 def read(text: str, least: float) -> tuple[float, str, Sort]:
     """The log odds that a sentence asks to forget, by its words, and from `least` on its object with its sort: what the
-    model finds, else what lies between unknown words, else "" and "said". The object of a plain order is "named"."""
+    model finds, else what lies between unknown words, else "" and "said". The object of a plain order is "named", one
+    of a sentence that may not ask for it now "unsure"."""
     words = find_spans(text)
     known = _fitted.known
     padded = tokens(text, words, known)
     odds = float(_fitted.asks[sentence_features(padded)].sum()) + _fitted.bias[0]
     if odds < least or not words:
         return odds, "", "said"
-    kinds = " ".join(known.get(normalise(text[a:b])) or ("word" if text[a].isalnum() else text[a]) for a, b in words)
+    kinds = " ".join(_kind_of(text[a:b]) for a, b in words)
     if _KEEPS.search(kinds):
         return -np.inf, "", "said"
     if order := _ORDER.match(kinds):
@@ -112,12 +125,19 @@ def read(text: str, least: float) -> tuple[float, str, Sort]:
     pairs = np.where(np.tri(len(words), k=-1), -np.inf, starts.max(axis=1)[:, None] + ends.T)
     first, last = divmod(int(pairs.argmax()), len(words))
     sort = OBJECTS[int(starts[first].argmax())]
+    is_unsure = _UNSURE.search(kinds) is not None
     if pairs[first, last] < LEAST_ODDS:
         unknown = [at for at, (word, _) in enumerate(padded[PAD:-PAD]) if word in (OTHER, NAME)]
         if not unknown:
-            return odds, "", "said"
+            names_last = "all" not in kinds or "said" in kinds or "that" in kinds
+            return (odds, "", "said") if names_last and not is_unsure else (odds, "everything", "everything")
         first, last, sort = unknown[0], unknown[-1], "thing"
-    return odds, text[words[first][0] : words[last][1]], sort
+    return odds, text[words[first][0] : words[last][1]], "unsure" if is_unsure else sort
+
+
+def _kind_of(word: str) -> str:
+    key = normalise(word)
+    return _fitted.patterns.get(key) or _fitted.known.get(key) or ("word" if word[0].isalnum() else word)
 
 
 def vector_odds(vector: NDArray[np.float32], embedder: str) -> float:
