@@ -91,6 +91,8 @@ Forget about it!
 Forget that.
 Forget about Rome, let's go to Paris.
 Forget Rome.
+Forget Rome
+Delete Lyon Berg
 If I forget, remind me.
 Did you forget my birthday?
 You forgot my birthday.

@@ -120,6 +120,8 @@ def read(text: str, least: float) -> tuple[float, str, Sort]:
         query = text[words[first][0] : words[first + order[2].count(" ")][1]]
         if order[2].startswith("my") or (order[1] and query[0].isupper()):
             return odds, query, "named"
+        if query.istitle() and not order[1]:
+            return -np.inf, "", "said"
     scores = np.array([_fitted.heads[:, token_features(padded, at)].sum(axis=1) for at in range(len(words))])
     starts, ends = np.hsplit(np.minimum(scores + _fitted.bias[1:-1], MOST_ODDS), [len(OBJECTS)])
     pairs = np.where(np.tri(len(words), k=-1), -np.inf, starts.max(axis=1)[:, None] + ends.T)
