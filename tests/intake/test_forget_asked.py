@@ -267,6 +267,13 @@ async def test_a_plain_order_about_something_known_is_obeyed(client: AsyncClient
     assert await left(client) == {"User: I teach maths."}
 
 
+async def test_two_things_go_with_one_order(client: AsyncClient) -> None:
+    await say(client, "My locker is number 31.", "My salary is 4000 euros.", "I teach maths.")
+    answer = await say(client, "Please forget my locker and my salary.")
+    assert [each["event"] for each in answer["results"]] == ["DELETE", "DELETE"]
+    assert await left(client) == {"User: I teach maths."}
+
+
 async def test_a_changed_plan_and_a_file_are_no_requests(client: AsyncClient) -> None:
     await say(client, "We travel to Lyon in May.")
     for said in ("Forget Lyon, we go to Nice now.", "Forget Lyon.", "Strike my 3 o'clock meeting."):

@@ -291,6 +291,18 @@ def test_a_plain_order(said: str, query: str) -> None:
     assert [(wish.query, wish.sort) for wish in forget_requests.find_possible(said)] == [(query, "named")]
 
 
+@pytest.mark.parametrize(
+    ("said", "both"),
+    [
+        ("Please forget my address and my phone number.", ["my address", "my phone number"]),
+        ("Vergiss meine Adresse und meine Telefonnummer.", ["meine Adresse", "meine Telefonnummer"]),
+        ("Forget my fight with Ben and my boss.", ["my fight with Ben and my boss"]),
+    ],
+)
+def test_two_things_in_one_order_are_two_requests(said: str, both: list[str]) -> None:
+    assert [wish.query for wish in find(said)] == both
+
+
 @pytest.mark.parametrize("said", NOT_PLAIN)
 def test_no_plain_order(said: str) -> None:
     assert [wish for wish in forget_requests.find_possible(said) if wish.sort == "named"] == []

@@ -31,6 +31,9 @@ MOST_CHARS: Final = 500
 _SPEAKS: Final = re.compile(r"[^\W\d_a-z][\w.'-]*: |.*[:,] [\"\u201c\u201e\u00ab\u2018']")
 """Somebody else's words: "Bob: forget it", "She said: 'Forget it.'"."""
 
+_MINE: Final = r"(?:my|meine?[nr]?|mon|ma|mes|mis?|mijn) (?:[\w-]+ ){0,2}[\w-]+"
+_TWO: Final = re.compile(rf"({_MINE}) (?:and|und|et|y|e|en) ({_MINE})", re.IGNORECASE)
+
 _CLAUSE: Final = re.compile(r"[^;\s][^;]*;?")
 
 _QUOTE: Final = "\"'\u201c\u2018\u00ab>`"
@@ -56,14 +59,21 @@ class ForgetWish:
 
 
 def find_possible(text: str) -> list[ForgetWish]:
-    """The sentences of a message that may ask to forget, by their words."""
+    """The sentences of a message that may ask to forget, by their words; one that names two things, for each."""
     return [
-        ForgetWish(start, end, odds, query, sort)
+        ForgetWish(start, end, odds, each, sort)
         for start, end in own_sentences(text)
         if not _is_quoted(text, start, end)
         for odds, query, sort in [request_head.read(text[start:end], POSSIBLE)]
         if odds >= POSSIBLE
+        for each in _objects(query, sort)
     ]
+
+
+def _objects(query: str, sort: Sort) -> Sequence[str]:
+    """The objects of a plain order: "my address and my salary" are two."""
+    both = _TWO.fullmatch(query) if sort == "named" else None
+    return both.groups() if both else [query]
 
 
 def choose_likely(text: str, candidates: Sequence[ForgetWish]) -> list[ForgetWish]:
