@@ -191,16 +191,17 @@ async def _carry_out(batch: writing.MemoryBatch, text: NewText) -> Outcome:
 
 
 async def _with_chosen_id(session: Session, draft: Draft) -> Draft | None:
-    """An id that exists already makes the write an update of that memory; in another scope it is a Conflict. None where
-    the decision stays."""
+    """An id that exists already makes the write an update of that memory. An id that another scope has, or had before
+    it was deleted, is a Conflict: its history would belong to both. None where the decision stays."""
     chosen, decision = draft.given.id, draft.decision
     if chosen is None or decision is None or draft.is_duplicate:
         return None
     memory = await memories.get(session, chosen)
+    elsewhere = memory.scope != draft.scope if memory else await history.was_elsewhere(session, chosen, draft.scope)
+    if elsewhere:
+        raise Conflict("A memory with this id exists, or did, in another scope.", field="id")
     if memory is None:
         return None
-    if memory.scope != draft.scope:
-        raise Conflict("A memory with this id exists in another scope.", field="id")
     target = Neighbour(memory.id, memory.text, memory.hash, memory.version, 0.0)
     return replace(draft, decision=replace(decision, edits=(Edit(Action.UPDATE, target, draft.clean),)))
 

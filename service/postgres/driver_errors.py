@@ -49,7 +49,7 @@ UNAVAILABLE = {
 """The sentence about a transaction that failed, by the reason in the metrics."""
 
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
-    "pk_memory": lambda: Conflict("A memory with this id exists in another scope.", field="id"),
+    "pk_memory": lambda: Conflict("A memory with this id exists, or did, in another scope.", field="id"),
     "uq_memory_dedup": lambda: Conflict("The scope already has a memory with this text.", field="content"),
 }
 """The error of a request that lost a race at a named constraint."""

@@ -248,3 +248,53 @@ async def test_answers_of_a_model_are_kept_for_each_wall_and_erased_for_all(
         assert (await key.delete("/v1/memories?purge=true")).status_code == 200
     counts = await tables.counts(tenant.workspace_id)
     assert (counts["llm_cache"], counts["embedding_cache"]) == (0, 0)
+
+
+CHOSEN = "6f9619ff-8b86-4d01-b42d-00cf4fc964ff"
+
+
+@pytest.mark.parametrize(
+    ("wall", "inside", "outside"),
+    [
+        ({"user_id": "alice"}, {"user_id": "alice"}, {"user_id": "bob"}),
+        ({"agent_id": "a"}, {"user_id": "bob", "agent_id": "a"}, {"user_id": "bob", "agent_id": "b"}),
+        ({"run_id": "a"}, {"user_id": "bob", "run_id": "a"}, {"user_id": "bob", "run_id": "b"}),
+        ({"channels": ["a"]}, {"user_id": "bob", "channel": "a"}, {"user_id": "bob", "channel": "b"}),
+        ({"user_id": "alice"}, {"user_id": "alice"}, {"shared": True}),
+    ],
+)
+async def test_an_id_stays_with_the_scope_that_had_it(
+    client: AsyncClient, app: FastAPI, wall: Any, inside: Any, outside: Any
+) -> None:
+    """A purge of the one scope would reach the memory of the other; and nobody learns whether it was deleted."""
+    await stored(client, "The heron is fed at noon", id=CHOSEN, **inside)
+    await client.delete(f"/v1/memories/{CHOSEN}")
+    taken = {"content": "The otter swims", "id": CHOSEN}
+    refused = await client.post("/v1/memories", json={**taken, **outside})
+    assert (refused.status_code, refused.json()["field"]) == (409, "id"), refused.text
+    async with client_of(app, await walled(client, **wall)) as key:
+        purged = await body_of(key.delete(f"/v1/memories/{CHOSEN}?purge=true"))
+        assert purged["counts"]["memory_history"] == 2
+        await stored(client, "The otter swims", id=CHOSEN, **outside)
+        answers = [await key.post("/v1/memories", json={**taken, **inside})]
+        assert (await client.delete(f"/v1/memories/{CHOSEN}")).status_code == 200
+        for more in ({}, {"dry_run": True}):
+            answers.append(await key.post("/v1/memories", json={**taken, **inside, **more}))
+        [item] = await results_of(key.post("/v1/memories/batch", json={"items": [{**taken, **inside}]}))
+        assert item["error"]["field"] == "id", item
+    assert {(each.status_code, each.json()["field"], each.json()["detail"]) for each in answers} == {
+        (409, "id", answers[0].json()["detail"])
+    }
+
+
+async def test_a_purge_leaves_a_memory_whose_id_its_subject_had_before(client: AsyncClient, tables: Tables) -> None:
+    await stored(client, "Alice keeps a zebra", id=CHOSEN, user_id="alice")
+    await client.patch(f"/v1/memories/{CHOSEN}", json={"content": "Alice keeps two zebras"})
+    for table in ("memory", "memory_vector"):
+        name = "id" if table == "memory" else "memory_id"
+        await tables.fetch(f"UPDATE {table} SET user_id = 'bob' WHERE {name} = $1", CHOSEN)
+    await client.patch(f"/v1/memories/{CHOSEN}", json={"content": "Bob keeps a lion"})
+    await body_of(client.delete("/v1/memories?user_id=alice&purge=true"))
+    assert (await body_of(client.get(f"/v1/memories/{CHOSEN}")))["memory"] == "Bob keeps a lion"
+    history = (await client.get(f"/v1/memories/{CHOSEN}/history")).json()["results"]
+    assert [each["new_memory"] for each in history] == ["Bob keeps a lion"]

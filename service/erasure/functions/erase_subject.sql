@@ -63,10 +63,11 @@ BEGIN
             WHERE m.workspace_id = this_workspace
               AND is_of_subject(m.user_id, m.agent_id, m.run_id, m.channel, of_user, of_agent, of_run, of_channel)
             UNION ALL
-            SELECT h.memory_id FROM memory_history h
+            SELECT h.memory_id FROM memory_history h  -- a memory that exists has its own scope, whoever had its id before
             WHERE h.workspace_id = this_workspace
               AND is_of_subject(h.user_id, h.agent_id, h.run_id, h.before ->> 'channel',
                                 of_user, of_agent, of_run, of_channel)
+              AND NOT EXISTS (SELECT FROM memory m WHERE m.workspace_id = this_workspace AND m.id = h.memory_id)
         ) known;
         memory_ids := memory_ids || ARRAY(  -- copies that promotion made of them
             SELECT DISTINCT e.source_id FROM memory_edge e
@@ -199,7 +200,9 @@ BEGIN
         ('memory_edge', 't.source_id = ANY (s.memory_ids) OR t.target_id = ANY (s.memory_ids)'),
         ('memory', 't.id = ANY (s.memory_ids)'),
         ('review', 't.memory_id = ANY (s.memory_ids)'),
-        ('memory_history', 't.memory_id = ANY (s.memory_ids)'),
+        ('memory_history', $$ t.memory_id = ANY (s.memory_ids)
+            OR (s.is_scope AND is_of_subject(t.user_id, t.agent_id, t.run_id, t.before ->> 'channel',
+                                             s.of_user, s.of_agent, s.of_run, s.of_channel)) $$),
         ('entity', $$ (s.is_user AND t.user_id = s.of_user) OR (t.id = ANY (s.entity_ids)
             AND NOT EXISTS (SELECT FROM memory_entity m
                             WHERE m.workspace_id = t.workspace_id AND m.entity_id = t.id)) $$),

@@ -18,6 +18,7 @@ from sqlalchemy import select, text
 from uuid_utils.compat import uuid7
 
 from service.domain.decision import Action
+from service.domain.scope import Scope
 from service.memories.values import MemoryHistoryItem
 from service.postgres import direct
 from service.postgres.engine import Session
@@ -90,6 +91,15 @@ INSERT = text(
 )
 
 
+# A function of the owner knows what is outside the wall of the transaction, deleted or not.
+WAS_ELSEWHERE = text("""
+    SELECT is_outside('memory', :id) OR coalesce(bool_or(
+        (user_id, agent_id, run_id, before ->> 'channel') IS DISTINCT FROM (:user_id, :agent_id, :run_id, :channel)
+    ), false)
+    FROM memory_history WHERE workspace_id = :workspace AND memory_id = :id AND event = 'DELETE'
+""")
+
+
 @dataclass(frozen=True, slots=True)
 class Change:
     """What happens to a memory. `content`: its new text; None: it stays."""
@@ -107,6 +117,11 @@ async def lock(session: Session, ids: Iterable[UUID]) -> set[UUID]:
     """Locks the rows until the transaction ends, by ascending id; returns the existing ones. A transaction that changes
     several memories locks them all before the first change: in another order two could deadlock."""
     return set(await session.scalars(LOCK, {"ids": list(ids)}))
+
+
+async def was_elsewhere(session: Session, memory_id: UUID, scope: Scope) -> bool:
+    """Whether a memory that the transaction does not see had this id in another scope, or has it outside the wall."""
+    return bool(await session.scalar(WAS_ELSEWHERE, {"id": memory_id, **scope.columns}))
 
 
 async def append(session: Session, changes: Sequence[Change], *, generation: int) -> None:
