@@ -67,9 +67,10 @@ async def test_kept_messages_become_the_facts_of_an_inferred_store(
     [conversation] = (await client.get("/v1/conversations", params={"user_id": "alice"})).json()["results"]
     assert conversation["consolidated"]
     sources = await tables.fetch(
-        "SELECT m.timestamp, t.timestamp AS said FROM memory m JOIN memory_source s ON s.memory_id = m.id "
-        "JOIN turn t ON t.id = s.turn_id WHERE m.workspace_id = $1 AND m.user_id = 'alice' "
-        "AND m.fact_confidence IS NOT NULL",
+        "SELECT m.timestamp, t.timestamp AS said FROM memory m "
+        "JOIN memory_source s ON s.workspace_id = m.workspace_id AND s.memory_id = m.id "
+        "JOIN turn t ON t.workspace_id = m.workspace_id AND t.id = s.turn_id "
+        "WHERE m.workspace_id = $1 AND m.user_id = 'alice' AND m.fact_confidence IS NOT NULL",
         tenant.workspace_id,
     )
     assert sources

@@ -18,6 +18,7 @@ from service.postgres.engine import Database, Session
 from service.runtime.background import BATCH, ReadLog, UseCounter, in_background
 from service.runtime.statements.audit import AuditEntry
 from tests.conftest import Tenant
+from tests.support.workers import fetch
 
 
 def entry(workspace_id: UUID, number: int = 0) -> AuditEntry:
@@ -26,8 +27,8 @@ def entry(workspace_id: UUID, number: int = 0) -> AuditEntry:
 
 async def counts(database: Database, workspace_id: UUID) -> list[int]:
     """The numbers of the entries written, in their order."""
-    async with database.read(workspace_id) as session:
-        return list(await session.scalars(text("SELECT result_count FROM audit_log ORDER BY recorded_at, id")))
+    rows = await fetch(database, workspace_id, "SELECT result_count FROM audit_log ORDER BY recorded_at, id")
+    return [row.result_count for row in rows]
 
 
 class UnavailableDatabase(Database):

@@ -12,9 +12,14 @@ from bench.citus_cluster import Address, unite
 from service.launch.postgres import DATABASE
 
 ONE_SERVER = {
-    "tests/http/test_replicas.py": "Citus has standbys of its own",
     "tests/feed/test_changes.py::test_after_a_restore_into_another_server": "a restored cluster keeps its numbers",
+    "tests/http/test_replicas.py": "Citus has standbys of its own",
     "tests/intake/test_add_trips.py::test_the_trips_of_an_add": "a transaction begins with two strings on Citus",
+    "tests/intake/test_consolidation_faults.py::test_a_worker_killed": "looks for a wait on the server that it asks",
+    "tests/observability/test_metrics.py::test_what_is_counted": "the coordinator has no rows to count",
+    "tests/runtime/test_writes.py::test_rows_of_two_tables": "inserts into tables that Citus does not know",
+    "tests/upkeep/test_partitions.py::test_rows_in_default": "a row is in a shard, whose name has a number",
+    "tests/upkeep/test_partitions.py::test_what_is_older": "a row is in a shard, whose name has a number",
 }
 """The beginnings of tests' names, and why they cannot hold on Citus. docs/citus.md"""
 

@@ -283,8 +283,12 @@ _conversation = direct.reader(
 
 LOCK_UNREAD = text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:consolidate:' || :workspace, 0))")
 
-# Facts get the same run as the conversation's own memories.
+# Facts get the same run as the conversation's own memories. Citus reads the queue, which is on the coordinator, first.
 UNREAD = text("""
+    WITH queued AS MATERIALIZED (
+        SELECT j.payload ->> 'conversation_id' AS id FROM job j
+        WHERE j.workspace_id = :workspace AND j.kind = 'consolidate' AND j.state IN ('ready', 'running', 'dead')
+    )
     SELECT c.workspace_id, c.id, c.user_id, c.agent_id, c.channel, c.external_id, said.first, said.last,
            (SELECT m.run_id FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
             WHERE s.workspace_id = c.workspace_id AND s.turn_id = said.last_id LIMIT 1) AS run_id
@@ -301,8 +305,7 @@ UNREAD = text("""
       AND (:kept OR NOT EXISTS (
           SELECT FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
           WHERE s.workspace_id = c.workspace_id AND s.turn_id = said.last_id AND m.turn_index IS NOT NULL))
-      AND NOT EXISTS (SELECT FROM job j WHERE j.workspace_id = c.workspace_id AND j.kind = 'consolidate'
-                      AND j.state IN ('ready', 'running', 'dead') AND j.payload ->> 'conversation_id' = c.id::text)
+      AND NOT EXISTS (SELECT FROM queued WHERE queued.id = c.id::text)
     ORDER BY c.id LIMIT :batch
 """).bindparams(bindparam("quiet", type_=Interval()))
 
