@@ -10,6 +10,7 @@ import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from importlib.resources import files
 
 from service.language import text_values
 from service.language.lexemes import lexemes
@@ -49,6 +50,12 @@ _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
 _MEASURED = re.compile(
     r"(?i)\b(?:weight|temperature|pressure|heart rate|pulse|glucose|sugar|mileage|balance|score|steps)\b"
 )
+_COUNTRIES = frozenset(
+    line.split("\t")[1].partition(" (")[0].casefold()
+    for line in files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text("utf-8").splitlines()
+    if not line.startswith("#")
+)
+_MOVES = re.compile(r"(?i)\b(?:moved|relocated)\b")
 _FIGURES = frozenset({"money", "number", "version", "weekday", "time"})
 _RELATIVE = frozenset({"today", "tomorrow"})
 
@@ -64,9 +71,12 @@ class Filled:
     describes: bool = False
 
     def excludes(self, other: Filled) -> bool:
-        """Whether both cannot hold at once: "Portugal" and "Braga, Portugal" can, and so can a favourite dish and what
-        describes it ("is spicy")."""
+        """Whether both cannot hold at once: "Portugal" and "Braga, Portugal" can, "Oslo" and "Norway" unless somebody
+        moved there, and a favourite dish and what describes it ("is spicy")."""
         if (self.slot, self.kind) != (other.slot, other.kind) or self.value == other.value or self.describes:
+            return False
+        sizes = {self.value in _COUNTRIES, other.value in _COUNTRIES}
+        if self.kind == "home" and len(sizes) > 1 and not _MOVES.search(self.sentence):
             return False
         return not (_stands_in(self.value, other.sentence) or _stands_in(other.value, self.sentence))
 
@@ -79,15 +89,9 @@ def _stands_in(value: str, text: str) -> bool:
 def fillings(sentence: str, speaker: str | None) -> Sequence[Filled]:
     """The slots that a sentence fills, if it says nothing else; the words that lead up to it ("Actually, ") are gone.
     `speaker`: who says it, None for nobody in particular."""
-    found = []
-    for name, pattern in _SLOTS:
-        match = pattern.match(sentence)
-        if match is None:
-            continue
-        filled = _fill(name, match, speaker, sentence)
-        if filled is not None:
-            found.append(filled)
-    return found
+    matches = [(name, pattern.match(sentence)) for name, pattern in _SLOTS]
+    filled = [_fill(name, match, speaker, sentence) for name, match in matches if match is not None]
+    return [each for each in filled if each is not None]
 
 
 def _fill(name: str, match: re.Match[str], speaker: str | None, sentence: str) -> Filled | None:

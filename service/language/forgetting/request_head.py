@@ -107,8 +107,7 @@ def read(text: str, least: float) -> tuple[float, str, Sort]:
     model finds, else what lies between unknown words, else "" and "said". The object of a plain order is "named", one
     of a sentence that may not ask for it now "unsure"."""
     words = find_spans(text)
-    known = _fitted.known
-    padded = tokens(text, words, known)
+    padded = tokens(text, words, _fitted.known)
     odds = float(_fitted.asks[sentence_features(padded)].sum()) + _fitted.bias[0]
     if odds < least or not words:
         return odds, "", "said"
