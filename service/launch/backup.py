@@ -29,7 +29,7 @@ BASE, LOG, MANIFEST = "base.tar.gz", "pg_wal.tar.gz", "backup_manifest"
 FAR = re.compile(r"\s*(\d+)/(\d+) kB ")
 NOT_EMBEDDED = (
     "DATABASE_URL names a Postgres of your own, and `loxodon backup` copies the embedded one: back it up as its "
-    "operator does (docs/command.md), or take `loxodon export` for one workspace."
+    "operator does (docs/command.md; a Citus cluster: docs/citus.md), or take `loxodon export` for one workspace."
 )
 
 
