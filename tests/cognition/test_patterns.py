@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from collections.abc import Awaitable, Callable, Sequence
-from datetime import datetime
+from datetime import UTC, datetime
 from typing import Any
 from uuid import UUID
 
@@ -13,14 +13,16 @@ from httpx2 import AsyncClient
 
 from service.cognition import procedures
 from service.cognition.jobs import patterns
+from service.cognition.statements import learning
 from service.cognition.values import Invocation
 from service.domain.job import Job
 from service.domain.request import Call
-from service.domain.scope import Scope
+from service.domain.scope import NIL_ID, Scope
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables
 from tests.support.calls import opened, said, store
+from tests.support.plans import explained, rows_read
 from tests.support.tasks import work
 
 Run = Callable[[], Awaitable[None]]
@@ -267,3 +269,34 @@ async def test_memories_are_tied_to_the_pattern_that_they_exemplify(
     later = await store(client, "Ann runs unit tests again before deploying mail", type="Context")
     await run()
     assert await edges() == [("EXEMPLIFIES", later, pattern)]
+
+
+MANY = """
+    INSERT INTO memory (workspace_id, id, user_id, content, hash, dedup_key, terms, type, type_confidence,
+                        classification_source, importance, importance_level, "timestamp", embedding_status, created_at,
+                        updated_at)
+    SELECT $1, gen_random_uuid(), 'alice', md5(n::text), md5(n::text), md5(n::text), ARRAY[n % 40, 101, 102, 103],
+           CASE WHEN n < 40 THEN 'Pattern' ELSE 'Context' END, 1, 'explicit', 0.5, 5, now(), 'stored', now(), now()
+    FROM generate_series(0, 399) n
+"""
+
+
+@pytest.mark.parametrize("is_analysed", [False, True])
+async def test_memories_are_read_once_for_all_patterns(
+    resources: Resources,
+    tables: Tables,
+    tenant: Tenant,
+    clock: SetClock,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_analysed: bool,
+) -> None:
+    await tables.fetch(MANY, tenant.workspace_id)
+    if is_analysed:
+        await tables.fetch("ANALYZE memory")
+    where: dict[str, Any] = {"after": NIL_ID, "since": datetime.fromtimestamp(0, UTC), "now": clock()}
+    async with resources.db.read(tenant.workspace_id) as session:
+        assert len(await learning.list_candidates(session, **where)) == 360
+        monkeypatch.setattr(learning, "CANDIDATES", explained(learning.CANDIDATES))
+        [row] = await learning.list_candidates(session, **where)
+    assert rows_read(row[0][0]["Plan"], "memory") == 2 * 400, "once for the patterns, once for examples"

@@ -173,37 +173,44 @@ async def unmark(session: Session, conversation_id: UUID) -> None:
     await session.execute(UNMARK, key)
 
 
-PATTERNS_AT_ONCE, EXAMPLES_OF_EACH = 100, 100
+PATTERNS_AT_ONCE, EXAMPLES_OF_EACH = 1_000, 100
 
 # The examples of a pattern: memories of the same owner and channel that have all its terms except those that only say
-# how often. Uses ix_memory_terms. Only memories that were added or changed since the last run: an edge that a person
-# removed does not come back. A memory that is always valid is not an example, nor is one that begins later.
+# how often. One walk over the workspace finds those of all the patterns: a memory is compared with the patterns whose
+# rarest term (among the patterns) it has. Only memories that were added or changed since the last run: an edge that a
+# person removed does not come back. A memory that is always valid is not an example, nor is one that begins later.
 CANDIDATES = text("""
     WITH pattern AS MATERIALIZED (
-        SELECT p.*, ARRAY(SELECT unnest(p.terms) EXCEPT SELECT unnest(CAST(:frequency AS integer[]))) AS core
+        SELECT p.*, ARRAY(SELECT unnest(p.terms) EXCEPT SELECT unnest(CAST(:frequency AS integer[]))) AS core,
+               greatest(p.created_at, p.updated_at) >= :since AS is_new
         FROM memory p
         WHERE p.workspace_id = :workspace AND p.id > :after AND p.type = 'Pattern' AND p.dedup_key IS NOT NULL
           AND p.version_of IS NULL AND p.review_status IS NULL AND NOT p.archived
           AND (p.expires_at IS NULL OR p.expires_at > :now) AND (p.t_invalid IS NULL OR p.t_invalid > :now)
         ORDER BY p.id LIMIT :patterns
-    )
-    SELECT p.id AS pattern_id, p.content AS pattern, example.id AS example_id, example.content AS example
-    FROM pattern p LEFT JOIN LATERAL (
-        SELECT m.id, m.content FROM memory m
-        WHERE m.workspace_id = p.workspace_id AND m.terms <> '{}' AND cardinality(p.core) >= :least
-          AND workspace_terms(m.workspace_id, m.terms) @> workspace_terms(p.workspace_id, p.core)
-          AND m.terms @> p.core AND m.id <> p.id
-          AND m.user_id IS NOT DISTINCT FROM p.user_id AND m.agent_id IS NOT DISTINCT FROM p.agent_id
-          AND m.run_id IS NOT DISTINCT FROM p.run_id AND m.channel = p.channel
-          AND m.type NOT IN ('Pattern', 'Habit') AND m.temporal_tag IS DISTINCT FROM 'future'
-          AND m.dedup_key IS NOT NULL AND m.version_of IS NULL AND m.review_status IS NULL AND NOT m.archived
-          AND (m.expires_at IS NULL OR m.expires_at > :now)
-          AND greatest(m.created_at, m.updated_at, p.created_at, p.updated_at) >= :since
-          AND NOT EXISTS (SELECT FROM memory_edge e WHERE e.workspace_id = m.workspace_id AND e.source_id = m.id
+    ), keyed AS MATERIALIZED (
+        SELECT DISTINCT ON (p.id) p.*
+        FROM (SELECT *, count(*) OVER (PARTITION BY term) AS patterns
+              FROM (SELECT *, unnest(core) AS term FROM pattern WHERE cardinality(core) >= :least) each) p
+        ORDER BY p.id, p.patterns, p.term
+    ), said AS (
+        SELECT *, unnest(m.terms) AS term, greatest(m.created_at, m.updated_at) >= :since AS is_new FROM memory m
+        WHERE m.workspace_id = :workspace AND m.type NOT IN ('Pattern', 'Habit')
+          AND m.temporal_tag IS DISTINCT FROM 'future' AND m.dedup_key IS NOT NULL AND m.version_of IS NULL
+          AND m.review_status IS NULL AND NOT m.archived AND (m.expires_at IS NULL OR m.expires_at > :now)
+          AND (greatest(m.created_at, m.updated_at) >= :since OR (SELECT bool_or(is_new) FROM keyed))
+    ), example AS (
+        SELECT p.id AS pattern_id, m.id, m.content,
+               row_number() OVER (PARTITION BY p.id ORDER BY m.created_at DESC, m.id) AS place
+        FROM keyed p JOIN said m ON m.term = p.term AND m.channel = p.channel
+        WHERE m.terms @> p.core AND (m.is_new OR p.is_new)
+          AND (m.user_id, m.agent_id, m.run_id) IS NOT DISTINCT FROM (p.user_id, p.agent_id, p.run_id)
+          AND NOT EXISTS (SELECT FROM memory_edge e WHERE e.workspace_id = :workspace AND e.source_id = m.id
                           AND e.rel_type = 'EXEMPLIFIES' AND e.target_id = p.id)
-        ORDER BY m.created_at DESC, m.id LIMIT :examples
-    ) example ON true
-    ORDER BY p.id, example.id
+    )
+    SELECT p.id AS pattern_id, p.content AS pattern, e.id AS example_id, e.content AS example
+    FROM pattern p LEFT JOIN example e ON e.pattern_id = p.id AND e.place <= :examples
+    ORDER BY p.id, e.id
 """)
 
 READ_UNTIL = text("""
