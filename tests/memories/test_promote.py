@@ -6,11 +6,18 @@ import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
+import pytest
 from httpx2 import AsyncClient
+from sqlalchemy import text
 
+from service.domain.ageing import Promoting
+from service.memories.statements import promotable
+from service.runtime.resources import Resources
+from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
 from tests.support.calls import events, listed, store
+from tests.support.plans import explained, rows_read
 
 TEXT = "Prefers short answers"
 
@@ -106,3 +113,31 @@ async def test_what_was_in_global_by_itself_stays_when_the_promoted_goes(client:
     await promote(client, memory_id)
     await client.delete(f"/v1/memories/{memory_id}")
     assert await listed(client, user_id="alice", channel="_global") == {known}
+
+
+MANY = """
+    WITH fresh AS (
+        INSERT INTO memory (workspace_id, id, user_id, channel, content, hash, dedup_key, type, type_confidence,
+                            classification_source, importance, importance_level, "timestamp", embedding_status,
+                            created_at, updated_at)
+        SELECT $1, gen_random_uuid(), 'alice', 'atlas', n::text, md5(n::text), md5(n::text), 'Context', 1, 'explicit',
+               0.5, 5, now(), 'stored', now(), now() FROM generate_series(1, 300) n RETURNING *
+    )
+    INSERT INTO memory_stat (workspace_id, memory_id, last_accessed, access_count, seen_in)
+    SELECT workspace_id, id, created_at, 9, '{one,two}' FROM fresh RETURNING memory_id
+"""
+
+
+async def test_the_check_of_one_memory_reads_no_others(
+    resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    ids = [row["memory_id"] for row in await tables.fetch(MANY, tenant.workspace_id)]
+    await tables.fetch("ANALYZE memory, memory_stat")
+    rules, now = Promoting(), clock()
+    async with resources.db.read(tenant.workspace_id) as session:
+        assert await promotable.list_worthy(session, rules, now=now, batch=400) == sorted(ids)
+        await session.execute(text("SET LOCAL plan_cache_mode = force_generic_plan"))  # as from the sixth check on
+        monkeypatch.setattr(promotable, "WORTHY", explained(promotable.WORTHY))
+        explanation: list[Any] = [*await promotable.list_worthy(session, rules, now=now, batch=1, only=ids[-1])]
+    plan = explanation[0][0]["Plan"]
+    assert rows_read(plan, "memory") == rows_read(plan, "memory_stat") == 1

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from datetime import datetime
+from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
@@ -17,6 +18,8 @@ from service.postgres.engine import Session
 
 MAX_SESSIONS = 16
 """Sessions that repeated a memory; more are not noted."""
+
+MAX_ID = UUID(int=2**128 - 1)
 
 # A conversation has the name of its session, so a session that said a memory and stored it again counts once.
 SEEN_IN = """
@@ -34,13 +37,12 @@ SEEN_IN = """
 # memory in a channel to which a key is restricted stays there.
 WORTHY = text(f"""
     SELECT m.id FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
-    WHERE s.workspace_id = :workspace AND s.memory_id > :after
+    WHERE s.workspace_id = :workspace AND s.memory_id > :after AND s.memory_id <= :upto
       AND s.access_count >= :min_access_count AND s.promoted_at IS NULL
       AND m.channel <> '_global' AND m.dedup_key IS NOT NULL AND m.version_of IS NULL AND m.review_status IS NULL
       AND NOT m.archived AND (m.expires_at IS NULL OR m.expires_at > :now)
       AND (m.t_invalid IS NULL OR m.t_invalid > :now) AND (m.valid_until IS NULL OR m.valid_until > :now)
       AND coalesce(s.confidence, m.fact_confidence, m.type_confidence) >= :min_confidence
-      AND (CAST(:only AS uuid) IS NULL OR m.id = :only)
       AND NOT EXISTS (SELECT FROM api_key k WHERE k.workspace_id = m.workspace_id AND k.revoked_at IS NULL
                       AND m.channel = ANY (k.channels))
       AND ({SEEN_IN}) >= :min_conversations
@@ -63,8 +65,8 @@ NOTE_SESSION = text("""
 # Copies that were not changed since, and whose originals have all changed or are no longer valid.
 STALE_COPIES = text("""
     SELECT c.id FROM memory c
-    WHERE c.workspace_id = :workspace AND c.id > :after AND c.channel = '_global' AND NOT c.archived AND c.version = 1
-      AND (CAST(:only AS uuid) IS NULL OR c.id = :only)
+    WHERE c.workspace_id = :workspace AND c.id > :after AND c.id <= :upto
+      AND c.channel = '_global' AND NOT c.archived AND c.version = 1
       AND EXISTS (SELECT FROM memory_edge e WHERE e.workspace_id = c.workspace_id AND e.source_id = c.id
                   AND e.rel_type = 'PROMOTED_FROM' AND e.properties @> '{"copied": true}')
       AND NOT EXISTS (SELECT FROM memory_edge e JOIN memory o ON o.workspace_id = e.workspace_id AND o.id = e.target_id
@@ -91,9 +93,13 @@ async def list_worthy(
 ) -> Sequence[UUID]:
     """The next memories after `after` that meet all thresholds, by ascending id; with `only`, this memory if it
     does."""
-    values = {"after": after, "now": now, "batch": batch, "only": only}
-    values |= rules.model_dump()
+    values = _range(after, only) | {"now": now, "batch": batch} | rules.model_dump()
     return list(await session.scalars(WORTHY, values))
+
+
+def _range(after: UUID, only: UUID | None) -> dict[str, Any]:
+    """The ids that a walk looks at, as a range in both cases: with an OR every check would read the whole workspace."""
+    return {"after": after, "upto": MAX_ID} if only is None else {"after": UUID(int=only.int - 1), "upto": only}
 
 
 async def count_seen(session: Session, memory_id: UUID) -> int:
@@ -117,7 +123,7 @@ async def list_stale_copies(
     session: Session, *, after: UUID = NIL_ID, now: datetime, batch: int, only: UUID | None = None
 ) -> Sequence[UUID]:
     """The next copies whose originals have changed or are no longer valid; with `only`, this copy if it is one."""
-    values = {"after": after, "now": now, "batch": batch, "only": only}
+    values = _range(after, only) | {"now": now, "batch": batch}
     return list(await session.scalars(STALE_COPIES, values))
 
 
