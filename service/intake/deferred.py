@@ -54,8 +54,8 @@ QUIET = timedelta(minutes=10)
 NO_MESSAGES = filters.read({"field": "turn_index", "operator": "eq", "value": None})
 """A fact is compared with facts only: compared with the message it was read from it would not be new."""
 
-BATCH_SIZE = 100
-"""Conversations read in one transaction."""
+BATCH_SIZE = 1_000
+"""Conversations read in one transaction, each of which reads the waiting jobs once."""
 
 UNUSABLE_ATTEMPTS = 3
 """From this attempt on the rules read turns for which the model gives no usable answer, because each attempt costs

@@ -22,7 +22,7 @@ from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables
 from tests.support.calls import opened, said, store
-from tests.support.plans import explained, rows_read
+from tests.support.plans import kept_plan, rows_read
 from tests.support.tasks import work
 
 Run = Callable[[], Awaitable[None]]
@@ -283,13 +283,7 @@ MANY = """
 
 @pytest.mark.parametrize("is_analysed", [False, True])
 async def test_memories_are_read_once_for_all_patterns(
-    resources: Resources,
-    tables: Tables,
-    tenant: Tenant,
-    clock: SetClock,
-    monkeypatch: pytest.MonkeyPatch,
-    *,
-    is_analysed: bool,
+    resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock, *, is_analysed: bool
 ) -> None:
     await tables.fetch(MANY, tenant.workspace_id)
     if is_analysed:
@@ -297,6 +291,5 @@ async def test_memories_are_read_once_for_all_patterns(
     where: dict[str, Any] = {"after": NIL_ID, "since": datetime.fromtimestamp(0, UTC), "now": clock()}
     async with resources.db.read(tenant.workspace_id) as session:
         assert len(await learning.list_candidates(session, **where)) == 360
-        monkeypatch.setattr(learning, "CANDIDATES", explained(learning.CANDIDATES))
-        [row] = await learning.list_candidates(session, **where)
-    assert rows_read(row[0][0]["Plan"], "memory") == 2 * 400, "once for the patterns, once for examples"
+        plan = await kept_plan(session, learning.list_candidates(session, **where))
+    assert rows_read(plan, "memory") == 2 * 400, "once for the patterns, once for their examples"

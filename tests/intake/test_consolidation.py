@@ -11,14 +11,16 @@ from uuid import UUID, uuid4
 import pytest
 from httpx2 import AsyncClient
 
+from service.conversations.statements import conversations
 from service.domain.job import Job
-from service.domain.scope import NIL_WORKSPACE
+from service.domain.scope import NIL_ID, NIL_WORKSPACE
 from service.intake import deferred
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
 from tests.support.application import Tables
 from tests.support.calls import opened, said, store
+from tests.support.plans import kept_plan, rows_read
 from tests.support.tasks import work
 
 TALK = [
@@ -217,3 +219,31 @@ async def test_a_page_is_full_although_a_fact_stands_for_its_messages(
         hits = (await client.post("/v1/memories/search", json=query)).json()["results"]
         assert hits[0]["memory"] == "Tea, tea, tea and tea"
         assert len(hits) == len({each["id"] for each in hits}) == expected
+
+
+WAITING = """
+    WITH fresh AS (
+        INSERT INTO conversation (workspace_id, id, user_id, external_id, started_at, turn_count)
+        SELECT $1, gen_random_uuid(), 'alice', 'talk ' || n, now(), 1 FROM generate_series(1, 300) n RETURNING *
+    ), turns AS (
+        INSERT INTO turn (workspace_id, id, conversation_id, turn_index, user_id, role, content, content_hash,
+                          "timestamp")
+        SELECT workspace_id, gen_random_uuid(), id, 0, user_id, 'user', 'I moved.', md5(id::text), now() FROM fresh
+    )
+    INSERT INTO job (workspace_id, id, kind, payload, max_attempts)
+    SELECT workspace_id, gen_random_uuid(), 'consolidate', jsonb_build_object('conversation_id', id), 1 FROM fresh
+"""
+
+
+@pytest.mark.parametrize("is_analysed", [False, True])
+async def test_waiting_jobs_are_compared_with_all_conversations_at_once(
+    resources: Resources, tables: Tables, tenant: Tenant, *, is_analysed: bool
+) -> None:
+    await tables.fetch(WAITING, tenant.workspace_id)
+    if is_analysed:
+        await tables.fetch("ANALYZE conversation, turn, job")
+    async with resources.db.read(tenant.workspace_id) as session:
+        reading = conversations.find_unread(session, after=NIL_ID, quiet=timedelta(0), kept=True, batch=400)
+        plan = await kept_plan(session, reading)
+    assert plan["Actual Rows"] == 0, "all of them have a job"
+    assert rows_read(plan) < 20 * 300, "not each job for each conversation"

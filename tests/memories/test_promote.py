@@ -6,9 +6,7 @@ import asyncio
 from typing import Any
 from uuid import UUID, uuid4
 
-import pytest
 from httpx2 import AsyncClient
-from sqlalchemy import text
 
 from service.domain.ageing import Promoting
 from service.memories.statements import promotable
@@ -17,7 +15,7 @@ from tests.conftest import SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
 from tests.support.calls import events, listed, store
-from tests.support.plans import explained, rows_read
+from tests.support.plans import kept_plan, rows_read
 
 TEXT = "Prefers short answers"
 
@@ -129,15 +127,13 @@ MANY = """
 
 
 async def test_the_check_of_one_memory_reads_no_others(
-    resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock, monkeypatch: pytest.MonkeyPatch
+    resources: Resources, tables: Tables, tenant: Tenant, clock: SetClock
 ) -> None:
     ids = [row["memory_id"] for row in await tables.fetch(MANY, tenant.workspace_id)]
     await tables.fetch("ANALYZE memory, memory_stat")
     rules, now = Promoting(), clock()
     async with resources.db.read(tenant.workspace_id) as session:
         assert await promotable.list_worthy(session, rules, now=now, batch=400) == sorted(ids)
-        await session.execute(text("SET LOCAL plan_cache_mode = force_generic_plan"))  # as from the sixth check on
-        monkeypatch.setattr(promotable, "WORTHY", explained(promotable.WORTHY))
-        explanation: list[Any] = [*await promotable.list_worthy(session, rules, now=now, batch=1, only=ids[-1])]
-    plan = explanation[0][0]["Plan"]
+        assert await promotable.list_worthy(session, rules, now=now, batch=1, only=ids[-1]) == [ids[-1]]
+        plan = await kept_plan(session, promotable.list_worthy(session, rules, now=now, batch=1, only=ids[-1]))
     assert rows_read(plan, "memory") == rows_read(plan, "memory_stat") == 1

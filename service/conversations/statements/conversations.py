@@ -305,7 +305,7 @@ UNREAD = text("""
       AND (:kept OR NOT EXISTS (
           SELECT FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
           WHERE s.workspace_id = c.workspace_id AND s.turn_id = said.last_id AND m.turn_index IS NOT NULL))
-      AND NOT EXISTS (SELECT FROM queued WHERE queued.id = c.id::text)
+      AND c.id::text NOT IN (SELECT id FROM queued WHERE id IS NOT NULL)  -- hashed, also for many
     ORDER BY c.id LIMIT :batch
 """).bindparams(bindparam("quiet", type_=Interval()))
 
