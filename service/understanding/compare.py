@@ -2,8 +2,8 @@
 
 No statement ends by its meaning alone. An older statement ends only where the newer one names its value and says that
 it no longer holds ("no longer X", "from X to Y", "Y instead of X", "not X but Y"), states its exact opposite, fills a
-slot of one value (slots.py) with another value, or corrects what was just said. An older text that says more than what
-has ended is only marked, never ended, like everything that is merely likely to be outdated.
+slot of one value (slots.py) with another value, or corrects what was just said. Where one of the two says more than
+that ("for uploads", "at night"), the older one is only marked, like everything that is merely likely to be outdated.
 
 Pure; both were said about one scope, and the order of the two is known.
 """
@@ -11,10 +11,11 @@ Pure; both were said about one scope, and the order of the two is known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
+from itertools import chain, product
 from unicodedata import normalize
 
 from service.domain.decision import Reason
@@ -70,18 +71,20 @@ _PERSONS: Mapping[str, frozenset[str]] = {
     "she": frozenset({"she", "her", "hers"}),
     "they": frozenset({"they", "them", "their"}),
 }
+_CHANGE_VERBS = frozenset(lexemes("switch move change migrate swap transfer reassign"))
 OVER_WORDS = (
     frozenset(
         lexemes(
             "no longer not anymore any more stop stopped quit gave give up used to now instead from replaced replace"
-            " switch switched move moved change changed migrate migrated swap swapped transfer transferred reassigned"
             " is are was were be been has have had do does did will would rather than by with for longer just also"
             " again actually turns out after all correction sorry meant mean finally currently still nowadays use used"
             " using"
         )
     )
+    | _CHANGE_VERBS
     | NEGATIONS
 )
+_NAMED_A = re.compile(r"(?<=\w )A\b")
 _FRAME = frozenset(lexemes("know remember recall told said mentioned think right so"))
 _LEAD = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|no|nope|oh|sorry|wait|actually|correction|update|news|change of plans?"
@@ -101,8 +104,8 @@ _PURPOSES = re.compile(
 )
 _NO_LONGER_SO = re.compile(r"(?i)\bno longer\b|\b(?:any ?more|any longer)\b")
 _HEDGED = re.compile(
-    r"(?i)\b(?:if|would|could|might|may|maybe|perhaps|possibly|think(?:ing)? (?:of|about)|considering|suppose|wish"
-    r"|imagine|almost|nearly|plan(?:ning)? to|want to|going to|hope to)\b|\?"
+    r"(?i)\b(?:if|would|could|might|(?-i:may)|maybe|perhaps|possibly|think(?:ing)? (?:of|about)|considering|suppose"
+    r"|wish|imagine|almost|nearly|plan(?:ning)? to|want to|going to|hope to)\b|\?"
 )
 _PASSING = re.compile(
     r"(?i)\b(?:yesterday|today|tonight|tomorrow|once|one-off|exception(?:ally)?|for (?:a|one|the) (?:day|night|week"
@@ -157,7 +160,7 @@ class Sentence:
     def clauses(self) -> tuple[str, str]:
         """The whole, and its first clause, both without what leads up to them and without "after all"."""
         whole = self.bare
-        first = re.split(r"[,;\u2014]| because | since ", whole, maxsplit=1)[0]
+        first = slots.CLAUSE.split(whole, maxsplit=1)[0]
         return _TAIL.sub("", whole.rstrip(".! ")), _TAIL.sub("", first.rstrip(".! "))
 
     @cached_property
@@ -253,6 +256,7 @@ def read(text: str) -> Spoken:
 def _stems(text: str) -> tuple[frozenset[str], int]:
     """The content stems of a text, and how many of its words deny. "No longer" denies as "not" does."""
     stems = lexemes(_NO_LONGER_SO.sub(lambda match: "not" if match[0].casefold().startswith("no") else "", text))
+    stems += _NAMED_A.findall(text)  # "plan A": no article
     return frozenset(stems) - NEGATIONS, count_negations(stems)
 
 
@@ -313,16 +317,21 @@ def _pronouns(text: str) -> frozenset[str]:
 
 
 def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Reason | None:
-    """Why a sentence of the older text ends; None if it does not."""
+    """Why a sentence of the older text ends, UNSURE if it may have ended; None if it has not."""
     said = [sentence for sentence in new.statements if not sentence.hedged]
     stands_alone = was.subjects or (len(new.statements) == 1 and len(old.statements) == 1)
     if stands_alone and any(_is_opposite(each, was, new.speaker) for one in said for each in one.clauses):
         return Reason.OPPOSITE
-    if any(_names_as_over(sentence, was) for sentence in said):
+    changes = [is_narrower for sentence in said for is_narrower in _name_as_over(sentence, was)]
+    if not all(changes):
         return Reason.CHANGE
-    if not any(sentence.passing for sentence in said) and _refills(said, was, new, old):
+    settled = not any(sentence.passing for sentence in said) and not _PASSING.search(was.text)
+    values = _refill(said, was, new, old) if settled else []
+    if not all(values):
         return Reason.NEW_VALUE
-    return Reason.CORRECTION if correction and _is_corrected(new, was) else None
+    if correction and _is_corrected(new, was):
+        return Reason.CORRECTION
+    return Reason.UNSURE if changes or values else None
 
 
 def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
@@ -337,22 +346,16 @@ def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
     )
 
 
-def _names_as_over(said: Sentence, was: Sentence) -> bool:
-    """Whether a sentence says of the same subject that something the older one says no longer holds."""
+def _name_as_over(said: Sentence, was: Sentence) -> Iterator[bool]:
+    """For each part of a sentence by which something that the older one says of the same subject no longer holds,
+    whether it says so only of a place, a purpose or a time that the older one does not name."""
     if was.denials or speech_acts.refers(said.text):  # "It's 1913, not 1911" does not say what
-        return False
-    for start, over, instead in _overs(said.text):
-        gone = frozenset(lexemes(over)) - OVER_WORDS
-        if not gone or not gone <= was.words or not _is_subject_of(said.text[:start], was):
-            continue
-        if instead is not None and frozenset(lexemes(instead)) - OVER_WORDS <= was.words:
-            continue  # it gives the new value, too
-        more = was.words - gone - OVER_WORDS - _of_subjects(was)
-        asked = said.words - gone - frozenset(lexemes(instead or "")) - OVER_WORDS - _of_subjects(said)
-        if instead is not None and asked and more and not asked & more:
-            continue  # of another thing, place or purpose
-        return True
-    return False
+        return
+    for before, over, instead, rest in _overs(said.text):
+        gone, value = _stems(over)[0] - OVER_WORDS, _stems(instead)[0] - OVER_WORDS
+        gives_it_too = instead and value <= was.words
+        if gone and gone <= was.words and _is_subject_of(before, was) and not gives_it_too:
+            yield len(slots.additions(f"{instead} {rest}", was.words | OVER_WORDS)) > bool(instead)
 
 
 def _is_subject_of(before: str, was: Sentence) -> bool:
@@ -366,33 +369,29 @@ def _is_subject_of(before: str, was: Sentence) -> bool:
 
 
 @lru_cache(maxsize=1_024)
-def _overs(sentence: str) -> Sequence[tuple[int, str, str | None]]:
-    """The parts of a sentence that says that something no longer holds: where this begins, what ended, and what
-    replaced it."""
-    ended = [(match.start(), _TAIL.sub("", match["over"]), None) for match in _NO_LONGER.finditer(sentence)]
-    moved = [(match.start(), match["over"], match["new"]) for match in _FROM_TO.finditer(sentence)]
-    if not _EXCHANGED.search(sentence):  # the other patterns take long to find that they do not match
-        return [*ended, *moved]
-    put_last = [(0, match["over"], match["new"]) for match in _INSTEAD.finditer(sentence)]
-    exchanged = [
-        (match.start(), match["over"], match["new"]) if match["over"] else (0, match["was"], match["instead"])
-        for pattern in (_REPLACED, _NOT_BUT)
-        for match in pattern.finditer(sentence)
-    ]
-    return [*ended, *moved, *put_last, *exchanged]
+def _overs(sentence: str) -> Sequence[tuple[str, str, str, str]]:
+    """The parts of a sentence that says that something no longer holds: what stands before, what ended, what replaced
+    it, and the rest of the clause."""
+    patterns = [_NO_LONGER]
+    if not _CHANGE_VERBS.isdisjoint(lexemes(sentence)):  # "open from 9 to 5" is no change
+        patterns.append(_FROM_TO)
+    if _EXCHANGED.search(sentence):  # these take long to find that they do not match
+        patterns += (_REPLACED,) if _PASSING.search(sentence) else (_INSTEAD, _REPLACED, _NOT_BUT)
+    found = []
+    for match in chain.from_iterable(pattern.finditer(sentence) for pattern in patterns):
+        groups = match.groupdict(default="")
+        over, instead = groups["over"] or groups["was"], groups.get("new") or groups.get("instead", "")
+        rest = slots.CLAUSE.split(sentence[match.end() :], maxsplit=1)[0]
+        found.append((sentence[: match.start()], _TAIL.sub("", over), instead, rest))
+    return found
 
 
-def _of_subjects(said: Sentence) -> frozenset[str]:
-    return frozenset(stem for name in said.subjects for stem in lexemes(name)) | {"user"}
-
-
-def _refills(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) -> bool:
-    """Whether a sentence gives a slot (slots.py) another value than the older sentence does. "Portugal" and "Braga,
-    Portugal" are one value."""
-    if _PASSING.search(was.text):
-        return False
-    filled = slots.fillings(was.bare, old.speaker)
-    return any(now.excludes(then) for one in said for now in slots.fillings(one.bare, new.speaker) for then in filled)
+def _refill(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) -> list[bool]:
+    """For each slot (slots.py) that a sentence gives another value than the older one does, whether what else they say
+    differs. "Portugal" and "Braga, Portugal" are one value."""
+    filled = [each for one in said for each in slots.fillings(one.bare, new.speaker)]
+    pairs = product(filled, slots.fillings(was.bare, old.speaker))
+    return [now.rest != then.rest for now, then in pairs if now.excludes(then)]
 
 
 def _is_corrected(new: Spoken, was: Sentence) -> bool:
@@ -412,7 +411,8 @@ def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:
     """The end of the older text, of one of its sentences, or a mark if a sentence says more than what has ended."""
     is_part = len(ended) < len(old.statements)
     of_document = is_part and old.speaker is None  # its sentences are about what the document is about
-    if of_document or any(_says_more(old.statements[index]) for index in ended):
+    is_unsure = of_document or Reason.UNSURE in ended.values()
+    if is_unsure or any(_says_more(old.statements[index]) for index in ended):
         return _UNSURE
     return FactLink(LinkKind.ENDS, next(iter(ended.values())), _struck(old, ended) if is_part else None)
 

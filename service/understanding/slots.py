@@ -1,7 +1,8 @@
 """Reads the slots of a person or thing that have one value at a time, each in its own wording.
 
 Home, employer, name, marital status, age, birthday, favourites, and the thing a figure is about ("the budget is 5k").
-What somebody can have several of, events, and measurements, which differ by the day, are no slots.
+What somebody can have several of, events, and measurements, which differ by the day, are no slots. What else a sentence
+says (a purpose, a place, a time, a unit: "for uploads", "at weekends", "per person") is the `rest` of its value.
 """
 
 from __future__ import annotations
@@ -11,39 +12,42 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from importlib.resources import files
+from itertools import groupby
 
 from service.language import text_values
+from service.language.common_words import FUNCTION_WORDS
 from service.language.lexemes import lexemes
 
 _SUBJECT = r"(?:(?P<subject>(?i:i|we|the user|user)|[^\W\d_a-z][\w\u2019'-]+(?: [^\W\d_a-z][\w\u2019'-]+)?)\b)?"
 _BE = r"(?:['\u2019]m|['\u2019]re|['\u2019]s| am| is| are)"
+_HAS = rf"(?:{_BE}|['\u2019]ve| have| has)?"
 _NOW = r"(?: ?\b(?i:now|currently|still|just|recently|finally))?"
 _PLACE = r"(?P<value>[^\W\d_a-z][\w\u00c0-\u024f.'\u2019-]*(?:[ -][^\W\d_a-z][\w\u00c0-\u024f.'\u2019-]*){0,3})"
-_END = r"(?P<rest>[^\n]{0,120})$"
+_END = rf"{_NOW}(?: these days)?(?:, [^\W\d_a-z][\w\u2019'-]+(?=\W*$))?(?P<rest>[^\n]{{0,120}})$"
+CLAUSE = re.compile(
+    r"(?i)\s*[,;:\u2014]\s*(?:(?:and|so|because|since)\s+)?(?=(?:i|we|you|he|she|it|they|this|that|there|my|our|your|his"
+    r"|her|its|their|the|an?)\b)|,?\s+(?:because|since)\b"
+)
+"""The end of a clause: a reason follows, a beginning ("since May"), or a clause with a subject of its own."""
+_PAST_TIME = re.compile(r"\b(?:last|ago|(?:19|20)\d\d)\b")
 
 _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
-    ("home", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:lives?|resides?) in {_PLACE}{_END}")),
-    ("home", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?:living|based) in {_PLACE}{_END}")),
-    ("home", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:moved"
-                        rf"|relocated) (?:from [^,.]{{2,40}}? )?(?:back )?to {_PLACE}{_END}")),
-    ("employer", re.compile(rf"{_SUBJECT}{_NOW} ?(?i:works?) (?:at|for) {_PLACE}{_END}")),
-    ("employer", re.compile(rf"{_SUBJECT}{_BE}{_NOW} working (?:at|for) {_PLACE}{_END}")),
-    ("employer", re.compile(rf"{_SUBJECT}(?:['\u2019]ve| have| has)?{_NOW} ?(?i:joined) {_PLACE}{_END}")),
-    ("name", re.compile(rf"(?i:(?P<subject>my) name{_BE}|(?:please )?call me) {_PLACE}{_END}")),
+    ("home", re.compile(rf"{_SUBJECT}{_HAS}{_NOW} ?(?i:(?:lives?|living|resides?|based) in|(?:moved|relocated)"
+                        rf" (?:from [^,.]{{2,40}}? )?(?:back )?to) {_PLACE}{_END}")),
+    ("employer", re.compile(rf"{_SUBJECT}{_HAS}{_NOW} ?(?i:work(?:s|ing)? (?:at|for)|joined) {_PLACE}{_END}")),
+    ("name", re.compile(rf"(?i:(?P<subject>my) name{_BE}) {_PLACE}{_END}")),
+    ("called", re.compile(rf"(?i:(?:please )?call me) {_PLACE}{_END}")),
     ("status", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?P<value>single|married|engaged|divorced|widowed"
                           rf"|separated)(?: now| again| these days)?(?P<rest>)[.!]?$")),
-    ("age", re.compile(rf"{_SUBJECT}{_BE}{_NOW} (?P<value>\d{{1,3}})(?: years old)?(?: now)?(?P<rest>)[.!]?$")),
-    ("age", re.compile(rf"{_SUBJECT}(?: just)? ?(?i:turned) (?P<value>\d{{1,3}})(?P<rest>)[.!]?$")),
-    ("birthday", re.compile(r"(?i:(?P<subject>my|[\w'\u2019-]+['\u2019]s) birthday is (?:on"
-                            r" )?)(?P<value>(?=[^(]*\d).{3,40}?)(?P<rest>)[.!]?$")),
+    ("age", re.compile(rf"{_SUBJECT}(?:{_BE}{_NOW}|(?: just)? ?(?i:turned)) (?P<value>\d{{1,3}})(?: years old)?"
+                       r"(?: now)?(?P<rest>)[.!]?$")),
     ("favourite", re.compile(
         r"(?i:(?P<subject>my|our"
         r"|[\w\u2019'-]+['\u2019]s) favou?rite (?P<of>[\w -]{2,30}?) is )(?P<value>[a-z][\w\u2019'-]*"
         r"|[^\W\d_a-z][\w\u2019'-]*(?: [^\W\d_a-z][\w\u2019'-]*){0,3})(?P<rest>(?: now| these days)?)[.!]?$"
     )),
     ("figure", re.compile(
-        r"(?i:(?P<subject>my|our|the|[\w\u2019'-]+['\u2019]s) (?P<of>[\w -]{2,40}?)(?: rate| limit)?(?: is| are"
-        r"| costs?| is set to|:)"
+        r"(?i:(?P<subject>my|our|the|[\w\u2019'-]+['\u2019]s) (?P<of>[\w -]{2,40}?)(?: is| are| costs?| is set to|:)"
         r"(?: now| currently)? )(?P<value>[^,;!]{1,30}?)(?P<rest>)[.!]?$"
     )),
 )  # fmt: skip
@@ -57,22 +61,22 @@ _COUNTRIES = frozenset(
 )
 _MOVES = re.compile(r"(?i)\b(?:moved|relocated)\b")
 _FIGURES = frozenset({"money", "number", "version", "weekday", "time"})
-_RELATIVE = frozenset({"today", "tomorrow"})
 
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A slot of a subject with its value. Two values are comparable where `kind` is equal."""
+    """A slot of a subject with its value, comparable with one of the same `kind`. `rest`: what else is said."""
 
     slot: tuple[str, str, str]
     kind: str
     value: str
+    rest: Sequence[str]
     sentence: str
     describes: bool = False
 
     def excludes(self, other: Filled) -> bool:
-        """Whether both cannot hold at once: "Portugal" and "Braga, Portugal" can, "Oslo" and "Norway" unless somebody
-        moved there, and a favourite dish and what describes it ("is spicy")."""
+        """Whether both cannot hold at once if the rest is the same: "Portugal" and "Braga, Portugal" can, "Oslo" and
+        "Norway" unless somebody moved there, and a favourite dish and what describes it ("is spicy")."""
         if (self.slot, self.kind) != (other.slot, other.kind) or self.value == other.value or self.describes:
             return False
         sizes = {self.value in _COUNTRIES, other.value in _COUNTRIES}
@@ -96,18 +100,33 @@ def fillings(sentence: str, speaker: str | None) -> Sequence[Filled]:
 
 def _fill(name: str, match: re.Match[str], speaker: str | None, sentence: str) -> Filled | None:
     groups = match.groupdict()
-    value = match["value"].strip().rstrip(".")
+    value, rest = match["value"].strip().rstrip("."), CLAUSE.split(match["rest"], maxsplit=1)[0]
     subject = (groups.get("subject") or "my").casefold()
-    if subject in {"i", "my", "we", "our", "me", "user", "the user"}:
+    if subject in {"i", "my", "we", "me", "user", "the user"}:
         subject = (speaker or "user").casefold()
-    of = " ".join(sorted(lexemes(groups.get("of") or "")))
+    of = " ".join(word for word in (groups.get("of") or "").casefold().split() if word != "the")
+    slot = name, subject.removesuffix("'s"), of
     if name != "figure":
         describes = name == "favourite" and value.islower() and not groups["rest"]
-        return Filled((name, subject.removesuffix("'s"), of), name, value.casefold(), sentence, describes)
-    known = text_values.find(value)
-    if _MEASURED.search(match["of"]) or len(known) != 1 or known[0].kind not in _FIGURES or known[0].key in _RELATIVE:
-        return None
-    if len(value) - (known[0].end - known[0].start) > 12:
+        more = [each for each in additions(rest) if name != "employer" or not each.startswith("as ")]  # a role
+        return Filled(slot, name, value.casefold(), more, sentence, describes)
+    known, kinds = text_values.find(value), _FIGURES if of != "birthday" else {"date"}
+    if _MEASURED.search(of) or len(known) != 1 or known[0].kind not in kinds or known[0].key in ("today", "tomorrow"):
         return None
     unit = re.sub(r"[\d.,\s]+", "", known[0].key) if known[0].kind in {"number", "money"} else ""
-    return Filled((name, subject.removesuffix("'s"), of), f"{known[0].kind} {unit}", known[0].key, sentence)
+    rest = f"{value[: known[0].start]} {value[known[0].end :]}"
+    return Filled(slot, f"{known[0].kind} {unit}", known[0].key, additions(rest), sentence)
+
+
+def additions(text: str, known: frozenset[str] = frozenset()) -> Sequence[str]:
+    """What a text says in words whose stems are not `known`: each run of them with the small words in front of it,
+    without times that are over."""
+    words = re.findall(r"[^\W_][\w\u2019'-]*", text.casefold())
+    found, small = [], ""
+    for is_small, run in groupby(words, key=lambda word: word in FUNCTION_WORDS or known.issuperset(lexemes(word))):
+        joined = " ".join(run)
+        if is_small:
+            small = joined
+        elif not _PAST_TIME.search(joined):
+            found.append(f"{small} {joined}")
+    return found
