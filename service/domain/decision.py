@@ -128,10 +128,12 @@ class Edit:
 
 @dataclass(frozen=True, slots=True)
 class Strike:
-    """A memory that loses a sentence that ended, and the rest of its text."""
+    """A memory that loses a sentence that ended, and the rest of its text. `at`: given if it is the added text that
+    loses one, when the memory, which is later, began."""
 
     memory: Neighbour
     text: CleanText
+    at: datetime | None = None
 
 
 @dataclass(frozen=True, slots=True)

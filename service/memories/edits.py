@@ -90,7 +90,8 @@ async def carry_out(
             await batch.flush()
         for strike in decision.strikes:
             alone = replace(context, ruling_id=None)
-            await writing.remove_sentence(alone, strike.memory.id, strike.text, at=draft.start)
+            target = strike.memory.id if strike.at is None else added
+            await writing.remove_sentence(alone, target, strike.text, at=strike.at or draft.start)
     batch.changed |= {
         outcome.memory_id for outcome in outcomes if outcome.event is not Action.NONE and outcome.memory_id
     }

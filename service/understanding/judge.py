@@ -161,14 +161,16 @@ def _edits(claim: Claim, related: Sequence[Related]) -> tuple[tuple[Edit, ...], 
 
 
 def _strikes(claim: Claim, related: Sequence[Related]) -> tuple[Strike, ...]:
-    """The memories that lose a sentence to the statement, each with the rest of its text."""
-    if _is_over(claim):
-        return ()
-    return tuple(
-        Strike(pair.memory, CleanText(pair.link.text))
-        for pair in related
-        if pair.link.kind is LinkKind.ENDS and pair.link.text is not None and not pair.later
-    )
+    """The memories that lose a sentence to the statement, and the sentences that it loses to later ones."""
+    strikes: list[Strike] = []
+    rest = claim.text
+    for pair in sorted(related, key=lambda each: _holds_from(each.memory)):
+        link = relate(pair.memory.text, rest, pair.memory.similarity) if pair.later else pair.link
+        if link is None or link.text is None or _is_over(claim) or (pair.later and _is_ahead(claim, pair.memory)):
+            continue
+        strikes.append(Strike(pair.memory, CleanText(link.text), _holds_from(pair.memory) if pair.later else None))
+        rest = strikes[-1].text if pair.later else rest
+    return tuple(strikes)
 
 
 def _find_ended(claim: Claim, related: Sequence[Related]) -> list[Related]:

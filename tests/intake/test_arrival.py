@@ -161,3 +161,25 @@ async def test_older_news_that_is_a_memory_of_its_own_is_enriched(
     jobs = await work(resources, tables, tenant.workspace_id, "enrich")
     found = (await client.get(f"/v1/memories/{late['kept_as']}")).json()
     assert (jobs, found["enriched_at"] is None) == ((2, False) if found["version_of"] is None else (1, True))
+
+
+@pytest.mark.parametrize("turned", [False, True])
+async def test_older_news_lose_the_sentences_that_had_ended(client: AsyncClient, turned: bool) -> None:
+    later = [
+        ("I no longer take metformin.", "2026-10-10T09:00:00+00:00"),
+        ("I moved to Zug.", "2026-11-10T09:00:00+00:00"),
+    ]
+    older = ("I have asthma. I take metformin. I live in Basel.", "2026-09-10T09:00:00Z")
+    for text, at in (*(reversed(later) if turned else later), older):
+        said = {"role": "user", "content": text, "timestamp": at}
+        await post(client, "/v1/memories", {"messages": [said], "user_id": "ann"})
+    listed = (await client.get("/v1/memories", params={"user_id": "ann"})).json()["results"]
+    kept = {"User: I have asthma.", "User: I no longer take metformin.", "User: I moved to Zug."}
+    assert {each["memory"] for each in listed} == kept
+    [asthma] = [each for each in listed if "asthma" in each["memory"]]
+    told = (await client.get(f"/v1/memories/{asthma['id']}/history")).json()
+    assert {each["memory"]: each["t_invalid"] for each in told["versions"]} == {
+        "User: I have asthma. I take metformin. I live in Basel.": later[0][1],
+        "User: I have asthma. I live in Basel.": later[1][1],
+        "User: I have asthma.": None,
+    }
