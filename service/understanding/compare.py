@@ -75,10 +75,9 @@ _CHANGE_VERBS = frozenset(lexemes("switch move change migrate swap transfer reas
 OVER_WORDS = (
     frozenset(
         lexemes(
-            "no longer not anymore any more stop stopped quit gave give up used to now instead from replaced replace"
+            "no longer not anymore any more stop stopped quit gave give up used to now instead from replace assigned"
             " is are was were be been has have had do does did will would rather than by with for longer just also"
-            " again actually turns out after all correction sorry meant mean finally currently still nowadays use used"
-            " using"
+            " again actually turns out after all correction sorry meant mean finally currently still nowadays use"
         )
     )
     | _CHANGE_VERBS
@@ -325,8 +324,7 @@ def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Rea
     changes = [is_narrower for sentence in said for is_narrower in _name_as_over(sentence, was)]
     if not all(changes):
         return Reason.CHANGE
-    settled = not any(sentence.passing for sentence in said) and not _PASSING.search(was.text)
-    values = _refill(said, was, new, old) if settled else []
+    values = [] if any(sentence.passing for sentence in (*said, was)) else _refill(said, was, new, old)
     if not all(values):
         return Reason.NEW_VALUE
     if correction and _is_corrected(new, was):
@@ -347,15 +345,18 @@ def _is_opposite(clause: str, was: Sentence, speaker: str | None) -> bool:
 
 
 def _name_as_over(said: Sentence, was: Sentence) -> Iterator[bool]:
-    """For each part of a sentence by which something that the older one says of the same subject no longer holds,
-    whether it says so only of a place, a purpose or a time that the older one does not name."""
+    """For each part of a sentence that says that something the older one says no longer holds: whether it says so only
+    of a place or a purpose, or the older one says something else of it ("I was born in Kiel")."""
     if was.denials or speech_acts.refers(said.text):  # "It's 1913, not 1911" does not say what
         return
     for before, over, instead, rest in _overs(said.text):
-        gone, value = _stems(over)[0] - OVER_WORDS, _stems(instead)[0] - OVER_WORDS
-        gives_it_too = instead and value <= was.words
+        gone = _stems(over)[0] - OVER_WORDS
+        gives_it_too = instead and _stems(instead)[0] - OVER_WORDS <= was.words
         if gone and gone <= was.words and _is_subject_of(before, was) and not gives_it_too:
-            yield len(slots.additions(f"{instead} {rest}", was.words | OVER_WORDS)) > bool(instead)
+            words = was.bare.split()
+            start = next((at for at, word in enumerate(words) if not gone.isdisjoint(lexemes(word))), 0)
+            more = slots.additions(" ".join(words[:start]), said.words | OVER_WORDS | {"user"})
+            yield bool(more) or len(slots.additions(f"{instead} {rest}", was.words | OVER_WORDS)) > bool(instead)
 
 
 def _is_subject_of(before: str, was: Sentence) -> bool:

@@ -183,3 +183,18 @@ async def test_older_news_lose_the_sentences_that_had_ended(client: AsyncClient,
         "User: I have asthma. I live in Basel.": later[1][1],
         "User: I have asthma.": None,
     }
+
+
+@pytest.mark.parametrize("turned", [False, True])
+async def test_only_what_a_change_speaks_of_ends_in_every_order(client: AsyncClient, turned: bool) -> None:
+    told = [
+        ("The backups are on S3.", "2026-09-10T09:00:00+00:00"),
+        ("The backups cost 40 euros a month on S3.", "2026-09-11T09:00:00+00:00"),
+        ("We moved the backups from S3 to Glacier.", "2026-11-10T09:00:00+00:00"),
+    ]
+    for text, at in [told[2], *told[:2]] if turned else told:
+        said = {"role": "user", "content": text, "timestamp": at}
+        await post(client, "/v1/memories", {"messages": [said], "user_id": "ann"})
+    for moment, valid in (("2026-10-15T00:00:00Z", told[:2]), ("2026-11-20T00:00:00Z", told[1:])):
+        listed = await client.get("/v1/memories", params={"user_id": "ann", "valid_at": moment})
+        assert {each["memory"] for each in listed.json()["results"]} >= {f"User: {text}" for text, _ in valid}
