@@ -160,7 +160,7 @@ def _outcomes(draft: Draft, plan: ForgetPlan, turn: StoredTurn) -> list[Outcome]
 
 async def _plan(index: int, wish: ForgetWish, messages: Sequence[Draft], scope: Scope, res: Resources) -> AskedToForget:
     draft = messages[index]
-    sentences = await _find_sentences(index, wish, messages, res) if wish.is_sure or wish.sort == "named" else ()
+    sentences = _find_sentences(index, wish, messages) if wish.is_sure or wish.sort == "named" else ()
     if wish.sort == "said" and not sentences:
         plan = await forget_plan.last_said(_where(scope), draft, res)
     else:
@@ -191,9 +191,7 @@ def _not_clear(plan: ForgetPlan) -> str:
     return UNCLEAR.format(found="; ".join(near[:SHOWN])) if near else UNKNOWN
 
 
-async def _find_sentences(
-    index: int, wish: ForgetWish, messages: Sequence[Draft], res: Resources
-) -> tuple[tuple[int, int, int], ...]:
+def _find_sentences(index: int, wish: ForgetWish, messages: Sequence[Draft]) -> tuple[tuple[int, int, int], ...]:
     """The sentences before a request, in the same messages, that it refers to, as message and span."""
     earlier = [
         (number, start, end)
@@ -206,11 +204,7 @@ async def _find_sentences(
     if wish.sort == "said" or not own:
         return tuple(own[-1:])
     texts = [ForgetText(each, str(messages[each[0]].clean)[each[1] : each[2]]) for each in earlier]
-    if found := forget_matching.match(forget_query.parse(wish.query), texts).meant:
-        return tuple(found)
-    said = [text.text for text in texts if text.key in own]
-    nearest = await forget_plan.nearest_of(wish.query, said, messages[0].scope, res)
-    return () if nearest is None else (own[nearest],)
+    return tuple(forget_matching.match(forget_query.parse(wish.query), texts).meant)
 
 
 def _where(scope: Scope) -> Extent:

@@ -1,8 +1,9 @@
 """Plans a request to forget, before anything is removed.
 
 Identifiers, names and words are compared with every text of the scope (language/forgetting). If no text has all the
-words, sentences are compared by meaning, and one matches only if it is clearly nearer than all others. Matching content
-is removed everywhere: in turns, where other memories repeat it, and in the assistant's next reply.
+words, sentences are compared by meaning, and one matches only if it is clearly nearer than all others. In a message,
+it must also have most of the words; where the query says whose thing it is, meaning finds near misses only. Matching
+content is removed everywhere: in turns, where other memories repeat it, and in the assistant's next reply.
 """
 
 from __future__ import annotations
@@ -93,11 +94,10 @@ async def by_query(
     if all(texts.by_assistant(key) for key in chosen.parts):  # the user said it in other words
         if not chosen.parts and (parsed.identifiers or not parsed.terms):
             return ForgetPlan("nothing", NOTHING_SAID, near=near)
-        candidates = [key for key in cosines if (key, 0) in texts.memories]
-        if parsed.names:
-            named_in = {key[0] for key in matches.near if isinstance(key, tuple)}
-            candidates = [candidate for candidate in candidates if candidate in named_in]
-        scored = await _score(query, [(candidate, 0) for candidate in candidates], texts, res, wanted, sort)
+        candidates = [] if parsed.has_owner else [(key, 0) for key in cosines if (key, 0) in texts.memories]
+        if sort is not None:
+            candidates = [key for key in candidates if forget_matching.has_most(parsed, texts.memories[key].text)]
+        scored = await _score(query, candidates, texts, res, wanted, sort)
         first = _standing_out(scored, texts)
         if not first and not chosen.parts:
             explanation = NOT_CLEAR if scored else NOTHING_SAID
@@ -215,14 +215,6 @@ async def _similarities(query: str, texts: Sequence[str], scope: Scope, res: Res
     except EmbeddingError:
         return [0.0] * len(texts)
     return [res.embedder.query_similarity(float(asked @ vector)) for vector in vectors]
-
-
-async def nearest_of(query: str, texts: Sequence[str], scope: Scope, res: Resources) -> int | None:
-    """The index of the text that is clearly nearest to the query in meaning."""
-    scores = await _similarities(query, texts, scope, res)
-    first, *others = sorted(scores, reverse=True)
-    clear = first >= CLEAR_SIMILARITY and (not others or first - others[0] >= CLEAR_LEAD)
-    return scores.index(first) if clear else None
 
 
 def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | None = None) -> list[Scored]:

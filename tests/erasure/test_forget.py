@@ -13,6 +13,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import Write
 from tests.conftest import Tenant
 from tests.conversations.test_withdrawn import ALICE, everything_read, learned, transcript
+from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables, client_of
 from tests.support.calls import body_of, opened, said, store
 from tests.support.judging import judged
@@ -108,6 +109,28 @@ async def test_nothing_is_guessed(client: AsyncClient) -> None:
     assert found["explanation"]
     assert found["near_misses"]
     assert len(await left(client)) == 2
+
+
+NOT_STORED = [
+    ("Lena has epilepsy.", "Lena's address"),
+    ("Acme is our biggest customer.", "the contract with Acme"),
+    ("My wife is pregnant.", "my wife's email address"),
+    ("Lena es la jefa de Juan.", "la dirección de Lena"),
+]
+"""Each with a query for something else about the same person."""
+
+
+@pytest.mark.parametrize(("known", "query"), NOT_STORED)
+async def test_what_is_only_near_in_meaning_stays_where_a_thing_of_somebody_is_meant(
+    client: AsyncClient, embedder: AngleEmbedder, known: str, query: str
+) -> None:
+    for text in (known, query):
+        embedder.place(text, 1.0)
+    await store(client, known)
+    found = await ask(client, query)
+    assert (found["removed"], found["memories"], found["matched"]) == (False, [], "nothing")
+    assert [each["memory"] for each in found["near_misses"]] == [known]
+    assert await left(client) == {known}
 
 
 async def test_sentences_of_turns_go_with_their_memories_and_by_themselves(

@@ -10,7 +10,8 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from tests.conversations.test_withdrawn import ALICE, everything_read, transcript
-from tests.erasure.test_forget import left
+from tests.erasure.test_forget import NOT_STORED, left
+from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import client_of
 from tests.support.calls import store
 
@@ -67,6 +68,19 @@ async def test_where_several_may_be_meant_nothing_goes(client: AsyncClient) -> N
     assert answer["results"] == []
     assert any(each.startswith("forget_unclear") and "ends in May" in each for each in answer["warnings"])
     assert len(await left(client)) == 2
+
+
+@pytest.mark.parametrize(("known", "query"), [*NOT_STORED, ("I take insulin.", "my medicine for blood pressure")])
+async def test_nothing_goes_for_being_near_in_meaning(
+    client: AsyncClient, embedder: AngleEmbedder, known: str, query: str
+) -> None:
+    for text in (known, f"User: {known}", query):
+        embedder.place(text, 1.0)
+    await say(client, known)
+    answer = await say(client, f"Please forget {query}.")
+    assert answer["results"] == []
+    assert any(each.startswith("forget_unclear") and known in each for each in answer["warnings"])
+    assert await left(client) == {f"User: {known}"}
 
 
 @pytest.mark.parametrize(

@@ -27,6 +27,9 @@ Forms = tuple[Sequence[Labelled], Sequence[Name]]
 
 NEAR_MISSES: Final = 10
 ALIAS_ROUNDS: Final = 3
+MOST: Final = 0.5
+"""A text has most of a query's words above this share of them."""
+
 LABEL_DISTANCE: Final = 3
 """The number of words before a short number among which its noun must be."""
 
@@ -227,10 +230,20 @@ def _match_masked(query: ForgetQuery, texts: Sequence[ForgetText[Key]], reasons:
 def _narrow(
     terms: frozenset[str], letters: frozenset[str], texts: Sequence[ForgetText[Key]], reasons: dict[Key, str]
 ) -> dict[Key, str]:
-    """The texts with the most of the query's other words, and at least one, among those that have its name."""
-    shares = {text.key: len(terms & text.lexemes) for text in texts if letters <= text.letters}
-    best = max(shares.values(), default=0)
-    return {key: reasons[key] for key, share in shares.items() if share == best > 0}
+    """The texts with the most of the query's other words among those that have its name, if it is more than half."""
+    shares = {text.key: _share_of(terms, text.lexemes) for text in texts if letters <= text.letters}
+    best = max(shares.values(), default=0.0)
+    return {key: reasons[key] for key, share in shares.items() if share == best > MOST}
+
+
+def _share_of(terms: frozenset[str], present: frozenset[str]) -> float:
+    """The share of a query's words that are present, by their letters: in any language short words say least."""
+    return sum(map(len, terms & present)) / sum(map(len, terms)) if terms else 0.0
+
+
+def has_most(query: ForgetQuery, text: str) -> bool:
+    """Whether a text has most of the words of a query."""
+    return _share_of(query.terms, frozenset(lexemes.lexemes(text))) > MOST
 
 
 def _find_reason(text: ForgetText[Key], labelled: Sequence[Labelled], names: Sequence[Name]) -> str | None:

@@ -54,7 +54,8 @@ class Labelled:
 class ForgetQuery:
     """A parsed query. `names`: forms of one name, or several names that were joined by "and"; `everything`: all texts
     with these names are meant, else `terms` (lexemes) narrow them down. `letters`: single capitals ("Building A"),
-    which a text must have, too. `text`: the query as it was sent."""
+    which a text must have, too. `has_owner`: whether it says whose thing is meant ("Omar's bike", "my wife's bike").
+    `text`: the query as it was sent."""
 
     text: str
     identifiers: tuple[Labelled, ...]
@@ -62,6 +63,7 @@ class ForgetQuery:
     terms: frozenset[str]
     everything: bool
     letters: frozenset[str] = frozenset()
+    has_owner: bool = False
 
 
 def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> ForgetQuery:
@@ -85,7 +87,7 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
         for at, word in enumerate(words)
         if at and len(word.raw) == 1 and word.is_capital and word.raw != "I" and word.key not in used
     )
-    return ForgetQuery(text, wanted, names, terms, whole, letters)
+    return ForgetQuery(text, wanted, names, terms, whole, letters, bool(names) or any(map(_is_possessive, words)))
 
 
 def names_in(text: str) -> list[Name]:
