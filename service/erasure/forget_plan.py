@@ -55,10 +55,6 @@ EXPLANATIONS: dict[Matched, str] = {
     "meaning": "No memory says all words of the query; this one is clearly the nearest by meaning.",
 }
 _ASKS_FOR_NAME = re.compile(r"\b(?:name|nombre|nom|nome|naam)\b", re.IGNORECASE)
-_FIRST_PERSON = re.compile(r"\bi\b", re.IGNORECASE)
-_SOMEBODY_ELSE = re.compile(
-    r"^\W*(?:(?i:my|our|his|her|their)\s|(?!I\b|User\b)[A-Z]\w*(?:\s[A-Z]\w*)*\s+(?:is|has|\w+s)\b)"
-)
 
 
 async def by_query(
@@ -79,15 +75,16 @@ async def by_query(
         parsed, matches, spoken = await res.rules.run(_match, asked, texts)
         if matches.meant or spoken.meant:
             break
+    chosen = await res.rules.run(_in_words, parsed, matches, spoken, texts)
     cosines = await _cosines(wanted, query, res)
-    by_words = [(key, reason, cosines.get(key[0])) for key, reason in matches.near.items() if isinstance(key, tuple)]
+    like = {key: reason for key, reason in matches.meant.items() if key not in chosen.parts} | matches.near
+    by_words = [(key, reason, cosines.get(key[0])) for key, reason in like.items() if isinstance(key, tuple)]
     by_meaning = [((one, 0), NEAR, score) for one, score in cosines.items() if score >= CLEAR_SIMILARITY]
     near = _near(texts, [*by_words, *by_meaning])
-    chosen = await res.rules.run(_in_words, parsed, matches, spoken, texts)
     matched: Matched = "identifier" if parsed.identifiers else "name" if parsed.names else "words"
     guess = sort not in (None, "everything") and (matched == "words" or sort == "statement")
     if chosen.parts and guess:
-        chosen, open_ = await _one_of(chosen, query, sort, texts, res, wanted)
+        chosen, open_ = await _one_of(chosen, parsed, query, sort, texts, res, wanted)
         if open_:
             return ForgetPlan("nothing", SEVERAL, near=_near(texts, [(key, NEAR, score) for key, _, score in open_]))
     chosen = await res.rules.run(forget_texts.with_occasions, chosen, texts)
@@ -97,7 +94,7 @@ async def by_query(
         candidates = [] if parsed.has_owner else [(key, 0) for key in cosines if (key, 0) in texts.memories]
         if sort is not None:
             candidates = [key for key in candidates if forget_matching.has_most(parsed, texts.memories[key].text)]
-        scored = await _score(query, candidates, texts, res, wanted, sort)
+        scored = await _score(parsed, query, candidates, texts, res, wanted)
         first = _standing_out(scored, texts)
         if not first and not chosen.parts:
             explanation = NOT_CLEAR if scored else NOTHING_SAID
@@ -162,7 +159,10 @@ def _in_words(parsed: ForgetQuery, by_words: Matches[Key], spoken: Matches[Key],
     chosen = ChosenParts()
     for matches in (by_words, spoken):
         for key, reason in matches.meant.items():
-            chosen.add(key, forget_matching.meant_parts(parsed, texts.parts[key], matches.has_form), reason)
+            parts = texts.parts[key]
+            places = forget_matching.meant_parts(parsed, parts, matches.has_form)
+            if own := {place for place in places if not forget_matching.is_about_another(parsed, parts[place].text)}:
+                chosen.add(key, own, reason)
     return chosen
 
 
@@ -184,21 +184,19 @@ Scored = tuple[MemoryKey, int, float]
 
 
 async def _score(
+    parsed: ForgetQuery,
     query: CleanText,
     keys: Sequence[MemoryKey],
     texts: ForgetTexts,
     res: Resources,
     wanted: Extent,
-    sort: Sort | None,
 ) -> list[Scored]:
-    """The own sentences of these memories by their similarity to the query, nearest first. Sentences about somebody
-    else do not match a statement about the speaker."""
-    own_word = sort == "statement" and _FIRST_PERSON.search(query) is not None
+    """The own sentences of these memories by their similarity to the query, nearest first."""
     units = [
         (key, index, part)
         for key in keys
         for index, part in enumerate(texts.parts[key])
-        if not part.is_context and not (own_word and _SOMEBODY_ELSE.search(part.text))
+        if not part.is_context and not forget_matching.is_about_another(parsed, part.text)
     ][:COMPARED_PARTS]
     if not units:
         return []
@@ -232,14 +230,20 @@ def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | 
 
 
 async def _one_of(
-    chosen: ChosenParts, query: CleanText, sort: Sort | None, texts: ForgetTexts, res: Resources, wanted: Extent
+    chosen: ChosenParts,
+    parsed: ForgetQuery,
+    query: CleanText,
+    sort: Sort | None,
+    texts: ForgetTexts,
+    res: Resources,
+    wanted: Extent,
 ) -> tuple[ChosenParts, list[Scored]]:
     """The one memory that is clearly nearest among those that match by words; if there is none, the candidates as
     second value."""
     keys = [key for key in chosen.parts if isinstance(key, tuple)]
     if sort != "statement" and len({key[0] for key in keys}) <= 1:
         return chosen, []
-    scored = await _score(query, keys, texts, res, wanted, sort)
+    scored = await _score(parsed, query, keys, texts, res, wanted)
     first = None
     if sort == "statement":
         shares = {(key, index): forget_texts.share(query, texts.parts[key][index].text) for key, index, _ in scored}

@@ -133,6 +133,35 @@ async def test_what_is_only_near_in_meaning_stays_where_a_thing_of_somebody_is_m
     assert await left(client) == {known}
 
 
+OF_THE_SPEAKER = [
+    ("I moved to Kiel.", "Paul lives in Ulm.", "where I live"),
+    ("My employer is Aldi.", "My wife works at Lidl.", "where I work"),
+    ("I am 50.", "My dog is old.", "how old I am"),
+    ("I teach maths.", "Mein Bruder wohnt in Ulm.", "wo ich wohne"),
+]
+"""Each with a statement about somebody else that has the words of the query."""
+
+
+@pytest.mark.parametrize(("own", "other", "query"), OF_THE_SPEAKER)
+async def test_what_is_asked_about_the_speaker_takes_nothing_about_somebody_else(
+    client: AsyncClient, own: str, other: str, query: str
+) -> None:
+    await store(client, own)
+    await store(client, other)
+    found = await ask(client, query)
+    assert (found["removed"], found["memories"]) == (False, [])
+    assert found["near_misses"]
+    assert await left(client) == {own, other}
+
+
+@pytest.mark.parametrize("own", ["I live in Kiel.", "User lives in Kiel.", "Lives in Kiel.", "We live in Kiel."])
+async def test_what_is_asked_about_the_speaker_takes_the_own_statement(client: AsyncClient, own: str) -> None:
+    await store(client, own)
+    await store(client, "Paul lives in Ulm.")
+    await ask(client, "where I live")
+    assert await left(client) == {"Paul lives in Ulm."}
+
+
 async def test_sentences_of_turns_go_with_their_memories_and_by_themselves(
     resources: Resources, tenant: Tenant
 ) -> None:

@@ -10,7 +10,7 @@ from fastapi import FastAPI
 from httpx2 import AsyncClient
 
 from tests.conversations.test_withdrawn import ALICE, everything_read, transcript
-from tests.erasure.test_forget import NOT_STORED, left
+from tests.erasure.test_forget import NOT_STORED, OF_THE_SPEAKER, left
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import client_of
 from tests.support.calls import store
@@ -81,6 +81,24 @@ async def test_nothing_goes_for_being_near_in_meaning(
     assert answer["results"] == []
     assert any(each.startswith("forget_unclear") and known in each for each in answer["warnings"])
     assert await left(client) == {f"User: {known}"}
+
+
+@pytest.mark.parametrize(("own", "other", "query"), OF_THE_SPEAKER)
+async def test_a_request_about_the_user_takes_nothing_about_somebody_else(
+    client: AsyncClient, own: str, other: str, query: str
+) -> None:
+    await say(client, own)
+    await say(client, other)
+    answer = await say(client, f"Please forget {query}.")
+    assert answer["results"] == []
+    assert await left(client) == {f"User: {own}", f"User: {other}"}
+
+
+async def test_of_two_who_do_the_same_the_user_is_meant(client: AsyncClient) -> None:
+    for text in ("I earn 3000 euros.", "Paul earns 4000 euros.", "My sister Mara lives in Porto."):
+        await say(client, text)
+    await say(client, "Please forget what I earn.")
+    assert await left(client) == {"User: Paul earns 4000 euros.", "User: My sister Mara lives in Porto."}
 
 
 @pytest.mark.parametrize(

@@ -146,6 +146,21 @@ def meant_parts(query: ForgetQuery, parts: Sequence[Part], name_only: Callable[[
     return with_dependents(parts, chosen) or set(range(len(parts)))
 
 
+def is_about_another(query: ForgetQuery, sentence: str) -> bool:
+    """Whether a query speaks of the speaker ("where I live") and a sentence does not: it says no "I", nor "my" about
+    one of the query's words ("My sister lives in Ulm." is about "my sister", not about "live"), nor begins with one
+    ("Lives in Ulm.")."""
+    if not query.is_own:
+        return False
+    before = "my"
+    for word in identifiers.split_words(sentence):
+        person = forget_query.person_of(word)
+        if person == "i" or word.key == "user" or (before == "my" and query.terms & {*lexemes.lexemes(word.raw)}):
+            return False
+        before = person
+    return True
+
+
 def with_dependents(parts: Sequence[Part], chosen: set[int]) -> set[int]:
     """The places, with those of following sentences that make no sense without them: "He owes me 60 euros." """
     chosen = set(chosen)

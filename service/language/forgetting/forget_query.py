@@ -13,8 +13,10 @@ from typing import Final
 
 from service.language import lexemes
 from service.language.common_words import FUNCTION_WORDS, is_common, word_set
-from service.language.forgetting import identifiers
+from service.language.forgetting import identifiers, request_head
 from service.language.forgetting.identifiers import Word
+
+_CLASSES: Final = request_head.load().known
 
 Name = tuple[str, ...]
 """The keys of the words of a name, in order."""
@@ -55,7 +57,7 @@ class ForgetQuery:
     """A parsed query. `names`: forms of one name, or several names that were joined by "and"; `everything`: all texts
     with these names are meant, else `terms` (lexemes) narrow them down. `letters`: single capitals ("Building A"),
     which a text must have, too. `has_owner`: whether it says whose thing is meant ("Omar's bike", "my wife's bike").
-    `text`: the query as it was sent."""
+    `is_own`: whether it speaks of the speaker ("where I live"). `text`: the query as it was sent."""
 
     text: str
     identifiers: tuple[Labelled, ...]
@@ -64,6 +66,7 @@ class ForgetQuery:
     everything: bool
     letters: frozenset[str] = frozenset()
     has_owner: bool = False
+    is_own: bool = False
 
 
 def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> ForgetQuery:
@@ -87,7 +90,16 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
         for at, word in enumerate(words)
         if at and len(word.raw) == 1 and word.is_capital and word.raw != "I" and word.key not in used
     )
-    return ForgetQuery(text, wanted, names, terms, whole, letters, bool(names) or any(map(_is_possessive, words)))
+    has_owner = bool(names) or any(map(_is_possessive, words))
+    is_own = any(person_of(word) == "i" for word in words)
+    return ForgetQuery(text, wanted, names, terms, whole, letters, has_owner, is_own)
+
+
+def person_of(word: Word) -> str:
+    """The class of a pronoun of the first person in one of the languages of request_head.json, "i" or "my"; else
+    another class of words, or none."""
+    pronoun, apostrophe, _ = request_head.normalise(word.raw).partition("'")
+    return _CLASSES.get(pronoun) or _CLASSES.get(pronoun + apostrophe, "")
 
 
 def names_in(text: str) -> list[Name]:
