@@ -3,8 +3,7 @@
 The order is explicit → `classify` (the published table) → an LLM or its offline stand-in `guess` →
 UNCLASSIFIED. With `use_llm` off the third step is skipped and unmatched text is Context.
 
-For categories first the taxonomy, by the stems of its words; only where nothing of it fits, the text's own noun
-phrases, so that a rare topic still has a name and the vocabulary stays small.
+Categories come from a taxonomy, by the stems of its words; a text about none of them has none.
 """
 
 from __future__ import annotations
@@ -13,7 +12,6 @@ import re
 from collections.abc import Iterable, Mapping
 
 from service.domain.kinds import Classification, ClassificationSource, MemoryType
-from service.language.common_words import FUNCTION_WORDS
 from service.language.lexemes import lexemes
 
 EXPLICIT_CONFIDENCE = 0.9
@@ -110,13 +108,8 @@ def _most(counts: Iterable[tuple[MemoryType, int]]) -> tuple[MemoryType, int] | 
 
 
 MAX_CATEGORIES = 5
-_MAX_PHRASES = 2
 _CHARS_READ = 4_000  # a text says at its beginning what it is about; this keeps long ones cheap
 _PLACEHOLDER = re.compile(r"\[REDACTED[^\]]*\]")
-_LED = re.compile(
-    r"\b(?:an?|the|my|your|his|her|our|their|its|this|that|some|any|every|each) ([^\W\d_]\w*(?: [^\W\d_]\w*)?)"
-)
-_ENDS_OF_VERBS = ("ing", "ed", "ly")
 
 TAXONOMY: Mapping[str, str] = {
     "database": "database, sql, postgres, mysql, sqlite, mongodb, redis, schema, query, index, migration, transaction",
@@ -188,7 +181,7 @@ def name_categories(text: str) -> tuple[str, ...]:
     Ties go to the category mentioned first, then to the order of the taxonomy, so equal texts get equal answers.
     """
     text = _PLACEHOLDER.sub(" ", text[:_CHARS_READ])
-    return tuple(_from_taxonomy(text) or dict.fromkeys(_noun_phrases(text)))[:MAX_CATEGORIES]
+    return tuple(_from_taxonomy(text)[:MAX_CATEGORIES])
 
 
 def _from_taxonomy(text: str) -> list[str]:
@@ -203,15 +196,3 @@ def _from_taxonomy(text: str) -> list[str]:
     # Different words count, repeats do not; a phrase weighs as many words as it has.
     weights = {category: sum(map(len, phrases)) for category, phrases in hits.items()}
     return sorted(hits, key=lambda category: (-weights[category], first[category], _RANK[category]))
-
-
-def _noun_phrases(text: str) -> list[str]:
-    """The first noun phrases, best guess: up to two content words in a row after an article or possessive."""
-    phrases: list[str] = []
-    for words in _LED.findall(text.casefold()):
-        run = [re.sub(r"[^\w]+", "_", word) for word in words.split()]
-        if any(word in FUNCTION_WORDS or word.endswith(_ENDS_OF_VERBS) for word in run[1:]):
-            run = run[:1]
-        if run[0] not in FUNCTION_WORDS and len(run[0]) > 2:
-            phrases.append("_".join(run))
-    return phrases[:_MAX_PHRASES]
