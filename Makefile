@@ -15,8 +15,7 @@ CITUS_TESTS ?= tests/postgres/test_citus.py tests/postgres/test_doctor.py tests/
 	tests/app/test_health.py tests/app/test_readiness.py tests/cognition tests/conversations tests/erasure \
 	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/graph tests/http tests/intake tests/jobs tests/mcp \
 	tests/memories tests/observability tests/queue tests/runtime tests/search/routes tests/tenants tests/upkeep \
-	tests/worker/test_timetable.py tests/worker/test_monitoring.py tests/working \
-	-k 'not killed'  # and not those of tests/support/citus.py
+	tests/worker/test_timetable.py tests/worker/test_monitoring.py tests/working  # without those of tests/support/citus.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run up worker test test-thorough test-pg16 test-citus test-pooler test-replicas failover golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit

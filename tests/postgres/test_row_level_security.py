@@ -172,6 +172,7 @@ CALLERS = {
     "make_partition": set(),
     "measure_upkeep": {APP},
     "memory_filter_keys": BEHIND_A_WALL,
+    "open_reservations": BEHIND_A_WALL,
     "narrow_ids": BEHIND_A_WALL,
     "protect": set(),
     "purge_subject": BEHIND_A_WALL,

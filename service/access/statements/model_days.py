@@ -19,17 +19,12 @@ from service.postgres.engine import Database, Session
 # Uses pk_model_day. Removes expired entries. No row: there is not enough left.
 RESERVE = text("""
     INSERT INTO model_day AS d (workspace_id, day, held)
-    SELECT :workspace, CAST(:day AS date), jsonb_build_object(CAST(:call AS text), jsonb_build_array(
-           CAST(:tokens AS bigint), CAST(:ends_s AS float8)))
-    WHERE CAST(:tokens AS bigint) <= CAST(:most AS bigint)
+    VALUES (:workspace, CAST(:day AS date), jsonb_build_object(CAST(:call AS text), jsonb_build_array(
+            CAST(:tokens AS bigint), CAST(:ends_s AS float8))))
     ON CONFLICT ON CONSTRAINT pk_model_day DO UPDATE
-    SET held = excluded.held || (
-        SELECT coalesce(jsonb_object_agg(key, value), '{}') FROM jsonb_each(d.held)
-        WHERE CAST(value ->> 1 AS float8) > CAST(:now_s AS float8))
-    WHERE (
-        SELECT d.prompt_tokens + d.completion_tokens + coalesce(sum(CAST(value ->> 0 AS bigint)), 0)
-               + CAST(:tokens AS bigint) <= CAST(:most AS bigint)
-        FROM jsonb_each(d.held) WHERE CAST(value ->> 1 AS float8) > CAST(:now_s AS float8))
+    SET held = excluded.held || (open_reservations(d.held, CAST(:now_s AS float8))).held
+    WHERE d.prompt_tokens + d.completion_tokens + (open_reservations(d.held, CAST(:now_s AS float8))).tokens
+          + CAST(:tokens AS bigint) <= CAST(:most AS bigint)
     RETURNING 1 AS reserved
 """)
 
@@ -46,10 +41,8 @@ SETTLE = text("""
 
 # Uses pk_model_day.
 ACCOUNT = text("""
-    SELECT d.calls, d.prompt_tokens, d.completion_tokens, d.cost, held.tokens
-    FROM model_day d CROSS JOIN LATERAL (
-        SELECT CAST(coalesce(sum(CAST(value ->> 0 AS bigint)), 0) AS bigint) AS tokens
-        FROM jsonb_each(d.held) WHERE CAST(value ->> 1 AS float8) > CAST(:now_s AS float8)) held
+    SELECT d.calls, d.prompt_tokens, d.completion_tokens, d.cost, open.tokens
+    FROM model_day d CROSS JOIN LATERAL open_reservations(d.held, CAST(:now_s AS float8)) open
     WHERE d.workspace_id = :workspace AND d.day = CAST(:day AS date)
 """)
 
@@ -67,6 +60,8 @@ async def reserve(
     database: Database, call: ModelCall, limit: int, *, tokens: int, now: datetime, ends_s: float
 ) -> bool:
     """Reserves the estimate of a call until `ends_s` (seconds since 1970); False if too little is left."""
+    if tokens > limit:
+        return False
     values = {
         "workspace": call.workspace_id,
         "day": call.day,
