@@ -17,8 +17,8 @@ from uuid import UUID
 from bench.evals.pairs import LABELS, Pair, cosines, read
 from service.domain.decision import Action, Claim, Decision, Neighbour
 from service.domain.text import CleanText
-from service.memories import decide
 from service.providers.local import LocalEmbedder
+from service.understanding import compare
 from service.understanding.judge import judge
 
 STATE_CHANGES = "forget"
@@ -27,7 +27,7 @@ STATE_CHANGES = "forget"
 
 def guarded(pair: Pair) -> bool:
     """Returns whether the guard keeps the pair from being dropped at 0.98: it differs, or its words do."""
-    return not decide.is_same(pair.a, pair.b)
+    return not compare.is_same(pair.a, pair.b)
 
 
 def judged(new: CleanText, old: CleanText, similarity: float) -> Decision:

@@ -30,13 +30,14 @@ from service.domain.errors import NotFound
 from service.domain.request import Call, Operation
 from service.domain.scope import Scope
 from service.domain.text import CleanText, RedactionCount
-from service.memories.decide import CANDIDATES, is_same
+from service.memories.decide import CANDIDATES
 from service.postgres.engine import Session
 from service.postgres.tables import STRATEGY
 from service.providers.protocols import Vector
 from service.runtime import pii
 from service.runtime.resources import Resources
 from service.runtime.transactions import plain_transaction
+from service.understanding.compare import is_same
 
 MAX_PAYLOAD_CHARS = 262_144
 """The largest payload as JSON: some thousand lines of output."""

@@ -16,7 +16,6 @@ from service.domain.errors import EmbeddingError, PiiRejected
 from service.domain.text import content_hash
 from service.kit.settings import Settings
 from service.language import lexemes
-from service.language.lexemes import stem_words
 from service.memories.statements import near_memories
 from service.memories.statements.near_memories import Neighbours
 from service.postgres.engine import Session
@@ -24,7 +23,7 @@ from service.runtime.pii import clean
 from service.runtime.resources import Resources
 from service.runtime.transactions import DecisionOutdated
 from service.understanding import model_or_rules
-from service.understanding.compare import differs
+from service.understanding.compare import is_same
 from service.understanding.judge import judge
 
 CANDIDATES = 5
@@ -94,11 +93,6 @@ def repeat_decision(draft: Draft, equal: Neighbour) -> Decision:
 def _decide_unjudged(draft: Draft, edit: Edit, reason: Reason) -> Decision:
     shown = (edit.target.id,) if edit.target else ()
     return Decision((edit,), Evidence("rules", "hash", edit.action, reason, shown) if draft.fact else UNJUDGED)
-
-
-def is_same(new: str, old: str) -> bool:
-    """Whether two similar texts say the same: the same stems, figures, names, denials, signs, accents and capitals."""
-    return stem_words(new) == stem_words(old) and not differs(new, old)
 
 
 def _for_single_text(decision: Decision, draft: Draft) -> Decision:

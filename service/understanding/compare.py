@@ -64,14 +64,8 @@ _SAME_TEXT = FactLink(LinkKind.SAME, Reason.SAME_TEXT)
 _SAME = FactLink(LinkKind.SAME, Reason.SAME_WORDS)
 _UNSURE = FactLink(LinkKind.UNSURE, Reason.UNSURE)
 
-_PERSONS: Mapping[str, frozenset[str]] = {
-    "speaker": frozenset({"i", "me", "my", "mine", "we", "us", "our"}),
-    "listener": frozenset({"you", "your", "yours"}),
-    "he": frozenset({"he", "him", "his"}),
-    "she": frozenset({"she", "her", "hers"}),
-    "they": frozenset({"they", "them", "their"}),
-}
 _CHANGE_VERBS = frozenset(lexemes("switch move change migrate swap transfer reassign"))
+_ARTICLES = frozenset({"the", "a", "an"})
 OVER_WORDS = (
     frozenset(
         lexemes(
@@ -199,7 +193,7 @@ def relate(
 ) -> FactLink | None:
     """Returns how `newer` affects `older`; None if it does not. `correction`: it takes back what was just said.
     `change`: how much the vectors look like those of a change (`outdating.weigh`), None where that is not known."""
-    if _bare(newer) == _bare(older) and not differs(newer, older):
+    if is_same(newer, older, articles=similarity < NEAR):
         return _SAME_TEXT
     if max(len(newer), len(older)) > COMPARABLE_CHARS:
         return None
@@ -208,7 +202,7 @@ def relate(
         return None
     if new.speaker and old.speaker and new.speaker.casefold() != old.speaker.casefold():
         return None  # both talk about themselves
-    if (similarity >= NEAR and _says_the_same(new, old)) or _agrees_to(new, old):
+    if _agrees_to(new, old):
         return _SAME
     ended = {
         index: reason
@@ -221,6 +215,12 @@ def relate(
         return None
     likely = outdating.is_likely(signs(read(as_said(newer)), read(as_said(older)), similarity), change)
     return _UNSURE if likely and not _are_about_two_people(new, old) else None
+
+
+def is_same(one: str, other: str, *, articles: bool = False) -> bool:
+    """Whether two texts have the same words in the same order, and the same articles if these count."""
+    ignored = frozenset() if articles else _ARTICLES
+    return _words(one, ignored) == _words(other, ignored) and not differs(one, other)
 
 
 def differs(one: str, other: str) -> bool:
@@ -273,8 +273,10 @@ def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
     return frozenset(subjects)
 
 
-def _bare(text: str) -> str:
-    return " ".join(word.strip(".,;:!?\"'()") for word in text.casefold().split())
+def _words(text: str, ignored: frozenset[str]) -> list[str]:
+    """The words of a text without the signs around them, and without those that are ignored in small letters."""
+    words = (word.strip(".,;:!?\"'()") for word in normalize("NFC", text).split())
+    return [word.casefold() for word in words if word and word not in ignored]
 
 
 def _are_about_two_people(new: Spoken, old: Spoken) -> bool:
@@ -290,13 +292,6 @@ def _people(spoken: Spoken) -> list[str]:
     return [each.name for each in entities.find(spoken.own) if each.type == "person" and each.start in starts]
 
 
-def _says_the_same(new: Spoken, old: Spoken) -> bool:
-    words = lexemes(_LEAD.sub("", new.own))
-    if not words or words != lexemes(_LEAD.sub("", old.own)) or new.context != old.context:
-        return False
-    return _pronouns(new.own) == _pronouns(old.own) and not differs(new.text, old.text)
-
-
 def _agrees_to(new: Spoken, old: Spoken) -> bool:
     """Whether somebody only agrees with what the older text says."""
     context_words = frozenset(lexemes(new.context)) - _FRAME
@@ -304,12 +299,6 @@ def _agrees_to(new: Spoken, old: Spoken) -> bool:
         return False
     known = frozenset(lexemes(old.own))
     return context_words <= known and not NEGATIONS & known
-
-
-def _pronouns(text: str) -> frozenset[str]:
-    """Who is spoken of without a name: "I like jazz" is not "She likes jazz"."""
-    words = frozenset(word.casefold() for word in re.findall(r"[^\W\d_]+", text))
-    return frozenset(group for group, members in _PERSONS.items() if words & members)
 
 
 # -- endings ---------------------------------------------------------------------------------------------------------

@@ -87,7 +87,7 @@ OPENINGS = [
 
 
 def paraphrases() -> list[str]:
-    """64 texts, all different, with the same content words."""
+    """64 texts, all different, with the same words."""
     endings = [*PUNCTUATION, *(f"{mark} " for mark in PUNCTUATION)]
     texts = [opening + ending for opening in OPENINGS for ending in endings]
     assert len(set(texts)) == WRITERS

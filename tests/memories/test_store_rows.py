@@ -11,8 +11,8 @@ import pytest
 import structlog
 from httpx2 import AsyncClient
 
-from service.memories.decide import is_same
 from service.runtime.resources import Resources
+from service.understanding.compare import is_same
 from tests.conftest import DIMENSION, SetClock, Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.fakes.llm import ScriptedLlm
