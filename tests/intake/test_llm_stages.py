@@ -201,7 +201,7 @@ ANNOTATIONS: list[Any] = [
 @pytest.mark.parametrize("answer", ANNOTATIONS, ids=range(len(ANNOTATIONS)))
 async def test_annotations_are_taken_part_by_part(client: AsyncClient, provider: Provider, answer: Any) -> None:
     provider.say(annotate=answer)
-    result = await store(client, "Prefers the window seat")
+    result = await store(client, "Prefers the window seat on a flight")
     assert 1 <= result["importance_level"] <= 10
     assert result["temporal"]["type"] in ("persistent", "temporal")
     assert result["categories"]
