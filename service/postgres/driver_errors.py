@@ -50,6 +50,9 @@ UNAVAILABLE = {
 
 CLASHES: Mapping[str, Callable[[], Conflict]] = {
     "pk_memory": lambda: Conflict("A memory with this id exists, or did, in another scope.", field="id"),
+    "uq_turn_workspace_id_conversation_id_turn_index": lambda: Conflict(
+        "turn_index: the conversation has another turn there.", field="turn_index"
+    ),
     "uq_memory_dedup": lambda: Conflict("The scope already has a memory with this text.", field="content"),
 }
 """The error of a request that lost a race at a named constraint."""

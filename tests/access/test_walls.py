@@ -298,3 +298,67 @@ async def test_a_purge_leaves_a_memory_whose_id_its_subject_had_before(client: A
     assert (await body_of(client.get(f"/v1/memories/{CHOSEN}")))["memory"] == "Bob keeps a lion"
     history = (await client.get(f"/v1/memories/{CHOSEN}/history")).json()["results"]
     assert [each["new_memory"] for each in history] == ["Bob keeps a lion"]
+
+
+DELETIONS = (
+    "/v1/conversations/{talk}",
+    "/v1/conversations/{talk}?facts=true",
+    "/v1/conversations/{talk}?purge=true",
+    "/v1/memories?user_id=u",
+    "/v1/memories?user_id=u&purge=true",
+    "/v1/scopes/user/u",
+    "/v1/compat/mem0/v1/memories/?user_id=u",
+    "/v1/compat/mem0/v2/entities/user/u/",
+)
+
+
+async def talked(client: AsyncClient, channel: str, content: str) -> list[str]:
+    """Says something in the user's conversation; returns the ids of the memories that keep it."""
+    said = {"messages": [{"role": "user", "content": content}], "infer": False, "user_id": "u", "session_id": "talk"}
+    answer = await client.post("/v1/memories", json={**said, "channel": channel})
+    assert answer.is_success, answer.text
+    return [each["id"] for each in answer.json()["results"]]
+
+
+async def turns_of(client: AsyncClient, talk: str) -> list[str]:
+    return [each["content"] for each in (await body_of(client.get(f"/v1/conversations/{talk}")))["turns"]]
+
+
+@pytest.mark.parametrize("path", DELETIONS)
+async def test_turns_outside_stay_with_their_conversation(client: AsyncClient, app: FastAPI, path: str) -> None:
+    async with client_of(app, await walled(client, channels=["support"])) as key:
+        talk = (await body_of(key.post("/v1/conversations", json={"external_id": "talk", "user_id": "u"}), 201))["id"]
+        await talked(key, "support", "The lamp is broken")
+        [kept] = await talked(client, "board", "The merger is off")
+        assert await turns_of(client, talk) == ["The lamp is broken", "The merger is off"]
+        deleted = await key.delete(path.format(talk=talk))
+        assert deleted.is_success, deleted.text
+        assert await turns_of(key, talk) == []
+    assert await turns_of(client, talk) == ["The merger is off"]
+    sources = (await body_of(client.get(f"/v1/memories/{kept}/why")))["sources"]
+    assert len(sources) == 1
+
+
+async def test_a_purge_of_one_channel_leaves_the_turns_of_another(client: AsyncClient) -> None:
+    await talked(client, "support", "The lamp is broken")
+    await talked(client, "board", "The merger is off")
+    [talk] = await results_of(client.get("/v1/conversations?user_id=u"))
+    await body_of(client.delete("/v1/memories?user_id=u&channel=support&purge=true"))
+    assert await turns_of(client, talk["id"]) == ["The merger is off"]
+    await body_of(client.delete("/v1/memories?user_id=u&channel=board&purge=true"))
+    assert (await client.get(f"/v1/conversations/{talk['id']}")).status_code == 404
+
+
+async def test_an_index_that_a_turn_outside_has_is_taken(client: AsyncClient, app: FastAPI) -> None:
+    async with client_of(app, await walled(client, channels=["support"])) as key:
+        talk = (await body_of(key.post("/v1/conversations", json={"external_id": "talk", "user_id": "u"}), 201))["id"]
+        await talked(key, "support", "The lamp is broken")
+        await talked(client, "board", "The merger is off")
+        turns = [
+            await key.post(
+                f"/v1/conversations/{talk}/turns", json={"role": "user", "content": "Other", "turn_index": index}
+            )
+            for index in (0, 1)
+        ]
+    assert [turn.status_code for turn in turns] == [409, 409]
+    assert turns[0].json()["detail"] == turns[1].json()["detail"]

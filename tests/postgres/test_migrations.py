@@ -238,6 +238,7 @@ async def test_policies_name_the_roles_they_are_for(superuser: asyncpg.Connectio
         ("common", "loxodon_app", "loxodon_walled"),
         ("worker", "loxodon_worker"),
         ("wall", "loxodon_walled"),
+        ("wall_of_turns", "loxodon_walled"),
         *((f"shared_{change}", "loxodon_app", "loxodon_walled") for change in ("insert", "update", "delete")),
     }
     workers = {policy["tablename"] for policy in policies if policy["policyname"] == "worker"}

@@ -115,9 +115,14 @@ BEGIN
         UNION
         SELECT t.id FROM turn t
         WHERE t.workspace_id = this_workspace AND t.conversation_id = ANY (conversation_ids)
+          AND is_of_subject(t.user_id, t.agent_id, t.run_id, t.channel, of_user, of_agent, of_run, of_channel)
         UNION
         SELECT unnest(of_turns)
     ) sources WHERE NOT id = ANY (keep_turns) AND NOT is_outside('turn', id);
+    conversation_ids := ARRAY(  -- one with turns of another channel stays
+        SELECT c.id FROM unnest(conversation_ids) c (id) WHERE NOT EXISTS (
+            SELECT FROM turn t
+            WHERE t.workspace_id = this_workspace AND t.conversation_id = c.id AND NOT t.id = ANY (turn_ids)));
     SELECT coalesce(array_agg(DISTINCT t.conversation_id), '{}') INTO touched_conversations
     FROM turn t WHERE t.workspace_id = this_workspace AND t.id = ANY (turn_ids);
 
@@ -183,7 +188,7 @@ BEGIN
     id_texts := memory_id_texts || turn_ids::text[] || keep_turns::text[] || changed_ids::text[];
     FOR name, condition IN VALUES
         -- a deleted turn can be found only by its words
-        ('conversation_log', $$ t.turn_id = ANY (s.turn_ids) OR t.conversation_id = ANY (s.conversation_ids)
+        ('conversation_log', $$ t.turn_id = ANY (s.turn_ids)
             OR (s.is_scope AND is_of_subject(t.user_id, t.agent_id, t.run_id, t.channel,
                                              s.of_user, s.of_agent, s.of_run, s.of_channel))
             OR (NOT s.is_scope AND EXISTS (
@@ -195,7 +200,7 @@ BEGIN
         ('user_profile', 's.is_user AND t.user_id = s.of_user'),
         ('turn', 't.id = ANY (s.turn_ids)'),
         ('conversation', $$ t.id = ANY (s.conversation_ids) OR (t.id = ANY (s.touched_conversations)
-            AND NOT EXISTS (SELECT FROM turn r WHERE r.workspace_id = t.workspace_id AND r.conversation_id = t.id)) $$),
+            AND NOT is_outside('conversation', t.id) AND NOT EXISTS (SELECT FROM turn r WHERE r.workspace_id = t.workspace_id AND r.conversation_id = t.id)) $$),
         ('memory_vector', 't.memory_id = ANY (s.memory_ids)'),
         ('memory_edge', 't.source_id = ANY (s.memory_ids) OR t.target_id = ANY (s.memory_ids)'),
         ('memory', 't.id = ANY (s.memory_ids)'),

@@ -62,11 +62,10 @@ DELETE_USES = text("""
 """)
 
 DELETE_CONVERSATION = text("""
-    WITH later AS (
-        DELETE FROM job
-        WHERE workspace_id = :workspace AND payload ->> 'conversation_id' = CAST(CAST(:conversation AS uuid) AS text)
+    WITH gone AS (
+        DELETE FROM conversation WHERE workspace_id = :workspace AND id = :conversation RETURNING id
     )
-    DELETE FROM conversation WHERE workspace_id = :workspace AND id = :conversation
+    DELETE FROM job j USING gone WHERE j.workspace_id = :workspace AND j.payload ->> 'conversation_id' = gone.id::text
 """)
 
 COUNT_UP = text("""
@@ -107,11 +106,13 @@ async def list_deleted_extracted_from(session: Session, turns: Sequence[UUID]) -
 
 async def delete(session: Session, turns: Sequence[UUID], target: Target) -> None:
     """Deletes turns with the uses of tools in them; if the target is a conversation, of which they are all the turns,
-    also that with its working memory and its jobs."""
+    also that with its working memory and its jobs. A conversation with turns outside the wall stays."""
     is_conversation = target.turn_id is None
     values = {"turns": list(turns), "conversation": target.conversation_id}
     await session.execute(DELETE_USES, values if is_conversation else {**values, "conversation": None})
     if is_conversation:
         await working.erase_of_conversation(session, target.conversation_id)
     await session.execute(DELETE, values)
-    await session.execute(DELETE_CONVERSATION if is_conversation else COUNT_UP, values)
+    await session.execute(COUNT_UP, values)
+    if is_conversation:
+        await session.execute(DELETE_CONVERSATION, values)

@@ -107,6 +107,10 @@ BEGIN
     EXECUTE format('CREATE POLICY wall ON operation AS RESTRICTIVE TO loxodon_walled USING (wall = %s)', digest);
 END $$;
 
+-- Its turns would be deleted with it.
+CREATE POLICY wall_of_turns ON conversation AS RESTRICTIVE FOR DELETE TO loxodon_walled
+    USING (NOT is_outside('turns of a conversation', id));
+
 -- Jobs for what is inside. Others can be inserted, such as those of an operation, but not seen.
 CREATE POLICY wall ON job AS RESTRICTIVE TO loxodon_walled
     USING ((memory_id IS NOT NULL OR payload ? 'conversation_id') AND NOT is_outside('memory', memory_id)

@@ -24,6 +24,9 @@ BEGIN
     ELSIF of_table = 'turn' THEN
         SELECT in_wall(t.user_id, t.agent_id, t.run_id, t.channel) INTO inside
         FROM turn t WHERE t.workspace_id = here AND t.id = of_id;
+    ELSIF of_table = 'turns of a conversation' THEN  -- one of them
+        SELECT bool_and(in_wall(t.user_id, t.agent_id, t.run_id, t.channel)) INTO inside
+        FROM turn t WHERE t.workspace_id = here AND t.conversation_id = of_id;
     ELSIF of_table = 'conversation' THEN
         SELECT in_wall(c.user_id, c.agent_id, c.external_id, c.channel) INTO inside
         FROM conversation c WHERE c.workspace_id = here AND c.id = of_id;
