@@ -149,7 +149,7 @@ def _retry(call: Call, caller: Caller, sent: Any) -> Call:
     """The request with an idempotency key derived from its body."""
     digest = hashlib.sha256(json.dumps(sent, sort_keys=True).encode()).hexdigest()
     name = name_answer(caller, f"automem:{caller.key_id}:{digest}")
-    whose = caller.ids(owner(caller).get("user_id"), None, None)
+    whose = *caller.ids(owner(caller).get("user_id"), None, None), caller.channel(None)
     return replace(call, idempotency=IdempotencyKey(name, digest, RETRIED_S, whose))
 
 

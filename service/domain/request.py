@@ -56,12 +56,12 @@ Serializer = Callable[[Any], StoredAnswer]
 @dataclass(frozen=True, slots=True)
 class IdempotencyKey:
     """An Idempotency-Key and the fingerprint of the request it came with; kept for `ttl_s` seconds. `owner`: the user,
-    agent and run that the request named, so that their erasure finds the answer."""
+    agent, run and channel of the request, so that their erasure finds the answer."""
 
     key: str
     fingerprint: str
     ttl_s: float
-    owner: tuple[str | None, str | None, str | None] = (None, None, None)
+    owner: tuple[str | None, str | None, str | None, str | None] = (None, None, None, None)
 
 
 @dataclass(frozen=True, slots=True)

@@ -24,6 +24,7 @@ from pydantic import AfterValidator, BaseModel
 from service.domain.access import Caller, Right
 from service.domain.errors import InvalidInput
 from service.domain.request import Call, IdempotencyKey, Replay, StoredAnswer
+from service.domain.scope import GLOBAL_CHANNEL
 from service.http.deps import header_text, known_caller, resources, session_of
 from service.http.replica_reads import position_of
 from service.http.schemas import DeletedCountResponse, Secretless
@@ -196,9 +197,9 @@ def name_answer(caller: Caller, given: str) -> str:
     return caller.wall.own_name(hashlib.sha256(whose.encode()).hexdigest())
 
 
-def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str | None, str | None]:
-    """User, agent and run from query or body, else the defaults of the API key."""
+def _owner(request: Request, caller: Caller, sent: Any) -> tuple[str | None, str | None, str | None, str | None]:
+    """User, agent, run and channel from query or body, else the defaults of the API key."""
     named = {**(sent if isinstance(sent, dict) else {}), **request.query_params}
-    user_id, agent_id, run_id = (named.get(name) for name in ("user_id", "agent_id", "run_id"))
-    ids = tuple(each if isinstance(each, str) else None for each in (user_id, agent_id, run_id))
-    return caller.ids(ids[0], ids[1], ids[2])
+    sent_ids = (named.get(name) for name in ("user_id", "agent_id", "run_id", "channel"))
+    user_id, agent_id, run_id, channel = (each if isinstance(each, str) else None for each in sent_ids)
+    return *caller.ids(user_id, agent_id, run_id), channel or caller.own_channel or GLOBAL_CHANNEL

@@ -29,6 +29,7 @@ CREATE TABLE idempotency (
     user_id text,
     agent_id text,
     run_id text,
+    channel text,
     CONSTRAINT pk_idempotency PRIMARY KEY (workspace_id, key)
 );
 CREATE INDEX ix_idempotency_expires ON idempotency (expires_at);

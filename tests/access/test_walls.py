@@ -362,3 +362,33 @@ async def test_an_index_that_a_turn_outside_has_is_taken(client: AsyncClient, ap
         ]
     assert [turn.status_code for turn in turns] == [409, 409]
     assert turns[0].json()["detail"] == turns[1].json()["detail"]
+
+
+@pytest.mark.parametrize(
+    ("wall", "inside", "outside"),
+    [
+        ({"channels": ["support"]}, {"channel": "support"}, {"channel": "board"}),
+        ({"agent_id": "a"}, {"agent_id": "a"}, {}),
+        ({}, {"channel": "support"}, {"channel": "board"}),
+    ],
+)
+async def test_a_purge_leaves_audit_and_answers_about_what_is_outside(
+    client: AsyncClient, app: FastAPI, tables: Tables, tenant: Tenant, wall: Any, inside: Any, outside: Any
+) -> None:
+    bodies = {
+        name: {"content": f"The {name} is red", "user_id": "u", "session_id": name, "dedup": False, **scope}
+        for name, scope in (("lamp", inside), ("sofa", outside))
+    }
+    for name, body in bodies.items():
+        assert (await client.post("/v1/memories", json=body, headers={"Idempotency-Key": name})).status_code == 201
+    purge = f"/v1/memories?user_id=u&purge=true{'' if wall else '&channel=support'}"
+    async with client_of(app, await walled(client, **wall) if wall else tenant.key) as key:
+        counts = (await body_of(key.delete(purge)))["counts"]
+    assert (counts["memory"], counts["idempotency"]) == (1, 1)
+    entries = await tables.fetch(
+        "SELECT user_id, session_id, metadata = '{}' FROM audit_log WHERE workspace_id = $1 AND operation = 'store'",
+        tenant.workspace_id,
+    )
+    assert {tuple(entry) for entry in entries} == {(None, None, True), ("u", "sofa", False)}
+    again = await client.post("/v1/memories", json=bodies["sofa"], headers={"Idempotency-Key": "sofa"})
+    assert again.headers["Idempotency-Replayed"] == "true"

@@ -218,7 +218,8 @@ BEGIN
         -- answers about turns contain their words, so delete them even if only a part of a turn is erased
         ('idempotency', $$ t.status IS NOT NULL AND (
             (s.is_scope AND coalesce(t.user_id, t.agent_id, t.run_id) IS NOT NULL
-             AND is_of_subject(t.user_id, t.agent_id, t.run_id, NULL, s.of_user, s.of_agent, s.of_run, NULL))
+             AND is_of_subject(t.user_id, t.agent_id, t.run_id, t.channel,
+                               s.of_user, s.of_agent, s.of_run, s.of_channel))
             OR t.body ->> 'operation_id' = ANY (s.operation_ids::text[])
             OR EXISTS (SELECT FROM unnest('{strict $.**.id,strict $.**.source_id,strict $.**.target_id}'::jsonpath[])
                            AS place, jsonb_path_query(t.body, place) value
@@ -252,7 +253,7 @@ BEGIN
     UPDATE decision d SET reply = NULL, verdict = d.verdict - 'reason'
     WHERE d.workspace_id = this_workspace AND (d.memory_id = ANY (changed_ids) OR d.candidates ?| memory_id_texts);
     -- the only unanswered row visible here is this request's own
-    UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL
+    UPDATE idempotency SET user_id = NULL, agent_id = NULL, run_id = NULL, channel = NULL
     WHERE workspace_id = this_workspace AND status IS NULL;
     INSERT INTO idempotency (workspace_id, key, fingerprint, status, body, expires_at)
     SELECT this_workspace, cancelled.name, cancelled.id::text, 410,
@@ -263,10 +264,11 @@ BEGIN
     UPDATE audit_log a SET query_text = NULL, metadata = '{}', config_snapshot = '{}', error_message = NULL,
         user_id = NULL, session_id = NULL, conversation_id = NULL, request_id = NULL, source_channel = NULL,
         target_channels = '{}', promoted_from_channel = NULL
-    WHERE a.workspace_id = this_workspace AND (a.affected_ids && (memory_ids || turn_ids) OR (of_memories IS NULL AND CASE
-        WHEN of_user IS NOT NULL THEN a.user_id = of_user OR a.metadata #>> '{covers,user_id}' = of_user
-        ELSE (of_agent IS NULL OR of_agent IN (a.metadata #>> '{scope,agent_id}', a.metadata #>> '{covers,agent_id}'))
-         AND (of_run IS NULL OR of_run IN (a.metadata #>> '{scope,run_id}', a.metadata #>> '{covers,run_id}')) END));
+    WHERE a.workspace_id = this_workspace AND (a.affected_ids && (memory_ids || turn_ids) OR (of_memories IS NULL
+        AND (of_user IS NULL OR of_user IN (a.user_id, a.metadata #>> '{covers,user_id}'))
+        AND (of_agent IS NULL OR of_agent IN (a.metadata #>> '{scope,agent_id}', a.metadata #>> '{covers,agent_id}'))
+        AND (of_run IS NULL OR of_run IN (a.metadata #>> '{scope,run_id}', a.metadata #>> '{covers,run_id}'))
+        AND (of_channel IS NULL OR of_channel IN (a.source_channel, a.metadata #>> '{covers,channel}'))));
     GET DIAGNOSTICS affected = ROW_COUNT;
     RETURN NEXT;
 END $function$;

@@ -23,12 +23,12 @@ from service.postgres.tables import IDEMPOTENCY
 # An expired row is replaced; a valid one stays, and nothing is returned.
 CLAIM = text(
     """
-    INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at, user_id, agent_id, run_id)
-    VALUES (:workspace, :key, :fingerprint, now() + :ttl, :user_id, :agent_id, :run_id)
+    INSERT INTO idempotency (workspace_id, key, fingerprint, expires_at, user_id, agent_id, run_id, channel)
+    VALUES (:workspace, :key, :fingerprint, now() + :ttl, :user_id, :agent_id, :run_id, :channel)
     ON CONFLICT (workspace_id, key) DO UPDATE
         SET fingerprint = excluded.fingerprint, status = NULL, body = NULL, created_at = excluded.created_at,
             expires_at = excluded.expires_at, user_id = excluded.user_id, agent_id = excluded.agent_id,
-            run_id = excluded.run_id
+            run_id = excluded.run_id, channel = excluded.channel
         WHERE idempotency.expires_at <= excluded.created_at
     RETURNING key
     """
@@ -56,11 +56,9 @@ async def find(session: Session, key: IdempotencyKey) -> StoredAnswer | None:
 async def claim(session: Session, key: IdempotencyKey, scope: Scope | None = None) -> None:
     """Claims the key inside the write transaction; raises Replay or IdempotencyMismatch if it was used. `scope`: the
     owner of the data, if the request itself does not say."""
-    user_id, agent_id, run_id = (scope.user_id, scope.agent_id, scope.run_id) if scope else key.owner
+    owner = (scope.user_id, scope.agent_id, scope.run_id, scope.channel) if scope else key.owner
     values = {
-        "user_id": user_id,
-        "agent_id": agent_id,
-        "run_id": run_id,
+        **dict(zip(("user_id", "agent_id", "run_id", "channel"), owner, strict=True)),
         "key": key.key,
         "fingerprint": key.fingerprint,
         "ttl": timedelta(seconds=key.ttl_s),
@@ -75,7 +73,7 @@ async def store_answer(
     session: Session, key: IdempotencyKey, answer: StoredAnswer, *, of_user: str | None = None
 ) -> None:
     """Stores the answer, in the transaction of its data. `of_user`: its owner, if the request named none."""
-    owner = {"user_id": of_user} if of_user is not None and not any(key.owner) else {}
+    owner = {"user_id": of_user} if of_user is not None and not any(key.owner[:3]) else {}
     await session.execute(
         update(IDEMPOTENCY)
         .where(IDEMPOTENCY.c.workspace_id == session.workspace_id, IDEMPOTENCY.c.key == key.key)
