@@ -392,3 +392,16 @@ async def test_a_purge_leaves_audit_and_answers_about_what_is_outside(
     assert {tuple(entry) for entry in entries} == {(None, None, True), ("u", "sofa", False)}
     again = await client.post("/v1/memories", json=bodies["sofa"], headers={"Idempotency-Key": "sofa"})
     assert again.headers["Idempotency-Replayed"] == "true"
+
+
+async def test_a_parent_outside_is_not_replaced(client: AsyncClient, app: FastAPI) -> None:
+    async def goal(channel: str) -> str:
+        body = {"description": "Sell the boat", "user_id": "u", "channel": channel}
+        return str((await body_of(client.post("/v1/goals", json=body), 201))["id"])
+
+    part, parent, other = await goal("support"), await goal("board"), await goal("support")
+    await body_of(client.patch(f"/v1/goals/{part}", json={"parent_id": parent}))
+    async with client_of(app, await walled(client, channels=["support"])) as key:
+        refused = await key.patch(f"/v1/goals/{part}", json={"parent_id": other})
+        assert (refused.status_code, refused.json()["field"]) == (409, "parent_id"), refused.text
+    assert (await body_of(client.get(f"/v1/goals/{part}")))["parent_id"] == parent

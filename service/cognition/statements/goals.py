@@ -168,7 +168,8 @@ async def set_links(session: Session, goal_id: UUID, field: str, ids: Collection
     conditions = [table.c[name] == value for name, value in key.items()]
     await session.execute(delete(table).where(*conditions, table.c[end].not_in(ids)))
     if ids:
-        await session.execute(insert(table).on_conflict_do_nothing(), [{**key, end: row_id} for row_id in sorted(ids)])
+        fresh = insert(table).on_conflict_do_nothing(index_elements=[*key, end])  # a hidden parent stays a conflict
+        await session.execute(fresh, [{**key, end: row_id} for row_id in sorted(ids)])
 
 
 LATE_VECTORS = DeferredVectors("goals", GOAL, GOAL_VECTOR, "goal_id", lambda row: CleanText(row.description))
