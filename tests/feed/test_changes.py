@@ -8,16 +8,19 @@ import contextvars
 import json
 from collections.abc import AsyncIterator
 from contextlib import asynccontextmanager
+from dataclasses import replace
 from datetime import UTC, datetime, timedelta
 from typing import Any
-from uuid import UUID
+from uuid import UUID, uuid4
 
 import httpx2
 import pytest
 from fastapi import FastAPI
 from httpx2 import AsyncClient
 
+from service.domain.access import Caller, Wall
 from service.domain.decision import Action
+from service.domain.errors import TooManyRequests
 from service.domain.request import Call
 from service.domain.scope import Scope
 from service.feed.routes import changes
@@ -305,6 +308,24 @@ async def test_a_stream_goes_on_with_what_comes_and_is_taken_up_again(
             assert answer.status_code == 400
 
 
+def test_end_users_have_streams_of_their_own(tenant: Tenant) -> None:
+    streams = changes.OpenStreams()
+    server = Caller(tenant.workspace_id, uuid4(), frozenset())
+    users = [replace(server, wall=Wall(user_id=f"user {number}")) for number in range(25)]
+    with contextlib.ExitStack() as opened:
+        for user in users:
+            streams.check(server)
+            for _ in range(changes.STREAMS_PER_CALLER):
+                streams.check(user)
+                opened.enter_context(streams.counted(user))
+            with pytest.raises(TooManyRequests):
+                streams.check(user)
+        with pytest.raises(TooManyRequests):
+            streams.check(server)
+        streams.check(replace(server, key_id=uuid4()))
+    streams.check(server)
+
+
 async def test_streams_are_few_and_end_with_their_key_and_the_process(
     client: AsyncClient, app: FastAPI, tenant: Tenant, resources: Resources, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -312,7 +333,8 @@ async def test_streams_are_few_and_end_with_their_key_and_the_process(
     made = (await client.post("/v1/api-keys", json={"name": "listener", "rights": ["memory:read"]})).json()
     async with listening(app) as at, contextlib.AsyncExitStack() as open_streams:
         running = [
-            await open_streams.enter_async_context(stream(at, made["api_key"])) for _ in range(changes.STREAMS_PER_KEY)
+            await open_streams.enter_async_context(stream(at, made["api_key"]))
+            for _ in range(changes.STREAMS_PER_CALLER)
         ]
         async with stream(at, made["api_key"]) as refused:
             assert (refused.status_code, "retry-after" in refused.headers) == (429, True)

@@ -19,7 +19,7 @@ from fastapi import APIRouter, Header, Query, Request
 from fastapi.responses import StreamingResponse
 from pydantic import Field
 
-from service.domain.access import Caller, Right
+from service.domain.access import Caller, Right, Wall
 from service.domain.errors import InvalidInput, PlaceLost, ServiceError, TooManyRequests, Unavailable
 from service.feed.feed import from_now, read_on
 from service.feed.values import ChangedMemory, ChangeKind, FeedCursor, FeedEntry, FeedPage, FeedPosition
@@ -38,8 +38,9 @@ HEARTBEAT_S = 15.0
 """Proxies commonly close an idle connection after a minute."""
 
 RETRY_MS = 2_000
-STREAMS_PER_KEY, STREAMS = 4, 200
-"""The most open streams of a process, per key and in all; each looks for changes every second."""
+STREAMS_PER_CALLER, STREAMS_PER_KEY, STREAMS = 4, 100, 200
+"""The most open streams of a process: of a key or of its tokens for one wall, of a key with all its tokens, and in all;
+each looks for changes every second."""
 
 HEAD = f"retry: {RETRY_MS}\n\n".encode()
 HEARTBEAT = b": nothing new\n\n"
@@ -49,30 +50,33 @@ Tell = Callable[[FeedEntry, FeedCursor], bytes]
 
 
 class OpenStreams:
-    """Counts the open streams of this process, by key."""
+    """Counts the open streams of this process, by key and wall: tokens of a key for different end users have their
+    own."""
 
     def __init__(self) -> None:
-        self._open: Counter[UUID] = Counter()
+        self._open: Counter[tuple[UUID, Wall]] = Counter()
 
-    def check(self, key: UUID) -> None:
+    def check(self, caller: Caller) -> None:
         """Raises TooManyRequests, or Unavailable if other keys use them all."""
-        if self._open[key] >= STREAMS_PER_KEY:
+        of_key = sum(count for (key, _), count in self._open.items() if key == caller.key_id)
+        if self._open[caller.key_id, caller.wall] >= STREAMS_PER_CALLER or of_key >= STREAMS_PER_KEY:
             raise TooManyRequests(
-                f"This key has reached its limit of {STREAMS_PER_KEY} open streams.",
+                f"The limit is {STREAMS_PER_CALLER} open streams, and {STREAMS_PER_KEY} of a key with all its tokens.",
                 retry_after_s=RETRY_MS / 1_000,
             )
         if self._open.total() >= STREAMS:
             raise Unavailable("The service has reached its limit of open streams.", retry_after_s=RETRY_MS / 1_000)
 
     @contextmanager
-    def counted(self, key: UUID) -> Iterator[None]:
-        self._open[key] += 1
+    def counted(self, caller: Caller) -> Iterator[None]:
+        counted = caller.key_id, caller.wall
+        self._open[counted] += 1
         try:
             yield
         finally:
-            self._open[key] -= 1
-            if not self._open[key]:
-                del self._open[key]
+            self._open[counted] -= 1
+            if not self._open[counted]:
+                del self._open[counted]
 
 
 async def stream(
@@ -82,7 +86,7 @@ async def stream(
     error. Raises PlaceLost, TooManyRequests or Unavailable."""
     await read_on(caller.workspace_id, after, res, limit=1)
     streams: OpenStreams = request.app.state.streams
-    streams.check(caller.key_id)
+    streams.check(caller)
     events = _events(request, caller, res, after, streams, tell)
     return StreamingResponse(events, media_type="text/event-stream", headers=HEADERS)
 
@@ -91,7 +95,7 @@ async def _events(
     request: Request, caller: Caller, res: Resources, cursor: FeedCursor | None, streams: OpenStreams, tell: Tell
 ) -> AsyncIterator[bytes]:
     loop = asyncio.get_running_loop()
-    with streams.counted(caller.key_id):
+    with streams.counted(caller):
         fair_gate.leave()
         yield HEAD
         last = loop.time()
