@@ -30,9 +30,7 @@ from service.runtime.resources import Resources
 from service.runtime.transactions import Write
 
 NO_RIGHT = "forget_refused: this key may not delete, so nothing was forgotten."
-UNCLEAR = (
-    "forget_unclear: nothing was forgotten, for several memories may be meant: {found}. POST /v1/forget takes ids."
-)
+UNCLEAR = "forget_unclear: nothing was forgotten, for {why}: {found}. POST /v1/forget takes ids."
 UNKNOWN = "forget_unclear: nothing that is known says what was to be forgotten."
 DONE = "forgotten: {memories} memories and {sentences} sentences of turns."
 SHOWN = 3
@@ -188,7 +186,8 @@ def _not_clear(plan: ForgetPlan) -> str:
     several = plan.explanation == SEVERAL
     may_be = [target for target in plan.near if several or (target.probability or 1) >= CLEAR_SIMILARITY]
     near = [f"{target.text[:80]} ({target.id})" for target in may_be]
-    return UNCLEAR.format(found="; ".join(near[:SHOWN])) if near else UNKNOWN
+    why = "several memories may be meant" if len(near) > 1 else "it is not certain that this memory is meant"
+    return UNCLEAR.format(why=why, found="; ".join(near[:SHOWN])) if near else UNKNOWN
 
 
 def _find_sentences(index: int, wish: ForgetWish, messages: Sequence[Draft]) -> tuple[tuple[int, int, int], ...]:

@@ -221,7 +221,7 @@ def _standing_out(scored: Sequence[Scored], texts: ForgetTexts, first: Scored | 
     own = [item for item in scored if not texts.by_assistant(item[0])] or list(scored)
     if not own or (first is None and own[0][2] < CLEAR_SIMILARITY):
         return []
-    others = [item for item in own if item[0][0] != own[0][0][0]]
+    others = [item for item in own if texts.memory_of(item[0]) != texts.memory_of(own[0][0])]
     if first is None and others and own[0][2] - others[0][2] < CLEAR_LEAD:
         return []
     first = first or own[0]
@@ -241,7 +241,7 @@ async def _one_of(
     """The one memory that is clearly nearest among those that match by words; if there is none, the candidates as
     second value."""
     keys = [key for key in chosen.parts if isinstance(key, tuple)]
-    if sort != "statement" and len({key[0] for key in keys}) <= 1:
+    if sort != "statement" and len({texts.memory_of(key) for key in keys}) <= 1:
         return chosen, []
     scored = await _score(parsed, query, keys, texts, res, wanted)
     first = None
@@ -254,6 +254,9 @@ async def _one_of(
     one = ChosenParts()
     for key, index, _ in clear:
         one.add(key, forget_matching.with_dependents(texts.parts[key], {index}), chosen.reasons[key])
+    for key in set(keys) - one.parts.keys():
+        if any(texts.memory_of(key) == texts.memory_of(each) for each, _, _ in clear):
+            one.add(key, chosen.parts[key], chosen.reasons[key])
     return one, [] if clear or sort == "statement" else scored
 
 
@@ -306,11 +309,11 @@ def _past_versions(texts: Iterable[StoredText], meant: set[UUID]) -> list[Forget
 
 
 def _near(texts: ForgetTexts, scored: Iterable[tuple[MemoryKey, str, float | None]]) -> tuple[ForgetTarget, ...]:
-    """The memories as near misses, each once."""
+    """The memories as near misses, each once, with what they say now."""
     near: dict[UUID, ForgetTarget] = {}
     for key, reason, score in scored:
         if key in texts.memories:
-            text = texts.memories[key]
+            text = texts.memories.get((texts.memory_of(key), 0), texts.memories[key])
             near.setdefault(text.id, ForgetTarget(text.id, text.text, reason, text.version, probability=score))
     return tuple(near.values())[:NEAR_MISSES]
 

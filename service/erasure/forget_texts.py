@@ -42,6 +42,10 @@ class ForgetTexts:
             return forget_matching.speaker_of(self.memories[key].text) == ASSISTANT
         return self.turns[key].role in ASSISTANT_ROLES
 
+    def memory_of(self, key: MemoryKey) -> UUID:
+        """The memory that it is a version of; all versions of a memory are one candidate."""
+        return self.memories[key].version_of or key[0]
+
     def joined(self, keys: Iterable[Key]) -> list[ForgetText[Key]]:
         """The texts to compare: the text of a memory, the visible text of a turn."""
         return [

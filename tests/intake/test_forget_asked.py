@@ -79,7 +79,9 @@ async def test_nothing_goes_for_being_near_in_meaning(
     await say(client, known)
     answer = await say(client, f"Please forget {query}.")
     assert answer["results"] == []
-    assert any(each.startswith("forget_unclear") and known in each for each in answer["warnings"])
+    [warning] = [each for each in answer["warnings"] if each.startswith("forget_unclear")]
+    assert known in warning
+    assert "it is not certain that this memory is meant" in warning
     assert await left(client) == {f"User: {known}"}
 
 
@@ -99,6 +101,24 @@ async def test_of_two_who_do_the_same_the_user_is_meant(client: AsyncClient) -> 
         await say(client, text)
     await say(client, "Please forget what I earn.")
     assert await left(client) == {"User: Paul earns 4000 euros.", "User: My sister Mara lives in Porto."}
+
+
+@pytest.mark.parametrize(
+    ("before", "now", "wish"),
+    [
+        ("My rent is 800 euros.", "My rent is 900 euros.", "my rent"),
+        ("I work at Lidl.", "I work at Aldi now.", "where I work"),
+    ],
+)
+async def test_a_memory_and_its_past_are_one(client: AsyncClient, before: str, now: str, wish: str) -> None:
+    await say(client, "I like tea.")
+    for day, text in enumerate((before, now), 1):
+        said = {"role": "user", "content": text, "timestamp": f"2026-01-0{day}T09:00:00Z"}
+        body = {"messages": [said], "infer": True, "session_id": "chat", **ALICE}
+        assert (await client.post("/v1/memories", json=body)).status_code == 200
+    answer = await say(client, f"Please forget {wish}.")
+    assert {each["old_memory"] for each in answer["results"]} == {f"User: {before}", f"User: {now}"}
+    assert await left(client) == {"User: I like tea."}
 
 
 @pytest.mark.parametrize(

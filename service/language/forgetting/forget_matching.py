@@ -147,9 +147,8 @@ def meant_parts(query: ForgetQuery, parts: Sequence[Part], name_only: Callable[[
 
 
 def is_about_another(query: ForgetQuery, sentence: str) -> bool:
-    """Whether a query speaks of the speaker ("where I live") and a sentence does not: it says no "I", nor "my" about
-    one of the query's words ("My sister lives in Ulm." is about "my sister", not about "live"), nor begins with one
-    ("Lives in Ulm.")."""
+    """Whether a query is about the speaker ("where I live") and a sentence is not: it says no "I", nor "my" of a word
+    of the query ("My sister lives in Ulm." has "my sister", not "my live"), nor begins with one ("Lives in Ulm.")."""
     if not query.is_own:
         return False
     before = "my"
