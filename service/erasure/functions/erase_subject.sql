@@ -120,7 +120,8 @@ BEGIN
         SELECT unnest(of_turns)
     ) sources WHERE NOT id = ANY (keep_turns) AND NOT is_outside('turn', id);
     conversation_ids := ARRAY(  -- one with turns of another channel stays
-        SELECT c.id FROM unnest(conversation_ids) c (id) WHERE NOT EXISTS (
+        SELECT c.id FROM conversation c
+        WHERE c.workspace_id = this_workspace AND c.id = ANY (conversation_ids) AND NOT EXISTS (
             SELECT FROM turn t
             WHERE t.workspace_id = this_workspace AND t.conversation_id = c.id AND NOT t.id = ANY (turn_ids)));
     SELECT coalesce(array_agg(DISTINCT t.conversation_id), '{}') INTO touched_conversations
@@ -154,6 +155,8 @@ BEGIN
     WHERE v.workspace_id = this_workspace AND v.kind = 'context' AND v.memory_id IN (
         SELECT m.id FROM memory m
         WHERE m.workspace_id = this_workspace AND m.conversation_id = ANY (touched_conversations));
+    touched_conversations := ARRAY(
+        SELECT id FROM unnest(touched_conversations) id WHERE NOT is_outside('conversation', id));
 
     -- past versions of memories that stay, if no turn is left that said so: undo and as_of find nothing there
     IF turn_ids <> '{}' THEN
@@ -200,7 +203,7 @@ BEGIN
         ('user_profile', 's.is_user AND t.user_id = s.of_user'),
         ('turn', 't.id = ANY (s.turn_ids)'),
         ('conversation', $$ t.id = ANY (s.conversation_ids) OR (t.id = ANY (s.touched_conversations)
-            AND NOT is_outside('conversation', t.id) AND NOT EXISTS (SELECT FROM turn r WHERE r.workspace_id = t.workspace_id AND r.conversation_id = t.id)) $$),
+            AND NOT EXISTS (SELECT FROM turn r WHERE r.workspace_id = t.workspace_id AND r.conversation_id = t.id)) $$),
         ('memory_vector', 't.memory_id = ANY (s.memory_ids)'),
         ('memory_edge', 't.source_id = ANY (s.memory_ids) OR t.target_id = ANY (s.memory_ids)'),
         ('memory', 't.id = ANY (s.memory_ids)'),
