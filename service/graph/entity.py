@@ -167,7 +167,8 @@ async def unrelate(
 
 async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resources, call: Call) -> Entity:
     """Merges one entity into another, and returns that: it gets the names as aliases, the mentions and the relations.
-    Raises NotFound naming the one that does not exist, InvalidInput for one entity, or entities of two users."""
+    Raises NotFound naming the one that does not exist, InvalidInput for one entity, or entities of two users, Conflict
+    for one with relations outside the wall."""
     if absorbed == survivor:
         raise InvalidInput("target_id: an entity cannot become part of itself.", field="target_id")
     everything = EntityScope(workspace_id, None)
@@ -185,6 +186,8 @@ async def merge(workspace_id: UUID, absorbed: UUID, survivor: UUID, res: Resourc
                 raise entity_not_found(field)
         if both[absorbed].user_id != both[survivor].user_id:
             raise InvalidInput("target_id: belongs to another user.", field="target_id")
+        if await merges.has_hidden_edges(session, absorbed):
+            raise Conflict("source_id: the entity has relations that this key does not see.", field="source_id")
         await merges.merge(session, absorbed, survivor, now=res.clock())
         merged = await entities.get(session, everything, survivor)
         assert merged is not None, "it is locked"

@@ -405,3 +405,23 @@ async def test_a_parent_outside_is_not_replaced(client: AsyncClient, app: FastAP
         refused = await key.patch(f"/v1/goals/{part}", json={"parent_id": other})
         assert (refused.status_code, refused.json()["field"]) == (409, "parent_id"), refused.text
     assert (await body_of(client.get(f"/v1/goals/{part}")))["parent_id"] == parent
+
+
+async def test_an_entity_with_relations_outside_is_not_merged(client: AsyncClient, app: FastAPI) -> None:
+    async def entity(name: str, channel: str) -> str:
+        body = {"name": name, "type": "organization", "user_id": "u", "channel": channel}
+        answer = await client.put("/v1/entities", json=body)
+        assert answer.is_success, answer.text
+        return str(answer.json()["id"])
+
+    one, two, three = [await entity(name, "support") for name in ("Eone", "Etwo", "Ethree")]
+    hidden = await entity("Xboard", "board")
+    tie = {"source_id": one, "target_id": hidden, "type": "USES"}
+    await body_of(client.post("/v1/entities/relations", json=tie), 201)
+    async with client_of(app, await walled(client, channels=["support"])) as key:
+        refused = await key.post("/v1/entities/merge", json={"source_id": one, "target_id": two})
+        assert (refused.status_code, refused.json()["field"]) == (409, "source_id"), refused.text
+        await body_of(key.post("/v1/entities/merge", json={"source_id": three, "target_id": two}))
+    await body_of(client.post("/v1/entities/merge", json={"source_id": one, "target_id": two}))
+    moved = {"source_id": two, "target_id": hidden, "type": "USES"}
+    assert (await body_of(client.delete("/v1/entities/relations", params=moved)))["deleted"] == 1

@@ -74,6 +74,9 @@ NAMES = text("""
         SELECT l.memory_id FROM memory_entity l WHERE l.workspace_id = e.workspace_id AND l.entity_id = e.id), '{}') END
     FROM entity e WHERE e.workspace_id = :workspace AND e.id = :absorbed ORDER BY key
 """)
+HAS_HIDDEN_EDGES = text("""
+    SELECT is_outside('relations of an entity', id) FROM entity WHERE workspace_id = :workspace AND id = :absorbed
+""")
 # The remaining edges are deleted with the row.
 DELETE_ABSORBED = text("DELETE FROM entity WHERE workspace_id = :workspace AND id = :absorbed")
 # Unless a third entity has the name.
@@ -102,6 +105,11 @@ async def lock_merges(session: Session, user_id: str | None) -> None:
 async def lock_memories(session: Session, absorbed: UUID) -> None:
     """Locks the memories that a merge writes to; before the entities are locked."""
     await session.execute(LOCK_MEMORIES, {"absorbed": absorbed})
+
+
+async def has_hidden_edges(session: Session, absorbed: UUID) -> bool:
+    """Whether the entity has an edge outside the wall, which could not be moved."""
+    return bool(await session.scalar(HAS_HIDDEN_EDGES, {"absorbed": absorbed}))
 
 
 async def merge(session: Session, absorbed: UUID, survivor: UUID, *, now: datetime) -> None:

@@ -36,6 +36,9 @@ BEGIN
     ELSIF of_table = 'entity_edge' THEN
         SELECT NOT is_outside('entity', e.source_id) AND NOT is_outside('entity', e.target_id) INTO inside
         FROM entity_edge e WHERE e.workspace_id = here AND e.id = of_id;
+    ELSIF of_table = 'relations of an entity' THEN  -- one of them
+        SELECT bool_and(NOT is_outside('entity', e.source_id) AND NOT is_outside('entity', e.target_id)) INTO inside
+        FROM entity_edge e WHERE e.workspace_id = here AND of_id IN (e.source_id, e.target_id);
     ELSIF of_table = 'goal' THEN
         SELECT in_wall(g.user_id, g.agent_id, g.run_id, g.channel) INTO inside
         FROM goal g WHERE g.workspace_id = here AND g.id = of_id;
