@@ -385,7 +385,8 @@ def _refill(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) -
 
 
 def _is_corrected(new: Spoken, was: Sentence) -> bool:
-    """Whether the newer text corrects the older sentence: it quotes it, or replaces the one value in it."""
+    """Whether the newer text corrects the older sentence: it quotes it, or gives the one value in it anew, of the same
+    thing."""
     old_words, own = as_said(was.text), as_said(new.own)
     if new.context:
         any_value = ".{1,60}".join(map(re.escape, new.context.split("\u2026")))  # where one was left out
@@ -394,7 +395,8 @@ def _is_corrected(new: Spoken, was: Sentence) -> bool:
     same = {value.key for value in new_values} & {old_value.key for old_value in old_values}
     kinds = {value.kind for value in new_values if value.key not in same}
     meant = [value for value in old_values if value.kind in kinds and value.key not in same]
-    return len(meant) == 1 and not was.words.isdisjoint(lexemes(_LEAD.sub("", own)))
+    topics = [speech_acts.find_topic(own, value) for value in new_values if value.kind in kinds]
+    return len(meant) == 1 and any(lexemes(topic) and speech_acts.is_about(topic, old_words) for topic in topics)
 
 
 def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:

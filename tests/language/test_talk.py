@@ -135,6 +135,43 @@ def test_a_correction_or_a_pronoun_stands_with_what_it_means_but_for_a_corrected
     )
 
 
+MAY, GOT_IT = "My flight to Lisbon is on 3 May.", ("assistant", "Got it: 3 May, 7:20.")
+
+
+@pytest.mark.parametrize(
+    ("before", "correction", "quoted"),
+    [
+        (["My wife's birthday is on 3 May.", "My mother's is on 14 June."], "Sorry, my wife's birthday is on 4 May.",
+         "User said: My wife's birthday is on \u2026."),
+        (["My dentist appointment is on Tuesday at 9:30."], "No, I meant my dentist appointment is on Thursday.",
+         "User said: My dentist appointment is on \u2026 at 9:30."),
+        (["We have 4 chairs."], "Sorry, 5 chairs.", "User said: We have \u2026 chairs."),
+        (["The hall seats 340 people."], "Sorry, I misread the plan: it's 430 seats in the hall.",
+         "User said: The hall seats \u2026."),
+        (["I earn 4000 euros."], "Actually, I earn 5000 euros.", "User said: I earn \u2026."),
+        (["My sister earns 4000 euros."], "Actually, I earn 5000 euros.", None),
+        (["My brother earns 4000 euros."], "Actually, my sister earns 5000 euros.", None),
+        (["The invoice is 400 euros.", ("assistant", "Noted, 400 euros.")], "Sorry, the tip was 20 euros.", None),
+        (["The exam is on 3 March."], "Sorry, my results come on 20 March.", None),
+        (["We have 4 chairs."], "Sorry, 2 tables.", None),
+        # an acknowledgement is neither corrected nor answered
+        ([MAY, GOT_IT], "Sorry, 4 May.", "User said: My flight to Lisbon is on \u2026."),
+        ([MAY, ("assistant", "Noted.")], "Sorry, it's on 4 May.", "User said: My flight to Lisbon is on \u2026."),
+        (["Mein Flug geht am 3. Mai.", ("assistant", "Notiert.")], "Entschuldigung, am 4. Mai.",
+         "User said: Mein Flug geht am 3. Mai."),
+        (["Mi vuelo es el 3 de mayo.", ("assistant", "Vale.")], "No, el 4 de mayo.",
+         "User said: Mi vuelo es el 3 de mayo."),
+        (["Mon vol est le 3 mai.", ("assistant", "C'est noté.")], "Pardon, le 4 mai.", "User said: Mon vol est le 3 mai."),
+        ([MAY, ("assistant", "Shall I book 4 May?")], "Not 4 May, 5 May.", "Assistant asked: Shall I book 4 May?"),
+    ],
+)  # fmt: skip
+def test_a_correction_stands_with_what_the_same_person_said_of_the_same_thing(
+    before: list[str | tuple[str, str]], correction: str, quoted: str | None
+) -> None:
+    told = dates.as_said(kept(*before, correction)[-1])
+    assert told == (f"{quoted} User: {correction}" if quoted else f"User: {correction}")
+
+
 def test_named_speakers_keep_their_names() -> None:
     said = "I've moved to Leeds with my cousin and her three cats as planned."
     assert kept(("Kim", said), ("Lee", f"{said} Too.")) == [f"Kim: {said}", f"Lee: {said} Too."]

@@ -118,6 +118,19 @@ def test_a_correction_ends_the_same_statement_with_another_value() -> None:
     assert edit.action is Action.UPDATE
 
 
+@pytest.mark.parametrize(
+    ("new", "old"),
+    [
+        ("User: Actually, the rent of the flat is 900 euros.", "User: The rent of the garage is 60 euros."),
+        ("User: Sorry, my wife's birthday is on 4 May.", "User: My mother's birthday is on 14 May."),
+        ("User: Actually, I pay 50 euros a month.", "User: My sister pays 40 euros a month."),
+        ("User: Sorry, 4 May.", "User: My exam is on 3 May."),
+    ],
+)
+def test_a_correction_of_something_else_ends_nothing(new: str, old: str) -> None:
+    assert judge(Claim(CleanText(new), correction=True), [memory(old)]).edits[0].action is Action.ADD
+
+
 def test_reasons_are_sentences_of_the_vocabulary() -> None:
     for new, old, reason in (
         ("User lives in Bergen", "User lives in Oslo", Reason.NEW_VALUE),

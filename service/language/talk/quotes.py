@@ -16,6 +16,7 @@ from zoneinfo import ZoneInfo
 from service.domain.fact import Fact
 from service.domain.text import CleanText
 from service.language import sentences, text_values
+from service.language.lexemes import lexemes
 from service.language.talk import speech_acts
 from service.language.talk.dates import date_expressions
 from service.language.talk.passages import Passage, passages
@@ -172,13 +173,18 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
     """The earlier passage a message needs: the one it corrects or answers, or that names the "he" or "she" in it."""
     if message.passage.heading or not before or (before[-1].turn == message.turn and not message.passage.label):
         return None
-    if speech_acts.corrects(message.text):
-        corrected = _find_corrected(before, message)
-        if corrected is not None:
-            return corrected
     last = before[-1]
     other = last.utterance.speaker != message.utterance.speaker
     near = message.utterance.said_at - last.utterance.said_at <= SAME_TALK
+    asked = speech_acts.asks(last.text)
+    corrects = speech_acts.corrects(message.text)
+    if corrects or (other and near and not asked and speech_acts.is_fragment(message.text)):
+        topics = _topics(message)
+        replaced = _find_replaced(before, message, topics)
+        if replaced is not None:
+            return replaced
+        if corrects and not asked and any(lexemes(topic) for _, topic in topics):
+            return None
     if other and (speech_acts.replies(message.text) or speech_acts.answers(message.text, last.text)):
         return Antecedent.of(before, last)
     if other and near and speech_acts.is_fragment(message.text):
@@ -197,13 +203,26 @@ def _own_statements(before: Sequence[Said], message: Said) -> list[Said]:
     return [one for one in reversed(own) if message.turn - one.turn <= OWN_TURNS and not speech_acts.asks(one.text)]
 
 
-def _find_corrected(before: Sequence[Said], message: Said) -> Antecedent | None:
-    """The last sentence that has one value of the kind that the correction gives, without that value."""
+def _topics(message: Said) -> list[tuple[text_values.Value, str]]:
+    """The values that a message gives, each with the words that name what it is of."""
     given = text_values.find(message.text) or text_values.names(message.text)
-    for one in (*before[-1:], *_own_statements(before, message)):
+    return [(value, speech_acts.find_topic(message.text, value)) for value in given]
+
+
+def _find_replaced(
+    before: Sequence[Said], message: Said, topics: Sequence[tuple[text_values.Value, str]]
+) -> Antecedent | None:
+    """The last sentence that has one value of the kind that the message gives, of the same thing. The value is left out
+    if the message corrects it. What an assistant says may repeat it, so the speaker's own last statement comes first."""
+    own = _own_statements(before, message)
+    for one in (*own[:1], *before[-1:], *own[1:]):
         for start, end in sentences.split(one.text):
-            wrong = text_values.find_replacement(given, one.text[start:end])
+            sentence = one.text[start:end]
+            given = [value for value, topic in topics if speech_acts.is_about(topic, sentence)]
+            wrong = text_values.find_replacement(given, sentence)
             if wrong is not None:
-                text = f"{one.text[start : start + wrong.start]}\u2026{one.text[start + wrong.end : end]}"
+                if not speech_acts.corrects(message.text):
+                    return Antecedent.of(before, one)
+                text = f"{sentence[: wrong.start]}\u2026{sentence[wrong.end :]}"
                 return Antecedent(one, start, end, _attribute(one, text))
     return None

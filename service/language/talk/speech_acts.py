@@ -11,7 +11,7 @@ from collections.abc import Set
 
 from service.language import sentences, text_values
 from service.language.common_words import FUNCTION_WORDS, word_set
-from service.language.lexemes import EMOJI, PICTURE
+from service.language.lexemes import EMOJI, PICTURE, lexemes
 
 MAX_CONTEXT_CHARS = 240
 """Maximum length of the text that a message refers to and that is put before it."""
@@ -43,6 +43,12 @@ _CORRECTS = re.compile(
     r"|[.!?\s](?:no,? sorry|sorry,? no|i mean(?:t)?)\b|, (?:actually|i misread|my mistake)\W*$"
 )
 """How a correction begins, or announces itself."""
+
+_CUE = re.compile(
+    r"(?i)\b(?:(?:i )?(?:meant?|misread|misspoke|was wrong)|actually|correction|mistake|wrong|spel(?:led|t)|scratch"
+    r"|make|sorry|oops|wait|hmm?|oh|no|nope)\b"
+)
+_OF_SPEAKER = re.compile(r"(?i)^\W*(?:(?:and|so)\s+)?(?:i|we)\b")
 
 _HANGS = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|also|then|well|yes|no|ok|okay)\b[\s,]*)*"
@@ -82,6 +88,23 @@ def names_nobody(message: str) -> bool:
 def corrects(message: str) -> bool:
     """Whether a message takes back something that was said before."""
     return _CORRECTS.search(message) is not None
+
+
+def find_topic(correction: str, value: text_values.Value) -> str:
+    """The words of a correction that name what the value is of: "my rent is" of "Sorry, my rent is 900 euros". For a
+    number also those that name what is counted."""
+    rest = correction[value.end :] if value.kind == "number" else ""
+    counted = re.split(r"[.,;:!?]", rest, maxsplit=1)[0]
+    for clause in reversed(re.split(r"[.,;:!?\u2014](?=\s)", correction[: value.start])):
+        if words := _WORD.findall(_CUE.sub("", clause)):
+            return " ".join([*words, counted])
+    return counted
+
+
+def is_about(topic: str, statement: str) -> bool:
+    """Whether a statement names all that the topic names, and begins with its speaker ("I") where the topic does."""
+    by_speaker = not _OF_SPEAKER.match(topic) or _OF_SPEAKER.match(statement) is not None or not lexemes(topic)
+    return by_speaker and frozenset(lexemes(topic)) <= frozenset(lexemes(statement))
 
 
 def refers(message: str) -> bool:
