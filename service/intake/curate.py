@@ -248,12 +248,13 @@ async def _carry_out(
             links.clear()
         done = await edits.carry_out(batch, draft, conversation_id=places[0].conversation_id)
         outcomes.extend(done)
+        struck = {strike.memory.id for strike in draft.decision.strikes} if draft.decision else set()
         changes = [outcome for outcome in done if outcome.event is not Action.NONE]
         links.extend(  # to the memories that the turn changed, if there are any
             SourceLink(outcome.kept_as or outcome.memory_id, places[message].id, start, end)
             for outcome in changes or done
             for message, start, end in _list_spans(fact_of(draft))
-            if outcome.memory_id and outcome.event is not Action.DELETE
+            if outcome.memory_id and outcome.memory_id not in struck and outcome.event is not Action.DELETE
         )
     return outcomes, [link for link in links if (link.memory_id, link.turn_id) not in linked]
 

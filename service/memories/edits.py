@@ -67,7 +67,7 @@ async def carry_out(
         draft = replace(draft, expired_duplicate_possible=True)
     wanted: Policy = batch.write.res.settings.memories.contradiction_policy if conversation_id else "in_place"
     policy = _policy_of(draft, decision.edits, wanted)
-    several = len(decision.edits) > 1 or policy == "supersede"
+    several = len(decision.edits) > 1 or policy == "supersede" or bool(decision.strikes)
     if is_repeated or several or decision.edits[0].action is not Action.ADD:
         await batch.flush()
     if conversation_id is None and several:
@@ -86,12 +86,13 @@ async def carry_out(
     added = next((outcome.memory_id for outcome in outcomes if outcome.event is Action.ADD and outcome.memory_id), None)
     if added is not None:
         batch.outdated += ((added, older) for older in decision.outdates)
-        if decision.strikes:
-            await batch.flush()
         for strike in decision.strikes:
-            alone = replace(context, ruling_id=None)
-            target = strike.memory.id if strike.at is None else added
-            await writing.remove_sentence(alone, target, strike.text, at=strike.at or draft.start)
+            if strike.at is not None:  # the added text loses one
+                alone = replace(context, ruling_id=None)
+                await writing.remove_sentence(alone, added, strike.text, at=strike.at)
+            elif await writing.remove_sentence(context, strike.memory.id, strike.text, at=draft.start):
+                edit, old = Edit(Action.UPDATE, strike.memory), strike.memory.text
+                outcomes.append(_outcome(context, draft, Action.UPDATE, edit, text=strike.text, old=old))
     batch.changed |= {
         outcome.memory_id for outcome in outcomes if outcome.event is not Action.NONE and outcome.memory_id
     }

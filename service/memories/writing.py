@@ -165,8 +165,9 @@ async def update(context: ChangeContext, target: UUID, new: NewMemory) -> str:
 
 async def remove_sentence(context: ChangeContext, target: UUID, rest: CleanText, *, at: datetime | None) -> bool:
     """Takes a sentence that is no longer true out of a memory, which keeps its id and times, and the `rest` of its
-    text. The old text becomes a past version that was valid until `at`; None: no version, because it is to be
-    forgotten. Returns False and changes nothing if the memory was deleted, or another memory already has the rest."""
+    text. The old text becomes a past version that was valid until `at`, and its vector stays until a job makes the new
+    one, so that what is said next is compared with it. None: no version and no vector, because it is to be forgotten.
+    Returns False and changes nothing if the memory was deleted, or another memory already has the rest."""
     session, scope, res = context.session, context.scope, context.res
     await history.lock(session, [target])
     old, digest = await memories.get(session, target), content_hash(rest)
@@ -178,7 +179,8 @@ async def remove_sentence(context: ChangeContext, target: UUID, rest: CleanText,
     await append_change(context, target, rest, entry=change_id)
     columns = updates.text_columns(rest, lexemes.weights(rest))
     await updates.set_columns(session, target, columns, now=res.clock())
-    await updates.replace_vectors(session, scope, target, {}, generation=res.generation)
+    if at is None:
+        await updates.replace_vectors(session, scope, target, {}, generation=res.generation)
     await rewrite_contexts(session, old)
     await queue.enqueue(session, follow_up(target, embed=True))
     return True

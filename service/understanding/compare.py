@@ -395,7 +395,7 @@ def _is_corrected(new: Spoken, was: Sentence) -> bool:
     same = {value.key for value in new_values} & {old_value.key for old_value in old_values}
     kinds = {value.kind for value in new_values if value.key not in same}
     meant = [value for value in old_values if value.kind in kinds and value.key not in same]
-    topics = [speech_acts.find_topic(own, value) for value in new_values if value.kind in kinds]
+    topics = [topic for value, topic in speech_acts.find_topics(own) if value.kind in kinds]
     return len(meant) == 1 and any(lexemes(topic) and speech_acts.is_about(topic, old_words) for topic in topics)
 
 

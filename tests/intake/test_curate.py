@@ -47,8 +47,9 @@ async def test_who_speaks_does_not_make_a_login_of_a_message(client: AsyncClient
 
 async def test_a_sentence_that_ends_is_struck_and_the_rest_of_the_message_stays(client: AsyncClient) -> None:
     [first] = await tell(client, "I work at Acme. I prefer PyTorch over TensorFlow.", "alice")
-    [later] = await tell(client, "I work at Globex as ML lead now.", "alice")
-    assert later["event"] == "ADD"
+    later, struck = await tell(client, "I work at Globex as ML lead now.", "alice")
+    assert (later["event"], struck["event"], struck["id"]) == ("ADD", "UPDATE", first["id"])
+    assert (struck["memory"], struck["old_memory"]) == ("User: I prefer PyTorch over TensorFlow.", first["memory"])
     kept = {each["id"]: each["memory"] for each in (await listed(client, "alice"))}
     assert kept == {
         first["id"]: "User: I prefer PyTorch over TensorFlow.",
@@ -59,6 +60,41 @@ async def test_a_sentence_that_ends_is_struck_and_the_rest_of_the_message_stays(
         None,
         "User: I work at Acme. I prefer PyTorch over TensorFlow.",
     ]
+
+
+async def test_undo_brings_the_sentence_back(client: AsyncClient) -> None:
+    [first] = await tell(client, "I live in Leeds. I have a cat.", "alice")
+    moved, _ = await tell(client, "I moved to York.", "alice")
+    [verdict] = (await client.get(f"/v1/memories/{moved['id']}/decisions")).json()["results"]
+    undone = (await client.post(f"/v1/decisions/{verdict['id']}/undo")).json()
+    assert undone["removed"] == [moved["id"]]
+    assert [each["memory"] for each in undone["memories"]] == [first["memory"]]
+    assert [each["memory"] for each in await listed(client, "alice")] == [first["memory"]]
+
+
+async def test_a_dry_run_shows_the_sentence_that_would_end(client: AsyncClient) -> None:
+    [first] = await tell(client, "I live in Leeds. I have a cat.", "alice")
+    results = await tell(client, "I moved to York.", "alice", dry_run=True)
+    assert [(each["event"], each["memory"]) for each in results] == [
+        ("ADD", "User: I moved to York."),
+        ("UPDATE", "User: I have a cat."),
+    ]
+    assert [each["memory"] for each in await listed(client, "alice")] == [first["memory"]]
+
+
+@pytest.mark.parametrize("waits", [True, False])
+async def test_one_sentence_after_another_can_end(
+    client: AsyncClient, resources: Resources, tenant: Tenant, tables: Tables, *, waits: bool
+) -> None:
+    """Whether the rest has its new vector by then or not."""
+    [first] = await tell(client, "I have two kids, Mia and Jo. I live in Leeds. I take metformin.", "alice")
+    await tell(client, "I no longer take metformin.", "alice")
+    if waits:
+        await work(resources, tables, tenant.workspace_id, "embed")
+        known = (await client.get(f"/v1/memories/{first['id']}")).json()
+        assert known["embedding"] == "stored"
+    _, struck = await tell(client, "I don't live in Leeds any more.", "alice")
+    assert (struck["id"], struck["memory"]) == (first["id"], "User: I have two kids, Mia and Jo.")
 
 
 async def test_facts_of_one_request_see_each_other(client: AsyncClient, embedder: AngleEmbedder) -> None:

@@ -176,18 +176,16 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
     last = before[-1]
     other = last.utterance.speaker != message.utterance.speaker
     near = message.utterance.said_at - last.utterance.said_at <= SAME_TALK
+    fragment = other and near and speech_acts.is_fragment(message.text)
     asked = speech_acts.asks(last.text)
     corrects = speech_acts.corrects(message.text)
-    if corrects or (other and near and not asked and speech_acts.is_fragment(message.text)):
-        topics = _topics(message)
-        replaced = _find_replaced(before, message, topics)
-        if replaced is not None:
-            return replaced
-        if corrects and not asked and any(lexemes(topic) for _, topic in topics):
-            return None
-    if other and (speech_acts.replies(message.text) or speech_acts.answers(message.text, last.text)):
-        return Antecedent.of(before, last)
-    if other and near and speech_acts.is_fragment(message.text):
+    topics = speech_acts.find_topics(message.text) if corrects or (fragment and not asked) else []
+    replaced = _find_replaced(before, message, topics)
+    if replaced is not None:
+        return replaced
+    if corrects and not asked and any(lexemes(topic) for _, topic in topics):
+        return None
+    if fragment or (other and (speech_acts.replies(message.text) or speech_acts.answers(message.text, last.text))):
         return Antecedent.of(before, last)
     if speech_acts.names_nobody(message.text):
         if other and near:
@@ -203,18 +201,12 @@ def _own_statements(before: Sequence[Said], message: Said) -> list[Said]:
     return [one for one in reversed(own) if message.turn - one.turn <= OWN_TURNS and not speech_acts.asks(one.text)]
 
 
-def _topics(message: Said) -> list[tuple[text_values.Value, str]]:
-    """The values that a message gives, each with the words that name what it is of."""
-    given = text_values.find(message.text) or text_values.names(message.text)
-    return [(value, speech_acts.find_topic(message.text, value)) for value in given]
-
-
 def _find_replaced(
     before: Sequence[Said], message: Said, topics: Sequence[tuple[text_values.Value, str]]
 ) -> Antecedent | None:
     """The last sentence that has one value of the kind that the message gives, of the same thing. The value is left out
-    if the message corrects it. What an assistant says may repeat it, so the speaker's own last statement comes first."""
-    own = _own_statements(before, message)
+    if the message corrects it. An assistant may repeat it, so the speaker's own last statement comes first."""
+    own = _own_statements(before, message) if topics else []
     for one in (*own[:1], *before[-1:], *own[1:]):
         for start, end in sentences.split(one.text):
             sentence = one.text[start:end]

@@ -44,11 +44,12 @@ _CORRECTS = re.compile(
 )
 """How a correction begins, or announces itself."""
 
+_CLAUSE_END = re.compile(r"[.,;:!?\u2014](?=\s|$)")
 _CUE = re.compile(
     r"(?i)\b(?:(?:i )?(?:meant?|misread|misspoke|was wrong)|actually|correction|mistake|wrong|spel(?:led|t)|scratch"
     r"|make|sorry|oops|wait|hmm?|oh|no|nope)\b"
 )
-_OF_SPEAKER = re.compile(r"(?i)^\W*(?:(?:and|so)\s+)?(?:i|we)\b")
+_OPENING = re.compile(r"(?i)^\W*(?:(i|we)|my|our)\b")
 
 _HANGS = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|also|then|well|yes|no|ok|okay)\b[\s,]*)*"
@@ -90,21 +91,22 @@ def corrects(message: str) -> bool:
     return _CORRECTS.search(message) is not None
 
 
-def find_topic(correction: str, value: text_values.Value) -> str:
-    """The words of a correction that name what the value is of: "my rent is" of "Sorry, my rent is 900 euros". For a
-    number also those that name what is counted."""
-    rest = correction[value.end :] if value.kind == "number" else ""
-    counted = re.split(r"[.,;:!?]", rest, maxsplit=1)[0]
-    for clause in reversed(re.split(r"[.,;:!?\u2014](?=\s)", correction[: value.start])):
-        if words := _WORD.findall(_CUE.sub("", clause)):
-            return " ".join([*words, counted])
-    return counted
+def find_topics(correction: str) -> list[tuple[text_values.Value, str]]:
+    """The values that a correction gives, each with the words that name what it is of: "my rent is" of "sorry, my rent
+    is 900 euros". With a number these are also the words for what is counted."""
+    topics = []
+    for value in text_values.find(correction) or text_values.names(correction):
+        clauses = (_CUE.sub("", clause) for clause in reversed(_CLAUSE_END.split(correction[: value.start])))
+        counted = _CLAUSE_END.split(correction[value.end :])[0] if value.kind == "number" else ""
+        topics.append((value, next(filter(_WORD.search, clauses), "") + counted))
+    return topics
 
 
 def is_about(topic: str, statement: str) -> bool:
-    """Whether a statement names all that the topic names, and begins with its speaker ("I") where the topic does."""
-    by_speaker = not _OF_SPEAKER.match(topic) or _OF_SPEAKER.match(statement) is not None or not lexemes(topic)
-    return by_speaker and frozenset(lexemes(topic)) <= frozenset(lexemes(statement))
+    """Whether a statement names all that the topic names, and begins with "I" or "my" where the topic does."""
+    one, other = _OPENING.match(topic), _OPENING.match(statement)
+    is_same = one is None or (other is not None and one.lastindex == other.lastindex)
+    return is_same and frozenset(lexemes(topic)) <= frozenset(lexemes(statement))
 
 
 def refers(message: str) -> bool:

@@ -19,7 +19,7 @@ from sqlalchemy import ColumnElement, TableClause, and_, case, delete, func, ins
 from sqlalchemy.exc import IntegrityError
 
 from service.domain import sizes
-from service.domain.draft import Draft, NewMemory
+from service.domain.draft import Draft, EmbeddingStatus, NewMemory
 from service.domain.errors import Conflict
 from service.domain.memory import Memory
 from service.domain.scope import GLOBAL_CHANNEL, Scope
@@ -42,13 +42,15 @@ NOT_ENRICHED = {"enriched_at": None, "enrichment_attempts": 0}
 
 
 def text_columns(text: CleanText, term_weights: Mapping[int, float]) -> dict[str, Any]:
-    """The columns derived from the text alone. A row that takes no part in deduplication stays out of it."""
+    """The columns derived from the text alone; it waits for its vector. A row that takes no part in deduplication stays
+    out of it."""
     digest = content_hash(text)
     return {
         "content": text,
         "hash": digest,
         "dedup_key": case((MEMORY.c.dedup_key.is_not(None), digest), else_=null()),
         **term_columns(term_weights),
+        "embedding_status": str(EmbeddingStatus.QUEUED),
         "summary": None,
         **NOT_ENRICHED,
     }
