@@ -11,7 +11,7 @@ Pure; both were said about one scope, and the order of the two is known.
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cached_property, lru_cache
@@ -21,6 +21,7 @@ from unicodedata import normalize
 from service.domain.decision import Reason
 from service.language import entities, sentences, text_values
 from service.language.common_words import is_common
+from service.language.kinds import name_categories
 from service.language.lexemes import NEGATIONS, count_negations, lexemes
 from service.language.talk import speech_acts
 from service.language.talk.dates import as_said
@@ -391,22 +392,30 @@ def _is_corrected(new: Spoken, was: Sentence) -> bool:
     if new.context:
         any_value = ".{1,60}".join(map(re.escape, new.context.split("\u2026")))  # where one was left out
         return re.fullmatch(rf"\W*{any_value}\W*", old_words, re.DOTALL) is not None
-    new_values, old_values = text_values.find(own), text_values.find(old_words)
-    same = {value.key for value in new_values} & {old_value.key for old_value in old_values}
-    kinds = {value.kind for value in new_values if value.key not in same}
-    meant = [value for value in old_values if value.kind in kinds and value.key not in same]
-    topics = [topic for value, topic in speech_acts.find_topics(own) if value.kind in kinds]
-    return len(meant) == 1 and any(lexemes(topic) and speech_acts.is_about(topic, old_words) for topic in topics)
+    topics = speech_acts.find_topics(own)
+    given = [value for value, topic in topics if lexemes(topic) and speech_acts.is_about(topic, old_words)]
+    return text_values.find_replacement(given, old_words) is not None
 
 
 def _link(old: Spoken, ended: Mapping[int, Reason]) -> FactLink:
     """The end of the older text, of one of its sentences, or a mark if a sentence says more than what has ended."""
     is_part = len(ended) < len(old.statements)
     of_document = is_part and old.speaker is None  # its sentences are about what the document is about
-    is_unsure = of_document or Reason.UNSURE in ended.values()
+    is_unsure = of_document or Reason.UNSURE in ended.values() or _is_needed(old, ended)
     if is_unsure or any(_says_more(old.statements[index]) for index in ended):
         return _UNSURE
     return FactLink(LinkKind.ENDS, next(iter(ended.values())), _struck(old, ended) if is_part else None)
+
+
+def _is_needed(old: Spoken, ended: Collection[int]) -> bool:
+    """Whether a sentence that stays points to one that ended, or shares its topic: it would seem to be about what is
+    true now."""
+    topics = {topic for index in ended for topic in name_categories(old.statements[index].text)}
+    return any(
+        (index - 1 in ended and speech_acts.depends(said.text)) or not topics.isdisjoint(name_categories(said.text))
+        for index, said in enumerate(old.statements)
+        if index not in ended
+    )
 
 
 def _says_more(was: Sentence) -> bool:

@@ -166,12 +166,7 @@ def with_dependents(parts: Sequence[Part], chosen: set[int]) -> set[int]:
     for index, part in enumerate(parts[1:], 1):
         before = parts[index - 1]
         brief = before.is_context and len(part.text.split()) <= BRIEF
-        if index - 1 in chosen and (
-            brief
-            or speech_acts.refers(part.text)
-            or speech_acts.names_nobody(part.text)
-            or speech_acts.corrects(part.text)
-        ):
+        if index - 1 in chosen and (brief or speech_acts.depends(part.text)):
             chosen.add(index)
     return chosen
 

@@ -179,11 +179,11 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
     fragment = other and near and speech_acts.is_fragment(message.text)
     asked = speech_acts.asks(last.text)
     corrects = speech_acts.corrects(message.text)
-    topics = speech_acts.find_topics(message.text) if corrects or (fragment and not asked) else []
-    replaced = _find_replaced(before, message, topics)
-    if replaced is not None:
-        return replaced
-    if corrects and not asked and any(lexemes(topic) for _, topic in topics):
+    if corrects or (fragment and not asked):
+        replaced = _find_replaced(before, message)
+        if replaced is not None:
+            return replaced
+    if corrects and not asked and any(lexemes(topic) for _, topic in speech_acts.find_topics(message.text)):
         return None
     if fragment or (other and (speech_acts.replies(message.text) or speech_acts.answers(message.text, last.text))):
         return Antecedent.of(before, last)
@@ -201,12 +201,10 @@ def _own_statements(before: Sequence[Said], message: Said) -> list[Said]:
     return [one for one in reversed(own) if message.turn - one.turn <= OWN_TURNS and not speech_acts.asks(one.text)]
 
 
-def _find_replaced(
-    before: Sequence[Said], message: Said, topics: Sequence[tuple[text_values.Value, str]]
-) -> Antecedent | None:
+def _find_replaced(before: Sequence[Said], message: Said) -> Antecedent | None:
     """The last sentence that has one value of the kind that the message gives, of the same thing. The value is left out
     if the message corrects it. An assistant may repeat it, so the speaker's own last statement comes first."""
-    own = _own_statements(before, message) if topics else []
+    topics, own = speech_acts.find_topics(message.text), _own_statements(before, message)
     for one in (*own[:1], *before[-1:], *own[1:]):
         for start, end in sentences.split(one.text):
             sentence = one.text[start:end]

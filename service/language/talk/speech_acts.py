@@ -45,10 +45,7 @@ _CORRECTS = re.compile(
 """How a correction begins, or announces itself."""
 
 _CLAUSE_END = re.compile(r"[.,;:!?\u2014](?=\s|$)")
-_CUE = re.compile(
-    r"(?i)\b(?:(?:i )?(?:meant?|misread|misspoke|was wrong)|actually|correction|mistake|wrong|spel(?:led|t)|scratch"
-    r"|make|sorry|oops|wait|hmm?|oh|no|nope)\b"
-)
+_CUE = re.compile(r"(?i)\b(?:(?:i )?(?:meant?|misread)|actually|correction|spel(?:led|t)|make|sorry|oops|wait|oh|no)\b")
 _OPENING = re.compile(r"(?i)^\W*(?:(i|we)|my|our)\b")
 
 _HANGS = re.compile(
@@ -56,6 +53,7 @@ _HANGS = re.compile(
     r"(?:he|she|they|him|her|them|his|hers|their|it(?!['\u2019]?s? (?:rain|snow|seems|looks|takes|took))|its|that|those"
     r"|these)(?:['\u2019](?:s|re|ll|d|ve))?\b"  # the "it" of weather and impressions names nothing
 )
+_THERE = re.compile(r"(?i)\bthere\b(?! (?:is|are|was|were)\b|['\u2019]s)")
 _FIRST_PERSON = re.compile(r"(?i)^\W*(?:(?:and|so|also|but)\s+)?(?:i|we|my|our)\b")
 _PERSON = re.compile(r"(?i)\b(?:he|she|him|her|his|hers)\b")
 
@@ -112,6 +110,11 @@ def is_about(topic: str, statement: str) -> bool:
 def refers(message: str) -> bool:
     """Whether a message begins with a pronoun for somebody or something that it does not name."""
     return _HANGS.match(message) is not None
+
+
+def depends(sentence: str) -> bool:
+    """Whether a sentence makes no sense without the one before it, which it points to or corrects."""
+    return refers(sentence) or names_nobody(sentence) or corrects(sentence) or _THERE.search(sentence) is not None
 
 
 def answers(message: str, before: str) -> bool:
