@@ -53,9 +53,7 @@ CLASHES: Mapping[str, Callable[[], Conflict]] = {
     "uq_turn_workspace_id_conversation_id_turn_index": lambda: Conflict(
         "turn_index: the conversation has another turn there.", field="turn_index"
     ),
-    "ix_goal_edge_parent": lambda: Conflict(
-        "parent_id: the goal has a parent that this key does not see.", field="parent_id"
-    ),
+    "ix_goal_edge_parent": lambda: Conflict("parent_id: it has one that this key does not see.", field="parent_id"),
     "uq_memory_dedup": lambda: Conflict("The scope already has a memory with this text.", field="content"),
 }
 """The error of a request that lost a race at a named constraint."""

@@ -50,8 +50,7 @@ Tell = Callable[[FeedEntry, FeedCursor], bytes]
 
 
 class OpenStreams:
-    """Counts the open streams of this process, by key and wall: tokens of a key for different end users have their
-    own."""
+    """Counts the open streams of this process, by key and wall, so that each end user's token has its own."""
 
     def __init__(self) -> None:
         self._open: Counter[tuple[UUID, Wall]] = Counter()
