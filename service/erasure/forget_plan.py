@@ -91,9 +91,11 @@ async def by_query(
     if all(texts.by_assistant(key) for key in chosen.parts):  # the user said it in other words
         if not chosen.parts and (parsed.identifiers or not parsed.terms):
             return ForgetPlan("nothing", NOTHING_SAID, near=near)
-        candidates = [] if parsed.has_owner else [(key, 0) for key in cosines if (key, 0) in texts.memories]
-        if sort is not None:
-            candidates = [key for key in candidates if forget_matching.has_most(parsed, texts.memories[key].text)]
+        candidates = [(key, 0) for key in cosines if (key, 0) in texts.memories]
+        if parsed.has_owner or (parsed.names and sort is not None):
+            candidates = []
+        elif parsed.names:
+            candidates = [key for key in candidates if key in matches.near]
         scored = await _score(parsed, query, candidates, texts, res, wanted)
         first = _standing_out(scored, texts)
         if not first and not chosen.parts:

@@ -113,9 +113,8 @@ async def test_nothing_is_guessed(client: AsyncClient) -> None:
 
 NOT_STORED = [
     ("Lena has epilepsy.", "Lena's address"),
-    ("Acme is our biggest customer.", "the contract with Acme"),
+    ("Acme is our biggest customer.", "Acme's contract"),
     ("My wife is pregnant.", "my wife's email address"),
-    ("Lena es la jefa de Juan.", "la dirección de Lena"),
 ]
 """Each with a query for something else about the same person."""
 

@@ -250,11 +250,6 @@ def _share_of(terms: frozenset[str], present: frozenset[str]) -> float:
     return sum(map(len, terms & present)) / sum(map(len, terms)) if terms else 0.0
 
 
-def has_most(query: ForgetQuery, text: str) -> bool:
-    """Whether a text has most of the words of a query."""
-    return _share_of(query.terms, frozenset(lexemes.lexemes(text))) > MOST
-
-
 def _find_reason(text: ForgetText[Key], labelled: Sequence[Labelled], names: Sequence[Name]) -> str | None:
     """The reason why a text is meant, None when it is not."""
     for wanted in labelled:

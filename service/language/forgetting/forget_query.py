@@ -84,13 +84,14 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
         for lexeme in lexemes.lexemes(word.raw)
         if lexeme not in GENERIC_LEXEMES
     )
+    terms = terms - NAMING or terms  # "My dentist is Dr. Poe" has my dentist's name
     whole = bool(names) and (bool(_ALL.search(text)) or joined or not terms)
     letters = frozenset(
         word.raw
         for at, word in enumerate(words)
         if at and len(word.raw) == 1 and word.is_capital and word.raw != "I" and word.key not in used
     )
-    has_owner = bool(names) or any(map(_is_possessive, words))
+    has_owner = any(map(_is_possessive, words))
     is_own = any(person_of(word) == "i" for word in words)
     return ForgetQuery(text, wanted, names, terms, whole, letters, has_owner, is_own)
 
@@ -203,4 +204,5 @@ def _stands_before(word: Word, subject: Sequence[Phrase], text: str) -> bool:
     )
 
 
+NAMING: Final = frozenset(lexemes.lexemes("name nombre nom nome naam"))
 GENERIC_LEXEMES: Final = frozenset(each for word in GENERIC for each in lexemes.lexemes(word))
