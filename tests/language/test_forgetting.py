@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from service.language.forgetting import forget_matching, forget_query, forget_requests, identifiers
+from service.language.forgetting import forget_matching, forget_query, forget_requests, identifiers, request_head
 from service.language.forgetting.forget_matching import ForgetText
 from service.language.forgetting.forget_requests import ForgetWish
 
@@ -232,6 +232,7 @@ PLAIN = [
     ("Bitte vergiss meine Schwester Anna.", "meine Schwester Anna"),
     ("Lösch mein Gehalt.", "mein Gehalt"),
     ("Olvida mi alergia.", "mi alergia"),
+    ("Please forget the miscarriage.", "the miscarriage"),
 ]
 
 NOT_PLAIN = [
@@ -289,6 +290,18 @@ def test_everything_is_not_what_was_said_last(said: str) -> None:
 @pytest.mark.parametrize(("said", "query"), PLAIN)
 def test_a_plain_order(said: str, query: str) -> None:
     assert [(wish.query, wish.sort) for wish in forget_requests.find_possible(said)] == [(query, "named")]
+
+
+@pytest.mark.parametrize("order", ["Please forget that {}.", "Forget that {}!", "Could you please forget that {}?"])
+@pytest.mark.parametrize("known", ["Ida rows", "I won at bingo", "the cellar is wet", "my knee hurts", "Bo lost it"])
+def test_an_order_to_forget_a_statement_is_sure_whatever_its_vector_says(order: str, known: str) -> None:
+    [wish] = find(order.format(known))
+    assert (wish.query.removeprefix("that "), wish.odds) == (known, request_head.PLAIN)
+
+
+@pytest.mark.parametrize("said", ["Remember my locker code is [REDACTED:PASSWORD]", "Can you save that Bo has a key?"])
+def test_what_is_to_be_remembered_is_no_request(said: str) -> None:
+    assert forget_requests.find_possible(said) == []
 
 
 @pytest.mark.parametrize(

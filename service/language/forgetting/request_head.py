@@ -46,13 +46,16 @@ LEAST_ODDS: Final = -1.0
 NO_VECTOR: Final = -0.1
 """Added where no vector is known: with this, 10 of 1,919 turns of talk may ask to forget by their words."""
 
-_TOKEN: Final = re.compile(r"[^\W\d_]{1,2}['\u2019](?=[^\W\d_]{2})|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]")
+_TOKEN: Final = re.compile(
+    r"\[REDACTED:\w+\]|[^\W\d_]{1,2}['\u2019](?=[^\W\d_]{2})|[^\W\d_]+(?:['\u2019-][^\W\d_]+)*|\d+|[^\w\s]"
+)
 
 _KEEPS: Final = re.compile(
     r"\bnot (?!you .*\?)(?:, (?:\w+ ){0,4}, |(?:, )?(?:word|that) (?:you|your|my|i) )?"
     r"(?:(?!keep |kept |said |i |he )\w+ ){0,7}?(?:forget|delete)\b"
     r"|\b(?:forget|delete) (?:(?:please )*not\b|(?:please |word ){0,3}not (?:(?:word )?my|,))"
     r"|\b(?:forget|delete) (?:(?!that |i |keep |kept |not )\w+ )*not(?= \W| word your|$)"
+    r"|^(?:please |can you |i want you word )*keep (?!.*\b(?:not|forget|delete|gone|clear)\b)"
     r"|^(?!.*\bnot keep).*\bnot (?:(?:\w+ |,? ?word my (?:\w+ ){1,3})?gone|clear clear)\b|^your? (?:word )?forget\b"
 )
 """Classes of words that want something kept, "Vergiss meine Allergie nicht", or complain: "You always forget it"."""
@@ -71,6 +74,15 @@ _ORDER: Final = re.compile(
     r"((?:my|word)(?: my| he| glad| word){0,5})(?: please| \W)*$"
 )
 """A plain order: an object and nothing else. "Forget Rome", without "please", may be a changed plan."""
+
+_ORDER_THAT: Final = re.compile(
+    r"(?:(?:please |can you |i want you word )*(?:forget|delete)|(?:please )?not keep) (?:please |, )*"
+    r"(?:(?P<that>that) (?P<subject>i|my|he|word) |\w+ )\w+"
+)
+"""The beginning of a plain order whose object is a statement: "Please forget that I smoke"."""
+
+PLAIN: Final = 6.0
+"""Log odds of a plain order to forget a statement: more than a vector takes away, whatever the statement is about."""
 
 Weights = NDArray[np.float32]
 Token = tuple[str, str]
@@ -117,7 +129,7 @@ def read(text: str, least: float) -> tuple[float, str, Sort]:
     if order := _ORDER.match(kinds):
         first = kinds.count(" ", 0, order.start(2))
         query = text[words[first][0] : words[first + order[2].count(" ")][1]]
-        if order[2].startswith("my") or (order[1] and query[0].isupper()):
+        if order[2].startswith("my") or order[1]:
             return odds, query, "named"
         if query.istitle() and not order[1]:
             return -np.inf, "", "said"
@@ -133,12 +145,19 @@ def read(text: str, least: float) -> tuple[float, str, Sort]:
             names_last = "all" not in kinds or "said" in kinds or "that" in kinds
             return (odds, "", "said") if names_last and not is_unsure else (odds, "everything", "everything")
         first, last, sort = unknown[0], unknown[-1], "thing"
+    if not is_unsure and (order := _ORDER_THAT.match(kinds)):
+        subject = kinds.count(" ", 0, order.end("that")) + 1 if order["that"] else 0
+        if subject and (not order["subject"].startswith("word") or text[words[subject][0]].isupper()):
+            first, last, sort = subject, max(at for at, (a, _) in enumerate(words) if text[a].isalnum()), "statement"
+        odds = PLAIN if sort == "statement" else odds
     return odds, text[words[first][0] : words[last][1]], "unsure" if is_unsure else sort
 
 
 def _kind_of(word: str) -> str:
     key = normalise(word)
-    return _fitted.patterns.get(key) or _fitted.known.get(key) or ("word" if word[0].isalnum() else word)
+    return (
+        _fitted.patterns.get(key) or _fitted.known.get(key) or ("word" if word[0].isalnum() or len(word) > 1 else word)
+    )
 
 
 def vector_odds(vector: NDArray[np.float32], embedder: str) -> float:
