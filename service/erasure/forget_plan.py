@@ -28,6 +28,7 @@ from service.language.forgetting import forget_matching, forget_query
 from service.language.forgetting.forget_matching import NEAR_MISSES, Matches
 from service.language.forgetting.forget_query import ForgetQuery
 from service.language.forgetting.request_head import Sort
+from service.language.talk import speech_acts
 from service.memories.statements import near_memories
 from service.postgres import scopes
 from service.postgres.engine import Session
@@ -87,6 +88,8 @@ async def by_query(
         chosen, open_ = await _one_of(chosen, parsed, query, sort, texts, res, wanted)
         if open_:
             return ForgetPlan("nothing", SEVERAL, near=_near(texts, [(key, NEAR, score) for key, _, score in open_]))
+    if parsed.is_own and matched == "words" and sort not in (None, "statement"):  # it does not say which home
+        chosen = forget_texts.with_current(chosen, texts)
     chosen = await res.rules.run(forget_texts.with_occasions, chosen, texts)
     if all(texts.by_assistant(key) for key in chosen.parts):  # the user said it in other words
         if not chosen.parts and (parsed.identifiers or not parsed.terms):
@@ -130,7 +133,8 @@ async def by_ids(wanted: Extent, ids: Sequence[UUID], res: Resources) -> ForgetP
 
 
 async def last_said(wanted: Extent, request: Draft, res: Resources) -> ForgetPlan:
-    """The plan for the user's last message in the conversation of a request, with its memories."""
+    """The plan for the last message in which the user stated something in the conversation of a request ("OK" does
+    not), with its memories."""
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         texts = await forget_texts.read(
             session, replace(wanted, session_id=request.given.session_id), with_deleted=False
@@ -140,7 +144,13 @@ async def last_said(wanted: Extent, request: Draft, res: Resources) -> ForgetPla
     turns = [text for text in texts.turns.values() if text.role == "user"]
     chosen = ChosenParts()
     if turns:
-        last = max(turns, key=lambda each: each.turn_index)
+        telling = [
+            turn
+            for turn in turns
+            if not speech_acts.is_fragment(turn.text)
+            or speech_acts.is_worth_keeping(turn.text, answers_something=False)
+        ]
+        last = max(telling or turns, key=lambda each: each.turn_index)
         chosen.add(last.id, set(range(len(texts.parts[last.id]))), "was said last")
     plan = _build_plan("words", await res.rules.run(forget_texts.spread, chosen, texts), texts)
     async with res.db.snapshot(wanted.scope.workspace_id) as session:

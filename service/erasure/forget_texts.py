@@ -130,6 +130,17 @@ def with_occasions(chosen: ChosenParts, texts: ForgetTexts) -> ChosenParts:
     return chosen
 
 
+def with_current(chosen: ChosenParts, texts: ForgetTexts) -> ChosenParts:
+    """Adds what replaced a past statement that is meant: "where I live" means "I moved to Bonn.", too."""
+    for key in [each for each in chosen.parts if isinstance(each, tuple)]:
+        current = (texts.memory_of(key), 0)
+        if current not in chosen.parts and current in texts.memories:
+            was = {part.text for part in texts.parts[key]}
+            new = {place for place, part in enumerate(texts.parts[current]) if part.text not in was}
+            chosen.add(current, new, "replaced what is meant")
+    return chosen
+
+
 def _chase_names(parsed: ForgetQuery, chosen: ChosenParts, texts: ForgetTexts) -> None:
     """Adds every place of a name that is to be forgotten."""
     asked = {word for name in parsed.names for word in name}

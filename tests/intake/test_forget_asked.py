@@ -106,6 +106,7 @@ async def test_of_two_who_do_the_same_the_user_is_meant(client: AsyncClient) -> 
 @pytest.mark.parametrize(
     ("before", "now", "wish"),
     [
+        ("I live in Kiel.", "I moved to Bonn.", "where I live"),
         ("My rent is 800 euros.", "My rent is 900 euros.", "my rent"),
         ("I work at Lidl.", "I work at Aldi now.", "where I work"),
     ],
@@ -119,6 +120,31 @@ async def test_a_memory_and_its_past_are_one(client: AsyncClient, before: str, n
     answer = await say(client, f"Please forget {wish}.")
     assert {each["old_memory"] for each in answer["results"]} == {f"User: {before}", f"User: {now}"}
     assert await left(client) == {"User: I like tea."}
+
+
+@pytest.mark.parametrize("brief", ["OK", "Thanks.", "Merci !", "Yes, great!"])
+async def test_what_was_stated_last_is_meant(client: AsyncClient, brief: str) -> None:
+    await say(client, "I teach maths.")
+    await say(client, "My brother is in jail.")
+    await say(client, "I see.", role="assistant")
+    await say(client, brief)
+    answer = await say(client, "Please forget that.")
+    assert [each["old_memory"] for each in answer["results"]] == ["User: My brother is in jail."]
+    assert "User: I teach maths." in await left(client)
+
+
+async def test_a_brief_statement_is_meant(client: AsyncClient) -> None:
+    await say(client, "I teach maths.")
+    await say(client, "I'm ill.")
+    await say(client, "Please forget that.")
+    assert await left(client) == {"User: I teach maths."}
+
+
+async def test_what_has_ended_is_meant_by_its_value(client: AsyncClient) -> None:
+    await say(client, "I live in Kiel.")
+    await say(client, "I moved to Bonn.")
+    await say(client, "Please forget that I live in Kiel.")
+    assert await left(client) == {"User: I moved to Bonn."}
 
 
 @pytest.mark.parametrize(
