@@ -218,11 +218,23 @@ async def test_an_answer_that_repeats_what_is_outdated_is_marked_as_well(
 async def test_nothing_is_injected_where_an_answer_is_improbable_unless_the_caller_decides(
     client: AsyncClient, embedder: AngleEmbedder, fields: dict[str, Any]
 ) -> None:
-    question = "Which exam board does the school use?"
-    embedder.place(question, 1.0)
-    embedder.place("Planted broad beans", 0.2)
-    await store(client, "Planted broad beans")
-    body = {"query": question, "user_id": "alice", "format": "markdown"}
+    body = await ask_for_what_was_not_said(client, embedder, "Planted broad beans. " * 60)
     found = (await client.post("/v1/recall", json=body)).json()
     assert (found["markdown"], found["facts"], found["answerable"]) == ("", [], False)
     assert len((await client.post("/v1/recall", json=body | fields)).json()["facts"]) == 1
+
+
+async def test_the_little_that_is_known_is_injected_however_improbable_an_answer(
+    client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    body = await ask_for_what_was_not_said(client, embedder, "Planted broad beans")
+    found = (await client.post("/v1/recall", json=body)).json()
+    assert (len(found["facts"]), found["answerable"]) == (1, False)
+
+
+async def ask_for_what_was_not_said(client: AsyncClient, embedder: AngleEmbedder, known: str) -> dict[str, Any]:
+    question = "Which exam board does the school use?"
+    embedder.place(question, 1.0)
+    embedder.place(known.strip(), 0.2)
+    await store(client, known.strip())
+    return {"query": question, "user_id": "alice", "format": "markdown"}
