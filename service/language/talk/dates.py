@@ -38,42 +38,43 @@ ADDED = re.compile(
 )
 """The dates in brackets that `date_expressions` adds."""
 
-DAYS_LISTED = re.compile(rf"\b{words.WEEKDAY}\b(?:(?:\s*[,&/]|,?\s+and)\s*{words.WEEKDAY}\b)+", re.IGNORECASE)
-"""A list of weekdays: mostly those of every week."""
-
-UNNAMED_DAY = re.compile(
-    rf"\b(?:an?|the) (?:{words.NTH} )?{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?$", re.IGNORECASE
+LISTED = r"(?:\s*[,&/]|,?\s+and)\s*"
+NAME = r"[A-Z][a-z][\w'\u2019-]*"
+NO_CALENDAR_NAME = rf"(?!(?i:{words.WEEKDAY}|{words.MONTH}))"
+UNCERTAIN = re.compile(
+    rf"(?i:\b(?:an?|the) \|?(?:{words.NTH} )?\|?{words.WEEKDAY}(?: {words.any_of(words.DAYPARTS)})?\|"
+    rf"|\b(?:my|our|your|his|their) \|{words.WEEKDAY}"  # "my Monday meeting": of every week
+    rf"|\b{words.WEEKDAY}{LISTED}\|{words.WEEKDAY}|\|{words.WEEKDAY}\|?{LISTED}{words.WEEKDAY}"  # "Mon, Wed": too
+    r"|\b(?:week|fortnight)s? (?:on )?\||\| (?:week|fortnight)\b"  # "two weeks on Monday", "Saturday week"
+    r"|\|[\d:.]+(?:\s?[ap]\.?m)?\|)"  # "9:30"
+    rf"|(?:\w {NAME} \||\w \|{NO_CALENDAR_NAME}|[\"\u201c]\|){NAME}(?: {NAME})*\|"  # "on Ash Wednesday", "song Today"
+    rf"|\|{NAME} {NO_CALENDAR_NAME}{NAME}|(?<!\b[Oo]n )\|{NAME}\| {NAME} {NAME}"  # "Friday Night", "Today Is Ours"
 )
-"""A day that other words choose ("the first Friday at school", "the Thursday before"), or none ("a Friday")."""
+"""An expression, between bars, that other words give a date ("the first Friday at school"), or no certain one."""
 
-BARE_DAY = re.compile(rf"(?:on )?(?P<day>{words.WEEKDAY})")
 NAMED_MONTH = re.compile(rf"(?P<which>(?:last|next|this) )?\b{words.MONTH}", re.IGNORECASE)
 DATED_KINDS = frozenset({"date", "datetime", "range"})
 DAY = timedelta(days=1)
-BEFORE_CHARS = 16
-"""Characters before a weekday in which an article of it stands."""
+CHARS_AROUND = 40
+"""Characters around an expression that are looked at for what it means."""
 
 
 def date_expressions(text: str, said_at: datetime, zone: ZoneInfo) -> str:
     """The text with a date in brackets after each expression that does not name one.
 
     Only points in time and ranges with an end get one; "every Monday", "for three years" and "at 9:30" get none, nor do
-    recurring times where no verb or plan says which one is meant ("I'm there Monday to Thursday"), and the day of which
-    the text also has the plural ("Thursdays I'm at college, so no training on Thursday").
+    recurring times where no verb or plan says which one is meant ("I'm there Monday to Thursday"), the day of which the
+    text also has the plural ("Thursdays I'm at college, so no training on Thursday"), and what is UNCERTAIN.
     """
-    if not temporal.may_have_time(text):
-        return text
     lean = tense.leaning(text.lower())
-    lists = [match.span() for match in DAYS_LISTED.finditer(text)]
     for mention in reversed(temporal.find(text, said_at, zone)):
         named, date = mention.text, _date(mention, said_at.astimezone(zone))
         unsure = (may_recur(named) or holidays.NAME.fullmatch(named.lower())) and lean(mention.start) is Lean.NONE
-        listed = any(start <= mention.start < end for start, end in lists)
-        end = mention.start + len(named.rstrip(" .,;:!?"))
-        unnamed = UNNAMED_DAY.search(text, max(0, mention.start - BEFORE_CHARS), end)
-        bare = BARE_DAY.fullmatch(named.lower())
-        weekly = bare is not None and f"{bare['day']}s" in text.lower()
-        if date and not (unsure or listed or unnamed or weekly or VAGUE.search(named)):
+        start, end = mention.start, mention.start + len(named.rstrip(" .,;:!?"))
+        around = f"{text[:start][-CHARS_AROUND:]}|{text[start:end]}|{text[end:][:CHARS_AROUND]}"
+        uncertain = UNCERTAIN.search(around) and not holidays.NAME.search(named.lower())
+        weekly = f"{named.lower()}s" in text.lower()
+        if date and not (unsure or uncertain or weekly or VAGUE.search(named)):
             end += 2 * text.startswith(("'s", "\u2019s"), end)
             text = f"{text[:end]} ({date}){text[end:]}"
     return text

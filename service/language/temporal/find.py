@@ -186,7 +186,7 @@ def _mention(scene: TimeContext, piece: TimePiece, text: str, offset: int) -> Ti
 # -- the words before a time -------------------------------------------------------------------------------------------
 
 _WEEK_OF = re.compile(
-    r"(?:the\s+)?\b(?P<unit>week(?:end)?|w/c|w/b)(?:\s+(?:of|starting|beginning|commencing|ending))?(?:\s+on)?\s+"
+    r"(?:the\s+)?\b(?:(?P<unit>week(?:end)?)\s+(?:of|starting|beginning|commencing|ending)|w/[cb])(?:\s+on)?\s+"
     r"(?:the\s+)?(?:of\s+)?$"
 )
 _PART = re.compile(

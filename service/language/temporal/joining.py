@@ -23,7 +23,8 @@ _AT = re.compile(r"\s*[,(-]?\s*(?:at|@|around|about|in\s+the|on|of|the|for\s+(?=
 _COMMA = re.compile(r"\s*[,(-]?\s*(?:on\s+|the\s+)?")
 _IN = re.compile(r"\s*,?\s+(?:in|on|at|around|during)\s+(?:the\s+)?|(?:['\u2019]s)?\s+(?:of\s+)?")
 _IN_YEAR = re.compile(r"\s*,?\s*(?:in|of)?\s*")
-_OFFSET = re.compile(r"\s*(from|after|before)\s+")
+_OFFSET = re.compile(r"\s*(from|after|before|on)\s+")
+_WEEK_ON = re.compile(r"^(?!.*\b(?:been\b|for\s+an?\s)).*\b(?:an?|one)\s+(?:week|fortnight)\s+on\s+$")
 _LASTING = re.compile(r"\s*,?\s*(?:for|lasting)\s+(?:about\s+|the\s+)?")
 _STARTING = re.compile(r"\s*(?:starting|beginning|commencing)\s+(?:from\s+|on\s+)?")
 _AROUND = re.compile(r"\s+(?:(?P<after>after|following)|before|preceding|prior\s+to)\s+(?:the\s+)?")
@@ -186,9 +187,10 @@ def _sets(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece
 
 
 def _lengths(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
-    """Joins "a week from Friday", "tomorrow at 3pm for two hours", "a week starting tomorrow"."""
+    """Joins "a week from Friday", "a week on Friday", "tomorrow at 3pm for two hours", "a week starting tomorrow"."""
     if a.amount and b.begins and b.kind in ("date", "datetime"):
-        if step := _OFFSET.fullmatch(gap):
+        ahead = _WEEK_ON.match(scene.before(b.start, 40)) and scene.lean(a.start) is not Lean.PAST
+        if (step := _OFFSET.fullmatch(gap)) and (ahead or step[1] != "on"):
             return _offset(scene, a.amount, b, -1 if step[1] == "before" else 1, a.start)
         if _STARTING.fullmatch(gap):
             return TimePiece(a.start, b.end, "range", b.begins, _add(scene, b.begins, a.amount, 1), unit=b.unit)

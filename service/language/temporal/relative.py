@@ -42,7 +42,9 @@ _RECORD = re.compile(
 )
 """The words before "in 20 years" in "the longest winter in 20 years": the years are past ones."""
 
-_COUNTING = re.compile(r"\s+(?:from|before|after|starting|beginning)\b")
+_COUNTING = re.compile(rf"\s+(?:(?:from|before|after|starting|beginning)\b|on\s+{WEEKDAY})")
+_NEEDS = re.compile(r"\b(?:takes?|took|lasts?|lasted|needs?|needed|spent|for)\s+(?:(?:about|over|only|another)\s+)?$")
+_MORE = re.compile(r"-|\s+\w")
 _LENGTH = re.compile(r"\b(?:for|in|takes?|took|lasts?|lasted|within|about|only|spent|over|another)\s+$")
 
 
@@ -167,12 +169,16 @@ def _away(at: TimeMatch, direction: int, count: float, unit: str) -> TimePiece:
     return at.day(calendar.shift(at.scene.today, direction * count, unit), sort="offset")
 
 
-def _ago(at: TimeMatch, count: float, unit: str, way: str, half: str = "", name: str | None = None) -> TimePiece:
-    """Reads "2 weeks ago", "three days from now", "a year and a half ago", "a week ago yesterday"."""
+def _ago(at: TimeMatch, count: float, unit: str, way: str, half: str = "", name: str = "") -> TimePiece | None:
+    """Reads "2 weeks ago", "three days from now"; not "takes 3 hours back", nor "two days later" in a story."""
+    past = at.lean is Lean.PAST
+    back = way == "back" and (not past or unit in SECONDS_OF or at.follows(_NEEDS) or at.precedes(_MORE))
+    if not at.scene.asked and (back or (past and way in ("earlier", "later"))):
+        return None
     piece = _away(at, -1 if way in ("ago", "back", "earlier") else 1, count + (0.5 if half else 0), unit)
     assert piece.begins
     assert piece.ends
-    days = DAY * ({**_NAMED, "tomorrow": 1}.get(name, 0) if name else 0)
+    days = DAY * ({**_NAMED, "tomorrow": 1}.get(name, 0))
     return replace(piece, begins=piece.begins + days, ends=piece.ends + days)
 
 

@@ -41,7 +41,7 @@ _VERBS = re.compile(
     r"|(?P<verb>\b(?:was|were|wasn['\u2019]t|weren['\u2019]t|had|did|didn['\u2019]t|went|came|saw|met|got|took|made|gave|bought|ate"
     r"|drank|ran|wrote|spoke|told|said|left|felt|found|thought|brought|taught|caught|held|kept|led|lost|paid|sent|sold"
     r"|slept|spent|stood|understood|won|began|became|broke|chose|drove|fell|flew|forgot|grew|knew|rode|rose|sang|sat"
-    r"|shook|threw|woke|built|dealt|dreamt|heard|swam|wore|hid|hung|shot|stuck|struck|tore|froze|born|gone|seen|done"
+    r"|shook|threw|woke|built|dealt|dreamt|heard|hurt|swam|wore|hid|hung|shot|stuck|struck|tore|froze|born|gone|seen|done"
     r"|taken|happened)\b"
     r"|\b(?!(?:need|speed|feed|seed|indeed|hundred|embed|exceed|proceed|succeed|breed|naked|sacred|kindred|weed|bleed"
     r"|greed|reed|deed|red|bed|wed|shed|shred|sled|fed|led)\b)[a-z]{2,}ed\b)",

@@ -9,12 +9,14 @@ from zoneinfo import ZoneInfo
 
 from service.domain.temporal import TemporalType, TimeMention
 from service.language import temporal
+from service.language.talk import dates
 from service.language.temporal import tense, words
 from service.language.temporal.find import pieces
 from service.language.temporal.pieces import TimeContext
 
 UTC_ZONE, BERLIN, NEW_YORK = ZoneInfo("UTC"), ZoneInfo("Europe/Berlin"), ZoneInfo("America/New_York")
 WEDNESDAY = datetime(2026, 11, 11, 14, 30, tzinfo=UTC)
+WEDNESDAY_IN_MARCH = datetime(2026, 3, 4, 10, tzinfo=UTC)
 WEDNESDAY_IN_BERLIN = datetime(2024, 5, 15, 14, 30, tzinfo=BERLIN)
 SUNDAY_IN_NEW_YORK = datetime(2025, 3, 2, 9, 15, tzinfo=NEW_YORK)
 
@@ -89,6 +91,11 @@ def check_recurring(text: str) -> None:
 
 def check_no_times(text: str) -> None:
     assert [each for each in temporal.find(text, WEDNESDAY, UTC_ZONE) if each.begins_at or each.ends_at] == []
+
+
+def check_dated(text: str, dated: str) -> None:
+    """Only expressions that certainly mean a date have it written after them."""
+    assert dates.date_expressions(text, WEDNESDAY_IN_MARCH, UTC_ZONE) == dated
 
 
 def check_zones(text: str, now: str, zone: str, begins: str, ends: str, why: str = "") -> None:
