@@ -106,7 +106,7 @@ LISTED = (
     ListedFailure(
         REFUSED,
         "GET .*",
-        "types: (List should have at most 7|must be among)",
+        "types: (List should have at most 7|must be one of)",
         "A parameter holds several between commas",
     ),
     ListedFailure(REFUSED, ANY, ".*contains a NUL character", "Postgres cannot store it"),

@@ -101,12 +101,12 @@ def _private(path: str, flags: int) -> int:
 def begin(folder: Path) -> None:
     """Makes the folder, or clears what an interrupted export left in it. Raises CommandError for any other folder."""
     if (folder / MANIFEST).exists():
-        raise CommandError(f"{folder} holds a finished export. Name a folder that is not there yet.")
+        raise CommandError(f"{folder} holds a finished export. Name a folder that does not exist yet.")
     folder.mkdir(parents=True, exist_ok=True)
     folder.chmod(0o700)  # regardless of the umask: every memory is in there
     left = list(folder.iterdir())
     if any(not path.name.endswith((SUFFIX, ".new")) for path in left):
-        raise CommandError(f"{folder} holds other files. Name a folder that is not there yet.")
+        raise CommandError(f"{folder} holds other files. Name a folder that does not exist yet.")
     for each in left:
         each.unlink()
 

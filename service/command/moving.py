@@ -16,7 +16,7 @@ Workspace = Annotated[str | None, typer.Option("--workspace", help="Its id or na
 
 
 def export(
-    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.")],
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")],
     workspace: Workspace = None,
     vectors: Annotated[bool, typer.Option("--vectors/--no-vectors", help="Without them they are made again.")] = True,
     as_json: AsJson = False,
@@ -96,7 +96,7 @@ def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json
 
 
 def backup(
-    folder: Annotated[Path, typer.Argument(help="A folder that is not there yet.")], as_json: AsJson = False
+    folder: Annotated[Path, typer.Argument(help="A folder that does not exist yet.")], as_json: AsJson = False
 ) -> None:
     """Copy the embedded database, all workspaces and keys, while the service runs."""
     from service.launch import backup

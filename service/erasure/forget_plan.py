@@ -44,7 +44,7 @@ it, all correctly; for the others the candidates are listed."""
 COMPARED_PARTS = 40
 """The most sentences that are embedded for one request."""
 
-NEAR = "is near by meaning"
+NEAR = "is close in meaning"
 NOTHING_SAID = "No stored text has the identifier, the name or all words of the query."
 NOT_CLEAR = "No memory has all words of the query, and none is clearly nearer to it than the others."
 SEVERAL = "Several memories match, and none is clearly nearer than the others."
@@ -52,8 +52,8 @@ EXPLANATIONS: dict[Matched, str] = {
     "ids": "The memories with these ids, and the sentences that they rest on.",
     "identifier": "Everything that has the identifier, whole and in any of its forms.",
     "name": "Everything that names it as a whole word and has the other words of the query, if there are any.",
-    "words": "Everything that says all words of the query.",
-    "meaning": "No memory says all words of the query; this one is clearly the nearest by meaning.",
+    "words": "Everything that contains all words of the query.",
+    "meaning": "No memory contains all words of the query; this one is clearly the closest in meaning.",
 }
 _ASKS_FOR_NAME = re.compile(r"\b(?:name|nombre|nom|nome|naam)\b", re.IGNORECASE)
 

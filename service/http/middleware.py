@@ -134,7 +134,7 @@ class RequestMiddleware:
         admission: Admission = request.app.state.admission
         announced = 0 if request.method in WITHOUT_BODY else announced_bytes(request.scope)
         if announced != 0 and request.headers.get("content-encoding", "identity") != "identity":
-            raise InvalidInput("Content-Encoding: a body is only read as it is.", field="Content-Encoding")
+            raise InvalidInput("Content-Encoding: compressed bodies are not accepted.", field="Content-Encoding")
         self._limits.check(announced)
         size = self._limits.max_bytes if announced is None else announced
         spend_budget(request.app.state.budgets, caller.key_id)

@@ -46,7 +46,7 @@ def backup(settings: Settings, folder: Path, advance: Advance = lambda *_: None)
     if not cluster.exists():
         raise LaunchError(f"There is no database in {settings.server.data_dir}: LOXODON_DATA_DIR names the folder.")
     if folder.exists():
-        raise LaunchError(f"{folder} is there already. Name a folder that is not.")
+        raise LaunchError(f"{folder} already exists. Name a folder that does not.")
     fresh = folder.with_name(folder.name + ".unfinished")
     shutil.rmtree(fresh, ignore_errors=True)
     with removed_on_failure(fresh), running_or_started(settings.server.data_dir) as server:

@@ -38,7 +38,7 @@ def prepare(data_dir: Path) -> None:
             f"Cannot make the data folder {data_dir}: {exc.strerror}. Set LOXODON_DATA_DIR to a folder of yours."
         ) from exc
     if not os.access(data_dir, os.R_OK | os.W_OK | os.X_OK):
-        raise LaunchError(f"You may not write into {data_dir}. Set LOXODON_DATA_DIR to a folder of yours.")
+        raise LaunchError(f"{data_dir} is not writable. Set LOXODON_DATA_DIR to a folder of yours.")
 
 
 @contextlib.contextmanager
@@ -120,7 +120,7 @@ class Ownership:
             if time.monotonic() - started > patience_s:
                 where = f" at {other['url']}" if "url" in other else ""
                 raise AlreadyRunning(
-                    f"Loxodon runs already{where} on the data folder {self._data_dir}.\n"
+                    f"Loxodon is already running{where} on the data folder {self._data_dir}.\n"
                     "Use that one, stop it, or give this one its own folder and port: LOXODON_DATA_DIR, LOXODON_PORT."
                 )
             time.sleep(RETRY_S)

@@ -76,7 +76,7 @@ def test_a_backup_is_restored(tmp_path: Path, settings: Settings) -> None:
             writer.stdout.readline()
             assert backup(of_a, tmp_path / "copy") > 1_000_000
             writer.kill()
-        with pytest.raises(LaunchError, match="is there already"):
+        with pytest.raises(LaunchError, match="already exists"):
             backup(of_a, tmp_path / "copy")
         restore(of_b, tmp_path / "copy")
         before, after = asyncio.run(contents(of_a)), asyncio.run(contents(of_b))

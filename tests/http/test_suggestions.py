@@ -154,7 +154,7 @@ async def test_a_body_without_a_content_type_is_told_how(client: AsyncClient, he
 async def test_a_compressed_body_is_refused_by_its_header(client: AsyncClient) -> None:
     headers = JSON | {"Content-Encoding": "gzip"}
     answer = await told(client, "POST", "/v1/memories", content=gzip.compress(b"{}"), headers=headers)
-    assert answer == (400, "Content-Encoding", "Content-Encoding: a body is only read as it is.")
+    assert answer == (400, "Content-Encoding", "Content-Encoding: compressed bodies are not accepted.")
 
 
 async def test_an_if_match_that_names_no_version_is_told_what_does(client: AsyncClient) -> None:

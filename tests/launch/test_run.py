@@ -178,7 +178,7 @@ def test_a_second_start_is_told_where_the_first_one_is(start: Start) -> None:
     first.until_ready()
     code, errors = start().end()
     assert code == 1
-    assert f"runs already at {first.url}" in errors
+    assert f"is already running at {first.url}" in errors
     assert first.get()
 
 

@@ -256,7 +256,7 @@ def _read_messages(body: StoreRequest) -> tuple[list[tuple[str, Speech]], list[s
         else:
             texts.append((text, Speech(message.role, message.name, message.timestamp)))
     if not texts:
-        raise InvalidInput("messages: none of them has a text.", field="messages")
+        raise InvalidInput("messages: none of them has any text.", field="messages")
     sizes.check_texts("messages", (text for text, _ in texts), single=body.infer)
     return texts, warnings
 

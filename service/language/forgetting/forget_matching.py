@@ -343,7 +343,7 @@ def _match_words(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matche
     if not query.terms:
         return Matches()
     meant = {
-        text.key: "says all words of the query"
+        text.key: "contains all words of the query"
         for text in texts
         if query.terms <= text.lexemes and query.letters <= text.letters
     }

@@ -183,7 +183,7 @@ def _types(given: list[str] | None) -> tuple[RelationType, ...]:
     named = [part.upper() for part in split(given, "types")]
     for name in named:
         if name not in set(RelationType):
-            raise InvalidInput(f"types: must be among {', '.join(RelationType)}.", field="types")
+            raise InvalidInput(f"types: must be one of {', '.join(RelationType)}.", field="types")
     return tuple(dict.fromkeys(RelationType(name) for name in named))
 
 

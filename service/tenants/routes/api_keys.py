@@ -29,7 +29,7 @@ MAX_CHANNELS = 100
 
 def _right(name: str) -> str:
     if name not in set(Right):
-        raise ValueError(f"must be among {RIGHTS}")
+        raise ValueError(f"must be one of {RIGHTS}")
     return name
 
 
