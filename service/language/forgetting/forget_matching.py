@@ -215,6 +215,8 @@ def _match_forms(query: ForgetQuery, texts: Sequence[ForgetText[Key]]) -> Matche
         if not more:
             break
     forms = labelled, names
+    if query.roles:
+        reasons = _with_role(query.roles, names, texts, reasons)
     if any(text.word.kind == "masked" for text in query.identifiers):
         return replace(_match_masked(query, texts, reasons), forms=forms)
     if query.identifiers or query.everything or not query.terms:
@@ -234,6 +236,20 @@ def _match_masked(query: ForgetQuery, texts: Sequence[ForgetText[Key]], reasons:
     meant = said if telling or len(reasons) == 1 else {}
     near = {key: "has such an identifier, redacted" for key in reasons if key not in meant}
     return Matches(meant, {**near, **_near(query, texts, reasons)})
+
+
+def _with_role(
+    roles: frozenset[str], names: Sequence[Name], texts: Sequence[ForgetText[Key]], reasons: dict[Key, str]
+) -> dict[Key, str]:
+    """The texts about the one with this role, if others of the same name have another one: "my colleague Anna" is not
+    "my daughter Anna". The texts that name no role may then mean either."""
+    said = {}
+    for text in texts:
+        starts = [text.words[at].start for name in names if (at := _place_of(name, text)) is not None]
+        said[text.key] = forget_query.roles_before(text.words, starts)
+    if all(roles & said[key] for key in reasons if said[key]):
+        return reasons
+    return {key: reason for key, reason in reasons.items() if roles & said[key]}
 
 
 def _narrow(

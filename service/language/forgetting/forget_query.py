@@ -7,7 +7,7 @@ code" only words. Pure.
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Final
 
@@ -57,7 +57,8 @@ class ForgetQuery:
     """A parsed query. `names`: forms of one name, or several names that were joined by "and"; `everything`: all texts
     with these names are meant, else `terms` (lexemes) narrow them down. `letters`: single capitals ("Building A"),
     which a text must have, too. `has_owner`: whether it says whose thing is meant ("Omar's bike", "my wife's bike").
-    `is_own`: whether it speaks of the speaker ("where I live"). `text`: the query as it was sent."""
+    `is_own`: whether it speaks of the speaker ("where I live"). `roles`: lexemes of what somebody is to the speaker
+    ("my colleague Anna"). `text`: the query as it was sent."""
 
     text: str
     identifiers: tuple[Labelled, ...]
@@ -67,6 +68,7 @@ class ForgetQuery:
     letters: frozenset[str] = frozenset()
     has_owner: bool = False
     is_own: bool = False
+    roles: frozenset[str] = frozenset()
 
 
 def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> ForgetQuery:
@@ -76,13 +78,14 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
     wanted = _identifiers(words, named=bool(phrases))
     subject, joined = _subject(text, phrases)
     names = tuple(dict.fromkeys(name for name, _, _ in subject))
+    roles = roles_before(words, [start for _, start, _ in subject])
     used = {key for name in names for key in name} | {each.word.key for each in wanted}
     terms = frozenset(
         lexeme
         for word in words
-        if word.key not in used and word.key not in GENERIC and not _stands_before(word, subject, text)
+        if word.key not in used and word.key not in GENERIC and person_of(word) != "my"
         for lexeme in lexemes.lexemes(word.raw)
-        if lexeme not in GENERIC_LEXEMES
+        if lexeme not in GENERIC_LEXEMES | roles
     )
     terms = terms - NAMING or terms  # "My dentist is Dr. Poe" has my dentist's name
     whole = bool(names) and (bool(_ALL.search(text)) or joined or not terms)
@@ -93,7 +96,7 @@ def parse(text: str, is_name: Callable[[str], bool] = lambda _: False) -> Forget
     )
     has_owner = any(map(_is_possessive, words))
     is_own = any(person_of(word) == "i" for word in words)
-    return ForgetQuery(text, wanted, names, terms, whole, letters, has_owner, is_own)
+    return ForgetQuery(text, wanted, names, terms, whole, letters, has_owner, is_own, roles)
 
 
 def person_of(word: Word) -> str:
@@ -140,6 +143,8 @@ def _phrases(text: str, words: Sequence[Word], is_name: Callable[[str], bool]) -
         kind = None
         if word is not None and not numbered:  # "locker 12" has no name
             kind = _name_part(word, first=at == 0, is_name=is_name, shouted=shouted)
+            if kind is None and at and _is_foreign_my(words[at - 1]) and word.kind == "word":
+                kind = True  # "mi hermano"
         broken = bool(run) and word is not None and not _goes_on(text, run[-1][0], word)
         if run and (kind is None or broken or _is_possessive(run[-1][0])):
             yield from _build_name(run)
@@ -173,6 +178,11 @@ def _name_part(word: Word, *, first: bool, is_name: Callable[[str], bool], shout
     return True if is_name(word.key) else None
 
 
+def _is_foreign_my(word: Word) -> bool:
+    """Whether a word says "my" in another language than English, of which the common words are known."""
+    return person_of(word) == "my" and not is_common(word.key)
+
+
 def _has_no_case(raw: str) -> bool:
     return not raw.isascii() and raw.upper() == raw.lower() and any(map(str.isalpha, raw))
 
@@ -197,10 +207,13 @@ def _subject(text: str, phrases: Sequence[Phrase]) -> tuple[list[Phrase], bool]:
     return subject, joined
 
 
-def _stands_before(word: Word, subject: Sequence[Phrase], text: str) -> bool:
-    """Whether a word before a name only describes it: "client Zoe Marchetti"."""
-    return any(
-        word.end <= start and not text[word.end : start].strip() and not _is_possessive(word) for _, start, _ in subject
+def roles_before(words: Sequence[Word], starts: Collection[int]) -> frozenset[str]:
+    """Lexemes of the words between "my" and the names that start there: "my colleague Anna"."""
+    return frozenset(
+        lexeme
+        for owner, role, name in zip(words, words[1:], words[2:], strict=False)
+        if person_of(owner) == "my" and name.start in starts and not _is_possessive(role)
+        for lexeme in lexemes.lexemes(role.raw)
     )
 
 
