@@ -147,6 +147,11 @@ async def test_what_has_ended_is_meant_by_its_value(client: AsyncClient) -> None
     assert await left(client) == {"User: I moved to Bonn."}
 
 
+async def test_a_request_leaves_no_gap(client: AsyncClient) -> None:
+    answer = await say(client, "My aunt lives in Rome. Please forget that I like tea. My uncle lives in Bern.")
+    assert [each["memory"] for each in answer["results"]] == ["User: My aunt lives in Rome. My uncle lives in Bern."]
+
+
 @pytest.mark.parametrize(
     "said",
     [

@@ -7,6 +7,7 @@ reworded, so nothing is misreported; dates are added in brackets where the words
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterator, Sequence, Set
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime, timedelta
@@ -52,6 +53,8 @@ class Utterance:
         """Whether the message comes from a system or a tool, so that nobody says it."""
         return self.role.lower() in SILENT_ROLES
 
+
+_BLANKS: Final = re.compile(" {2,}")
 
 SPEAKER: Final = r"[^\W\d_][\w .'\u2019-]{0,60}?"
 """Pattern of the name in front of a kept message."""
@@ -151,6 +154,8 @@ def _quote(before: Sequence[Said], said: Said, kept: Set[str], zone: ZoneInfo, *
         if not speech_acts.is_worth_keeping(said.text, answers_something=context is not None):
             return None
     own = date_expressions(said.text, said.utterance.said_at, zone) if said.turn >= first else said.text
+    if said.utterance.stands_alone:  # a request was blanked out
+        own = _BLANKS.sub(" ", own.strip())
     own = f"{said.passage.heading} {own}" if said.passage.heading else own
     text = f"{said.utterance.speaker}: {own}"
     also: tuple[tuple[int, int, int], ...] = ()
