@@ -268,7 +268,7 @@ async def test_one_delivery_of_a_webhook_is_under_way_and_the_log_is_told_of_cha
         await until(lambda: len(receiver.got) >= 7)
         jobs = (await near.get("/v1/jobs", params={"name": "deliver_webhook"})).json()["results"]
         assert len(jobs) <= 3, "one that is about to end, one that runs, and the next"
-        lines = [each.getMessage() for each in caplog.records if "webhook" in each.getMessage()]
+        lines = [each.getMessage() for each in caplog.records if webhook in each.getMessage()]
         assert lines == [f"webhook {webhook} has begun to fail, and is tried again: Answered 500."]
         poison = stored[2]
         receiver.how = lambda request: ScriptedAnswer(500 if poison in request.body.decode() else 204, b"")
