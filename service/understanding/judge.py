@@ -7,6 +7,7 @@ said later is valid. Pure, so it also runs inside the scope lock.
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
@@ -25,6 +26,7 @@ NEAR_UNSEEN, NEAR_SEEN = 0.48, 0.9
 model has looked at that memory yet, and where one has and did not name it. Of 419 pairs that say the same or contradict
 each other none lay below the first."""
 
+_YEAR = re.compile(r"(?:\((?:around )?|\b(?:in|of|back|[A-Z][a-z]+) )((?:19|20)\d\d)\b")
 _BEGINNING = datetime.min.replace(tzinfo=UTC)
 
 
@@ -114,7 +116,16 @@ def _relate(claim: Claim, memory: Neighbour) -> Related | None:
     if not later and claim.change is not None and memory.vector is not None:
         change = claim.change(memory.vector)
     link = relate(new, old, memory.similarity, correction=claim.correction and not later, change=change)
+    if link is not None and link.reason is Reason.NEW_VALUE and _is_of_another_year(new, claim, memory):
+        link = FactLink(LinkKind.UNSURE, Reason.UNSURE)
     return Related(memory, link, later) if link is not None else None
+
+
+def _is_of_another_year(text: str, claim: Claim, memory: Neighbour) -> bool:
+    """Whether a text tells of the years before both were said, or of those after."""
+    years = [int(year) for year in _YEAR.findall(text)]
+    said = [time.year for time in (claim.said_at, memory.timestamp) if time is not None]
+    return bool(years) and len(said) > 1 and (max(years) < min(said) or min(years) > max(said))
 
 
 def _is_dated(claim: Claim, memory: Neighbour) -> bool:
@@ -165,7 +176,7 @@ def _strikes(claim: Claim, related: Sequence[Related]) -> tuple[Strike, ...]:
     strikes: list[Strike] = []
     rest = claim.text
     for pair in sorted(related, key=lambda each: _holds_from(each.memory)):
-        link = relate(pair.memory.text, rest, pair.memory.similarity) if pair.later else pair.link
+        link = relate(pair.memory.text, rest, pair.memory.similarity) if pair.later and pair.link.text else pair.link
         if link is None or link.text is None or _is_over(claim) or (pair.later and _is_ahead(claim, pair.memory)):
             continue
         strikes.append(Strike(pair.memory, CleanText(link.text), _holds_from(pair.memory) if pair.later else None))

@@ -17,6 +17,7 @@ from itertools import groupby
 from service.language import text_values
 from service.language.common_words import FUNCTION_WORDS
 from service.language.lexemes import lexemes
+from service.language.temporal.words import MONTH
 
 _SUBJECT = r"(?:(?P<subject>(?i:i|we|the user|user)|[^\W\d_a-z][\w\u2019'-]+(?: [^\W\d_a-z][\w\u2019'-]+)?)\b)?"
 _BE = r"(?:['\u2019]m|['\u2019]re|['\u2019]s| am| is| are)"
@@ -30,6 +31,8 @@ CLAUSE = re.compile(
 )
 """The end of a clause: a reason follows, a beginning ("since May"), or a clause with a subject of its own."""
 _PAST_TIME = re.compile(r"\b(?:last|ago|(?:19|20)\d\d)\b")
+_IN_MONTH = re.compile(rf"(?i)\b(?:in|on)(?: early| late| \d{{1,2}}(?:st|nd|rd|th)?)? {MONTH}")
+_UNDATED = re.compile(r"(?i)\b(?:when|while(?! ago)|before|after(?! all)|(?:ages|decades|long|time|many years) ago)\b")
 
 _SLOTS: tuple[tuple[str, re.Pattern[str]], ...] = (
     ("home", re.compile(rf"{_SUBJECT}{_HAS}{_NOW} ?(?i:(?:lives?|living|resides?|based) in|(?:moved|relocated)"
@@ -59,7 +62,7 @@ _COUNTRIES = frozenset(
     for line in files("tzdata").joinpath("zoneinfo", "iso3166.tab").read_text("utf-8").splitlines()
     if not line.startswith("#")
 )
-_MOVES = re.compile(r"(?i)\b(?:moved|relocated)\b")
+_MOVES = re.compile(r"(?i)\b(?:moved|relocated|joined)\b")
 _FIGURES = frozenset({"money", "number", "version", "weekday", "time"})
 
 
@@ -107,8 +110,10 @@ def _fill(name: str, match: re.Match[str], speaker: str | None, sentence: str) -
     of = " ".join(word for word in (groups.get("of") or "").casefold().split() if word != "the")
     slot = name, subject.removesuffix("'s"), of
     if name != "figure":
+        rest = _IN_MONTH.sub("", rest) if _MOVES.search(sentence) else rest  # when it came
         describes = name == "favourite" and value.islower() and not groups["rest"]
         more = [each for each in additions(rest) if name != "employer" or not each.startswith("as ")]  # a role
+        more += _UNDATED.findall(rest)
         return Filled(slot, name, value.casefold(), more, sentence, describes)
     known, kinds = text_values.find(value), _FIGURES if of != "birthday" else {"date"}
     if _MEASURED.search(of) or len(known) != 1 or known[0].kind not in kinds or known[0].key in ("today", "tomorrow"):

@@ -63,6 +63,33 @@ def test_content_and_messages_are_judged_alike(new: str, old: str) -> None:
     assert edits(new, old, similarity=0.6) == [(Action.UPDATE, 1)]
 
 
+@pytest.mark.parametrize(
+    ("new", "action"),
+    [
+        ("I moved to Hof in 2004.", Action.ADD),
+        ("I moved to Hof back in 1999.", Action.ADD),
+        ("I moved to Hof in the summer of 2011.", Action.ADD),
+        ("I moved to Hof thirty years ago (1996).", Action.ADD),
+        ("I'm relocated to Hof in 2033.", Action.ADD),
+        ("I have a cat. I moved to Hof in March 2012.", Action.ADD),
+        ("I moved to Hof in March 2026.", Action.UPDATE),
+        ("I moved to Hof last month (October 2026).", Action.UPDATE),
+        ("I moved to Hof in April.", Action.UPDATE),
+        ("I live in Hof since 2004.", Action.UPDATE),
+        ("I live in Hof until 2031.", Action.UPDATE),
+    ],
+)
+def test_an_event_of_another_year_ends_nothing(new: str, action: Action) -> None:
+    decision = judge(Claim(CleanText(new), said_at=day(320)), [memory("I live in Jena.", said_at=day(40))])
+    assert [edit.action for edit in decision.edits] == [action]
+
+
+def test_a_year_is_compared_with_when_the_older_was_said() -> None:
+    new = Claim(CleanText("I moved to Hof in 2005."), said_at=day(320))
+    old = memory("I live in Jena.", said_at=datetime(2003, 5, 1, tzinfo=UTC))
+    assert judge(new, [old]).edits[0].action is Action.UPDATE
+
+
 @pytest.mark.parametrize("old", ["User: I live in Oslo.", "Bob: I live in Oslo.", "User's sister lives in Oslo"])
 def test_other_people_are_others(old: str) -> None:
     assert edits("Ann: I moved to Bergen.", old) == [(Action.ADD, None)]
