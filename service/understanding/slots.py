@@ -14,8 +14,9 @@ from functools import lru_cache
 from importlib.resources import files
 from itertools import groupby
 
-from service.language import text_values
+from service.language import entities, text_values
 from service.language.common_words import FUNCTION_WORDS
+from service.language.entity_words import NOUNS
 from service.language.lexemes import lexemes
 from service.language.temporal.words import MONTH
 
@@ -63,6 +64,8 @@ _COUNTRIES = frozenset(
     if not line.startswith("#")
 )
 _MOVES = re.compile(r"(?i)\b(?:moved|relocated|joined)\b")
+_OTHER_KINDS = {"home": ("technology", "tool", "organization"), "employer": ("technology", "tool")}
+"""Entity types of what else one moves to or joins: "Python", "Team Blue"."""
 _FIGURES = frozenset({"money", "number", "version", "weekday", "time"})
 
 
@@ -110,10 +113,14 @@ def _fill(name: str, match: re.Match[str], speaker: str | None, sentence: str) -
     of = " ".join(word for word in (groups.get("of") or "").casefold().split() if word != "the")
     slot = name, subject.removesuffix("'s"), of
     if name != "figure":
-        rest = _IN_MONTH.sub("", rest) if _MOVES.search(sentence) else rest  # when it came
+        others = re.findall(r" \w$", value) if name in _OTHER_KINDS else []  # "Building C"
+        if _MOVES.search(sentence):
+            rest = _IN_MONTH.sub("", rest)  # when it came
+            types = [NOUNS.get(value.split()[0].casefold(), ""), *(each.type for each in entities.find(value))]
+            others += [kind for kind in types if kind in _OTHER_KINDS.get(name, ())]
         describes = name == "favourite" and value.islower() and not groups["rest"]
         more = [each for each in additions(rest) if name != "employer" or not each.startswith("as ")]  # a role
-        more += _UNDATED.findall(rest)
+        more += [*_UNDATED.findall(rest), *others]
         return Filled(slot, name, value.casefold(), more, sentence, describes)
     known, kinds = text_values.find(value), _FIGURES if of != "birthday" else {"date"}
     if _MEASURED.search(of) or len(known) != 1 or known[0].kind not in kinds or known[0].key in ("today", "tomorrow"):
