@@ -213,8 +213,7 @@ def neighbour(row: DriverRow, similarity: float, vector: NDArray[np.float32] | N
 
 WITH_HASHES = Template("""
 SELECT m.id, m.content, m.hash, m.version, m.timestamp, m.t_valid, m.t_invalid FROM memory m
-WHERE m.hash = ANY (CAST(:hashes AS text[])) AND m.dedup_key = ANY (CAST(:hashes AS text[])) AND m.dedup_key = m.hash
-    AND {in_scope}
+WHERE m.dedup_key = ANY (CAST(:hashes AS text[])) AND m.dedup_key = m.hash AND {in_scope}
 """)
 
 
@@ -226,8 +225,7 @@ async def with_hash(session: Session, scope: Scope, wanted: str, *, now: datetim
 async def with_hashes(
     session: Session, scope: Scope, wanted: Collection[str], *, now: datetime
 ) -> dict[str, Neighbour]:
-    """The live rows with these hashes that take part in deduplication. Uses uq_memory_dedup or
-    ix_memory_hash."""
+    """The live rows with these hashes that take part in deduplication. Uses uq_memory_dedup."""
     in_scope = scopes.exact("m", scope) & _live("m", now)
     rows = await direct.fetch(
         session, WITH_HASHES.fill(in_scope=in_scope.sql), {**in_scope.values, "hashes": list(wanted)}
