@@ -1,9 +1,9 @@
 """Plans a request to forget, before anything is removed.
 
 Identifiers, names and words are compared with every text of the scope (language/forgetting). If no text has all the
-words, sentences are compared by meaning, and one matches only if it is clearly nearer than all others. In a message,
-it must also have most of the words; where the query says whose thing it is, meaning finds near misses only. Matching
-content is removed everywhere: in turns, where other memories repeat it, and in the assistant's next reply.
+words, sentences are compared by meaning, and one matches only if it is clearly nearer than all others. Where the query
+says whose thing it is, or a message names somebody, meaning finds near misses only. Matching content is removed
+everywhere: in turns, where other memories repeat it, and in the assistant's next reply.
 """
 
 from __future__ import annotations

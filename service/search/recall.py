@@ -79,8 +79,7 @@ async def recall(query: RecallQuery, res: Resources) -> Bundle:
         best = {place: max((each.hit for each in kept), key=lambda hit: hit.score) for place, kept in by_turn.items()}
         answer_probability = _answer_probability(result, ranked, best)
         wanted = query
-        found = (*(hit.memory.text for hit in result.hits), *(hit.turn.text for hit in ranked.hits))
-        if not is_probable(answer_probability, query.min_answer) and sum(map(len, found)) > SHORT_CHARS:
+        if not is_probable(answer_probability, query.min_answer) and _count_chars(result, ranked) > SHORT_CHARS:
             wanted = replace(query, include=query.include - ANSWERS)
         matches, turns = await _turns(session, wanted, ranked.hits, best, res, watch)
         not_shown = await recall_context.hidden_turns(session, [place for place, _ in matches if place not in turns])
@@ -134,6 +133,10 @@ def probabilities(hits: Sequence[TurnHit], memories: Mapping[TurnPlace, Hit]) ->
     """Returns how likely each turn is the answer; for one that a memory keeps, the value of that memory."""
     of_turns = {(hit.turn.conversation_id, hit.turn.index): hit.answer_probability for hit in hits}
     return of_turns | {place: hit.answer_probability for place, hit in memories.items()}
+
+
+def _count_chars(result: SearchResult, turns: RankedTurns) -> int:
+    return sum(len(hit.memory.text) for hit in result.hits) + sum(len(hit.turn.text) for hit in turns.hits)
 
 
 def _answer_probability(result: SearchResult, turns: RankedTurns, memories: Collection[TurnPlace]) -> float | None:

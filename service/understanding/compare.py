@@ -386,8 +386,8 @@ def _refill(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) -
 
 
 def _is_corrected(new: Spoken, was: Sentence) -> bool:
-    """Whether the newer text corrects the older sentence: it quotes it, or gives the one value in it anew, of the same
-    thing."""
+    """Whether the newer text corrects the older sentence: it quotes the sentence, or gives a new value for its only
+    value, about the same thing."""
     old_words, own = as_said(was.text), as_said(new.own)
     if new.context:
         any_value = ".{1,60}".join(map(re.escape, new.context.split("\u2026")))  # where one was left out

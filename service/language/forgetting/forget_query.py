@@ -16,8 +16,6 @@ from service.language.common_words import FUNCTION_WORDS, is_common, word_set
 from service.language.forgetting import identifiers, request_head
 from service.language.forgetting.identifiers import Word
 
-_CLASSES: Final = request_head.load().known
-
 Name = tuple[str, ...]
 """The keys of the words of a name, in order."""
 
@@ -103,7 +101,7 @@ def person_of(word: Word) -> str:
     """The class of a pronoun of the first person in one of the languages of request_head.json, "i" or "my"; else
     another class of words, or none."""
     pronoun, apostrophe, _ = request_head.normalise(word.raw).partition("'")
-    return _CLASSES.get(pronoun) or _CLASSES.get(pronoun + apostrophe, "")
+    return request_head.class_of(pronoun) or request_head.class_of(pronoun + apostrophe)
 
 
 def names_in(text: str) -> list[Name]:

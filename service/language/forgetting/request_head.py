@@ -131,7 +131,7 @@ def read(text: str, least: float) -> tuple[float, str, Sort]:
         query = text[words[first][0] : words[first + order[2].count(" ")][1]]
         if order[2].startswith("my") or order[1]:
             return odds, query, "named"
-        if query.istitle() and not order[1]:
+        if query.istitle():
             return -np.inf, "", "said"
     scores = np.array([_fitted.heads[:, token_features(padded, at)].sum(axis=1) for at in range(len(words))])
     starts, ends = np.hsplit(np.minimum(scores + _fitted.bias[1:-1], MOST_ODDS), [len(OBJECTS)])
@@ -153,11 +153,14 @@ def read(text: str, least: float) -> tuple[float, str, Sort]:
     return odds, text[words[first][0] : words[last][1]], "unsure" if is_unsure else sort
 
 
+def class_of(word: str) -> str:
+    """The class of a word as `normalise` writes it, "" for one without."""
+    return _fitted.known.get(word, "")
+
+
 def _kind_of(word: str) -> str:
     key = normalise(word)
-    return (
-        _fitted.patterns.get(key) or _fitted.known.get(key) or ("word" if word[0].isalnum() or len(word) > 1 else word)
-    )
+    return _fitted.patterns.get(key) or class_of(key) or ("word" if word[0].isalnum() or len(word) > 1 else word)
 
 
 def vector_odds(vector: NDArray[np.float32], embedder: str) -> float:
