@@ -41,6 +41,24 @@ def test_the_end_of_a_uuid_is_no_account_number() -> None:
     assert detection.redact(f"to {number}").text == "to [REDACTED:IBAN]"
 
 
+@pytest.mark.parametrize(
+    "text",
+    [
+        "My wife's password manager is 1Password.",
+        "password manager: 1Password, the one at work, too",
+        "We switched from Dashlane to RoboForm9 as our password manager.",
+        "Unser Passwortmanager ist KeePass2.",
+    ],
+)
+def test_the_name_of_a_password_manager_is_no_password(text: str) -> None:
+    assert detection.redact(text).text == text
+
+
+def test_the_password_of_a_password_manager_is_one() -> None:
+    text = "The password of my password manager is Amsel#47 and it is called 1Password."
+    assert detection.redact(text).text == text.replace("Amsel#47", "[REDACTED:PASSWORD]")
+
+
 def test_only_the_span_is_replaced_and_counted() -> None:
     result = detection.redact("  mail a@b.org or c@d.org,\ncall +49 30 901820 ")
     assert result.text == "  mail [REDACTED:EMAIL] or [REDACTED:EMAIL],\ncall [REDACTED:PHONE] "
