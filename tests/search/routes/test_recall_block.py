@@ -232,6 +232,16 @@ async def test_the_little_that_is_known_is_injected_however_improbable_an_answer
     assert (len(found["facts"]), found["answerable"]) == (1, False)
 
 
+async def test_short_facts_are_injected_however_many_and_however_improbable_an_answer(
+    client: AsyncClient, embedder: AngleEmbedder
+) -> None:
+    for number in range(40):
+        await store(client, f"Planted row {number} of the broad beans")
+    body = await ask_for_what_was_not_said(client, embedder, "Planted broad beans")
+    found = (await client.post("/v1/recall", json=body | {"limit": 50})).json()
+    assert (len(found["facts"]), found["answerable"]) == (41, False)
+
+
 async def ask_for_what_was_not_said(client: AsyncClient, embedder: AngleEmbedder, known: str) -> dict[str, Any]:
     question = "Which exam board does the school use?"
     embedder.place(question, 1.0)
