@@ -9,6 +9,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from itertools import groupby
 from operator import itemgetter
+from typing import Any
 from uuid import UUID
 
 from service.access.statements.keys import workspace
@@ -102,7 +103,12 @@ async def _bring_back(write: Write, deleted: DeletedMemory) -> None:
 async def _activate(write: Write, archived: Memory) -> None:
     session, memory_id, now = write.session, archived.id, write.res.clock()
     await memories.release_expired(session, [archived.hash], now=now)
-    await writing.set_columns(ChangeContext(write, archived.scope), memory_id, {"archived": False})
+    columns: dict[str, Any] = {"archived": False}
+    retirement = await undo.find_retirement(session, memory_id)
+    if retirement is not None:  # it is true again: its past version goes, which has the id of the entry
+        past, columns["t_invalid"] = retirement
+        await deletion.delete_memories(session, [past], generation=write.res.generation, withdraws=None)
+    await writing.set_columns(ChangeContext(write, archived.scope), memory_id, columns)
     # as fresh as a new one; else the next forgetting run would archive it again
     fresh = {"relevance": 1.0, "salience": MEMORY_STAT.c.base_salience, "last_accessed": now, "stale_at": None}
     await updates.set_stat(session, memory_id, fresh)

@@ -226,7 +226,8 @@ async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
     change_id = uuid7()
     await _keep_past(context, target, change_id, at)
     await append_change(context, target, action=Action.DELETE, entry=change_id)
-    await updates.set_columns(context.session, target, {"archived": True}, now=context.res.clock())
+    ended = {"archived": True, "t_invalid": updates.end_at(at)}
+    await updates.set_columns(context.session, target, ended, now=context.res.clock())
     await _withdraw(context.session, target, Withdrawal("superseded", change_id))
 
 

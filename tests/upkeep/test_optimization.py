@@ -195,6 +195,31 @@ async def test_what_may_be_contradicted_is_retired_and_comes_back(
     assert (await report(client, "contradictions"))["total"] == 2
 
 
+async def test_what_is_retired_has_an_end_until_it_is_restored(
+    client: AsyncClient, tables: Tables, tenant: Tenant, clock: SetClock
+) -> None:
+    end = "2031-01-01T00:00:00+00:00"
+    old = await store(client, "Keeps a cat named Tom", t_invalid=end)
+    before = clock().isoformat()
+    clock.forward(days=3)
+    began = clock().isoformat()
+    new = await store(client, "Keeps a dog named Rex", t_valid=began)
+    await tables.fetch(EDGE, tenant.workspace_id, UUID(new), "MAY_OUTDATE", UUID(old))
+    await applied(client, await changes(client, "contradictions"))
+    assert (await read(client, old))["t_invalid"] == began
+
+    async def held(moment: str, **params: Any) -> list[str]:
+        answer = await client.get("/v1/memories", params={"user_id": "alice", "valid_at": moment, **params})
+        return [each["memory"] for each in answer.json()["results"]]
+
+    for archived in (False, True):
+        assert await held(before, include_archived=archived) == ["Keeps a cat named Tom"]
+        assert await held(began, include_archived=archived) == ["Keeps a dog named Rex"]
+    assert old in await listed(client, user_id="alice", include_archived=True)
+    assert (await client.post(f"/v1/memories/{old}/restore")).json()["t_invalid"] == end
+    assert await held(before) == ["Keeps a cat named Tom"], "as itself, not as a past version, too"
+
+
 async def test_a_review_is_shown_and_decided_where_reviews_are(resources: Resources, tenant: Tenant) -> None:
     async with judged(resources, tenant, contradiction_policy="flag_review") as (client, judge):
         old = await store(client, "Lives in Lisbon")

@@ -15,6 +15,7 @@ from uuid import UUID
 from sqlalchemy import TextClause, Uuid, text
 from sqlalchemy.exc import IntegrityError
 
+from service.domain.decision import Action
 from service.domain.scope import Scope
 from service.graph.statements import entity_relations
 from service.language import lexemes
@@ -188,6 +189,13 @@ RESTORE_EDGES = _bring_back(
     ON CONFLICT DO NOTHING""",
 )
 
+# The entry that archived a memory. Uses ix_memory_history_memory.
+ARCHIVAL = text("""
+    SELECT id, event, (before ->> 't_invalid')::timestamptz AS t_invalid FROM memory_history
+    WHERE workspace_id = :workspace AND memory_id = :id AND NOT (before ->> 'archived')::boolean
+    ORDER BY recorded_at DESC, seq DESC LIMIT 1
+""")
+
 STATUS = text("SELECT embedding_status, enriched_at FROM memory WHERE workspace_id = :workspace AND id = :id")
 
 
@@ -256,6 +264,12 @@ async def find_deleted(session: Session, memory_id: UUID) -> list[DeletedMemory]
 async def recreate(session: Session, memory_id: UUID, entry: UUID) -> None:
     """Inserts the row of a deleted memory as this DELETE of its history kept it; `restore` restores the rest."""
     await _restore_row(session, RECREATE_ROW, {"id": memory_id, "entry": entry})
+
+
+async def find_retirement(session: Session, memory_id: UUID) -> tuple[UUID, datetime | None] | None:
+    """The entry that archived a memory because it was no longer true, and the end that the memory had before."""
+    row = (await session.execute(ARCHIVAL, {"id": memory_id})).one_or_none()
+    return (row.id, row.t_invalid) if row and row.event == Action.DELETE else None
 
 
 async def lacks(session: Session, memory_id: UUID) -> tuple[bool, bool]:

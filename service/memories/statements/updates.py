@@ -68,12 +68,16 @@ async def set_columns(session: Session, memory_id: UUID, values: Mapping[str, An
 
 
 def ended(at: datetime) -> dict[str, Any]:
-    """The columns of a memory whose validity ends at a moment, unless it ended before; it is out of deduplication. One
-    that becomes valid later ends a microsecond after its beginning, because an interval may not be empty."""
+    """The columns of a memory whose validity ends at a moment; it is out of deduplication."""
+    return {"t_invalid": end_at(at), "dedup_key": None}
+
+
+def end_at(at: datetime) -> ColumnElement[Any]:
+    """`t_invalid` of a memory whose validity ends at a moment, unless it ended before. One that becomes valid later
+    ends a microsecond after its beginning, because an interval may not be empty."""
     utc = func.timezone("UTC", MEMORY.c.t_valid)  # a sum of timestamptz would depend on the session's time zone
     first = func.timezone("UTC", utc + timedelta(microseconds=1))
-    end = func.least(MEMORY.c.t_invalid, func.greatest(literal(at, MEMORY.c.t_valid.type), first))
-    return {"t_invalid": end, "dedup_key": None}
+    return func.least(MEMORY.c.t_invalid, func.greatest(literal(at, MEMORY.c.t_valid.type), first))
 
 
 async def expires_before(session: Session, memory_id: UUID, moment: datetime | None) -> bool:

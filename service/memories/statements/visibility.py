@@ -78,9 +78,12 @@ def not_archived(alias: str) -> Condition:
 
 def not_hidden(alias: str, *, include_archived: bool, valid_at: datetime | None) -> Condition:
     """Memories that are not archived, or with `include_archived` all. Past versions only if a time is named, because
-    they say what was valid then."""
+    they say what was valid then, also instead of an archived memory that ended with one."""
     if valid_at is not None:
-        return Condition("true" if include_archived else f"(NOT {alias}.archived OR {alias}.version_of IS NOT NULL)")
+        twice = f"v.version_of = {alias}.id AND v.t_invalid = {alias}.t_invalid"
+        ended = f"SELECT FROM memory v WHERE v.workspace_id = {alias}.workspace_id AND {twice}"
+        shown = f"NOT EXISTS ({ended})" if include_archived else f"{alias}.version_of IS NOT NULL"
+        return Condition(f"(NOT {alias}.archived OR {shown})")
     return not_past_version(alias) if include_archived else not_archived(alias)
 
 
