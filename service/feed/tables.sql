@@ -15,6 +15,7 @@ CREATE TABLE webhook (
     failures integer NOT NULL DEFAULT 0,
     failing_since timestamptz,
     retry_at timestamptz,
+    busy_until timestamptz,
     delivered_at timestamptz,
     created_at timestamptz NOT NULL DEFAULT now(),
     CONSTRAINT pk_webhook PRIMARY KEY (workspace_id, id)

@@ -155,15 +155,16 @@ class WebhookItem(ResponseModel):
         examples=["The receiver answered 410 Gone."],
     )
     failing_since: Time | None = Field(description="Since when every delivery has failed; null: the last one succeeded")
-    retry_at: Time | None = Field(description="When the next delivery is attempted; null: at once")
+    retry_at: Time | None = Field(description="When failed deliveries are sent again; null: at once")
     delivered_at: Time | None = Field(description="When a delivery was last accepted; null: never")
     created_at: Time = Field(description="When it was created")
 
 
 class Webhook(WebhookItem):
-    """A webhook as stored. `failures`: since `failing_since`. None is tried before `retry_at`, because the last one
-    failed or is in progress. `position`, `seq`: the place in the change feed up to which deliveries exist."""
+    """A webhook as stored. `failures`: of retries, since `failing_since`. `busy_until`: a delivery is in progress.
+    `position`, `seq`: the place in the change feed up to which deliveries exist."""
 
+    busy_until: Time | None
     secret: str
     failures: int
     position: int

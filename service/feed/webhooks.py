@@ -208,7 +208,7 @@ async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -
         wanted = [entry for entry in entries if not webhook.events or entry.event in webhook.events]
         await webhooks.add_deliveries(session, webhook_id, wanted, end)
         if wanted:
-            await webhooks.schedule(session, webhook_id, wait_s=_left_s(webhook, res))
+            await webhooks.schedule(session, webhook_id, wait_s=_left_s(webhook.busy_until, res))
     return len(wanted), has_more
 
 
@@ -216,9 +216,9 @@ async def _dispatch_page(workspace_id: UUID, webhook_id: UUID, res: Resources) -
 
 
 async def deliver(job: Job, res: Resources) -> None:
-    """Sends the waiting deliveries of a webhook, one after the other. After a second, or a failure, the rest is left to
-    another job, so that other webhooks get their turn. If the worker is killed between an answer and its record, the
-    delivery is sent again; receivers recognise it by its id."""
+    """Sends the waiting deliveries of a webhook, one after the other. After a second the rest is left to another job,
+    so that other webhooks get their turn. If the worker is killed between an answer and its record, the delivery is
+    sent again; receivers recognise it by its id."""
     workspace_id, webhook_id = job.workspace_id, UUID(str(job.payload["webhook_id"]))
     until = time.monotonic() + TURN_S
     while await _deliver_next(workspace_id, webhook_id, res):
@@ -229,17 +229,18 @@ async def deliver(job: Job, res: Resources) -> None:
 
 
 async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) -> bool:
-    """Sends one delivery; returns whether there may be more to send now. While it is in progress, `retry_at` keeps
-    other workers from the webhook, even if this one is killed, for no longer than a receiver may take."""
+    """Sends one delivery; returns whether there may be more to send now. While it is in progress, `busy_until` keeps
+    other workers from the webhook, even if this one is killed, for no longer than a receiver may take. Until `retry_at`
+    only new deliveries are sent."""
     async with res.db.begin(workspace_id) as session:
         webhook = await webhooks.get(session, webhook_id, lock=True)
         if webhook is None or not webhook.enabled:
             return False
-        if (wait_s := _left_s(webhook, res)) > 0:
-            await webhooks.schedule(session, webhook_id, wait_s=wait_s)
-            return False
-        delivery = await webhooks.next_delivery(session, webhook_id)
+        busy_s, pause_s = _left_s(webhook.busy_until, res), _left_s(webhook.retry_at, res)
+        delivery = None if busy_s else await webhooks.next_delivery(session, webhook_id, is_new=pause_s > 0)
         if delivery is None:
+            if wait_s := busy_s or pause_s:
+                await webhooks.schedule(session, webhook_id, wait_s=wait_s)
             return False
         entry = await feed.entry_at(session, delivery.at)
         if entry is None:
@@ -248,18 +249,18 @@ async def _deliver_next(workspace_id: UUID, webhook_id: UUID, res: Resources) ->
             await webhooks.record_attempt(session, delivery.id, erased)
             return True
         busy_until = res.clock() + timedelta(seconds=TIMEOUT_S + MARGIN_S)
-        await webhooks.change(session, webhook_id, {"retry_at": busy_until})
+        await webhooks.change(session, webhook_id, {"busy_until": busy_until})
     answer = await _send(webhook, str(delivery.id), entry.event, entry.changed_at, payload_of(entry), res)
     now = res.clock()
     disabled = reason_to_disable(webhook, answer, now)
     await _record(workspace_id, webhook, delivery, answer, disabled, now, res)
     _log_change(webhook, answer, disabled)
-    return answer.accepted
+    return True
 
 
-def _left_s(webhook: Webhook, res: Resources) -> float:
-    """The seconds for which nothing is sent to it."""
-    return 0.0 if webhook.retry_at is None else max(0.0, (webhook.retry_at - res.clock()).total_seconds())
+def _left_s(moment: datetime | None, res: Resources) -> float:
+    """The seconds until a moment; 0 if there is none, or it has passed."""
+    return 0.0 if moment is None else max(0.0, (moment - res.clock()).total_seconds())
 
 
 async def _send(
@@ -287,23 +288,22 @@ async def _record(
     now: datetime,
     res: Resources,
 ) -> None:
-    """Records how an attempt ended, and plans the next one after a failure, unless the webhook is disabled."""
+    """Records how an attempt ended. After a failure the next pause begins, unless one is in progress."""
     wait_s = min(LONGEST_WAIT_S, FIRST_WAIT_S * 2.0 ** min(webhook.failures, 20))
     is_last = delivery.attempts + 1 >= ATTEMPTS
     state: DeliveryState = "delivered" if answer.accepted else "dead" if is_last else "waiting"
     values: dict[str, Any] = {"failures": 0, "failing_since": None, "retry_at": None, "delivered_at": now}
     if not answer.accepted:
-        since, retry_at = webhook.failing_since or now, now + timedelta(seconds=wait_s)
-        values = {"failures": webhook.failures + 1, "failing_since": since, "retry_at": retry_at}
+        values = {"failing_since": webhook.failing_since or now}
+        if not _left_s(webhook.retry_at, res):
+            values |= {"failures": webhook.failures + 1, "retry_at": now + timedelta(seconds=wait_s)}
     if disabled:
         values |= {"enabled": False, "disabled_reason": disabled}
     ended: dict[str, Any] = {"state": state, "status": answer.status, "error": answer.error, "attempted_at": now}
     ended |= {"attempts": delivery.attempts + 1, "finished_at": None if state == "waiting" else now}
     async with res.db.begin(workspace_id) as session:
-        await webhooks.change(session, webhook.id, values)
+        await webhooks.change(session, webhook.id, {**values, "busy_until": None})
         await webhooks.record_attempt(session, delivery.id, ended)
-        if not answer.accepted and not disabled:
-            await webhooks.schedule(session, webhook.id, wait_s=wait_s)
 
 
 def reason_to_disable(webhook: Webhook, answer: WebhookTestResponse, now: datetime) -> str | None:

@@ -278,6 +278,29 @@ async def test_one_delivery_of_a_webhook_is_under_way_and_the_log_is_told_of_cha
     assert f"webhook {webhook} works again after" in caplog.text
 
 
+async def test_a_new_delivery_does_not_wait_for_one_that_fails(
+    near: AsyncClient, receiver: Receiver, resources: Resources, worker_database: Database, quick: Settings,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    monkeypatch.setattr("service.feed.webhooks.FIRST_WAIT_S", 600.0)
+    webhook, _ = await created(near, receiver)
+    poison = await store(near, "Waters the fern on Mondays")
+    receiver.how = lambda request: ScriptedAnswer(500 if poison in request.body.decode() else 204, b"")
+    ticking = replace(resources, clock=system_clock)
+    async with sending(ticking, worker_database, quick):
+        await until(lambda: receiver.told == [("memory.added", poison)])
+        retry_at = (await near.get(f"/v1/webhooks/{webhook}")).json()["retry_at"]
+        receiver.how = lambda _: ScriptedAnswer(500, b"")
+        palm = await store(near, "Waters the palm on Tuesdays")
+        await until(lambda: receiver.told[1:] == [("memory.added", palm)])
+        await settled(near, webhook, "waiting", 2)
+        found = (await near.get(f"/v1/webhooks/{webhook}")).json()
+        assert found["retry_at"] == retry_at or retry_at is None, "new failures do not put the retry off"
+        receiver.how = lambda _: ScriptedAnswer(204, b"")
+        await store(near, "Waters the cactus in May")
+        assert len(await settled(near, webhook, "delivered", 3)) == 3, "it works again: the others follow at once"
+
+
 async def test_slow_receivers_hold_half_of_the_slots(
     near: AsyncClient,
     receiver: Receiver,
@@ -314,7 +337,7 @@ async def test_a_delivery_that_is_cut_off_is_sent_again(
     worker = await dispatched(replace(resources, db=worker_database, settings=quick))
     workspace = UUID((await near.get("/v1/whoami")).json()["workspace_id"])
     soon = resources.clock() + timedelta(seconds=0.2)
-    await tables.fetch("UPDATE webhook SET retry_at = $1 WHERE id = $2", soon, UUID(webhook))
+    await tables.fetch("UPDATE webhook SET busy_until = $1 WHERE id = $2", soon, UUID(webhook))
     job = Job(workspace, uuid4(), "deliver_webhook", None, {"webhook_id": webhook}, 1, 3, "test")
     await deliver(job, worker)
     assert receiver.got == []

@@ -106,14 +106,17 @@ async def add_deliveries(session: Session, webhook_id: UUID, entries: Sequence[F
     await change(session, webhook_id, {"position": end.position, "seq": end.seq})
 
 
-async def next_delivery(session: Session, webhook_id: UUID) -> WebhookDelivery | None:
-    """The waiting delivery that was tried longest ago; untried ones come first. Uses ix_webhook_delivery_waiting."""
+async def next_delivery(session: Session, webhook_id: UUID, *, is_new: bool) -> WebhookDelivery | None:
+    """The waiting delivery that was tried longest ago; untried ones come first, and with `is_new` alone. Uses
+    ix_webhook_delivery_waiting."""
     query = (
         select(*DELIVERY)
         .where(_of(session.workspace_id, webhook_id), WEBHOOK_DELIVERY.c.state == "waiting")
         .order_by(WEBHOOK_DELIVERY.c.attempted_at.nulls_first(), WEBHOOK_DELIVERY.c.id)
         .limit(1)
     )
+    if is_new:
+        query = query.where(WEBHOOK_DELIVERY.c.attempted_at.is_(None))
     row = (await session.execute(query)).one_or_none()
     return WebhookDelivery.of(row) if row else None
 
