@@ -93,9 +93,11 @@ def _normal_url(value: SecretStr, known: ValidationInfo) -> SecretStr:
     return SecretStr(postgres_url.normal(value.get_secret_value(), least=least, ca_file=ca_file))
 
 
-def _check_length(value: SecretStr) -> SecretStr:
+def _check_key(value: SecretStr) -> SecretStr:
     if len(value.get_secret_value()) < MIN_FIRST_KEY_CHARS:
         raise ValueError(f"must have at least {MIN_FIRST_KEY_CHARS} characters: nothing but its length protects it")
+    if not re.fullmatch("[!-~]+", value.get_secret_value()):
+        raise ValueError("must be of ASCII letters, digits and signs, without blanks: it is sent in a header")
     return value
 
 
@@ -148,7 +150,7 @@ def _policy(value: object) -> object:
     return "in_place" if value == "prefer_new" else value
 
 
-FirstSecret = Annotated[SecretStr, AfterValidator(_check_length)]
+FirstSecret = Annotated[SecretStr, AfterValidator(_check_key)]
 PostgresUrl = Annotated[SecretStr, AfterValidator(_normal_url)]
 PostgresUrls = Annotated[tuple[PostgresUrl, ...], BeforeValidator(_split_urls)]
 Zone = Annotated[str, AfterValidator(check_zone)]
@@ -334,7 +336,7 @@ class Settings(BaseModel):
             first = exc.errors()[0]
             _, name, *inside = map(str, first["loc"])
             where = ".".join((f"{PREFIX}{name.upper()}", *inside))
-            raise SettingsError(f"{where}: {first['msg']}") from exc
+            raise SettingsError(f"{where}: {first['msg'].removeprefix('Value error, ')}") from exc
 
     @classmethod
     def misspelt(cls, env: Mapping[str, str]) -> list[str]:
