@@ -112,7 +112,7 @@ def caller_of(claims: Claims, key: Caller | None, now: datetime) -> Caller:
     or may no longer mint such a token."""
     if key is None or (key.expires_at is not None and key.expires_at <= now):
         raise Unauthenticated("The key that minted this token is revoked or has expired.")
-    wall = claims.wall
+    wall = claims.wall & key.wall
     if not wall or any(wall.leaves(key.wall)) or not key.may(Right.TOKENS):
         raise Unauthenticated("The key that minted this token may no longer mint such a token.")
     ends = [claims.expires_at] if key.expires_at is None else [claims.expires_at, key.expires_at]

@@ -65,9 +65,12 @@ async def test_it_ends_with_its_key(client: AsyncClient, app: FastAPI) -> None:
 
 
 async def test_it_ends_with_the_expiry_of_its_key(client: AsyncClient, app: FastAPI, clock: SetClock) -> None:
-    key = await a_key(client, expires_at="2026-03-02T09:35:00Z")
-    async with client_of(app, await minted(app, key["api_key"])) as alice:
-        assert (await alice.get("/v1/whoami")).json()["expires_at"] == "2026-03-02T09:35:00+00:00"
+    key, end = await a_key(client, expires_at="2026-03-02T09:35:00Z"), "2026-03-02T09:35:00+00:00"
+    async with client_of(app, key["api_key"]) as server:
+        token = await body_of(server.post("/v1/tokens", json={"user_id": "alice", "rights": RIGHTS}), 201)
+    assert token["expires_at"] == end
+    async with client_of(app, token["token"]) as alice:
+        assert (await alice.get("/v1/whoami")).json()["expires_at"] == end
         clock.forward(minutes=5)
         assert (await alice.get("/v1/memories")).status_code == 401
 
@@ -82,6 +85,23 @@ async def test_it_survives_a_rotation_and_loses_what_the_key_loses(client: Async
         assert (await alice.post("/v1/memories", json={"content": "x"})).status_code == 403
         assert (await client.patch(f"/v1/api-keys/{key['id']}", json={"user_id": "bob"})).status_code == 200
         assert (await alice.get("/v1/memories")).status_code == 401
+
+
+async def test_narrowing_its_key_narrows_it(client: AsyncClient, app: FastAPI) -> None:
+    key = await a_key(client)
+    inside = await store(client, "Sails on Sundays", channel="support", agent_id="guide")
+    outside = await store(client, "Rows on Mondays", channel="board", agent_id="guide")
+    elsewhere = await minted(app, key["api_key"], channels=["board"])
+    async with client_of(app, await minted(app, key["api_key"])) as alice:
+        assert (await alice.get(f"/v1/memories/{outside}")).status_code == 200
+        narrower = {"channels": ["support"], "agent_id": "guide"}
+        assert (await client.patch(f"/v1/api-keys/{key['id']}", json=narrower)).status_code == 200
+        assert (await alice.get(f"/v1/memories/{inside}")).status_code == 200
+        assert (await alice.get(f"/v1/memories/{outside}")).status_code == 404
+        who = (await alice.get("/v1/whoami")).json()
+        assert (who["user_id"], who["agent_id"], who["channels"]) == ("alice", "guide", ["support"])
+    async with client_of(app, elsewhere) as nowhere:
+        assert (await nowhere.get("/v1/memories")).status_code == 401, "the walls exclude each other"
 
 
 @pytest.mark.parametrize(

@@ -51,7 +51,9 @@ def test_a_first_key_that_could_be_guessed_is_refused_and_not_shown(variable: st
     assert Settings.from_env({variable: "just-twenty-letters!"}).server.bootstrap_api_key is not None
 
 
-@pytest.mark.parametrize("key", ["schlüssel-mit-zwanzig-zeichen", "twenty characters or more", "just-twenty-letters!\r"])
+@pytest.mark.parametrize(
+    "key", ["schlüssel-mit-zwanzig-zeichen", "twenty characters or more", "just-twenty-letters!\r"]
+)
 def test_a_first_key_that_no_header_can_carry_is_refused(key: str) -> None:
     with pytest.raises(SettingsError, match=r"^LOXODON_BOOTSTRAP_API_KEY: must be of ASCII letters") as caught:
         Settings.from_env({"LOXODON_BOOTSTRAP_API_KEY": key})

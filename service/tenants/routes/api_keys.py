@@ -304,4 +304,6 @@ async def create_token(
         signer=request.app.state.tokens,
         log=request.app.state.reads,
     )
-    return CreateTokenResponse(token=token, expires_at=expires_at)
+    key = await request.app.state.keys.caller_by_id(caller.workspace_id, caller.key_id)
+    ends = [expires_at, *([key.expires_at] if key and key.expires_at else [])]
+    return CreateTokenResponse(token=token, expires_at=min(ends))
