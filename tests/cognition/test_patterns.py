@@ -14,10 +14,12 @@ from httpx2 import AsyncClient
 from service.cognition import procedures
 from service.cognition.jobs import patterns
 from service.cognition.statements import learning
+from service.cognition.statements.learning import TaskUses
 from service.cognition.values import Invocation
 from service.domain.job import Job
 from service.domain.request import Call
 from service.domain.scope import NIL_ID, Scope
+from service.postgres.engine import Session
 from service.runtime.resources import Resources
 from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables
@@ -293,3 +295,53 @@ async def test_memories_are_read_once_for_all_patterns(
         assert len(await learning.list_candidates(session, **where)) == 360
         plan = await kept_plan(session, learning.list_candidates(session, **where))
     assert rows_read(plan, "memory") == 2 * 400, "once for the patterns, once for their examples"
+
+
+TALKS = """
+    WITH fresh AS (
+        INSERT INTO conversation (workspace_id, id, user_id, channel, external_id, started_at, turn_count)
+        SELECT $1, gen_random_uuid(), CASE WHEN n <= 5 THEN 'alice' ELSE 'user ' || n % 20 END, 'atlas', 'talk ' || n,
+               now(), 0
+        FROM generate_series(1, 400) n RETURNING *
+    )
+    INSERT INTO tool_invocation (workspace_id, conversation_id, user_id, channel, "timestamp", tool_name, task_type,
+                                 tool_input, success)
+    SELECT workspace_id, id, user_id, channel, '2020-01-01Z'::timestamptz + n * interval '1 second', 'tool ' || n,
+           'travel', '{}', true
+    FROM fresh, generate_series(1, 2) n
+"""
+
+
+@pytest.mark.parametrize("is_analysed", [False, True])
+async def test_conversations_are_read_once_for_all_unread_ones_of_an_owner(
+    client: AsyncClient,
+    run: Run,
+    resources: Resources,
+    tables: Tables,
+    tenant: Tenant,
+    clock: SetClock,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_analysed: bool,
+) -> None:
+    await tables.fetch(TALKS, tenant.workspace_id)
+    if is_analysed:
+        await tables.fetch("ANALYZE conversation, tool_invocation")
+    alice = Scope(tenant.workspace_id, "alice", channel="atlas")
+    async with resources.db.read(tenant.workspace_id) as session:
+        now = clock()
+        assert len(await learning.list_uses(session, alice, [], quiet_since=now)) == 5
+        plan = await kept_plan(session, learning.list_uses(session, alice, [], quiet_since=now))
+    assert rows_read(plan, "conversation") == 5, "none of others"
+    reads: list[Scope] = []
+
+    async def count(session: Session, owner: Scope, *given: Any, **more: Any) -> Sequence[TaskUses]:
+        reads.append(owner)
+        return await list_uses(session, owner, *given, **more)
+
+    list_uses = learning.list_uses
+    monkeypatch.setattr(learning, "list_uses", count)
+    monkeypatch.setattr(patterns, "BATCH_ROWS", 1_000)
+    await run()
+    assert len(reads) == len(set(reads)) == 21
+    assert await strategies(client) == {("tool 1", "tool 2"): (5, 0)}

@@ -34,6 +34,8 @@ async def kept_plan(session: Session, reading: Awaitable[Any]) -> Mapping[str, A
 
 
 def _literal(value: Any) -> str:
+    if value is None:
+        return "NULL"
     return f"'{{{', '.join(map(str, value))}}}'" if isinstance(value, list) else f"'{value}'"
 
 

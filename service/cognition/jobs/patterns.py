@@ -6,20 +6,21 @@ concurrent runs count nothing twice.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Iterator, Sequence
+from contextlib import suppress
 from datetime import timedelta
 from uuid import UUID
 
 from service.access import workspace_jobs
 from service.cognition.procedures import learn
 from service.cognition.statements import learning
-from service.cognition.statements.learning import TaskUses, UnreadConversation
+from service.cognition.statements.learning import TaskUses
 from service.cognition.values import LearnStrategyRequest
 from service.domain.errors import InvalidInput, NotFound
 from service.domain.job import Counts, Job
 from service.domain.relation import Relation, RelationType
 from service.domain.request import Call
-from service.domain.scope import NIL_ID
+from service.domain.scope import NIL_ID, Scope
 from service.language import pattern_examples
 from service.memories.associate import associate
 from service.queue.statements import queue
@@ -49,17 +50,20 @@ async def patterns(job: Job, res: Resources) -> Counts:
     while last is not None:
         async with res.db.read(job.workspace_id) as session:
             batch = await learning.list_unread(session, after=last, quiet_since=quiet_since, batch=BATCH_ROWS)
+        by_owner: dict[Scope, list[UUID]] = {}
         for conversation in batch:
+            by_owner.setdefault(conversation.owner, []).append(conversation.id)
+        for owner, ids in by_owner.items():
             async with res.db.read(job.workspace_id) as session:
-                uses = await learning.list_uses(session, conversation, quiet_since=quiet_since)
-            learned += await _learn(conversation, uses, res, call)
+                uses = await learning.list_uses(session, owner, ids, quiet_since=quiet_since)
+            learned += await _learn(owner, _find_uncounted(uses, ids), res, call)
+        for conversation in batch:
             async with res.db.begin(job.workspace_id) as session:
                 await learning.mark(session, conversation)
                 seen += 1
                 await queue.advance(session, job, seen, seen)
         last = batch[-1].id if len(batch) == BATCH_ROWS else None
-    counts = {"conversations": seen, "learned": learned}
-    return {**counts, **await _exemplify(job.workspace_id, res, call)}
+    return {"conversations": seen, "learned": learned, **await _exemplify(job.workspace_id, res, call)}
 
 
 async def _exemplify(workspace_id: UUID, res: Resources, call: Call) -> Counts:
@@ -92,35 +96,33 @@ async def _draw(workspace_id: UUID, example: UUID, pattern: UUID, share: float, 
     return int(is_new)
 
 
-async def _learn(conversation: UnreadConversation, uses: Sequence[TaskUses], res: Resources, call: Call) -> int:
-    """Counts the sequences of this conversation that enough conversations share; returns the number of new
-    strategies."""
+async def _learn(owner: Scope, uses: Iterable[TaskUses], res: Resources, call: Call) -> int:
+    """Counts these uses of an owner; returns the number of new strategies."""
     new = 0
-    for own_uses in (task for task in uses if task.conversation_id == conversation.id):
-        for shared in _find_same_sequence(own_uses, uses):
-            if shared.is_counted:
-                continue
-            strategy = LearnStrategyRequest.model_validate(
-                {
-                    "description": ", then ".join(shared.sequence),  # its tools, since nothing else was observed
-                    "context_pattern": shared.task_type,
-                    "task_type": shared.task_type,
-                    "tool_sequence": shared.sequence,
-                    "success": shared.succeeded,
-                    "from_conversation_id": shared.conversation_id,
-                }
-            )
-            try:
-                new += (await learn(conversation.owner, strategy, res, call, once=True))[1]
-            except (NotFound, InvalidInput):  # just erased, or a name that must not be stored
-                continue
+    for use in uses:
+        strategy = LearnStrategyRequest.model_validate(
+            {
+                "description": ", then ".join(use.sequence),  # its tools, since nothing else was observed
+                "context_pattern": use.task_type,
+                "task_type": use.task_type,
+                "tool_sequence": use.sequence,
+                "success": use.succeeded,
+                "from_conversation_id": use.conversation_id,
+            }
+        )
+        with suppress(NotFound, InvalidInput):  # just erased, or a name that must not be stored
+            new += (await learn(owner, strategy, res, call, once=True))[1]
     return new
 
 
-def _find_same_sequence(uses: TaskUses, others: Sequence[TaskUses]) -> list[TaskUses]:
-    """The uses of the same task and sequence, if it worked in at least MIN_CONVERSATIONS of them; else none. `others`
-    may include `uses`."""
-    if not MIN_STEPS <= len(uses.sequence) <= MAX_STEPS:
-        return []
-    same = [other for other in others if other.task_type == uses.task_type and other.sequence == uses.sequence]
-    return same if sum(task.succeeded for task in same) >= MIN_CONVERSATIONS else []
+def _find_uncounted(uses: Sequence[TaskUses], unread: Sequence[UUID]) -> Iterator[TaskUses]:
+    """The uses that no strategy has counted, of sequences for a task that one of the unread conversations has and that
+    worked in at least MIN_CONVERSATIONS."""
+    by_sequence: dict[tuple[str, ...], list[TaskUses]] = {}
+    for use in uses:
+        if MIN_STEPS <= len(use.sequence) <= MAX_STEPS:
+            by_sequence.setdefault((use.task_type, *use.sequence), []).append(use)
+    for same in by_sequence.values():
+        is_new = any(use.conversation_id in unread for use in same)
+        if is_new and sum(use.succeeded for use in same) >= MIN_CONVERSATIONS:
+            yield from (use for use in same if not use.is_counted)

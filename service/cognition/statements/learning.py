@@ -11,18 +11,18 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from itertools import groupby
-from typing import Any
 from uuid import UUID
 
 from sqlalchemy import text
 
 from service.domain.scope import Scope
 from service.language.pattern_examples import FREQUENCY_TERMS, MIN_WORDS
-from service.postgres import direct
+from service.postgres import direct, scopes
 from service.postgres.engine import Session
+from service.postgres.template import Template
 
 MAX_PEERS = 1_000
-"""The number of an owner's newest conversations that one is compared with."""
+"""The number of an owner's newest conversations that others are compared with."""
 
 # Conversations that have ended: quiet, and without an open goal. A goal belongs to a conversation by its run.
 OPEN_GOAL = """
@@ -42,16 +42,16 @@ UNREAD = text(f"""
     ORDER BY c.id LIMIT :batch
 """)  # noqa: S608 - no user input
 
-# Each task of each finished conversation of the same owner and channel. Uses without a type of task cannot be compared
-# across conversations.
-USES = text(f"""
+# Each task of the given conversations and of other finished ones of their owner and channel. Uses without a type of
+# task cannot be compared across conversations. ix_conversation_user or ix_conversation_agent.
+USES = Template(f"""
     WITH peer AS (
         SELECT c.* FROM conversation c
-        WHERE c.workspace_id = :workspace AND c.user_id IS NOT DISTINCT FROM :user_id
-          AND c.agent_id IS NOT DISTINCT FROM :agent_id AND c.channel = :channel AND NOT {OPEN_GOAL}
+        WHERE {{owner}} AND c.user_id IS NOT DISTINCT FROM :user_id AND c.agent_id IS NOT DISTINCT FROM :agent_id
+          AND NOT {OPEN_GOAL}
           AND EXISTS (SELECT FROM tool_invocation i
                       WHERE i.workspace_id = c.workspace_id AND i.conversation_id = c.id AND i.task_type IS NOT NULL)
-        ORDER BY (c.id = :conversation) DESC, c.created_at DESC, c.id LIMIT :peers
+        ORDER BY (c.id = ANY (CAST(:conversations AS uuid[]))) DESC, c.created_at DESC, c.id LIMIT :peers
     ), used AS (
         SELECT c.id, c.external_id, c.user_id, i.task_type,
                array_agg(i.tool_name ORDER BY i."timestamp", i.id) AS tools,
@@ -141,18 +141,13 @@ _unread = direct.reader(
 )
 
 
-async def list_uses(session: Session, conversation: UnreadConversation, *, quiet_since: datetime) -> Sequence[TaskUses]:
-    """The tools that this conversation and others of its owner and channel used, task by task."""
-    owner = conversation.owner
-    values: dict[str, Any] = {
-        "user_id": owner.user_id,
-        "agent_id": owner.agent_id,
-        "channel": owner.channel,
-        "conversation": conversation.id,
-        "quiet_since": quiet_since,
-        "peers": MAX_PEERS,
-    }
-    return list(map(_uses, await session.execute(USES, values)))
+async def list_uses(
+    session: Session, owner: Scope, conversations: Sequence[UUID], *, quiet_since: datetime
+) -> Sequence[TaskUses]:
+    """The tools that these conversations of an owner, and others in the same channel, used, task by task."""
+    statement = USES.fill(owner=scopes.with_ids("c", owner, owner.channel).sql)
+    values = {**owner.columns, "conversations": conversations, "quiet_since": quiet_since, "peers": MAX_PEERS}
+    return list(map(_uses, await session.execute(statement, values)))
 
 
 _uses = direct.reader(TaskUses)
