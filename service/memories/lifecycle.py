@@ -55,7 +55,7 @@ async def archive(workspace_id: UUID, memory_id: UUID, res: Resources, call: Cal
     async with write_transaction(known.scope, res, call) as write:
         memory = await _alive(write.session, memory_id, res)
         write.check_version(memory.version)
-        if await writing.archive(ChangeContext(write, memory.scope), memory_id):
+        if await writing.archive(ChangeContext(write, memory.scope), [memory_id]):
             await write.audit("archive", memory.scope, [memory_id])
             memory = await memories.get(write.session, memory_id) or memory
         return await write.answer(memory)

@@ -88,7 +88,7 @@ async def archive_stale_copy(workspace_id: UUID, copy_id: UUID, res: Resources, 
         return False
     async with write_transaction(copy.scope, res, call) as write:
         still = await promotable.list_stale_copies(write.session, now=res.clock(), batch=1, only=copy_id)
-        if not still or not await writing.archive(ChangeContext(write, copy.scope), copy_id):
+        if not still or not await writing.archive(ChangeContext(write, copy.scope), [copy_id]):
             return False
         await promotable.free_originals(write.session, copy_id)
         await write.audit("archive", copy.scope, [copy_id], why="original_changed")

@@ -139,7 +139,7 @@ async def _write(write: Write, old: Memory, revision: Revision, draft: Draft, va
     now = res.clock()
     if "content" in values:
         await memories.release_expired(session, [values["hash"]], now=now)
-    await updates.set_columns(session, old.id, values, now=now)
+    await updates.set_columns(session, [old.id], values, now=now)
     stat: dict[str, Any] = {}
     if "last_accessed" in revision.columns:
         stat["last_accessed"] = revision.columns["last_accessed"]

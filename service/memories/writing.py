@@ -178,7 +178,7 @@ async def remove_sentence(context: ChangeContext, target: UUID, rest: CleanText,
         await _keep_past(context, target, change_id, at)
     await append_change(context, target, rest, entry=change_id)
     columns = updates.text_columns(rest, lexemes.weights(rest))
-    await updates.set_columns(session, target, columns, now=res.clock())
+    await updates.set_columns(session, [target], columns, now=res.clock())
     if at is None:
         await updates.replace_vectors(session, scope, target, {}, generation=res.generation)
     await rewrite_contexts(session, old)
@@ -207,7 +207,7 @@ async def set_columns(context: ChangeContext, target: UUID, values: Mapping[str,
     another live memory has its text."""
     await context.lock(target)
     entry = await append_change(context, target)
-    await updates.set_columns(context.session, target, values, now=context.res.clock())
+    await updates.set_columns(context.session, [target], values, now=context.res.clock())
     return entry
 
 
@@ -227,19 +227,21 @@ async def retire(context: ChangeContext, target: UUID, *, at: datetime) -> None:
     await _keep_past(context, target, change_id, at)
     await append_change(context, target, action=Action.DELETE, entry=change_id)
     ended = {"archived": True, "t_invalid": updates.end_at(at)}
-    await updates.set_columns(context.session, target, ended, now=context.res.clock())
+    await updates.set_columns(context.session, [target], ended, now=context.res.clock())
     await _withdraw(context.session, target, Withdrawal("superseded", change_id))
 
 
-async def archive(context: ChangeContext, target: UUID) -> bool:
-    """Archives a memory that is still true, so that searches skip it; False if it is gone or archived already."""
-    await history.lock(context.session, [target])
-    memory = await memories.get(context.session, target)
-    if memory is None or memory.archived:
-        return False
-    await append_change(context, target)
-    await updates.set_columns(context.session, target, {"archived": True}, now=context.res.clock())
-    return True
+async def archive(context: ChangeContext, targets: Sequence[UUID]) -> list[UUID]:
+    """Archives memories that are still true, so that searches skip them; returns those that were not archived yet."""
+    session, res = context.session, context.res
+    await history.lock(session, targets)
+    known = await memories.get_many(session, targets)
+    changes = {key: Change(key, Action.UPDATE) for key, memory in known.items() if not memory.archived}
+    await history.append(session, list(changes.values()), generation=res.generation)
+    for key, change in changes.items():
+        await context.keep_evidence(key, change.event, change.id)
+    await updates.set_columns(session, list(changes), {"archived": True}, now=res.clock())
+    return list(changes)
 
 
 async def end_validity(context: ChangeContext, target: UUID, by: UUID, *, at: datetime) -> None:

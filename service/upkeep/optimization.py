@@ -307,7 +307,7 @@ async def _carry_out(context: ChangeContext, change: OptimizationChangeItem, by_
             at = begins(newer.timestamp, newer.t_valid, newer.t_invalid)
             await writing.retire(context, old.id, at=at)
         case "archive":
-            await writing.archive(context, old.id)
+            await writing.archive(context, [old.id])
         case "queue_embedding":
             jobs = writing.follow_up(change.id, embed=True, enrich=False)
             await queue.enqueue(context.session, jobs)
@@ -327,8 +327,8 @@ async def _join(context: ChangeContext, removed: Memory, kept_id: UUID | None) -
     if kept.expires_at is not None and (removed.expires_at is None or removed.expires_at > kept.expires_at):
         values["expires_at"] = removed.expires_at
     await writing.append_change(replace(context, scope=kept.scope), kept.id)
-    await updates.set_columns(session, kept.id, values, now=res.clock())
+    await updates.set_columns(session, [kept.id], values, now=res.clock())
     if removed.timestamp > kept.timestamp:
         await versions.note_repetition(session, kept.id, removed.timestamp)
     await sources.copy(session, removed.id, kept.id)
-    await writing.archive(context, removed.id)
+    await writing.archive(context, [removed.id])

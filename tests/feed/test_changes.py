@@ -125,7 +125,7 @@ async def test_archived_restored_and_again_under_the_same_id(client: AsyncClient
     one = await store(client, "Keeps bees behind the shed")
     scope = Scope(UUID((await client.get("/v1/whoami")).json()["workspace_id"]), "alice")
     async with write_transaction(scope, resources, Call()) as write:
-        assert await writing.archive(ChangeContext(write, scope), UUID(one))
+        assert await writing.archive(ChangeContext(write, scope), [UUID(one)])
     assert (await client.post(f"/v1/memories/{one}/restore")).status_code == 200
     assert (await client.delete(f"/v1/memories/{one}")).status_code == 200
     assert await store(client, "Keeps bees again, this time on the roof", id=one) == one

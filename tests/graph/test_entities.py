@@ -498,7 +498,7 @@ async def test_a_relation_holds_as_long_as_a_memory_that_tells_it(
     assert await relations_of(client, "priya raman") == told, "the other one says so still"
     clock.forward(hours=1)
     async with resources.db.begin(tenant.workspace_id) as session:
-        await updates.set_columns(session, UUID(second), {"archived": True}, now=clock())
+        await updates.set_columns(session, [UUID(second)], {"archived": True}, now=clock())
     assert await relations_of(client, "priya raman") == []
     past = await client.get("/v1/entities/priya raman/relations", params={"valid_at": now})
     assert len(past.json()["results"]) == 1

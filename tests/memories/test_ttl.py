@@ -9,11 +9,13 @@ from uuid import UUID
 
 import pytest
 from httpx2 import AsyncClient
+from sqlalchemy import text
 
 from service.memories import lifecycle
+from service.memories.statements import deletion
 from service.postgres.engine import Database
 from service.runtime.resources import Resources
-from tests.conftest import SetClock
+from tests.conftest import SetClock, Tenant
 from tests.support.application import Tables
 from tests.support.calls import events, listed, store
 
@@ -127,3 +129,24 @@ async def test_retention_is_the_workspaces_own(
     assert await events(other_client, theirs) == ["ADD"]
     refused = await client.patch("/v1/workspaces/current", json={"settings": {"memory_retention_days": 0}})
     assert refused.status_code == 400
+
+
+KEPT = """
+    INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, classification_source,
+                        importance, importance_level, "timestamp", embedding_status, created_at, updated_at)
+    SELECT $1, gen_random_uuid(), 'alice', md5(n::text), md5(n::text), 'Context', 1, 'explicit', 0.5, 5, now(),
+           'stored', now(), now()
+    FROM generate_series(1, 400) n
+"""
+FETCHED = text("SELECT pg_stat_get_xact_tuples_fetched('memory'::regclass)")
+
+
+async def test_memories_that_are_kept_for_ever_are_not_read(
+    clock: SetClock, worker: Resources, tables: Tables, tenant: Tenant
+) -> None:
+    await tables.fetch(KEPT, tenant.workspace_id)
+    async with worker.db.read() as session:
+        await deletion.list_outlived(session, clock(), retention_days=None, limit=500)
+        fetched = await session.scalar(FETCHED)
+    assert fetched is not None
+    assert fetched < 400

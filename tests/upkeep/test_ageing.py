@@ -15,7 +15,7 @@ from service.access.statements import keys
 from service.domain.job import Job, JobName
 from service.domain.memory import Revision
 from service.domain.request import Call
-from service.domain.scope import NIL_WORKSPACE
+from service.domain.scope import NIL_ID, NIL_WORKSPACE
 from service.memories import lifecycle, revise
 from service.memories.statements import memories, versions
 from service.postgres.engine import Database
@@ -24,6 +24,8 @@ from service.runtime.resources import Resources
 from service.upkeep.jobs import ageing
 from service.upkeep.statements import fading
 from service.worker.registry import TASKS
+from tests.support.application import Tables
+from tests.support.plans import kept_plan, rows_read
 from tests.support.workers import fetch, insert_memory, job_for
 
 START = datetime(2026, 3, 2, 9, 0, tzinfo=UTC)
@@ -231,6 +233,79 @@ async def test_what_has_faded_is_archived_and_comes_back(database: Database, res
     restored = await lifecycle.restore(workspace, faded, later, Call())
     assert not restored.archived
     assert await ageing.archive(due(workspace, "forget"), later) == {"archived": 0}
+
+
+FADED = """
+    WITH old AS (
+        INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, classification_source,
+                            importance, importance_level, "timestamp", embedding_status, created_at, updated_at)
+        SELECT :workspace, gen_random_uuid(), 'alice', md5(n::text), md5(n::text), 'Context', 1, 'explicit', 0.5, 5,
+               now(), 'stored', now(), now()
+        FROM generate_series(1, 250) n RETURNING *
+    )
+    INSERT INTO memory_stat (workspace_id, memory_id, last_accessed, relevance)
+    SELECT workspace_id, id, now(), 0.01 FROM old
+"""
+
+
+async def test_what_has_faded_is_archived_in_batches_that_read_nothing_else(
+    database: Database, res: Resources, workspace: UUID, tables: Tables
+) -> None:
+    async with database.begin(workspace) as session:
+        await session.execute(text(FADED), {"workspace": workspace})
+    await tables.fetch("ANALYZE memory, memory_stat")
+    async with database.read(workspace) as session:
+        first = await fading.list_faded(session, after=NIL_ID, batch=100)
+        plan = await kept_plan(session, fading.list_faded(session, after=max(first), batch=100))
+    assert rows_read(plan, "memory") == rows_read(plan, "memory_stat") == 100
+    assert await ageing.archive(due(workspace, "forget"), res) == {"archived": 250}
+    entries = await fetch(database, workspace, "SELECT event, before ->> 'archived' FROM memory_history")
+    assert [tuple(entry) for entry in entries] == [("UPDATE", "false")] * 250
+    audited = await fetch(database, workspace, "SELECT cardinality(affected_ids) FROM audit_log ORDER BY recorded_at")
+    assert [row[0] for row in audited] == [100, 100, 50]
+
+
+UNNAMED = """
+    WITH said AS (
+        INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, classification_source,
+                            importance, importance_level, "timestamp", embedding_status, created_at, updated_at)
+        SELECT :workspace, gen_random_uuid(), 'alice', md5(n::text), md5(n::text), 'Context', 1, 'explicit', 0.5, 5,
+               now(), 'stored', now(), now()
+        FROM generate_series(1, 400) n RETURNING *
+    ), named AS (
+        INSERT INTO entity (workspace_id, id, user_id, name, name_key, type, extracted_by, salience, first_seen)
+        SELECT :workspace, gen_random_uuid(), 'alice', n::text, n::text, 'person', 'rules', 0.01, '2020-01-01'
+        FROM generate_series(1, 100) n RETURNING *
+    )
+    INSERT INTO memory_entity (workspace_id, memory_id, entity_id)
+    SELECT :workspace, said.id, named.id FROM said, named WHERE named.name = '1'
+"""
+
+
+@pytest.mark.parametrize("is_analysed", [False, True])
+async def test_the_removal_of_entities_goes_on_where_it_was_and_reads_no_mention_of_others(
+    database: Database,
+    res: Resources,
+    workspace: UUID,
+    tables: Tables,
+    monkeypatch: pytest.MonkeyPatch,
+    *,
+    is_analysed: bool,
+) -> None:
+    async with database.begin(workspace) as session:
+        await session.execute(text(UNNAMED), {"workspace": workspace})
+    if is_analysed:
+        await tables.fetch("ANALYZE memory, entity, memory_entity")
+    ids = sorted(row.id for row in await fetch(database, workspace, "SELECT id FROM entity"))
+    async with database.begin(workspace) as session:
+        removing = fading.remove_forgotten(session, after=ids[49], now=START, batch=20)
+        plan = await kept_plan(session, removing)
+    assert rows_read(plan, "memory_entity") <= 1, "of each only the first"
+    left = {row.id for row in await fetch(database, workspace, "SELECT id FROM entity")}
+    assert left >= set(ids[:50])
+    monkeypatch.setattr(ageing, "BATCH_ROWS", 20)
+    counts = await ageing.decay(due(workspace, "decay"), on(res, days=1))
+    assert counts["entities_removed"] == len(left) - 1, "the one that is named stays"
 
 
 async def test_an_entity_fades_and_goes_when_nobody_mentions_it(

@@ -249,17 +249,17 @@ async def change(session: Session, conversation_id: UUID, values: Mapping[str, A
 # Archiving does not count as a change of the conversation, so `updated_at` stays.
 ARCHIVE_IDLE = text("""
     UPDATE conversation c SET archived = true, version = c.version + 1
-    WHERE c.workspace_id = :workspace AND c.id IN (
+    WHERE c.workspace_id = :workspace AND c.id = ANY (ARRAY(
         SELECT i.id FROM conversation i
-        WHERE i.workspace_id = :workspace AND NOT i.archived AND i.updated_at < :before
-        ORDER BY i.id LIMIT :batch FOR UPDATE SKIP LOCKED)
+        WHERE i.workspace_id = :workspace AND i.id > :after AND NOT i.archived AND i.updated_at < :before
+        ORDER BY i.id LIMIT :batch FOR UPDATE SKIP LOCKED))
     RETURNING c.id
 """).bindparams(bindparam("before", type_=DateTime(timezone=True)))
 
 
-async def archive_idle(session: Session, *, before: datetime, batch: int) -> list[UUID]:
-    """Archives conversations that did not change since `before`."""
-    values = {"before": before, "batch": batch}
+async def archive_idle(session: Session, *, after: UUID, before: datetime, batch: int) -> list[UUID]:
+    """Archives the next conversations that did not change since `before`; returns their ids."""
+    values = {"after": after, "before": before, "batch": batch}
     return list(await session.scalars(ARCHIVE_IDLE, values))
 
 
@@ -287,7 +287,8 @@ LOCK_UNREAD = text("SELECT pg_advisory_xact_lock(hashtextextended('loxodon:conso
 UNREAD = text("""
     WITH queued AS MATERIALIZED (
         SELECT j.payload ->> 'conversation_id' AS id FROM job j
-        WHERE j.workspace_id = :workspace AND j.kind = 'consolidate' AND j.state IN ('ready', 'running', 'dead')
+        WHERE j.workspace_id = :workspace AND j.kind = 'consolidate'
+          AND (j.state = 'ready' OR j.state = 'running' OR j.state = 'dead')
     )
     SELECT c.workspace_id, c.id, c.user_id, c.agent_id, c.channel, c.external_id, said.first, said.last,
            (SELECT m.run_id FROM memory_source s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id

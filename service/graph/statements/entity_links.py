@@ -85,7 +85,7 @@ LOCK_UNNAMED = text("""
       AND e.id IN (SELECT me.entity_id FROM memory_entity me
                    WHERE me.workspace_id = :workspace AND me.memory_id = ANY (CAST(:ids AS uuid[])))
       AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = :workspace AND me.entity_id = e.id
-                      AND NOT me.memory_id = ANY (CAST(:ids AS uuid[])))
+                      AND NOT me.memory_id = ANY (CAST(:ids AS uuid[])) OFFSET 0)  -- one at a time, not all mentions
       AND NOT EXISTS (SELECT FROM entity_edge o WHERE o.workspace_id = :workspace AND o.source_id = e.id
                       AND o.extracted_by = 'caller')
       AND NOT EXISTS (SELECT FROM entity_edge i WHERE i.workspace_id = :workspace AND i.target_id = e.id

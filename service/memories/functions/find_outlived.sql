@@ -6,8 +6,6 @@ RETURNS TABLE (workspace_id uuid, memory_id uuid)
 LANGUAGE sql STABLE SECURITY DEFINER
 SET search_path = public, pg_temp
 SET enable_seqscan = off
-SET enable_hashjoin = off
-SET enable_mergejoin = off
 AS $$
     (SELECT m.workspace_id, m.id FROM memory m WHERE m.expires_at <= at LIMIT max_rows)
     UNION
@@ -17,7 +15,10 @@ AS $$
             CASE WHEN w.settings -> 'granted' ? 'memory_retention_days'
             THEN (w.settings #>> '{granted,memory_retention_days}')::integer ELSE retention_days END) AS days
         FROM workspace w
-    ) kept JOIN memory m ON m.workspace_id = kept.workspace_id AND m.created_at < at - make_interval(days => kept.days)
+    ) kept CROSS JOIN LATERAL (  -- a join would read all memories, for workspaces that keep them too
+        SELECT * FROM memory o
+        WHERE o.workspace_id = kept.workspace_id AND o.created_at < at - make_interval(days => kept.days)
+        ORDER BY o.created_at LIMIT max_rows) m
     LIMIT max_rows
 $$;
 

@@ -7,7 +7,7 @@ between entities that the memory is evidence of.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import datetime, timedelta
 from typing import Any
 from uuid import UUID
@@ -56,15 +56,15 @@ def text_columns(text: CleanText, term_weights: Mapping[int, float]) -> dict[str
     }
 
 
-async def set_columns(session: Session, memory_id: UUID, values: Mapping[str, Any], *, now: datetime) -> None:
-    """Sets columns; raises Conflict when another live memory of the scope has exactly this text."""
+async def set_columns(session: Session, ids: Sequence[UUID], values: Mapping[str, Any], *, now: datetime) -> None:
+    """Sets columns of memories; raises Conflict when another live memory of the scope has exactly this text."""
     changed = {"updated_at": now, **values, "version": MEMORY.c.version + 1}
     try:
-        await session.execute(update(MEMORY).where(_is(session.workspace_id, memory_id)).values(changed))
+        await session.execute(update(MEMORY).where(_is(session.workspace_id, *ids)).values(changed))
     except IntegrityError as exc:
         raise conflict(exc) from exc
     if values.keys() & LIFETIME:
-        await entity_relations.update_validity(session, [memory_id], now=now)
+        await entity_relations.update_validity(session, ids, now=now)
 
 
 def ended(at: datetime) -> dict[str, Any]:
@@ -188,8 +188,8 @@ async def _copy(session: Session, table: TableClause, rows: ColumnElement[bool],
     await session.execute(insert(table).from_select([column.name for column in columns], copied))
 
 
-def _is(workspace_id: UUID, memory_id: UUID) -> ColumnElement[bool]:
-    return and_(MEMORY.c.workspace_id == workspace_id, MEMORY.c.id == memory_id)
+def _is(workspace_id: UUID, *ids: UUID) -> ColumnElement[bool]:
+    return and_(MEMORY.c.workspace_id == workspace_id, MEMORY.c.id.in_(ids))
 
 
 def _expiry(old: Memory, new: NewMemory) -> datetime | None:

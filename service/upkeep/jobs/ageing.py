@@ -26,7 +26,6 @@ from service.memories import writing
 from service.memories.promote import archive_stale_copy, promote_if_worthy
 from service.memories.statements import promotable
 from service.memories.writing import ChangeContext
-from service.postgres.engine import Session
 from service.queue.statements import queue
 from service.runtime.resources import Resources
 from service.runtime.transactions import plain_transaction, write_transaction
@@ -67,17 +66,18 @@ async def decay(job: Job, res: Resources) -> Counts:
 
 
 async def _in_batches(
-    change: Callable[[Session], Awaitable[list[UUID]]], job: Job, res: Resources, operation: Operation, **audit: Any
+    change: Callable[..., Awaitable[list[UUID]]], job: Job, res: Resources, operation: Operation, **audit: Any
 ) -> int:
-    """Changes rows, a batch and a transaction at a time, until a batch is not full; returns how many."""
-    total, done = 0, BATCH_ROWS
-    while done == BATCH_ROWS:
+    """Changes rows by ascending id, a batch and a transaction at a time; returns how many."""
+    total = 0
+    last: UUID | None = NIL_ID
+    while last is not None:
         async with plain_transaction(job.workspace_id, res, workspace_jobs.call_of(job)) as write:
-            ids = await change(write.session)
+            ids = await change(write.session, after=last)
             if ids:
                 await write.audit(operation, Scope(job.workspace_id), ids, **audit)
-        done = len(ids)
-        total += done
+        last = max(ids) if len(ids) == BATCH_ROWS else None
+        total += len(ids)
     return total
 
 
@@ -112,8 +112,7 @@ async def _batches(find: Callable[..., Awaitable[Ids]], job: Job, res: Resources
 async def _archive(scope: Scope, ids: list[UUID], res: Resources, call: Call) -> int:
     """Archives memories under the lock of the scope, so that no store treats one of them as a live duplicate."""
     async with write_transaction(scope, res, call) as write:
-        context = ChangeContext(write, scope)
-        archived = [key for key in ids if await writing.archive(context, key)]
+        archived = await writing.archive(ChangeContext(write, scope), ids)
         if archived:
             await write.audit("archive", scope, archived, why="faded")
     return len(archived)

@@ -19,6 +19,7 @@ from service.domain.scope import Scope
 from service.postgres import scopes
 from service.postgres.engine import Session
 from service.postgres.template import Template
+from service.upkeep.statements.findings import UNNAMED
 
 BATCH = 5_000
 MOVED = 0.002
@@ -26,7 +27,7 @@ LOSS = -math.log(0.95)  # 5 % of relevance a day without use, half in 13.5 days;
 USE_BOOST = 0.1  # salience grows by this share times ln(1 + uses)
 RECENCY_BOOST = 0.1  # added to the salience of what was used today; exp(-days) of it later
 FORGET_BELOW = 0.05  # relevance after 58 days without use
-ENTITY_MIN_SALIENCE, ENTITY_IDLE_DAYS = 0.1, 30.0  # an entity below, unused for this many days, is removed
+ENTITY_MIN_SALIENCE, ENTITY_IDLE_DAYS = 0.1, 30  # an entity below, unused for this many days, is removed
 MOST = 100.0  # exp(-100) is nothing; further out Postgres reports an underflow
 
 SINCE = "greatest(s.last_accessed, s.confirmed_at)"
@@ -107,30 +108,26 @@ STALE = OF_MEMORIES.fill(
     only="true",
 )
 
-FADED = text("""
+FADED = text(f"""
     SELECT m.id, m.workspace_id, m.user_id, m.agent_id, m.run_id, m.channel
-    FROM memory_stat s JOIN memory m ON m.workspace_id = s.workspace_id AND m.id = s.memory_id
+    FROM memory_stat s CROSS JOIN LATERAL ({scopes.by_key("memory", "s.memory_id")}) m
     WHERE s.workspace_id = :workspace AND s.memory_id > :after AND s.relevance < :forget_below
       AND NOT m.archived AND m.version_of IS NULL AND m.review_status IS NULL
     ORDER BY s.memory_id LIMIT :batch
-""")
+""")  # noqa: S608 - no user input
 
 # Entities that a caller wrote stay, and so do those named by a memory or a relation.
-REMOVE_FORGOTTEN = text("""
-    DELETE FROM entity e USING (
+REMOVE_FORGOTTEN = text(f"""
+    DELETE FROM entity WHERE workspace_id = :workspace AND id = ANY (ARRAY(
         SELECT e.id FROM entity e
-        WHERE e.workspace_id = :workspace AND e.extracted_by <> 'caller' AND e.salience < :min_salience
+        WHERE e.workspace_id = :workspace AND e.id > :after AND e.extracted_by <> 'caller'
+          AND e.salience < :min_salience AND {UNNAMED}
           AND coalesce(e.last_accessed, e.first_seen) < CAST(:now AS timestamptz) - make_interval(secs => 86400 * :idle)
-          AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = e.workspace_id AND me.entity_id = e.id)
-          AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = e.workspace_id AND g.source_id = e.id)
-          AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = e.workspace_id AND g.target_id = e.id)
-        ORDER BY e.id LIMIT :batch FOR UPDATE SKIP LOCKED
-    ) gone
-    WHERE e.workspace_id = :workspace AND e.id = gone.id RETURNING e.id
-""")
+        ORDER BY e.id LIMIT :batch FOR UPDATE SKIP LOCKED))
+    RETURNING id
+""")  # noqa: S608 - no user input
 
-COUNT_MEMORIES = text("SELECT count(*) FROM memory_stat WHERE workspace_id = :workspace")
-COUNT_ENTITIES = text("SELECT count(*) FROM entity WHERE workspace_id = :workspace")
+COUNT = Template("SELECT count(*) FROM {table} WHERE workspace_id = :workspace")
 
 
 async def age(
@@ -155,14 +152,13 @@ async def list_faded(session: Session, *, after: UUID, batch: int) -> dict[UUID,
     return {row.id: scopes.of_row(row) for row in await session.execute(FADED, values)}
 
 
-async def remove_forgotten(session: Session, *, now: datetime, batch: int) -> list[UUID]:
-    """Removes entities that were found by rules or a model, have faded, are unused and named by nothing; returns their
-    ids."""
-    values = {"now": now, "min_salience": ENTITY_MIN_SALIENCE, "idle": ENTITY_IDLE_DAYS, "batch": batch}
+async def remove_forgotten(session: Session, *, after: UUID, now: datetime, batch: int) -> list[UUID]:
+    """Removes the next entities that were found by rules or a model, have faded, are unused and named by nothing;
+    returns their ids."""
+    values = {"after": after, "now": now, "min_salience": ENTITY_MIN_SALIENCE, "idle": ENTITY_IDLE_DAYS, "batch": batch}
     return list(await session.scalars(REMOVE_FORGOTTEN, values))
 
 
 async def count(session: Session, *, entities: bool = False) -> int:
     """The number of memories, or entities, of the workspace."""
-    statement = COUNT_ENTITIES if entities else COUNT_MEMORIES
-    return int(await session.scalar(statement) or 0)
+    return int(await session.scalar(COUNT.fill(table="entity" if entities else "memory_stat")) or 0)

@@ -117,19 +117,22 @@ ENTITIES_PART = """
     SELECT e.id AS first, CAST(:nil AS uuid) AS second, e.id, e.version, e.name, e.extracted_by FROM entity e
     WHERE e.workspace_id = :workspace AND {which} ORDER BY e.id LIMIT :most
 """
+# OFFSET 0: else a plan for a batch may read all mentions of the workspace.
+UNNAMED = """
+    NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = :workspace AND me.entity_id = e.id OFFSET 0)
+    AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = :workspace AND g.source_id = e.id OFFSET 0)
+    AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = :workspace AND g.target_id = e.id OFFSET 0)
+"""
 # Entities that a caller wrote stay, as in ageing (fading.py), which also waits until they have faded.
-ORPHAN_ENTITIES = """
+ORPHAN_ENTITIES = f"""
     SELECT e.first, e.second, e.id, e.version, CAST(NULL AS uuid) AS kept_id, CAST(NULL AS bigint) AS kept_version,
            jsonb_build_object('about', e.name, 'bytes', (SELECT pg_column_size(x.*) FROM entity x
                 WHERE x.workspace_id = :workspace AND x.id = e.id) + coalesce((
                     SELECT sum(pg_column_size(v.*)) FROM entity_vector v
                     WHERE v.workspace_id = :workspace AND v.entity_id = e.id), 0)) AS detail
     FROM part e
-    WHERE e.extracted_by <> 'caller'
-      AND NOT EXISTS (SELECT FROM memory_entity me WHERE me.workspace_id = :workspace AND me.entity_id = e.id)
-      AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = :workspace AND g.source_id = e.id)
-      AND NOT EXISTS (SELECT FROM entity_edge g WHERE g.workspace_id = :workspace AND g.target_id = e.id)
-"""
+    WHERE e.extracted_by <> 'caller' AND {UNNAMED}
+"""  # noqa: S608 - no user input
 
 # ix_memory_unembedded, ix_job_memory
 MEMORIES_PART = """
