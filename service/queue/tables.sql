@@ -37,6 +37,7 @@ CREATE INDEX ix_job_ready ON job (workspace_id, kind, priority, run_after) WHERE
 CREATE INDEX ix_job_running ON job (lease_until) WHERE state = 'running';
 CREATE INDEX ix_job_dead ON job (workspace_id, kind) WHERE state = 'dead';
 CREATE INDEX ix_job_finished ON job (finished_at) WHERE finished_at IS NOT NULL;
+CREATE INDEX ix_job_consolidated ON job (finished_at) WHERE kind = 'consolidate' AND state = 'done';
 CREATE INDEX ix_job_memory ON job (workspace_id, memory_id, kind) WHERE memory_id IS NOT NULL;
 CREATE INDEX ix_job_run ON job (workspace_id, kind, created_at DESC) WHERE reason IS NOT NULL;
 

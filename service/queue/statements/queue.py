@@ -229,7 +229,7 @@ START_DUE_RUNS = text("""
     FROM moved JOIN unnest(CAST(:names AS text[]), CAST(:ids AS uuid[])) AS new (name, id) USING (name)
     WHERE NOT EXISTS (
         SELECT FROM job WHERE job.workspace_id = :workspace AND job.kind = new.name
-          AND job.state IN ('ready', 'running') AND job.memory_id IS NULL)
+          AND (job.state = 'ready' OR job.state = 'running') AND job.memory_id IS NULL)
     RETURNING kind
 """)
 
