@@ -297,6 +297,28 @@ def test_what_no_request_can_carry_is_refused_before_one_is_sent(url: str, key: 
     assert key not in str(error.value)
 
 
+async def test_a_request_keeps_the_query_of_its_path(service: Service) -> None:
+    """Without it, a deletion would take more."""
+    with Memory(service.url, service.key) as memory:
+        for channel in ("board", "work"):
+            memory.add(f"It is about the {channel}.", user_id="ida", channel=channel)
+        taken = memory.request("DELETE", "/v1/memories?channel=board", query={"user_id": "ida", "agent_id": None})
+        assert taken["deleted"] == 1
+        async with AsyncMemory(service.url, service.key) as again:
+            assert await again.request("GET", "/v1/memories?user_id=ida&channel=work")
+        left = [each["memory"] for each in memory.list(user_id="ida", channels=["board", "work"])]
+        assert left == ["It is about the work."]
+
+
+@pytest.mark.parametrize(
+    "path", ["{url}/v1/whoami", "//127.0.0.1/v1/whoami", "http:/v1/whoami", "/v1/whoami#a", "/a/../v1"]
+)
+def test_the_key_goes_to_the_service_alone(service: Service, proxy: UnreliableProxy, path: str) -> None:
+    with Memory(service.url, service.key) as memory, pytest.raises(loxodon.UnsendableError, match="not a route"):
+        memory.request("GET", path.format(url=proxy.url))
+    assert proxy.requests == []
+
+
 def test_every_code_of_the_service_has_a_type() -> None:
     """What is left is an ApiError by its status, or no route answers it."""
     assert set(CODES) - set(BY_CODE) == {

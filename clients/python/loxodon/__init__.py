@@ -33,6 +33,7 @@ from loxodon.errors import (
     TooLargeError,
     UnauthenticatedError,
     UnavailableError,
+    UnsendableError,
 )
 
 __all__ = [
@@ -59,5 +60,6 @@ __all__ = [
     "TooLargeError",
     "UnauthenticatedError",
     "UnavailableError",
+    "UnsendableError",
     "__version__",
 ]

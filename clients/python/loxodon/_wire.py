@@ -12,13 +12,13 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from email.utils import parsedate_to_datetime
 from typing import Any, TypeAlias
-from urllib.parse import quote
+from urllib.parse import parse_qsl, quote
 from uuid import UUID, uuid4
 
 import httpx
 
 from loxodon._operations import OPERATIONS
-from loxodon.errors import ApiError, LoxodonError, NoAnswerError, error_of
+from loxodon.errors import ApiError, LoxodonError, NoAnswerError, UnsendableError, error_of
 
 URL = "http://127.0.0.1:8080"
 __version__ = "0.1.0"
@@ -167,7 +167,7 @@ def operation(settings: Settings, name: str, options: Mapping[str, Any]) -> Atte
         elif place == "header":
             headers[wire] = _text(value)
         else:
-            query += [(wire, _text(each)) for each in (value if isinstance(value, (list, tuple)) else [value])]
+            query += _pairs(wire, value)
     if found.keyed:
         headers.setdefault("Idempotency-Key", uuid4().hex)
     has_body = any(place == "body" for place, _ in found.arguments.values())
@@ -184,14 +184,25 @@ def any_request(
     settings: Settings, method: str, path: str, query: Mapping[str, Any] | None, body: Any, key: str | None
 ) -> Attempts:
     """A request to a route that has no method of its own here."""
-    found = Attempts(settings, method.upper(), path, repeatable=key is not None or method.upper() == "GET")
+    path, asked = _split(path)
+    found = Attempts(settings, method.upper(), path, asked, repeatable=key is not None or method.upper() == "GET")
     for name, value in (query or {}).items():
-        found.query += [(name, _text(each)) for each in (value if isinstance(value, (list, tuple)) else [value])]
+        found.query += _pairs(name, value)
     if body is not None:
         found.content, found.headers["Content-Type"] = encoded(body), "application/json"
     if key is not None:
         found.headers["Idempotency-Key"] = key
     return found
+
+
+def _split(path: str) -> tuple[str, Query]:
+    """The path of a route, and the query that may follow it; raises UnsendableError for another address."""
+    route, _, query = path.partition("?")
+    with suppress(httpx.InvalidURL):
+        read = httpx.URL(path)
+        if not (read.scheme or read.host or "#" in path or {".", ".."} & {*route.split("/")}):
+            return route, [*parse_qsl(query, keep_blank_values=True)]
+    raise UnsendableError(f"path: not a route of the service, such as /v1/timeline: {path!r}")
 
 
 def said(what: str | Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
@@ -216,10 +227,16 @@ def encoded(body: Any) -> bytes:
 
 
 def _segment(name: str, value: str) -> str:
-    """One segment of a path; raises ValueError for what would make it the address of something else."""
+    """One segment of a path; raises UnsendableError for what would make it the address of something else."""
     if value in ("", ".", ".."):
-        raise ValueError(f"{name} cannot be {value!r}")
+        raise UnsendableError(f"{name} cannot be {value!r}")
     return quote(value, safe="")
+
+
+def _pairs(name: str, value: object) -> Query:
+    """A value of the query, each of a list, nothing for None."""
+    values = value if isinstance(value, (list, tuple)) else [value]
+    return [(name, _text(each)) for each in values if each is not None]
 
 
 def _text(value: object) -> str:

@@ -1,6 +1,7 @@
 """The errors of the client: one class for what a program may want to tell apart, `code` for the rest.
 
 LoxodonError
+  UnsendableError               no request can carry what was given; none was sent
   NoAnswerError                 no answer came: connection refused or lost, or it took too long
   ApiError                      the service refused: message, code, status, field, request_id
     InvalidInputError           invalid_input
@@ -29,6 +30,10 @@ from typing import Any, ClassVar
 
 class LoxodonError(Exception):
     """All errors of this package."""
+
+
+class UnsendableError(LoxodonError, ValueError):
+    """No request can carry what was given, so none was sent."""
 
 
 class NoAnswerError(LoxodonError):
