@@ -59,8 +59,8 @@ class Problem(ResponseModel):
     type: str = Field(description="Always about:blank: `code` is the kind of error", examples=["about:blank"])
     title: str = Field(description="The status as a phrase", examples=["Bad Request"])
     status: int = Field(description="The HTTP status", examples=[400])
-    detail: str = Field(description="Error message", examples=["importance: Input should be less than or equal to 1"])
-    error: str = Field(description="Equal to detail", examples=["importance: Input should be less than or equal to 1"])
+    detail: str = Field(description="Error message", examples=["importance: must be less than or equal to 1"])
+    error: str = Field(description="Equal to detail", examples=["importance: must be less than or equal to 1"])
     code: ErrorCode = Field(description="Error code", examples=["invalid_input"])
     field: str | None = Field(
         None,
@@ -197,11 +197,16 @@ PLAIN_MESSAGES: Mapping[str, str] = {
 """Replacements for pydantic's messages that show the input or mention Python."""
 
 
+SHOULD = re.compile(r"^[A-Z]\w+ should ")
+"""The subject of pydantic's messages, as in "Input should be a valid number"; ours begin with the name of the field."""
+
+
 def first_message(problems: Sequence[Any], path_of: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
     """Field and message of pydantic's first error; the field is "" for the whole body. `path_of` turns a location into
     a path. A validator of a whole model names the field in its message, as in "start: must lie before end"."""
     first = problems[0]
-    where, message = path_of(first["loc"]), str(first["msg"]).removeprefix("Value error, ")
+    message = SHOULD.sub("must ", str(first["msg"]).removeprefix("Value error, "))
+    where = path_of(first["loc"])
     if first["type"] in ("string_too_short", "too_short") and first["ctx"]["min_length"] == 1:
         return where, "must not be empty"
     if first["type"] == "too_long" and isinstance(first.get("input"), str):  # checked after a validator of ours

@@ -221,11 +221,11 @@ TOOLS: Sequence[AgentTool] = (
     AgentTool(
         "remember",
         "Store one lasting fact, preference or decision as a sentence that stands alone. What is known already is not "
-        "stored twice, and newer news replaces older.",
+        "stored twice, and newer facts replace older ones.",
         "POST",
         "/v1/memories",
         {
-            "content": text("One fact, under 2,000 characters", minLength=1),
+            "content": text("One fact, at most 2,000 characters", minLength=1),
             "type": TYPE,
             "importance": IMPORTANCE,
             "tags": TAGS,
@@ -241,7 +241,7 @@ TOOLS: Sequence[AgentTool] = (
     ),
     AgentTool(
         "remember_conversation",
-        "Hand over what was said; the facts are read from it, and the turns are kept.",
+        "Pass on what was said; the facts are read from it, and the turns are kept.",
         "POST",
         "/v1/memories",
         {
@@ -264,7 +264,7 @@ TOOLS: Sequence[AgentTool] = (
     AgentTool(
         "recall",
         "Everything that helps to answer a question, as one text: facts, what was said, names, goals, the profile. Use "
-        "it before you answer about earlier talks or the user.",
+        "it before you answer about earlier chats or the user.",
         "POST",
         "/v1/recall",
         {
@@ -329,7 +329,7 @@ TOOLS: Sequence[AgentTool] = (
             "type_confidence": share("how sure the type is"),
             "metadata": METADATA,
             "timestamp": moment("When it happened; needs a key with memory:admin"),
-            "t_invalid": moment("From when on it no longer holds"),
+            "t_invalid": moment("When it stopped being true"),
         },
         show_memory,
         ONE_MEMORY,
@@ -409,13 +409,13 @@ TOOLS: Sequence[AgentTool] = (
     ),
     AgentTool(
         "set_goal",
-        "Keep in mind what is to be achieved; memories near to it rank higher until it is closed.",
+        "Set a goal; memories related to it rank higher until it is closed.",
         "POST",
         "/v1/goals",
         {
             "description": text("What is to be achieved", minLength=1, maxLength=4_000),
-            "priority": integer("The greater comes first, default 0", -1_000, 1_000),
-            "deadline": moment("Until when"),
+            "priority": integer("Higher comes first, default 0", -1_000, 1_000),
+            "deadline": moment("When it is due"),
             "parent_id": uuid("UUID of the goal that it is a part of"),
         },
         show_goal,

@@ -32,7 +32,7 @@ def test_generated_requests_get_what_the_document_says() -> None:
 
 def test_what_is_not_listed_fails() -> None:
     """No exception is so wide that it would hide the refusal of a plain field, or of nothing at all."""
-    for detail in ("content: is missing", "importance: Input should be less than or equal to 1", ""):
+    for detail in ("content: is missing", "importance: must be less than or equal to 1", ""):
         assert not any(each.covers(REFUSED, "POST /v1/memories", detail) for each in LISTED)
     assert not any(each.covers(TAKEN, "POST /v1/memories", "") for each in LISTED)
     for kind in ("ServerError", "UndefinedStatusCode", "JsonSchemaError", "UndefinedContentType"):

@@ -303,13 +303,13 @@ async def test_errors_of_tools_are_sentences(app: FastAPI, tenant: Tenant) -> No
         }
         found = [(await refused(client, tool, **arguments))[0] for (tool, _), arguments in said_of.items()]
         assert found == [
-            "At least one of user_id, agent_id, or run_id must be provided.",
+            "user_id: say whose memory it is, by user_id or agent_id.",
             "content: is missing.",
             "query: must be a string",
             "purge: is not an argument of this tool.",
             "There is no memory with this id.",
             "There is no memory with this id.",
-            "priority: Input should be less than or equal to 1000",
+            "priority: must be less than or equal to 1000",
         ]
         with pytest.raises(MCPError, match="There is no tool of this name; there are remember,"):
             await client.call_tool("drop_tables", {})
@@ -354,3 +354,26 @@ async def test_a_hostile_body_gets_a_clean_error(client: AsyncClient) -> None:
             assert answer.status_code == 202 or {"error", "detail"} & shown.keys(), f"{name}: {answer.text[:300]}"
             assert "Traceback" not in answer.text
     assert (await sent(client, "ping", {})).json()["result"] == {}, "and it goes on"
+
+
+@pytest.mark.parametrize(
+    ("message", "said"),
+    [
+        ([{"jsonrpc": "2.0", "id": 1, "method": "ping"}], "body: must be one JSON-RPC message; batches"),
+        ({"id": 1, "method": "ping"}, 'jsonrpc: must be "2.0".'),
+        ({"jsonrpc": "2.0", "id": 1}, "method: must name a method"),
+        (
+            {"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"nam": 3}},
+            "params: must be an object with the name",
+        ),
+    ],
+)
+async def test_what_is_wrong_with_a_message_is_said(client: AsyncClient, message: Any, said: str) -> None:
+    answer = await client.post("/mcp", json=message)
+    assert (answer.status_code, answer.json()["error"]["message"][: len(said)]) == (400, said)
+
+
+@pytest.mark.parametrize("accept", ["", "text/plain", "*/*", "text/event-stream"])
+async def test_any_accept_header_gets_json(client: AsyncClient, accept: str) -> None:
+    answer = await sent(client, "ping", {}, Accept=accept)
+    assert (answer.status_code, answer.headers["content-type"]) == (200, "application/json")

@@ -8,9 +8,11 @@ from __future__ import annotations
 
 import json
 from collections.abc import Callable, Sequence
+from typing import Any
 from uuid import UUID
 
 from fastapi import APIRouter, Request, Response
+from fastapi.responses import JSONResponse
 from pydantic import TypeAdapter, ValidationError
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
@@ -45,6 +47,9 @@ async def mcp(request: Request, caller: CallerOf) -> Response:
     res: Resources = request.app.state.resources
     _check_origin(request, res.settings.server.cors_origins)
     ids = _fixed_ids(request)
+    if fault := _fault_of(message := getattr(request.state, "json", None)):
+        own = message.get("id") if isinstance(message, dict) else None
+        return JSONResponse({"jsonrpc": "2.0", "id": own, "error": {"code": -32600, "message": fault}}, 400)
     await import_module("service.mcp.server")
     from service.mcp.server import over_http
 
@@ -54,7 +59,23 @@ async def mcp(request: Request, caller: CallerOf) -> Response:
     async def serve(scope: Scope, receive: Receive, send: Send) -> None:
         await over_http(ask, ids, scope, receive, send, max_bytes=MAX_BODY_BYTES)
 
-    return await _call(serve, request.scope, lambda: request.receive)
+    others = [each for each in request.scope["headers"] if each[0] != b"accept"]
+    scope = {**request.scope, "headers": [*others, (b"accept", b"application/json")]}  # the only kind of answer
+    return await _call(serve, scope, lambda: request.receive)
+
+
+def _fault_of(message: Any) -> str | None:
+    """Says what is wrong with a JSON-RPC message, which the library does in pydantic's words; None: nothing is."""
+    if not isinstance(message, dict):
+        return "body: must be one JSON-RPC message; batches are not supported."
+    if message.get("jsonrpc") != "2.0":
+        return 'jsonrpc: must be "2.0".'
+    if not isinstance(message.get("method"), str) and not {"result", "error"} & message.keys():
+        return "method: must name a method such as tools/list."
+    params = message.get("params") or {}
+    if message.get("method") == "tools/call" and not (isinstance(params, dict) and isinstance(params.get("name"), str)):
+        return "params: must be an object with the name of a tool, and its arguments."
+    return None
 
 
 def _check_origin(request: Request, allowed: Sequence[str]) -> None:
