@@ -54,12 +54,13 @@ const POSITION = "X-Loxodon-Position";
  * database server they reach. The greatest is the last, also as text.
  */
 const positions = new Map<string, string>();
-const REPEATABLE = new Set(["GET", "PUT", "DELETE"]);
 const AGAIN = new Set([408, 429, 502, 503, 504]);
 /** What would take as long, or cost as much, again. */
 const NOT_AGAIN = new Set<string>(["deadline_exceeded", "model_budget"]);
 const FIRST_WAIT_MS = 250;
 const LONGEST_WAIT_MS = 8_000;
+/** A timer for longer goes off at once. */
+const LONGEST_TIMER_MS = 2 ** 31 - 1;
 
 export class Http {
   readonly baseUrl: string;
@@ -80,18 +81,18 @@ export class Http {
     }
     this.#apiKey = apiKey;
     this.baseUrl = checkedUrl(settings.baseUrl ?? environment["LOXODON_URL"] ?? "http://127.0.0.1:8080");
-    this.#timeoutMs = settings.timeoutMs ?? 60_000;
+    this.#timeoutMs = checkedMs("timeoutMs", settings.timeoutMs ?? 60_000);
     this.#maxRetries = settings.maxRetries ?? 4;
-    this.#longestRetryAfterMs = settings.longestRetryAfterMs ?? 60_000;
+    this.#longestRetryAfterMs = checkedMs("longestRetryAfterMs", settings.longestRetryAfterMs ?? 60_000);
     this.#fetch = settings.fetch ?? ((...given) => fetch(...given));
   }
 
   /** The JSON of the answer; undefined where there is none. Throws the errors of errors.ts, or what aborted it. */
   async send<Answer>(sent: Sent, call: CallOptions = {}): Promise<Answer> {
-    const name = `${sent.method} ${sent.route}`;
-    const [url, init] = this.#request(sent, name, call);
+    const name = `${sent.method} ${sent.route.split("?")[0]}`;
+    const [url, init] = this.#prepare(sent, name, call);
     const headers = init.headers as Record<string, string>;
-    const repeatable = "Idempotency-Key" in headers || READS.has(name) || REPEATABLE.has(sent.method);
+    const repeatable = "Idempotency-Key" in headers || READS.has(name) || sent.method === "GET";
     const most = call.maxRetries ?? this.#maxRetries;
     for (let made = 1; ; made += 1) {
       const failed = await this.#attempt(url, init, call, made);
@@ -102,7 +103,16 @@ export class Http {
     }
   }
 
+  #prepare(sent: Sent, name: string, call: CallOptions): [string, RequestInit] {
+    try {
+      return this.#request(sent, name, call);
+    } catch (cause) {
+      throw cause instanceof LoxodonError ? cause : new LoxodonError(`${name}: cannot be sent: ${reason(cause)}`, { cause });
+    }
+  }
+
   #request(sent: Sent, name: string, call: CallOptions): [string, RequestInit] {
+    if (!/^\/[^#]*$/.test(sent.route)) throw new LoxodonError(`${name}: not a route, such as /v1/timeline.`);
     const path = sent.route.replace(/\{(\w+)\}/g, (_, each: string) => {
       const value = sent.path?.[each];
       // without it the address would be another route, which may take more; dots are steps in a URL, even encoded
@@ -120,18 +130,20 @@ export class Http {
     const position = positions.get(this.baseUrl);
     if (position !== undefined) headers[POSITION] = position;
     if (call.idempotencyKey !== undefined || KEYED.has(name)) {
-      headers["Idempotency-Key"] = call.idempotencyKey ?? newKey();
+      headers["Idempotency-Key"] = headerText("idempotencyKey", call.idempotencyKey ?? newKey());
     }
     if (call.ifMatch !== undefined) {
-      headers["If-Match"] = typeof call.ifMatch === "number" ? `"${call.ifMatch}"` : call.ifMatch;
+      headers["If-Match"] = headerText("ifMatch", typeof call.ifMatch === "number" ? `"${call.ifMatch}"` : call.ifMatch);
     }
-    const init: RequestInit = { method: sent.method, headers };
+    // a redirected POST becomes a GET, whose answer is not that of a store; and the key would go to another address
+    const init: RequestInit = { method: sent.method, headers, redirect: "manual" };
     if (sent.body !== undefined) {
       headers["Content-Type"] = "application/json";
       init.body = JSON.stringify(sent.body, refuseInvalid);
     }
     const asked = query.toString();
-    return [`${this.baseUrl}${path}${asked ? `?${asked}` : ""}`, init];
+    const url = `${this.baseUrl}${path}`;
+    return [asked ? `${url}${path.includes("?") ? "&" : "?"}${asked}` : url, init];
   }
 
   async #attempt(
@@ -141,7 +153,7 @@ export class Http {
     made: number,
   ): Promise<{ answer: unknown } | { error: ApiError | NoAnswerError }> {
     call.signal?.throwIfAborted();
-    const timeoutMs = call.timeoutMs ?? this.#timeoutMs;
+    const timeoutMs = checkedMs("timeoutMs", call.timeoutMs ?? this.#timeoutMs);
     const controller = new AbortController();
     const abort = (): void => controller.abort(call.signal?.reason);
     call.signal?.addEventListener("abort", abort, { once: true });
@@ -156,7 +168,7 @@ export class Http {
       const position = response.headers.get(POSITION);
       if (position !== null && position > (positions.get(this.baseUrl) ?? "")) positions.set(this.baseUrl, position);
       const body = await response.text();
-      if (response.ok) return { answer: body ? JSON.parse(body) : undefined };
+      if (response.ok) return { answer: response.status === 204 ? undefined : JSON.parse(body) };
       return { error: errorOf(response.status, body, retryAfterMs(response.headers.get("Retry-After"))) };
     } catch (cause) {
       if (call.signal?.aborted) throw call.signal.reason;
@@ -186,6 +198,12 @@ function checkedUrl(given: string): string {
     throw new LoxodonError(`baseUrl: not the address of a service, such as http://127.0.0.1:8080: ${given}`);
   }
   return url;
+}
+
+/** Throws for what is no time; at most what a timer can wait. */
+function checkedMs(name: string, ms: number): number {
+  if (!(ms >= 0)) throw new LoxodonError(`${name}: must be milliseconds, from 0: ${ms}`);
+  return Math.min(ms, LONGEST_TIMER_MS);
 }
 
 /** Throws for what JSON would turn into null: an invalid date, NaN and the infinities. */
@@ -241,6 +259,12 @@ function reason(error: unknown): string {
 /** Whether no connection was made, so that nothing was sent. */
 function wasRefused(error: unknown): boolean {
   return ["ECONNREFUSED", "ENOTFOUND", "EAI_AGAIN", "UND_ERR_CONNECT_TIMEOUT"].includes(String(causeOf(error).code));
+}
+
+/** A header in UTF-8, as the service reads it; throws for what HTTP does not carry. */
+function headerText(name: string, value: string): string {
+  if (/[\p{Cc}\p{Cs}]/u.test(value)) throw new LoxodonError(`${name}: cannot be sent: ${JSON.stringify(value)}`);
+  return String.fromCharCode(...new TextEncoder().encode(value));
 }
 
 function text(value: unknown): string {

@@ -2,8 +2,15 @@
 import { type IncomingMessage, type Server, type ServerResponse, createServer } from "node:http";
 import type { AddressInfo } from "node:net";
 
+interface Refusal {
+  status: number;
+  retryAfter?: string;
+  location?: string;
+  body?: string;
+}
+
 /** What happens to one request. `before` and `after`: the connection is lost before or after the service did the work. */
-export type Fate = "pass" | "before" | "after" | "half" | "never" | { status: number; retryAfter?: string; body?: string };
+export type Fate = "pass" | "before" | "after" | "half" | "never" | Refusal;
 
 export class Flaky {
   /** One for each request to come, in order; then all pass. */
@@ -48,7 +55,10 @@ export class Flaky {
       return;
     }
     if (typeof fate === "object") {
-      const headers = fate.retryAfter === undefined ? {} : { "Retry-After": fate.retryAfter };
+      const headers = {
+        ...(fate.retryAfter === undefined ? {} : { "Retry-After": fate.retryAfter }),
+        ...(fate.location === undefined ? {} : { Location: fate.location }),
+      };
       response.writeHead(fate.status, headers).end(fate.body ?? "");
       return;
     }

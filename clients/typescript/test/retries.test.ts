@@ -5,6 +5,7 @@ import { after, before, test } from "node:test";
 import {
   ApiError,
   Loxodon,
+  LoxodonError,
   NoAnswerError,
   OutcomeUnknownError,
   RateLimitedError,
@@ -58,7 +59,61 @@ test("what no request can carry is refused before one is sent", async () => {
   for (const options of [{ timestamp: new Date("x") as unknown as string }, { importance: NaN }]) {
     await assert.rejects(loxodon.memory.add("Prefers tea.", { user_id: "a", ...options }), /cannot be sent/);
   }
+  flaky.forget();
+  const [get, cycle] = [{ path: { id: "\ud800" } }, { a: {} }];
+  cycle.a = cycle;
+  await assert.rejects(loxodon.request("get", "/v1/memories/{id}", get), LoxodonError);
+  for (const metadata of [{ a: 1n as unknown as number }, cycle]) {
+    await assert.rejects(loxodon.memory.add("Prefers tea.", { user_id: "a", metadata }), LoxodonError);
+  }
+  for (const idempotencyKey of ["a\nb", "\ud800"]) {
+    await assert.rejects(loxodon.memory.add("Prefers tea.", { user_id: "a" }, { idempotencyKey }), LoxodonError);
+  }
+  for (const timeoutMs of [NaN, -1]) {
+    assert.throws(() => new Loxodon({ baseUrl, timeoutMs }), LoxodonError);
+    await assert.rejects(loxodon.memory.list({ user_id: "a" }, { timeoutMs }).toArray(), LoxodonError);
+  }
+  assert.equal(flaky.times.length, 0);
   assert.equal(new Loxodon({ baseUrl: ` ${baseUrl}/ `, apiKey: "lox_1\r\n" }).baseUrl, baseUrl);
+});
+
+test("a key in any script is a key, and the query of a route is kept", async () => {
+  const scope = { user_id: `u-${randomUUID()}` };
+  flaky.forget("after");
+  const idempotencyKey = `ключ-${randomUUID()}`;
+  await loxodon.memory.add("Prefers tea.", { ...scope, channel: "board", dedup: false }, { idempotencyKey });
+  await loxodon.memory.add("Prefers tea.", { ...scope, channel: "work", dedup: false });
+  const route = "/v1/memories?channel=board" as "/v1/memories";
+  assert.equal((await loxodon.request("delete", route, { query: scope }) as { deleted: number }).deleted, 1);
+  await assert.rejects(loxodon.request("get", "@a/v1/whoami" as "/v1/whoami", {}), LoxodonError);
+});
+
+test("a redirect is not followed", async () => {
+  const elsewhere = new Flaky(process.env["LOXODON_URL"]!);
+  const location = await elsewhere.start();
+  try {
+    for (const status of [301, 302, 307, 308]) {
+      flaky.forget({ status, location: `${location}/v1/memories` });
+      await assert.rejects(loxodon.memory.add("Prefers tea.", { user_id: "a" }), (error) => {
+        return error instanceof ApiError && error.status === status;
+      });
+    }
+    assert.equal(elsewhere.times.length, 0);
+  } finally {
+    elsewhere.stop();
+  }
+});
+
+test("a timeout may be as long as one likes", async () => {
+  flaky.forget();
+  for (const timeoutMs of [Infinity, 3e9]) {
+    const patient = new Loxodon({ baseUrl, timeoutMs, longestRetryAfterMs: Infinity, maxRetries: 1 });
+    assert.ok((await patient.memory.search("tea", { user_id: "alice" })).results);
+    flaky.forget({ status: 429, retryAfter: "9999999" });
+    await assert.rejects(patient.memory.search("tea", { user_id: "alice" }), RateLimitedError);
+    assert.equal(flaky.times.length, 1);
+    flaky.forget();
+  }
 });
 
 test("reads carry the greatest position that a write was answered with", async () => {
@@ -103,6 +158,11 @@ test("what cannot be repeated is not, unless nothing was done", async () => {
   const body = { name: `k-${randomUUID()}`, rights: ["memory:read" as const] };
   flaky.forget("after");
   await assert.rejects(loxodon.request("post", "/v1/api-keys", { body }), (error) => error instanceof NoAnswerError && error.sent);
+  assert.equal(flaky.times.length, 1);
+  flaky.forget("after");
+  const path = { conversation_id: `c-${randomUUID()}`, key: "city" };
+  const note = loxodon.request("put", "/v1/working/{conversation_id}/items/{key}", { path, body: { value: "Oslo" } });
+  await assert.rejects(note, (error) => error instanceof NoAnswerError && error.sent);
   assert.equal(flaky.times.length, 1);
   flaky.forget({ status: 429, retryAfter: "0" });
   assert.ok((await loxodon.request("post", "/v1/api-keys", { body })).api_key);
