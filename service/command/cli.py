@@ -121,8 +121,19 @@ def mcp(
     from service.command.rest import serve_mcp
 
     with exit_with_message():
-        ids = {"user_id": user_id, "agent_id": agent_id, "run_id": run_id, "channel": channel}
-        serve_mcp({name: value for name, value in ids.items() if value})
+        serve_mcp(_fixed_ids(user_id=user_id, agent_id=agent_id, run_id=run_id, channel=channel))
+
+
+def _fixed_ids(**options: str | None) -> dict[str, str]:
+    """The ids that options or environment name; raises BadParameter for an empty one, which would fix nothing."""
+    fixed = {}
+    for name, option in options.items():
+        given = os.environ.get(f"LOXODON_MCP_{name.upper()}") if option is None else option
+        if given is not None and not given.strip():
+            raise typer.BadParameter(f"{name}: is empty, so the tools would take any; leave it out if they may.")
+        if given is not None:
+            fixed[name] = given
+    return fixed
 
 
 @app.command()

@@ -31,6 +31,15 @@ async def test_workspaces_and_jobs(run: Run) -> None:
     assert "add --system" in (await run("jobs", "show", "decay")).stdout
 
 
+async def test_an_empty_id_of_a_connection_is_refused(run: Run) -> None:
+    """Else the tools would take any: it is what an unset variable gives in the configuration of a client."""
+    assert (await run("mcp", "--user-id", "")).exit_code == 2
+    for name in ("USER_ID", "AGENT_ID", "RUN_ID", "CHANNEL"):
+        done = await run("mcp", **{f"LOXODON_MCP_{name}": " "})
+        assert (done.exit_code, f"{name.lower()}: is empty" in done.stderr) == (2, True), done.output
+        assert (await run("mcp", **{f"LOXODON_MCP_{name}": ""})).exit_code == 2
+
+
 async def test_errors_are_sentences(run: Run) -> None:
     for words, env, said in (
         (["jobs", "run", "nothing"], {}, "(invalid_input)"),

@@ -86,13 +86,13 @@ def _check_origin(request: Request, allowed: Sequence[str]) -> None:
 
 
 def _fixed_ids(request: Request) -> FixedIds:
-    """The ids that the headers fix; raises InvalidInput for an invalid name."""
+    """The ids that the headers fix; raises InvalidInput for an invalid name. An empty one would fix nothing."""
     fixed = {}
     for name, header in ID_HEADERS.items():
-        given = header_text(request.headers.get(header, "")).strip()
-        if given:
+        given = request.headers.get(header)
+        if given is not None:
             try:
-                fixed[name] = (CHANNEL if name == "channel" else NAME).validate_python(given)
+                fixed[name] = (CHANNEL if name == "channel" else NAME).validate_python(header_text(given).strip())
             except ValidationError:
                 raise InvalidInput(f"{header}: is not a valid {name}.", field=header) from None
     return fixed
