@@ -14,6 +14,7 @@ from typing import Any
 from service.domain.errors import InvalidInput
 from service.domain.kinds import MemoryType
 from service.domain.relation import AUTHORABLE
+from service.domain.sizes import MESSAGES_AT_ONCE
 from service.mcp.requests import FixedIds, RestRequest, Values, in_path
 
 Schema = Mapping[str, Any]
@@ -102,15 +103,17 @@ class AgentTool:
         }
 
     def request(self, given: Values, ids: FixedIds) -> RestRequest:
-        """The request of the tool; raises InvalidInput for an unknown or missing argument. The route checks the
-        rest."""
+        """The request of the tool; raises InvalidInput for an unknown or missing argument, and for a text in place
+        of a list. The route checks the rest."""
         sent = {name: value for name, value in given.items() if value is not None}
         known = self.schema(ids)["properties"]
-        for name in sent:
+        for name, value in sent.items():
             if name not in known:
                 is_fixed = name in ids and self.is_scoped
                 reason = "is fixed by this connection; leave it out" if is_fixed else "is not an argument of this tool"
                 raise InvalidInput(f"{name[:60]}: {reason}.", field=name[:60])
+            if known[name].get("type") == "array" and not isinstance(value, list):  # the route would split a text
+                raise InvalidInput(f"{name}: must be a list, not its text.", field=name)
         for name in self.needed:
             if name not in sent:
                 raise InvalidInput(f"{name}: is missing.", field=name)
@@ -252,7 +255,7 @@ TOOLS: Sequence[AgentTool] = (
                     "properties": {"role": text("user or assistant"), "content": text("What was said")},
                     "required": ["role", "content"],
                 },
-                5_000,
+                MESSAGES_AT_ONCE,
             ),
             "session_id": text("The conversation's name; further messages join it", maxLength=255),
             "timestamp": moment("When it was said, default now"),

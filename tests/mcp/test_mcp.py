@@ -17,6 +17,7 @@ from mcp import Client, MCPError
 from mcp.client.streamable_http import streamable_http_client
 from mcp_types import TextContent, TextResourceContents
 
+from service.mcp.routes.mcp import ID_HEADERS
 from service.mcp.tools import BY_NAME, SCOPE, TOOLS, AgentTool
 from service.runtime.resources import Resources
 from tests.conftest import Tenant
@@ -258,6 +259,10 @@ async def test_headers_fix_whose_memory_it_is(app: FastAPI, tenant: Tenant, clie
     assert (found["user_id"], found["agent_id"], found["channel"]) == ("Ålice", "guide", "work")
     bad = await client.post("/mcp", json={}, headers={"X-User-Id": "4111 1111 1111 1111"})
     assert (bad.status_code, bad.json()["field"]) == (400, "X-User-Id")
+    for header in ID_HEADERS.values():
+        for empty in ("", "  "):
+            bad = await client.post("/mcp", json={}, headers={header: empty})
+            assert (bad.status_code, bad.json()["field"]) == (400, header)
 
 
 async def test_rights_are_those_of_the_key(app: FastAPI, client: AsyncClient) -> None:
@@ -288,6 +293,19 @@ async def sent(client: AsyncClient, method: str, params: Any, **headers: str) ->
     body = {"jsonrpc": "2.0", "id": 1, "method": method, "params": params}
     accepted = {"Accept": "application/json, text/event-stream"}
     return await client.post("/mcp", json=body, headers={**accepted, **headers})
+
+
+async def test_the_text_of_a_list_is_not_one(app: FastAPI, tenant: Tenant, client: AsyncClient) -> None:
+    """Models send it; the routes would split it at its commas, or take it for what was said."""
+    async with agent(app, tenant.key, X_User_Id="alice") as one:
+        for tool, name, given in (
+            ("remember", "tags", {"content": "Likes gin", "tags": '["a", "b"]'}),
+            ("remember_conversation", "messages", {"messages": '[{"role": "user", "content": "I like gin."}]'}),
+            ("list_memories", "types", {"types": "Preference"}),
+            ("forget", "ids", {"ids": "01a206a3-5e2c-70f6-83f7-413baf8bea2e"}),
+        ):
+            assert await refused(one, tool, **given) == (f"{name}: must be a list, not its text.", "invalid_input")
+    assert (await client.get("/v1/memories", params={"user_id": "alice"})).json()["results"] == []
 
 
 async def test_errors_of_tools_are_sentences(app: FastAPI, tenant: Tenant) -> None:
