@@ -61,6 +61,23 @@ async def test_the_user_is_meant_and_not_somebody_else(client: AsyncClient) -> N
     assert await left(client) == {"Ann lives in Lisbon."}
 
 
+@pytest.mark.parametrize(
+    ("told", "wish"),
+    [
+        ("My daughter starts school in May.", "that my daughter starts school in May"),
+        ("My brother Sven drinks. He left in May.", "everything about Sven"),
+        ("My brother Sven got a job at Acme Inc.", "everything about Sven"),
+    ],
+)
+async def test_a_sentence_ends_after_a_month_and_an_abbreviation(client: AsyncClient, told: str, wish: str) -> None:
+    await say(client, f"{told} I have asthma.")
+    await say(client, f"Please forget {wish}.")
+    assert await left(client) == {"User: I have asthma."}
+    read = await everything_read(client, "What happens in May?")
+    assert (told[:15] in read, "asthma" in read) == (False, True)
+    assert [turn["content"].strip() for turn in await transcript(client)] == ["I have asthma."]
+
+
 async def test_where_several_may_be_meant_nothing_goes(client: AsyncClient) -> None:
     for text in ("The phone contract ends in May.", "The phone contract costs 20 euros."):
         await store(client, text)
