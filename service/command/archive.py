@@ -123,6 +123,8 @@ def finish(folder: Path, manifest: Manifest) -> None:
 
 def read(folder: Path) -> Manifest:
     """The manifest of a finished export. Raises CommandError for anything else."""
+    if folder.is_file():
+        raise CommandError(f"{folder} is a file: name the folder of an export, or give --from for another service.")
     try:
         manifest = json.loads((folder / MANIFEST).read_text())
     except FileNotFoundError:

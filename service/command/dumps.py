@@ -75,7 +75,10 @@ def read(source: str, path: Path, owner: Owner, report: Report) -> Iterator[Reco
         raise CommandError(f"--from: {source!r} is none of {', '.join(READERS)}.")
     if not path.exists():
         raise CommandError(f"{path} is not there.")
-    return READERS[source](path, owner, report)
+    try:
+        yield from READERS[source](path, owner, report)
+    except (AttributeError, KeyError, TypeError) as exc:
+        raise CommandError(f"{path} is not a dump of {source}: a record has another form ({exc}).") from exc
 
 
 # -- mem0
@@ -115,7 +118,10 @@ def _mem0(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
 def _automem(path: Path, owner: Owner, report: Report) -> Iterator[Record]:
     graph = _latest(path, "falkordb")
     if graph is None:
-        yield from _automem_points(_latest(path, "qdrant") or path, owner, report)
+        points = _latest(path, "qdrant") or path
+        if points.is_dir():
+            raise CommandError(f"{path} has no backup of AutoMem: no file falkordb_*.json or qdrant_*.json.")
+        yield from _automem_points(points, owner, report)
         return
     document = _document(graph)
     if not isinstance(document, dict) or "nodes" not in document:
@@ -188,6 +194,7 @@ def _automem_memory(fields: Fields, owner: Owner, report: Report) -> Iterator[Re
 
 # -- what all of them need
 
+NO_TEXT = "memories without a text"
 NOBODY = "records of nobody: say whose they are with --user or --agent"
 TIMES = ("timestamp", "updated_at", "last_accessed", "expires_at", "t_valid", "t_invalid")
 
@@ -198,7 +205,7 @@ def _memory(
     """A store request for one memory, stored verbatim; none without a text or an owner."""
     ids = owner.of(whose)
     if not isinstance(content, str) or not content.strip():
-        report.note("memories without a text", id)
+        report.note(NO_TEXT, id)
         return
     if not ids:
         report.note(NOBODY, id)
@@ -259,14 +266,17 @@ def _latest(path: Path, store: str) -> Path | None:
 
 
 def _text(path: Path) -> Iterable[str]:
-    with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
-        yield from file
+    try:
+        with gzip.open(path, "rt", encoding="utf-8") if path.suffix == ".gz" else path.open(encoding="utf-8") as file:
+            yield from file
+    except (OSError, EOFError, UnicodeDecodeError) as exc:
+        raise CommandError(f"{path} cannot be read: {exc}.") from exc
 
 
 def _document(path: Path) -> Any:
     try:
         return json.loads("".join(_text(path)))
-    except (OSError, EOFError, ValueError) as exc:
+    except ValueError as exc:
         raise CommandError(f"{path} is not valid JSON: {exc}.") from exc
 
 
@@ -343,7 +353,10 @@ def bring(rest: Api, source: str, path: Path, owner: Owner, *, advance: Advance)
     not write, or the server does not answer; what was sent until then is stored."""
     sender = DumpImport(rest)
     rest.get("/v1/whoami")  # a wrong key is one error, not one for each record
-    total = sum(1 for _ in read(source, path, owner, Report()))
+    first = Report()
+    total = sum(1 for _ in read(source, path, owner, first))
+    if not total and (empty := first.lost[NO_TEXT]):
+        raise CommandError(f"{path} is not a dump of {source}: none of its {empty} records has a text.")
     for number, record in enumerate(read(source, path, owner, sender.report), 1):
         sender.send(record)
         advance("records", number, total)

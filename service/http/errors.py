@@ -197,15 +197,11 @@ PLAIN_MESSAGES: Mapping[str, str] = {
 """Replacements for pydantic's messages that show the input or mention Python."""
 
 
-SHOULD = re.compile(r"^[A-Z]\w+ should ")
-"""The subject of pydantic's messages, as in "Input should be a valid number"; ours begin with the name of the field."""
-
-
 def first_message(problems: Sequence[Any], path_of: Callable[[Sequence[int | str]], str]) -> tuple[str, str]:
     """Field and message of pydantic's first error; the field is "" for the whole body. `path_of` turns a location into
     a path. A validator of a whole model names the field in its message, as in "start: must lie before end"."""
     first = problems[0]
-    message = SHOULD.sub("must ", str(first["msg"]).removeprefix("Value error, "))
+    message = re.sub(r"^[A-Z]\w+ should ", "must ", str(first["msg"]).removeprefix("Value error, "))
     where = path_of(first["loc"])
     if first["type"] in ("string_too_short", "too_short") and first["ctx"]["min_length"] == 1:
         return where, "must not be empty"

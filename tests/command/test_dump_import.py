@@ -11,8 +11,9 @@ from typing import Any, get_args
 
 import pytest
 
+from service.command import archive
 from service.command.dumps import EDGE_TYPES
-from service.command.terminal import Advance
+from service.command.terminal import Advance, CommandError
 from service.memories.routes.relations import RelationName
 from service.runtime.resources import Resources
 from tests.command.conftest import Run
@@ -98,12 +99,20 @@ async def test_a_dump_that_cannot_be_read_is_refused(run: Run, tmp_path: Path) -
         ("nothing", None, "is not there"),
         ("half.json", '{"results": [', "is not valid JSON"),
         ("number.json", "7", "holds no list"),
+        ("lines.jsonl", '{"memory": "Rows", "user_id": "ann"}\n{"memory', "line 2, is not valid JSON"),
+        ("mixed.jsonl", '{"memory": "Rows", "user_id": "ann"}\n5', "is not a dump of mem0"),
+        ("other.json", '[{"content": "Rows"}]', "none of its 1 records has a text"),
     ):
         if content is not None:
             written(tmp_path / name, content)
         done = await run("import", str(tmp_path / name), "--from", "mem0")
         assert (done.exit_code, said in done.stderr) == (1, True), done.output
     assert "is none of mem0" in (await run("import", str(tmp_path), "--from", "else")).stderr
+    assert "no file falkordb_*.json" in (await run("import", str(tmp_path), "--from", "automem")).stderr
+    (tmp_path / "binary.json").write_bytes(b"\xff\xfe{")
+    assert "binary.json cannot be read" in (await run("import", str(tmp_path / "binary.json"), "--from", "mem0")).stderr
+    with pytest.raises(CommandError, match=r"other\.json is a file: name the folder of an export, or give --from"):
+        archive.read(tmp_path / "other.json")
 
 
 def test_the_words_of_the_api_are_known_here() -> None:
