@@ -1,8 +1,8 @@
 """The passages of a message: all of it, unless it is a list, a transcript, or long.
 
 A passage is what becomes one memory. Lists, `key: value` lines and transcripts are divided at their lines; messages of
-more than MAX_CHARS at paragraphs, lines and, in English, sentences. What was pasted is left out, by its structure
-alone: fences, quoted lines, mail headers, logs, stack traces, diffs and code.
+more than MAX_CHARS at paragraphs, lines and sentences. What was pasted is left out, by its structure alone: fences,
+quoted lines, mail headers, logs, stack traces, diffs and code.
 """
 
 from __future__ import annotations
@@ -12,16 +12,11 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 from service.language import sentences
-from service.language.common_words import FUNCTION_WORDS
 
 MAX_CHARS = 600
 """Longer messages are divided."""
 
-ENGLISH_SHARE, TELLING_WORDS = 0.15, 8
-"""Share of English function words from which the sentence splitter may be asked."""
-
 _LINE = re.compile(r"[^\r\n\u2028\u2029]+")
-_WORD = re.compile(r"[^\W\d_]+(?:['\u2019][^\W\d_]+)?")
 _ITEM = re.compile(r"\s*(?:[-*\u2022\u2013+]|\d{1,2}[.)])\s+(?:\[[ xX]?\]\s+)?|\s*\[[ xX]?\]\s+")
 _PAIR = re.compile(r"\s*[^\W\d_][\w /-]{0,30}:\s+\S")
 _HEADING = re.compile(r"[^.!?]{2,80}:\s*\**$|\s*#{1,6}\s+[^.!?]{2,80}$|\*\*[^*]{2,80}\*\*:?$")
@@ -152,7 +147,7 @@ def _runs(lines: Sequence[tuple[int, int]]) -> Iterator[tuple[int, int]]:
 
 
 def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
-    """The span, trimmed; divided where it is long: at paragraphs and lines, and long English lines at sentences."""
+    """The span, trimmed; divided where it is long: at paragraphs and lines, and long lines at sentences."""
     start, end = sentences.trim(text, start, end)
     if end - start <= MAX_CHARS:
         if start < end:
@@ -160,7 +155,7 @@ def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
         return
     parts: list[tuple[int, int]] = []
     for line in _LINE.finditer(text, start, end):
-        long = line.end() - line.start() > MAX_CHARS and _is_english(line.group())
+        long = line.end() - line.start() > MAX_CHARS
         inside = sentences.split(line.group()) if long else [(0, line.end() - line.start())]
         parts += [(line.start() + left, line.start() + right) for left, right in inside]
     begin, last = parts[0]
@@ -170,8 +165,3 @@ def _short(text: str, start: int, end: int) -> Iterator[tuple[int, int]]:
             begin = left
         last = right
     yield sentences.trim(text, begin, last)
-
-
-def _is_english(text: str) -> bool:
-    words = [word.lower() for word in _WORD.findall(text[:2_000])]
-    return len(words) < TELLING_WORDS or sum(map(FUNCTION_WORDS.__contains__, words)) >= ENGLISH_SHARE * len(words)
