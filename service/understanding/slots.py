@@ -71,13 +71,15 @@ _FIGURES = frozenset({"money", "number", "version", "weekday", "time"})
 
 @dataclass(frozen=True, slots=True)
 class Filled:
-    """A slot of a subject with its value, comparable with one of the same `kind`. `rest`: what else is said."""
+    """A slot of a subject with its value, comparable with one of the same `kind`. `rest`: what else is said.
+    `said`: the sentence from the value on, without what may stand in front of it ("from Bonn")."""
 
     slot: tuple[str, str, str]
     kind: str
     value: str
     rest: Sequence[str]
     sentence: str
+    said: str
     describes: bool = False
 
     def excludes(self, other: Filled) -> bool:
@@ -88,7 +90,7 @@ class Filled:
         sizes = {self.value in _COUNTRIES, other.value in _COUNTRIES}
         if self.kind == "home" and len(sizes) > 1 and not _MOVES.search(self.sentence):
             return False
-        return not (_stands_in(self.value, other.sentence) or _stands_in(other.value, self.sentence))
+        return not (_stands_in(self.value, other.said) or _stands_in(other.value, self.said))
 
 
 def _stands_in(value: str, text: str) -> bool:
@@ -106,6 +108,7 @@ def fillings(sentence: str, speaker: str | None) -> Sequence[Filled]:
 
 def _fill(name: str, match: re.Match[str], speaker: str | None, sentence: str) -> Filled | None:
     groups = match.groupdict()
+    said = sentence[match.start("value") :]
     value, rest = match["value"].strip().rstrip("."), CLAUSE.split(match["rest"], maxsplit=1)[0]
     subject = (groups.get("subject") or "my").casefold()
     if subject in {"i", "my", "we", "me", "user", "the user"}:
@@ -121,13 +124,13 @@ def _fill(name: str, match: re.Match[str], speaker: str | None, sentence: str) -
         describes = name == "favourite" and value.islower() and not groups["rest"]
         more = [each for each in additions(rest) if name != "employer" or not each.startswith("as ")]  # a role
         more += [*_UNDATED.findall(rest), *others]
-        return Filled(slot, name, value.casefold(), more, sentence, describes)
+        return Filled(slot, name, value.casefold(), more, sentence, said, describes)
     known, kinds = text_values.find(value), _FIGURES if of != "birthday" else {"date"}
     if _MEASURED.search(of) or len(known) != 1 or known[0].kind not in kinds or known[0].key in ("today", "tomorrow"):
         return None
     unit = re.sub(r"[\d.,\s]+", "", known[0].key) if known[0].kind in {"number", "money"} else ""
     rest = f"{value[: known[0].start]} {value[known[0].end :]}"
-    return Filled(slot, f"{known[0].kind} {unit}", known[0].key, additions(rest), sentence)
+    return Filled(slot, f"{known[0].kind} {unit}", known[0].key, additions(rest), sentence, said)
 
 
 def additions(text: str, known: frozenset[str] = frozenset()) -> Sequence[str]:
