@@ -65,7 +65,7 @@ _SAME_TEXT = FactLink(LinkKind.SAME, Reason.SAME_TEXT)
 _SAME = FactLink(LinkKind.SAME, Reason.SAME_WORDS)
 _UNSURE = FactLink(LinkKind.UNSURE, Reason.UNSURE)
 
-_CHANGE_VERBS = frozenset(lexemes("switch move change migrate swap transfer reassign"))
+_CHANGE_VERBS = frozenset(lexemes("switch move change migrate swap transfer reassign shift postpone reschedule slip"))
 _ARTICLES = frozenset({"the", "a", "an"})
 OVER_WORDS = (
     frozenset(

@@ -227,6 +227,10 @@ def test_long_messages_are_divided_between_sentences() -> None:
     assert all(len(part) <= MAX_CHARS + 10 and part.endswith(".") for part in parts)
 
 
+def test_long_messages_of_any_language_are_divided_between_sentences() -> None:
+    assert len(kept("Das dritte Haus links geh\u00f6rt einem Mann, der Bienen h\u00e4lt und Honig verkauft. " * 10)) > 1
+
+
 def test_a_doubt_lowers_the_confidence() -> None:
     sure, unsure = talk.read([utterance("I live in Oslo."), utterance("Maybe I'll move to Rome.")], [], ZONE)
     assert sure.confidence > unsure.confidence
@@ -268,6 +272,9 @@ def test_a_list_of_weekdays_gets_no_dates(days: str) -> None:
         ("Last year's harvest was 112 kg.", "Last year's (2025) harvest was 112 kg."),
         ("I left, and the second mate had a parrot.", "I left, and the second mate had a parrot."),
         ("We leave on the second.", "We leave on the second (2 April 2026)."),
+        ("They moved the exam from Monday to Friday.", "They moved the exam from Monday to Friday."),
+        ("The launch slipped from April to June.", "The launch slipped from April to June."),
+        ("We'll be there from Monday to Friday.", "We'll be there from Monday to Friday (2\u20136 March 2026)."),
         ("I hurt it two years back.", "I hurt it two years back (2024)."),
         (
             "I start at 7:30 and wonder if I should then swim longer next Saturday.",

@@ -147,6 +147,22 @@ def test_no_text_breaks_it(text: str) -> None:
     temporal.window(text, WEDNESDAY, NEW_YORK)
 
 
+@pytest.mark.parametrize(
+    ("text", "held"),
+    [
+        ("I worked at Netflix from 2016 to 2020.", True),
+        ("I collect stamps from 1920 to 1945.", False),
+        ("The museum shows paintings from 1900 to 1950.", False),
+        ("The deadline was moved from 10 March to 17 March.", False),
+        ("The trip is postponed from 3 May to 20 May.", False),
+        ("I'm in Oslo from 3 May to 20 May.", True),
+    ],
+)
+def test_only_the_time_of_a_statement_is_its_validity(text: str, held: bool) -> None:
+    found = temporal.find(text, WEDNESDAY, NEW_YORK)
+    assert (temporal.find_held(text, found, WEDNESDAY) is not None) is held
+
+
 def test_the_end_of_a_day_is_local() -> None:
     assert expiry_of("On call through Friday", NEW_YORK) == datetime(2026, 11, 14, 5, tzinfo=UTC)
 

@@ -64,6 +64,20 @@ def test_content_and_messages_are_judged_alike(new: str, old: str) -> None:
 
 
 @pytest.mark.parametrize(
+    "new", ["I moved from Bonn to Ulm.", "We moved from Bonn to Ulm last month.", "I moved to Ulm."]
+)
+def test_a_new_home_ends_the_one_that_it_names(new: str) -> None:
+    assert edits(new, "I live in Bonn.") == [(Action.UPDATE, 1)]
+    assert edits(new, "I was born in Bonn.") == edits(new, "Greta lives in Bonn.") == [(Action.ADD, None)]
+
+
+def test_a_new_date_ends_the_one_that_it_names() -> None:
+    assert edits("We shifted the rehearsal from Tuesday to Thursday.", "The rehearsal is on Tuesday.") == [
+        (Action.UPDATE, 1)
+    ]
+
+
+@pytest.mark.parametrize(
     ("new", "action"),
     [
         ("I moved to Hof in 2004.", Action.ADD),

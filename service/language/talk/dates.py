@@ -46,6 +46,7 @@ UNCERTAIN = re.compile(
     rf"|\b(?:my|our|your|his|their) \|{words.WEEKDAY}"  # "my Monday meeting": of every week
     rf"|\b{words.WEEKDAY}{LISTED}\|{words.WEEKDAY}|\|{words.WEEKDAY}\|?{LISTED}{words.WEEKDAY}"  # "Mon, Wed": too
     r"|\b(?:week|fortnight)s? (?:on )?\||\| (?:week|fortnight)\b"  # "two weeks on Monday", "Saturday week"
+    rf"|\bfrom \|[^|]+\| to\b|\bfrom (?:{words.WEEKDAY}|{words.MONTH}|q\d) to \|"  # of a change
     r"|\|[\d:.]+(?:\s?[ap]\.?m)?\|)"  # "9:30"
     rf"|(?:\w {NAME} \||\w \|{NO_CALENDAR_NAME}|[\"\u201c]\|){NAME}(?: {NAME})*\|"  # "on Ash Wednesday", "song Today"
     rf"|\|{NAME} {NO_CALENDAR_NAME}{NAME}|(?<!\b[Oo]n )\|{NAME}\| {NAME} {NAME}"  # "Friday Night", "Today Is Ours"

@@ -12,7 +12,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import replace
 from datetime import datetime, timedelta
 
-from service.language.temporal import calendar, clock, holidays, words
+from service.language.temporal import calendar, clock, holidays, tense, words
 from service.language.temporal.calendar import DAY, SECONDS_OF, WEEK, Interval, Lean
 from service.language.temporal.pieces import TimeContext, TimePiece
 
@@ -32,6 +32,7 @@ _TO = re.compile(
     r"\s*(?:-|–|—|~|\b(?:up\s+to|to|until|till?|through|thru|and)\b)\s*(?:the\s+)?(?:end\s+of\s+)?(?:the\s+)?"
 )
 _FROM = re.compile(r"\b(?:from|between)\s+(?:the\s+)?$")
+_SHIFTED = re.compile(rf"\b{tense.SHIFTS}(?:e|p?ed|p?ing|e?s)?\b[^,;]*\bfrom\s+(?:the\s+)?$")
 _CLOSED = re.compile(r"\s*(?:$|[.,;:!?)]|(?:on|in\s+the|every|today|tomorrow|tonight|this|each|with|for|and)\b)")
 _SOME = {"days": (7, "day"), "weeks": (4, "week"), "months": (3, "month")}  # "the days before Easter"
 _HALF_A_DAY = timedelta(hours=12)
@@ -246,6 +247,8 @@ def _beside(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePie
 def _between(scene: TimeContext, a: TimePiece, b: TimePiece, gap: str) -> TimePiece | None:
     """Joins "from May to June 2020", "3-5pm", "between Monday and Friday", "tomorrow 3pm until 5pm", "May to now"."""
     opener = _FROM.search(scene.before(a.start))
+    if opener and not scene.asked and _SHIFTED.search(scene.before(a.start, 80)):
+        return None  # "moved from Monday to Friday"
     if not _TO.fullmatch(gap) or ("and" in gap.split() and not (opener and "between" in opener[0])):
         return None
     start = a.start - len(opener[0]) if opener else a.start

@@ -14,6 +14,9 @@ from functools import cache
 from service.language.temporal import words
 from service.language.temporal.calendar import Lean
 
+SHIFTS = r"(?:mov|push|postpon|shift|delay|reschedul|chang|switch|slip)"
+"""The stems of verbs that give something another date."""
+
 # Order matters: the longer construction comes first and takes the verb inside it ("will be renewed" is not past tense).
 _VERBS = re.compile(
     r"(?P<past>\b(?:could|would|should|might|must)(?:n't|n['\u2019]t)?\s+have\s+\w+"
@@ -21,7 +24,7 @@ _VERBS = re.compile(
     # "I'm having my hip done", "is getting the kitchen painted"; "pushed to early May", not "moved to Rome in May"
     r"|(?P<future>(?:(?:\b(?:is|are|am)|['\u2019](?:m|re|s))\s+)?\b(?:having|getting)\s+(?:my|the|an?|her|his|our|their|it)\b"
     r"\s+(?:[\w'\u2019-]+\s+){0,3}?(?:[a-z]+ed|done|taken|cut|built|put|made)\b"
-    r"|\b(?:moved|pushed|postponed|shifted|delayed|rescheduled|put|brought|changed)\s+(?:[\w'\u2019-]+\s+){0,4}?"
+    rf"|\b(?:{SHIFTS}p?ed|put|brought)\s+(?:[\w'\u2019-]+\s+){0, 4}?"
     r"(?:to|until|till)\s+(?:the\s+)?(?=\d|(?:early|mid|late|later|end|start|beginning|middle|next|this|tomorrow"
     rf"|spring|summer|autumn|winter|{words.MONTH}|{words.WEEKDAY}|{words.DAY})\b)"
     r"|(?:\b(?:will|won['\u2019]t|shall|gonna|must|should|can|could|let['\u2019]?s|please|would)|['\u2019]ll)\b"

@@ -94,6 +94,8 @@ def find_held(
         return None
     if not re.search(r"\d", named) and tense.lean(sentence, mention.start) is Lean.NONE:
         return None
+    if ends <= reference and Lean.PAST not in tense.verbs(sentence):
+        return None  # "I collect stamps from 1920 to 1945"
     return begins if begins <= reference else None, ends
 
 
