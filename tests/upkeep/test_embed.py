@@ -28,6 +28,8 @@ from service.runtime.resources import Resources
 from service.upkeep.jobs import embed
 from service.upkeep.statements import missing_vectors
 from tests.fakes.embedder import AngleEmbedder
+from tests.support.application import Tables
+from tests.support.plans import kept_plan, rows_read
 from tests.support.workers import fetch, insert_memory, job_for, jobs_of
 
 
@@ -252,3 +254,44 @@ async def test_a_goal_reworded_meanwhile_does_not_get_the_vector_of_the_old_word
         made = {goal.id: (CleanText("other words"), embedder.vector("other words"))}
         assert await goals.LATE_VECTORS.store(session, made, generation=1) == 0
     assert await fetch(database, workspace, "SELECT goal_id FROM goal_vector") == []
+
+
+HALF_MADE = {
+    "memory": """
+    WITH texts AS (
+        INSERT INTO memory (workspace_id, id, user_id, content, hash, type, type_confidence, classification_source,
+                            importance, importance_level, "timestamp", embedding_status, created_at, updated_at)
+        SELECT :workspace, CAST('00000000-0000-0000-0000-' || lpad(n::text, 12, '0') AS uuid), 'alice', md5(n::text),
+               md5(n::text), 'Context', 1, 'explicit', 0.5, 5, now(), 'stored', now(), now()
+        FROM generate_series(1, 400) n RETURNING *
+    )
+    INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, embedding)
+    SELECT workspace_id, id, 2, 'text', user_id, CAST('[1,2]' AS halfvec) FROM texts ORDER BY id LIMIT 300
+    """,
+    "goal": """
+    WITH texts AS (
+        INSERT INTO goal (workspace_id, id, user_id, description, updated_at)
+        SELECT :workspace, CAST('00000000-0000-0000-0000-' || lpad(n::text, 12, '0') AS uuid), 'alice', md5(n::text),
+               now()
+        FROM generate_series(1, 400) n RETURNING *
+    )
+    INSERT INTO goal_vector (workspace_id, goal_id, generation, embedding)
+    SELECT workspace_id, id, 2, CAST('[1,2]' AS halfvec) FROM texts ORDER BY id LIMIT 300
+    """,
+}
+
+
+@pytest.mark.parametrize("kind", HALF_MADE)
+async def test_the_next_batch_reads_no_vectors_of_those_before(
+    database: Database, workspace: UUID, tables: Tables, kind: str
+) -> None:
+    async with database.begin(workspace) as session:
+        await session.execute(text(HALF_MADE[kind]), {"workspace": workspace})
+    await tables.fetch(f"ANALYZE {kind}, {kind}_vector")
+    find, _ = missing_vectors.WALKS[0 if kind == "memory" else 3]
+    async with database.read(workspace) as session:
+        assert len(await find(session, UUID(int=0), generation=2)) == missing_vectors.BATCH
+        plan = await kept_plan(session, find(session, UUID("0" * 20 + f"{290:012}"), generation=2))
+    vectors = [name for name in (f"{kind}_vector_p{n}" for n in range(64)) if rows_read(plan, name)]
+    assert rows_read(plan, kind) <= 110
+    assert sum(rows_read(plan, name) for name in (f"{kind}_vector", *vectors)) <= 10

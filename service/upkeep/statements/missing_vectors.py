@@ -38,12 +38,12 @@ COUNT = text("""
            + (SELECT count(*) FROM entity_vector WHERE workspace_id = :workspace AND generation = :generation) AS made
 """)
 
-# pk_memory, and for each row pk_memory_vector
+# pk_memory, and for each row pk_memory_vector: without OFFSET 0 a join reads all vectors that were made before
 MEMORIES = text("""
     SELECT m.id, m.content FROM memory m
     WHERE m.workspace_id = :workspace AND m.id > :after AND NOT EXISTS (
         SELECT FROM memory_vector v WHERE v.workspace_id = m.workspace_id AND v.memory_id = m.id
-            AND v.generation = :generation AND v.kind = 'text')
+            AND v.generation = :generation AND v.kind = 'text' OFFSET 0)
     ORDER BY m.id LIMIT :limit
 """)
 
@@ -67,7 +67,7 @@ CONTEXTS = text("""
     SELECT DISTINCT v.memory_id FROM memory_vector v
     WHERE v.workspace_id = :workspace AND v.memory_id > :after AND v.kind = 'context' AND v.generation <> :generation
       AND NOT EXISTS (SELECT FROM memory_vector o WHERE o.workspace_id = v.workspace_id AND o.memory_id = v.memory_id
-                      AND o.generation = :generation AND o.kind = 'context')
+                      AND o.generation = :generation AND o.kind = 'context' OFFSET 0)
     ORDER BY v.memory_id LIMIT :limit
 """)
 
