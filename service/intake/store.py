@@ -23,6 +23,7 @@ from service.domain.scope import Scope
 from service.intake.conversation import ConversationDraft, new_turn
 from service.intake.curate import curate
 from service.language.context import PRECEDING, ContextTurn, embedded_text, lexical_text
+from service.language.forgetting import forget_requests
 from service.memories import writing
 from service.memories.pipeline import UNCOMPARED, UNDECIDED, run, run_all
 from service.memories.statements import near_memories, sources
@@ -197,14 +198,27 @@ class _BatchRun:
         self._slots = asyncio.Semaphore(CONCURRENCY)
 
     async def run(self) -> None:
+        """Stores all items; one that may ask to forget finds what is stored by those before it alone."""
+        waiting: list[int] = []
+        for number, item in self._items.items():
+            if isinstance(item.draft, ConversationDraft) and _may_ask_to_forget(item.draft):
+                await self._run_together(waiting)
+                await self._store_one(number)
+                waiting = []
+            else:
+                waiting.append(number)
+        await self._run_together(waiting)
+
+    async def _run_together(self, items: Sequence[int]) -> None:
         """Stores the texts of a scope in order, TEXTS_PER_TRANSACTION together, so that each part sees the memories of
         those before it; later parts pass the stages of their texts alone while earlier ones are written."""
         scopes: dict[Scope, list[int]] = {}
-        for number, item in self._items.items():
+        for number in items:
+            item = self._items[number]
             if isinstance(item.draft, Draft) and self._may_share(item.draft, item.call):
                 scopes.setdefault(item.draft.scope, []).append(number)
         shared = {number for numbers in scopes.values() if len(numbers) > 1 for number in numbers}
-        alone = [number for number in self._items if number not in shared]
+        alone = [number for number in items if number not in shared]
         parts = [self._store_in_parts(numbers) for numbers in scopes.values() if len(numbers) > 1]
         await asyncio.gather(*parts, *map(self._store_one, alone))
 
@@ -271,3 +285,7 @@ class _BatchRun:
         serialize = self._items[number].call.serialize
         assert serialize is not None, "each item has its serializer"
         return serialize(stored)
+
+
+def _may_ask_to_forget(conversation: ConversationDraft) -> bool:
+    return conversation.infer and any(forget_requests.find_possible(draft.raw) for draft in conversation.drafts)

@@ -393,3 +393,18 @@ async def test_the_reply_to_it_goes_and_leaves_no_empty_turn(client: AsyncClient
         assert answer.status_code in (200, 201), answer.text
     assert " cat" not in await everything_read(client, "Which pets?")
     assert [turn["content"] for turn in await transcript(client)] == ["I like tea."]
+
+
+async def test_a_request_in_a_batch_finds_what_is_before_it(client: AsyncClient) -> None:
+    said = (
+        "My dog Rex hates rain.",
+        "Please forget my dog Rex.",
+        "My dog Rex likes snow.",
+        "Please forget my dentist.",
+    )
+    items = [{**ALICE, "messages": [{"role": "user", "content": each}]} for each in said]
+    answer = await client.post("/v1/memories/batch", json={"items": items})
+    first, second, third, fourth = answer.json()["results"]
+    assert [each["event"] for item in (first, second, third) for each in item["results"]] == ["ADD", "DELETE", "ADD"]
+    assert second["results"][0]["old_memory"] == first["results"][0]["memory"]
+    assert [each.partition(":")[0] for each in fourth["warnings"]] == ["forget_unclear"]

@@ -1266,6 +1266,7 @@ class StoreBatchItem(TypedDict):
     index: int
     status: int
     results: list[StoreOutcome]
+    warnings: list[str]
     error: BatchItemError | None
 
 

@@ -125,7 +125,7 @@ def _batch_item(index: int, answer: StoredAnswer | ServiceError) -> StoreBatchIt
         problem = BatchItemError.of(answer, status=errors.status_of(answer))
         return StoreBatchItem(index=index, status=problem.status, error=problem)
     stored = StoreResponse.read_again(answer.body)
-    return StoreBatchItem(index=index, status=answer.status, results=stored.results)
+    return StoreBatchItem(index=index, status=answer.status, results=stored.results, warnings=stored.warnings)
 
 
 async def prepare(

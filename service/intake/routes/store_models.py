@@ -333,6 +333,7 @@ class StoreBatchItem(ResponseModel):
     index: int = Field(description="Its index in the request, from 0")
     status: int = Field(description="The HTTP status of a single request", examples=[201])
     results: list[StoreOutcome] = Field(default_factory=list, description="As for a single store; empty when it failed")
+    warnings: list[str] = Field(default_factory=list, description="As for a single store")
     error: BatchItemError | None = Field(default=None, description="Why it failed; null: it did not fail")
 
 
