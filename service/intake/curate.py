@@ -268,11 +268,18 @@ async def _find_related(facts: Sequence[Draft], res: Resources) -> frozenset[int
     vectors = np.stack([unknown if draft.vector is None else draft.vector for draft in facts])
 
     def is_affected(index: int) -> bool:
+        claim = facts[index].claim
         cosines = vectors[:index] @ vectors[index]
         cosines[np.isnan(cosines)] = 1.0  # a pair without a vector is compared by its texts
         return any(
             near >= BEARS_ON
-            and relate(facts[index].clean, facts[earlier].clean, near, correction=fact_of(facts[index]).correction)
+            and relate(
+                claim.text,
+                facts[earlier].clean,
+                near,
+                correction=claim.correction,
+                change=claim.change and claim.change(vectors[earlier]),
+            )
             for earlier in index - 1 - np.argsort(-cosines[::-1], kind="stable")[: decide.CANDIDATES]  # else the latest
             if (near := res.embedder.similarity(float(cosines[earlier])))
         )

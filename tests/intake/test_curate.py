@@ -8,6 +8,7 @@ import pytest
 from httpx2 import AsyncClient
 
 from service.runtime.resources import Resources
+from service.understanding import outdating
 from tests.conftest import Tenant
 from tests.fakes.embedder import AngleEmbedder
 from tests.support.application import Tables
@@ -104,6 +105,20 @@ async def test_facts_of_one_request_see_each_other(client: AsyncClient, embedder
     answer = await client.post("/v1/memories", json={"messages": said, "user_id": "alice"})
     assert [each["event"] for each in answer.json()["results"]] == ["ADD", "UPDATE", "UPDATE"]
     assert [each["memory"] for each in await listed(client, "alice")] == ["User: I moved to Wels."]
+
+
+async def test_facts_of_one_request_are_marked_as_those_of_two_are(
+    client: AsyncClient, embedder: AngleEmbedder, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(outdating, "weigh", lambda *_: lambda _: 9.0)  # fitted on longer vectors than the tests have
+    said = [{"role": "user", "content": text} for text in ("I weigh 80 kg.", "I weigh 75 kg now.")]
+    for message, cosine in zip(said, (1.0, 0.9), strict=True):
+        embedder.place(f"User: {message['content']}", cosine)
+        await client.post("/v1/memories", json={"messages": [message], "user_id": "two"})
+    await client.post("/v1/memories", json={"messages": said, "user_id": "one"})
+    for user in ("one", "two"):
+        marked = {each["memory"] for each in await listed(client, user) if each["may_be_outdated_by"]}
+        assert marked == {"User: I weigh 80 kg."}
 
 
 async def listed(client: AsyncClient, user: str) -> list[dict[str, Any]]:
