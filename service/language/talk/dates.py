@@ -22,7 +22,7 @@ ABSOLUTE = re.compile(
 
 VAGUE = re.compile(
     r"\b(?:few|couple|several|some|past|recent|coming|last (?:minute|\w+ (?:day|week|month)s))\b"
-    r"|^(?:within|end|beginning|start|middle)\b"
+    r"|^(?:within|end|beginning|start|middle)\b|^in\b.*\b(?:min|sec)"
     r"|\b(?:early|mid|late|(?:end|close|beginning|start|middle|half) of(?! (?:the )?day))\b"
     r"|^(?!.*\b(?:last|next|this)\b).*\b(?:spring|summer|autumn|fall|winter)s?\b",
     re.IGNORECASE,
@@ -38,7 +38,7 @@ ADDED = re.compile(
 )
 """The dates in brackets that `date_expressions` adds."""
 
-LISTED = r"(?:\s*[,&/]|,?\s+and)\s*"
+LISTED = r"\.?(?:\s*[,&/]|,?\s+and)\s*"
 NAME = r"[A-Z][a-z][\w'\u2019-]*"
 NO_CALENDAR_NAME = rf"(?!(?i:{words.WEEKDAY}|{words.MONTH}))"
 UNCERTAIN = re.compile(
