@@ -38,6 +38,7 @@ _NAME = re.compile(
     r"(?<![.!?:\"\u201c]\s)(?<!^)\b[A-Z][\w\u00c0-\u024f'\u2019-]*(?:\s(?:of |de |van )?[A-Z][\w'\u2019-]*)*"
 )
 _FIGURE = re.compile(r"(?<![\w.])[-\u2212+]?\d+(?:[.,:]\d+)*")
+_HALF_OF_DAY = re.compile(r"(?i)\d\s?([ap])\.?m\b")
 _LETTERS = re.compile(r"[^\W\d_]+")
 _MARK = re.compile(
     r"\b(?!I\b)\w*[A-Z\u00c0-\u00de\u00e0-\u024f\u0391-\u042f\u1e00-\u1eff]\w*|(?<![\w\u2212-])[-\u2212]+(?=\w)"
@@ -118,6 +119,7 @@ def _key(value: str) -> str:
 
 
 def figures(text: str) -> set[str]:
-    """Every figure, in digits or words, as digits: "1,000", "twice", "2nd", "-5"."""
+    """Every figure, in digits or words, as digits: "1,000", "twice", "2nd", "-5"; "a" or "p" of "6 am", "6 pm"."""
     digits = {each.lstrip("+").replace("\u2212", "-").replace(",", "") for each in _FIGURE.findall(text)}
+    digits |= {half.casefold() for half in _HALF_OF_DAY.findall(text)}
     return digits | {_IN_DIGITS[word] for word in _LETTERS.findall(text.casefold()) if word in _IN_DIGITS}

@@ -80,7 +80,7 @@ OVER_WORDS = (
 )
 _NAMED_A = re.compile(r"(?<=\w )A\b")
 _FRAME = frozenset(lexemes("know remember recall told said mentioned think right so"))
-_LEAD = re.compile(
+LEAD = re.compile(
     r"(?i)^\W*(?:(?:and|but|so|ok|okay|well|no|nope|oh|sorry|wait|actually|correction|update|news|change of plans?"
     r"|turns out|it turns out|by the way|btw|fyi|now|also|i meant|i mean|hmm)\b[\s,:.!\u2014-]*)+(?:that\b\s*)?"
 )
@@ -90,7 +90,7 @@ _TAKEN_UP = re.compile(
     rf"^{SPEAKER}{SAYS}(?P<context>.*?) (?P<name>[^\W\d_a-z][\w'\u2019-]*(?: [^\W\d_a-z][\w'\u2019-]*)*): ",
     re.DOTALL,
 )
-_FIRST_NAME = re.compile(r"\W*([^\W\d_a-z][\w-]+)")
+FIRST_NAME = re.compile(r"\W*([^\W\d_a-z][\w-]+)")
 _OF_SPEAKER = re.compile(r"(?i)^\W*(?:i|i['\u2019]\w+|we|we['\u2019]\w+|(?:the )?user)\b")
 _FIRST_PERSON = re.compile(r"(?i)\b(?:i|i['\u2019]\w+|me|my|mine|we|we['\u2019]\w+|our|us|ours)\b")
 _PURPOSES = re.compile(
@@ -148,7 +148,7 @@ class Sentence:
     @cached_property
     def bare(self) -> str:
         """The text without what leads up to it: "Actually, "."""
-        return _LEAD.sub("", self.text)
+        return LEAD.sub("", self.text)
 
     @cached_property
     def clauses(self) -> tuple[str, str]:
@@ -242,7 +242,7 @@ def _distinctions(text: Spoken) -> tuple[list[str], list[str], set[str], int]:
 def read(text: str) -> Spoken:
     """Takes a text apart."""
     taken_up = _TAKEN_UP.match(text)
-    spoken = taken_up or (None if _LEAD.match(text) else _SPOKEN.match(text))
+    spoken = taken_up or (None if LEAD.match(text) else _SPOKEN.match(text))
     offset = spoken.end() if spoken else 0
     own = text[offset:]
     speaker = spoken["name"] if spoken else None
@@ -262,9 +262,9 @@ def _stems(text: str) -> tuple[frozenset[str], int]:
 
 def _subjects(sentence: str, speaker: str | None) -> frozenset[str]:
     """The people a sentence is about: its speaker, and the names in it."""
-    bare = _LEAD.sub("", sentence)
+    bare = LEAD.sub("", sentence)
     subjects = {value.key for value in text_values.names(bare)}
-    first = _FIRST_NAME.match(bare)
+    first = FIRST_NAME.match(bare)
     if first is not None and not is_common(first.group(1)):
         subjects.add(first.group(1).casefold())
     if _FIRST_PERSON.search(sentence):
@@ -352,7 +352,7 @@ def _name_as_over(said: Sentence, was: Sentence) -> Iterator[bool]:
 def _is_subject_of(before: str, was: Sentence) -> bool:
     """Whether `before`, the words in front of an ending ("Ann" in "Ann no longer works there"), names what the older
     sentence is about: the speaker in both, or somebody or something in it."""
-    bare = _LEAD.sub("", before)
+    bare = LEAD.sub("", before)
     named = frozenset(lexemes(bare)) - OVER_WORDS - {"user"}
     if named:
         return named <= was.words

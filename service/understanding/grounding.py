@@ -18,10 +18,11 @@ from service.domain.fact import Comparison, Fact
 from service.domain.temporal import TimeMention
 from service.domain.text import CleanText
 from service.language import talk, temporal, text_values
+from service.language.common_words import is_common
 from service.language.lexemes import count_negations, lexemes
 from service.language.talk import USER, dates, speech_acts
 from service.language.talk.dates import DATED_KINDS, as_said
-from service.understanding.compare import OVER_WORDS
+from service.understanding.compare import FIRST_NAME, LEAD, OVER_WORDS
 from service.understanding.sourcing import SourceSentence, SourceTurns, content_words
 
 
@@ -40,8 +41,9 @@ class Refusal(StrEnum):
 
 
 HEDGES = re.compile(
-    r"(?i)\b(?:if|unless|would|could|might|may|maybe|perhaps|possibly|probably|almost|nearly|few of|thinking (?:of"
-    r"|about)|considering|suppose|wish(?:es|ed)?|imagine|pretend|hope(?:s|d)?|unsure|not sure|i think|i guess"
+    r"(?i)\b(?:if|unless|would|could|might|(?-i:may)|maybe|perhaps|possibly|probably|almost|nearly|hardly|barely"
+    r"|rarely|seldom|few of|thinking (?:of|about)|considering|supposed?|doubt(?:s|ed)?|wish(?:es|ed)?|imagine"
+    r"|pretend|hope(?:s|d)?|unsure|not sure|i think|i guess"
     r"|apparently|allegedly|says?|said|according|should i|joking|kidding|used to|plans?|planning|wants?|intends?"
     r"|going to|interested|wonders?|considers?|thinks?)\b|/s\b"
 )
@@ -54,8 +56,7 @@ _SUBJECT_PRONOUN = re.compile(r"(?i)\b(?:i|i['\u2019]\w+|im|ive|we|we['\u2019]\w
 _ME = re.compile(r"\b(?:(?:I|we)(?:['\u2019]\w+)?|me|us)\b")
 _OWN = re.compile(r"(?i)\b(?:my|mine|our|ours)\b")
 _STARTS_WITH_OTHER = re.compile(
-    r"(?i)^\W*(?:(?:my|our|his|her|their|the|a|an|one of (?:my|our))\s+[^\W\d_]+|he|she|they|it|this|that"
-    r"|[^\W\d_a-z][^\W\d_]+)\b"
+    r"(?i)^\W*(?:(?:my|our|his|her|their|the|a|an|one of (?:my|our))\s+[^\W\d_]+|he|she|they|it|this|that)\b"
 )
 _MINE = re.compile(r"(?i)^\W*(?:my|our) (?P<thing>[^\W\d_]+)")
 _FRONT = re.compile(r"^[^:\u201c\u201d\"]{1,60}:\s+")
@@ -104,7 +105,7 @@ def _claims_more(fact: str, source: SourceSentence, sources: SourceTurns) -> Ref
 
 
 def _denials(text: str) -> int:
-    return count_negations(lexemes(text))
+    return count_negations(lexemes(LEAD.sub("", text)))
 
 
 def _is_hedged(said: str) -> bool:
@@ -129,7 +130,9 @@ def _another_subject(fact: str, source: SourceSentence, sources: SourceTurns) ->
         return not (_OWN.search(source.text) or _SUBJECT_PRONOUN.search(source.text))
     if _says_whose(fact, source):
         return False
-    return _STARTS_WITH_OTHER.match(source.text) is not None and not _SUBJECT_PRONOUN.search(source.text)
+    name = FIRST_NAME.match(source.text)
+    is_other = _STARTS_WITH_OTHER.match(source.text) or (name and not is_common(name[1]))
+    return bool(is_other) and not _SUBJECT_PRONOUN.search(source.text)
 
 
 def _says_whose(fact: str, source: SourceSentence) -> bool:

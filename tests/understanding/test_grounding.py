@@ -35,6 +35,9 @@ def refusal(fact: str, *turns: Turn | str) -> Refusal | None:
         ("User moved from Oslo to Bergen", "I moved from Oslo to Bergen."),
         ("User went to the dentist (3 March 2026)", "I went to the dentist on 3 March 2026."),
         ("Anna is 30 and Ben is 40", "Anna is 30 and Ben is 40."),
+        ("User works from 6 to 7 pm", "I work 6-7pm."),
+        ("User's train leaves on Thursday", "No, I meant my train leaves on Thursday."),
+        ("User goes to Rome in May", "I go to Rome in May."),
     ],
 )
 def test_what_was_said_passes(fact: str, said: str) -> None:
@@ -61,6 +64,11 @@ def test_what_was_said_passes(fact: str, said: str) -> None:
         ("User could go to Rome", "Should I go to Rome?"),
         ("User goes to Rome", "I could go to Rome."),
         ("User bought a boat", "I almost bought a boat."),
+        ("User goes to Rome in May", "I could go to Rome in May."),
+        ("User drinks", "I hardly ever drink."),
+        ("User is allergic to cats", "I doubt that I'm allergic to cats."),
+        ("User moved to Bonn", "Anna moved to Bonn."),
+        ("User's alarm is at 6 pm", "My alarm is at 6 am."),
         ("User is pregnant", "Imagine I'm pregnant."),
         ("User owns a zeppelin", "I like tea."),
         ("User was in Rome (5 March 2026)", "I was in Rome on 2 February 2025."),
