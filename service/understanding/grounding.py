@@ -131,7 +131,7 @@ def _another_subject(fact: str, source: SourceSentence, sources: SourceTurns) ->
     if _says_whose(fact, source):
         return False
     name = FIRST_NAME.match(source.text)
-    is_other = _STARTS_WITH_OTHER.match(source.text) or (name and not is_common(name[1]))
+    is_other = _STARTS_WITH_OTHER.match(source.text) or (name and not (is_common(name[1]) or _OWN.search(source.text)))
     return bool(is_other) and not _SUBJECT_PRONOUN.search(source.text)
 
 

@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import re
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
 from typing import Any, TypeVar
@@ -30,6 +31,8 @@ from service.understanding.sourcing import content_words
 
 MAX_OPERATIONS = 20
 """Maximum number of entries in an answer; a sensible one has one to three."""
+
+_BETWEEN_THINGS = re.compile(r"(?i)[,;.]\s|\b(?:and|but)\b")
 
 
 def check_answer(
@@ -94,11 +97,16 @@ def _is_grounded(operation: Edit, fact: CleanText) -> bool:
 
 
 def _overwrites(operation: Edit, fact: CleanText) -> bool:
-    """Whether an update keeps nothing of a memory that has neither words nor meaning in common with the fact."""
+    """Whether an update keeps nothing of a memory that has neither words nor meaning in common with the fact, or leaves
+    out more than one of the things that a memory says."""
     text, target = operation.text, operation.target
-    if operation.action is not Action.UPDATE or text is None or target is None or target.similarity >= NEAR_UNSEEN:
+    if operation.action is not Action.UPDATE or text is None or target is None:
         return False
-    return not (content_words(fact) | content_words(text)) & content_words(target.text)
+    words = content_words(fact) | content_words(text)
+    if target.similarity < NEAR_UNSEEN and not words & content_words(target.text):
+        return True
+    things = map(content_words, _BETWEEN_THINGS.split(target.text))
+    return sum(bool(thing) and words.isdisjoint(thing) for thing in things) > 1
 
 
 def _drops(operation: Edit, claim: Claim, shown: Sequence[Neighbour]) -> bool:

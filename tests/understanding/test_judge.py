@@ -13,11 +13,12 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from service.domain.decision import Action, Claim, Edit, Neighbour, Reason
+from service.domain.decision import UNJUDGED, Action, Claim, Edit, Neighbour, Reason
 from service.domain.fact import Comparison
 from service.domain.text import CleanText
 from service.understanding.compare import differs
 from service.understanding.judge import contradicts, judge, settle
+from service.understanding.model_or_rules import check_answer
 from tests.thorough import many
 
 BEGINNING = datetime(2026, 1, 1, tzinfo=UTC)
@@ -302,6 +303,21 @@ def test_a_correction_of_what_was_just_said_ends_it() -> None:
     known = memory("User: My flight lands at 14:20.")
     assert judge(Claim(told, correction=True), [known]).edits[0].action is Action.UPDATE
     assert judge(Claim(told), [known]).edits[0].action is Action.ADD
+
+
+@pytest.mark.parametrize(
+    ("new", "old", "replaces"),
+    [
+        ("Rex is also afraid of thunder", "Rex is a brown dog, eight years old, and sleeps in the kitchen", False),
+        ("User eats fish again", "User is vegetarian, allergic to nuts and plays chess", False),
+        ("User works at Aldi", "User works at Lidl as a cashier", True),
+        ("User moved to Bergen", "User lives in Oslo (since March 2024)", True),
+    ],
+)
+def test_a_models_update_leaves_out_one_thing_at_most_of_what_a_memory_says(new: str, old: str, replaces: bool) -> None:
+    answer = f'[{{"event": "UPDATE", "id": "1", "data": "{new}"}}]'
+    decision = check_answer(Claim(CleanText(new)), [memory(old)], answer, UNJUDGED)
+    assert decision.evidence.rejected != replaces
 
 
 @given(st.text(max_size=60), st.text(max_size=60))
