@@ -73,22 +73,11 @@ def refusal(text: str, sources: SourceTurns, message: int | None = None) -> Refu
     nearest = sources.nearest(bare, message)
     if not nearest:
         return Refusal.UNSAID
-    if is_quoted(bare, nearest):
-        return None
     return (
         _stranger(bare, sources)
         or _wrong_date(text, sources, nearest)
         or next((why for sentence in nearest if (why := _claims_more(bare, sentence, sources))), None)
     )
-
-
-def is_quoted(text: str, nearest: Sequence[SourceSentence]) -> bool:
-    """Whether a fact is a sentence exactly as it was said, so that it cannot claim more."""
-    return any(_plain(text) == _plain(sentence.text) for sentence in nearest)
-
-
-def _plain(text: str) -> str:
-    return " ".join(text.split()).rstrip(" .!").casefold()
 
 
 def _claims_more(fact: str, source: SourceSentence, sources: SourceTurns) -> Refusal | None:
