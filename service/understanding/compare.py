@@ -317,7 +317,7 @@ def _ending(new: Spoken, old: Spoken, was: Sentence, *, correction: bool) -> Rea
     values = [] if any(sentence.passing for sentence in (*said, was)) else _refill(said, was, new, old)
     if not all(values):
         return Reason.NEW_VALUE
-    if correction and _is_corrected(new, was):
+    if correction and _is_corrected(new, was, old):
         return Reason.CORRECTION
     return Reason.UNSURE if changes or values else None
 
@@ -385,15 +385,18 @@ def _refill(said: Sequence[Sentence], was: Sentence, new: Spoken, old: Spoken) -
     return [now.rest != then.rest for now, then in pairs if now.excludes(then)]
 
 
-def _is_corrected(new: Spoken, was: Sentence) -> bool:
+def _is_corrected(new: Spoken, was: Sentence, old: Spoken) -> bool:
     """Whether the newer text corrects the older sentence: it quotes the sentence, or gives a new value for its only
-    value, about the same thing."""
-    old_words, own = as_said(was.text), as_said(new.own)
-    if new.context:
+    value, about the same thing, which the older text may quote."""
+    own = as_said(new.own)
+    if new.context and new.context != old.context:
         any_value = ".{1,60}".join(map(re.escape, new.context.split("\u2026")))  # where one was left out
-        return re.fullmatch(rf"\W*{any_value}\W*", old_words, re.DOTALL) is not None
+        return re.fullmatch(rf"\W*{any_value}\W*", as_said(was.text), re.DOTALL) is not None
+    old_words = as_said(f"{old.context} {was.text}")
     topics = speech_acts.find_topics(own)
-    given = [value for value, topic in topics if lexemes(topic) and speech_acts.is_about(topic, old_words)]
+    given = [
+        value for value, topic in topics if (new.context or lexemes(topic)) and speech_acts.is_about(topic, old_words)
+    ]
     return text_values.find_replacement(given, old_words) is not None
 
 

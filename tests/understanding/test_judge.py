@@ -305,6 +305,24 @@ def test_a_correction_of_what_was_just_said_ends_it() -> None:
     assert judge(Claim(told), [known]).edits[0].action is Action.ADD
 
 
+FLIGHT = "User said: My flight is on \u2026. User: "
+
+
+@pytest.mark.parametrize(
+    ("new", "ends"),
+    [
+        (f"{FLIGHT}Sorry, 5 May.", True),
+        ("User: Actually, my flight is on 5 May.", True),
+        (f"{FLIGHT}Sorry, my hotel is booked for 5 May.", False),
+        ("User: Sorry, 5 May.", False),
+        ("User said: My exam is on \u2026. User: Sorry, 5 May.", False),
+    ],
+)
+def test_a_correction_can_be_corrected(new: str, ends: bool) -> None:
+    known = memory(f"{FLIGHT}No, 4 May.")
+    assert (judge(Claim(CleanText(new), correction=True), [known]).edits[0].action is Action.UPDATE) == ends
+
+
 @pytest.mark.parametrize(
     ("new", "old", "replaces"),
     [
