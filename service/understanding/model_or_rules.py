@@ -50,15 +50,17 @@ def check_answer(
         return _reject(claim, shown, evidence, "it names no memory that was shown")
     if not all(_is_grounded(edit, fact) for edit in operations):
         return _reject(claim, shown, evidence, "it writes what neither the fact nor the memory says")
-    if any(_overwrites(edit, fact) for edit in operations):
+    touched = [edit.target for edit in operations if edit.target is not None and edit.action is not Action.NONE]
+    deletes = [edit for edit in operations if edit.action is Action.DELETE]
+    if len(deletes) > 1 or len({memory.id for memory in touched}) < len(touched):
+        return _reject(claim, shown, evidence, "it would retire more than it puts in place")
+    words = content_words(fact).union(*(content_words(edit.text) for edit in operations if edit.text))
+    replaces = any(edit.action is Action.UPDATE for edit in operations)
+    if any(_says_something_else(memory, words, replaced=replaces) for memory in touched):
         return _reject(claim, shown, evidence, "it puts the fact in the place of a memory about something else")
     meant = _meaningful(operations)
     if not may_drop and any(_drops(each, claim, shown) for each in meant):
         return _reject(claim, shown, evidence, "it drops a fact that no memory says")
-    deletes = [edit for edit in operations if edit.action is Action.DELETE]
-    touched = [edit.target.id for edit in operations if edit.target is not None and edit.action is not Action.NONE]
-    if len(deletes) > 1 or len(set(touched)) < len(touched) or _deletes_unrelated(operations, fact):
-        return _reject(claim, shown, evidence, "it would retire more than it puts in place")
     verbs = "+".join(edit.action for edit in operations)
     edits = _in_time(_never_less(meant, fact), claim)
     return Decision(
@@ -96,17 +98,12 @@ def _is_grounded(operation: Edit, fact: CleanText) -> bool:
     return text is None or text == fact or grounding.is_borne_out(text, fact, target.text if target else "")
 
 
-def _overwrites(operation: Edit, fact: CleanText) -> bool:
-    """Whether an update keeps nothing of a memory that has neither words nor meaning in common with the fact, or leaves
-    out more than one of the things that a memory says."""
-    text, target = operation.text, operation.target
-    if operation.action is not Action.UPDATE or text is None or target is None:
-        return False
-    words = content_words(fact) | content_words(text)
-    if target.similarity < NEAR_UNSEEN and not words & content_words(target.text):
-        return True
-    things = map(content_words, _BETWEEN_THINGS.split(target.text))
-    return sum(bool(thing) and words.isdisjoint(thing) for thing in things) > 1
+def _says_something_else(memory: Neighbour, words: frozenset[str], *, replaced: bool) -> bool:
+    """Whether these words leave out more than one of the things that a memory says, or, where something is `replaced`,
+    all that one says that is not near."""
+    things = [thing for thing in map(content_words, _BETWEEN_THINGS.split(memory.text)) if thing]
+    left_out = sum(map(words.isdisjoint, things))
+    return left_out > 1 or (replaced and left_out == len(things) and memory.similarity < NEAR_UNSEEN)
 
 
 def _drops(operation: Edit, claim: Claim, shown: Sequence[Neighbour]) -> bool:
@@ -117,15 +114,6 @@ def _drops(operation: Edit, claim: Claim, shown: Sequence[Neighbour]) -> bool:
     if contradicts(claim, target):
         return True
     return not any(grounding.says_it(neighbour.text, claim.text) for neighbour in (target, *shown))
-
-
-def _deletes_unrelated(operations: tuple[Edit, ...], fact: CleanText) -> bool:
-    """Whether an UPDATE comes with the deletion of a memory that has no word in common with the new texts."""
-    if all(edit.action is not Action.UPDATE for edit in operations):
-        return False
-    new_words = content_words(fact).union(*(content_words(edit.text) for edit in operations if edit.text))
-    deleted = (edit.target for edit in operations if edit.action is Action.DELETE and edit.target is not None)
-    return any(not new_words & content_words(neighbour.text) for neighbour in deleted)
 
 
 def _operation(value: Any, fact: CleanText, shown: Sequence[Neighbour]) -> Edit | None:
