@@ -156,6 +156,7 @@ def test_no_text_breaks_it(text: str) -> None:
         ("The deadline was moved from 10 March to 17 March.", False),
         ("The trip is postponed from 3 May to 20 May.", False),
         ("I'm in Oslo from 3 May to 20 May.", True),
+        ("I moved to Oslo from 3 May to 20 May.", True),
     ],
 )
 def test_only_the_time_of_a_statement_is_its_validity(text: str, held: bool) -> None:

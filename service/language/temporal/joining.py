@@ -32,7 +32,7 @@ _TO = re.compile(
     r"\s*(?:-|–|—|~|\b(?:up\s+to|to|until|till?|through|thru|and)\b)\s*(?:the\s+)?(?:end\s+of\s+)?(?:the\s+)?"
 )
 _FROM = re.compile(r"\b(?:from|between)\s+(?:the\s+)?$")
-_SHIFTED = re.compile(rf"\b{tense.SHIFTS}(?:e|p?ed|p?ing|e?s)?\b[^,;]*\bfrom\s+(?:the\s+)?$")
+_SHIFTED = re.compile(rf"\b{tense.SHIFTS}(?:e|p?ed|p?ing|e?s)?\b(?:(?!\b(?:in|on|to)\b)[^,;])*\bfrom\s+(?:the\s+)?$")
 _CLOSED = re.compile(r"\s*(?:$|[.,;:!?)]|(?:on|in\s+the|every|today|tomorrow|tonight|this|each|with|for|and)\b)")
 _SOME = {"days": (7, "day"), "weeks": (4, "week"), "months": (3, "month")}  # "the days before Easter"
 _HALF_A_DAY = timedelta(hours=12)

@@ -24,7 +24,7 @@ _VERBS = re.compile(
     # "I'm having my hip done", "is getting the kitchen painted"; "pushed to early May", not "moved to Rome in May"
     r"|(?P<future>(?:(?:\b(?:is|are|am)|['\u2019](?:m|re|s))\s+)?\b(?:having|getting)\s+(?:my|the|an?|her|his|our|their|it)\b"
     r"\s+(?:[\w'\u2019-]+\s+){0,3}?(?:[a-z]+ed|done|taken|cut|built|put|made)\b"
-    rf"|\b(?:{SHIFTS}p?ed|put|brought)\s+(?:[\w'\u2019-]+\s+){0, 4}?"
+    rf"|\b(?:{SHIFTS}p?ed|put|brought)\s+(?:[\w'\u2019-]+\s+){{0,6}}?"
     r"(?:to|until|till)\s+(?:the\s+)?(?=\d|(?:early|mid|late|later|end|start|beginning|middle|next|this|tomorrow"
     rf"|spring|summer|autumn|winter|{words.MONTH}|{words.WEEKDAY}|{words.DAY})\b)"
     r"|(?:\b(?:will|won['\u2019]t|shall|gonna|must|should|can|could|let['\u2019]?s|please|would)|['\u2019]ll)\b"
