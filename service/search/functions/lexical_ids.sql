@@ -8,7 +8,8 @@
 --
 -- GIN operators are not leakproof, so no GIN index is used under row-level security. The function repeats the workspace
 -- in its body and returns only ids; the caller joins them back under the policy. The plan is generic and cannot scan
--- sequentially: with the optional scope columns as parameters, it can only start from the GIN index.
+-- sequentially: with the optional scope columns as parameters, it can only start from the GIN index. Each part says
+-- itself when it is read: Citus, told so from outside of both, would ask all nodes.
 -- docs/decisions/003-definer-functions.md
 CREATE OR REPLACE FUNCTION lexical_ids(
     of_user text,
@@ -42,10 +43,10 @@ BEGIN
         ids := ARRAY(
             SELECT c.id FROM (
                 SELECT m.workspace_id, m.id, m.weights <#> query_bm25 AS distance FROM (
-                    SELECT false AS is_context, terms AS words, bm25 AS weights, memory.* FROM memory
-                    UNION ALL SELECT true, context_terms, context_bm25, memory.* FROM memory
+                    SELECT terms AS words, bm25 AS weights, memory.* FROM memory WHERE NOT in_context
+                    UNION ALL SELECT context_terms, context_bm25, memory.* FROM memory WHERE in_context
                 ) m
-                WHERE m.is_context = in_context AND m.words <> '{}'
+                WHERE m.words <> '{}'
                   AND workspace_terms(m.workspace_id, m.words) && keys
                   AND workspace_terms(m.workspace_id, m.words) && other_keys
                   AND is_in_scope(m.user_id, m.agent_id, m.run_id, of_user, of_agent, of_run, match_any, with_shared)
