@@ -15,7 +15,7 @@ CITUS_TESTS ?= tests/postgres/test_citus.py tests/postgres/test_doctor.py tests/
 	tests/app/test_foundation_rows.py tests/app/test_health.py tests/app/test_readiness.py tests/app/test_routes.py \
 	tests/app/test_walls_everywhere.py tests/cognition tests/conversations tests/erasure \
 	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/graph tests/http tests/intake tests/jobs tests/mcp \
-	tests/memories tests/observability tests/queue tests/runtime tests/search/routes tests/tenants tests/upkeep \
+	tests/memories tests/observability tests/queue tests/runtime tests/search tests/tenants tests/upkeep \
 	tests/worker/test_timetable.py tests/worker/test_monitoring.py tests/working  # without those of tests/support/citus.py
 
 .DEFAULT_GOAL := help

@@ -11,6 +11,9 @@ import pytest
 from bench.citus_cluster import Address, unite
 from service.launch.postgres import DATABASE
 
+PLANNED_FOR_VALUES = "Citus keeps no plan for any values: a node plans each statement for the values it has"
+COUNTED_HERE = "counts the scans of the server that it asks; a node reads its shards in a session of its own"
+
 ONE_SERVER = {
     "tests/feed/test_changes.py::test_after_a_restore_into_another_server": "a restored cluster keeps its numbers",
     "tests/http/test_replicas.py": "Citus has standbys of its own",
@@ -18,6 +21,14 @@ ONE_SERVER = {
     "tests/intake/test_consolidation_faults.py::test_a_worker_killed": "looks for a wait on the server that it asks",
     "tests/observability/test_metrics.py::test_what_is_counted": "the coordinator has no rows to count",
     "tests/runtime/test_writes.py::test_rows_of_two_tables": "inserts into tables that Citus does not know",
+    "tests/search/statements/test_kept_plans.py": PLANNED_FOR_VALUES,
+    "tests/search/statements/test_large.py::test_the_kept_plan": PLANNED_FOR_VALUES,
+    "tests/search/statements/test_large.py::test_among_many_tenants": PLANNED_FOR_VALUES,
+    "tests/search/statements/test_large.py::test_the_look_at_neighbours": PLANNED_FOR_VALUES,
+    "tests/search/statements/test_large.py::test_the_functions_walk": COUNTED_HERE,
+    "tests/search/statements/test_large.py::test_few_are_looked_up": COUNTED_HERE,
+    "tests/search/statements/test_large.py::test_or_by_the_scope": COUNTED_HERE,
+    "tests/search/statements/test_large.py::test_conditions_that_leave_many": COUNTED_HERE,
     "tests/upkeep/test_partitions.py::test_rows_in_default": "a row is in a shard, whose name has a number",
     "tests/upkeep/test_partitions.py::test_what_is_older": "a row is in a shard, whose name has a number",
 }

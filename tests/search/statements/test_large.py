@@ -43,6 +43,7 @@ ARM = 100
 
 # Places in a sparse vector begin at 1 when written out, so word n stands at n + 1.
 # Word 1 in all texts, 100 + n % 50 in 2 %, 1,000 + n in one. Rows of both users are mixed; every 150th has no vector.
+# Without ON CONFLICT, Citus would copy the rows into the table, which row-level security refuses.
 MEMORIES = """
     INSERT INTO memory (workspace_id, id, user_id, content, hash, terms, bm25, type, type_confidence,
         classification_source, importance, importance_level, tag_prefixes, metadata, "timestamp", embedding_status,
@@ -54,6 +55,7 @@ MEMORIES = """
         timestamptz '2026-01-01' + n * interval '1 hour', CASE WHEN n % 150 = 7 THEN 'queued' ELSE 'stored' END,
         timestamptz '2026-01-01' + n * interval '1 hour', now()
     FROM unnest($2::uuid[]) WITH ORDINALITY new (id, n)
+    ON CONFLICT DO NOTHING
 """
 OTHERS = """
     INSERT INTO memory (workspace_id, id, user_id, content, hash, dedup_key, type, type_confidence,
@@ -61,12 +63,14 @@ OTHERS = """
     SELECT $1::uuid, new.id, 'tenant-' || n % 3 || $1::uuid, 'text ' || n, md5(n::text), md5(n::text), 'Context', 1,
         'default', 0.5, 5, 'queued', now(), now(), now()
     FROM unnest($2::uuid[]) WITH ORDINALITY new (id, n)
+    ON CONFLICT DO NOTHING
 """
 VECTORS = """
     INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, embedding)
     SELECT $1, new.id, 1, 'text', CASE WHEN (n + $4) % 16 = 0 THEN 'small' ELSE 'big' END, new.embedding::halfvec
     FROM unnest($2::uuid[], $3::text[]) WITH ORDINALITY new (id, embedding, n)
     WHERE (n + $4) % 150 <> 7
+    ON CONFLICT DO NOTHING
 """
 
 
@@ -175,7 +179,7 @@ async def test_candidates_are_measured_by_their_ids(database: Database, store: L
     async with database.snapshot(store.workspace) as session:
         plan = await _plan(session, *features.statement(small, ids, idf))
         found = await features.read(session, small, [*ids, store.ids[0]], idf)
-    assert "Index Scan using pk_memory on" in plan
+    assert re.search(r"Index Scan using pk_memory(_\d+)? on", plan), plan
     assert "ix_memory_user" not in plan
     assert sorted(found.ids) == sorted(ids), "another user's row is none of this scope"
 
@@ -244,6 +248,7 @@ LONG_ROW = """
     SELECT $1, $2, $3, $3, $3, $4, 'text', 'x', own.terms, own.weights, near.terms, near.weights, 'Context', 1,
         'default', 0.5, 5, now(), 'queued', now(), now()
     FROM words($5) own, words($6) near
+    ON CONFLICT DO NOTHING
 """
 WORDS = """
     CREATE FUNCTION pg_temp.words(most integer, OUT terms integer[], OUT weights sparsevec) LANGUAGE sql AS $$
@@ -296,7 +301,7 @@ async def test_binary_quantisations_are_read_from_the_scopes_btree_alone(
 
 
 NAMED = """
-    UPDATE memory SET speaker = CASE n % 3 WHEN 0 THEN 'Zoë' WHEN 1 THEN 'anna' ELSE 'Bob ' || n END,
+    UPDATE memory SET speaker = CASE WHEN n % 3 = 0 THEN 'Zoë' WHEN n % 3 = 1 THEN 'anna' ELSE 'Bob ' || n END,
         channel = CASE WHEN n = 32 THEN 'side' ELSE '_global' END
     FROM (SELECT (metadata->>'n')::int AS n, id FROM memory WHERE workspace_id = $1) numbered
     WHERE memory.workspace_id = $1 AND memory.id = numbered.id AND n % 16 = 0 AND n <= 128
@@ -582,7 +587,9 @@ async def test_a_scan_is_cut_down_by_what_leaves_less_than_the_scope(
     assert found.path == before.path == "fallback"
     assert found.arms["text_vector"] == before.arms["text_vector"]
     assert len(found.arms["text_vector"]) == there
-    narrowly = r'"timestamp" <= ' if where.column_ranges else r"pk_memory on memory .*\n *Index Cond: .*\(id = ANY "
+    narrowly = (
+        r'"timestamp" <= ' if where.column_ranges else r"pk_memory(_\d+)? on memory.*\n *Index Cond: .*\(id = ANY "
+    )
     assert re.search(narrowly, plan), plan
 
 

@@ -37,6 +37,7 @@ NOW = datetime(2026, 11, 1, tzinfo=UTC)
 # Of twelve rows one is Ann's, one the agent's, one shared, and the others are of another user.
 OWNERS = """CASE WHEN n % 12 = 0 THEN 'ann' WHEN n % 12 < 3 THEN NULL ELSE 'bob' END AS user_id,
         CASE WHEN n % 12 = 1 THEN 'guide' END AS agent_id"""
+# Without ON CONFLICT, Citus would copy the rows into the table, which row-level security refuses.
 MEMORIES = f"""
     INSERT INTO memory (workspace_id, id, user_id, agent_id, content, hash, terms, bm25, type, type_confidence,
         classification_source, importance, importance_level, "timestamp", embedding_status, created_at, updated_at)
@@ -45,11 +46,13 @@ MEMORIES = f"""
         timestamptz '2026-01-01' + n * interval '1 hour', 'stored',
         timestamptz '2026-01-01' + n * interval '1 hour', now()
     FROM unnest($2::uuid[]) WITH ORDINALITY new (id, n), LATERAL (SELECT {OWNERS}) owner
+    ON CONFLICT DO NOTHING
 """
 VECTORS = f"""
     INSERT INTO memory_vector (workspace_id, memory_id, generation, kind, user_id, agent_id, embedding)
     SELECT $1, new.id, 1, 'text', owner.user_id, owner.agent_id, new.embedding::halfvec
     FROM unnest($2::uuid[], $3::text[]) WITH ORDINALITY new (id, embedding, n), LATERAL (SELECT {OWNERS}) owner
+    ON CONFLICT DO NOTHING
 """
 
 
@@ -166,7 +169,7 @@ async def test_a_list_walks_the_indexes_of_its_parts_in_their_order(database: Da
         shown = await explained(session, statement, {**rows.values, "limit": 10})
     assert shown.count("Limit") == 3, shown
     for index in ("ix_memory_user", "ix_memory_shared"):
-        assert f"Index Scan using {index} on" in shown, shown
+        assert re.search(rf"Index Scan using {index}(_\d+)? on", shown), shown
 
 
 @pytest.mark.parametrize("name", INDEXES)
