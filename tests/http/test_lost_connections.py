@@ -34,7 +34,7 @@ async def behind_proxy(
     proxy: PostgresProxy, resources: Resources, embedder: AngleEmbedder, tenant: Tenant
 ) -> AsyncIterator[AsyncClient]:
     """A client of a service that reaches Postgres through the proxy."""
-    async with open_as(proxy.url, APP) as database:
+    async with open_as(proxy.url, APP, size=5) as database:
         embed = with_caches(embedder, database)
         async with serving(replace(resources, db=database, embedder=embed)) as app:
             async with client_of(app, tenant.key) as found:

@@ -3,16 +3,34 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Awaitable, Mapping, Sequence
+import re
+from collections.abc import Awaitable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 from sqlalchemy import event
 
 from service.postgres.engine import Session, driver
 
+STEP = re.compile(
+    r"(?: on (?P<table>\w+?)(?:_\d{6})?(?: \w+)?  \(.*)?\(actual rows=(?P<rows>[\d.]+) loops=(?P<loops>\d+)\)"
+)
+"""A step that ran, of its table; a shard of Citus has a number."""
 
-async def kept_plan(session: Session, reading: Awaitable[Any]) -> Mapping[str, Any]:
-    """The plan that is kept of the last statement of `reading`, as it ran for the same values."""
+REMOVED = re.compile(r"Rows Removed by [\w ]+: (\d+)")
+
+
+@dataclass(slots=True)
+class Step:
+    """A step of a plan: the table that it scans, if any, and the rows of each loop, also those that were not kept."""
+
+    table: str
+    rows: float
+    loops: int
+
+
+async def kept_plan(session: Session, reading: Awaitable[Any]) -> list[Step]:
+    """The plan that is kept of the last statement of `reading`, as it ran for the same values, from the top."""
     raw, sent = await driver(session), list[tuple[str, Sequence[Any]]]()
 
     def note(_connection: Any, _cursor: Any, sql: str, values: Sequence[Any], *_: Any) -> None:
@@ -25,12 +43,12 @@ async def kept_plan(session: Session, reading: Awaitable[Any]) -> Mapping[str, A
     event.remove(session.engine.sync_engine, "before_cursor_execute", note)
     sql, values = sent[-1]
     types = ", ".join(each.name for each in (await raw.prepare(sql)).get_parameters())
-    await raw.execute(f"SET LOCAL plan_cache_mode = force_generic_plan; PREPARE kept({types}) AS {sql}")
+    await raw.execute("SET LOCAL plan_cache_mode = force_generic_plan")  # alone, for Citus sends the whole string
+    await raw.execute(f"PREPARE kept({types}) AS {sql}")
     given = ", ".join(map(_literal, values))
-    plan = await raw.fetchval(f"EXPLAIN (ANALYZE, TIMING OFF, FORMAT JSON) EXECUTE kept({given})")
+    lines = await raw.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) EXECUTE kept({given})")
     await raw.execute("DEALLOCATE kept")
-    found: Mapping[str, Any] = plan[0]["Plan"]
-    return found
+    return _read([line[0] for line in lines])
 
 
 def _literal(value: Any) -> str:
@@ -39,9 +57,17 @@ def _literal(value: Any) -> str:
     return f"'{{{', '.join(map(str, value))}}}'" if isinstance(value, list) else f"'{value}'"
 
 
-def rows_read(plan: Mapping[str, Any], table: str | None = None) -> int:
+def _read(lines: Sequence[str]) -> list[Step]:
+    """The steps of a plan as text, which Citus writes too; its JSON of nodes cannot be read."""
+    steps: list[Step] = []
+    for line in lines:
+        if step := STEP.search(line):
+            steps.append(Step(step["table"] or "", float(step["rows"]), int(step["loops"])))
+        elif removed := REMOVED.search(line):
+            steps[-1].rows += int(removed[1])
+    return steps
+
+
+def rows_read(plan: Sequence[Step], table: str | None = None) -> int:
     """The rows that all steps of a plan have read, or only its scans of a table; also those that were not kept."""
-    removed = sum(value for name, value in plan.items() if name.startswith("Rows Removed by"))
-    counts = table in (None, plan.get("Relation Name"))
-    own = int((plan["Actual Rows"] + removed) * plan["Actual Loops"]) if counts else 0
-    return own + sum(rows_read(part, table) for part in plan.get("Plans", ()))
+    return sum(int(step.rows * step.loops) for step in plan if table in (None, step.table))
