@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from math import inf
+from typing import Protocol
 
 from bench.clients import LOST, Client, TimedResponse
 from bench.numbers import percentile
@@ -52,14 +53,32 @@ class PacedAnswer:
         return self.due_s + self.ms / 1000
 
 
+class LoadClient(Protocol):
+    """What sends one request at a time. Raises one of LOST when there is no answer."""
+
+    async def request(self, method: str, path: str, body: bytes, headers: Mapping[str, str], /) -> TimedResponse: ...
+
+    async def close(self) -> None: ...
+
+
+def plain_client(url: str, key: str) -> LoadClient:
+    """Sends each request once."""
+    return Client(url, key, timeout_s=PATIENCE_S)
+
+
 class PacedLoad:
-    """Sends what `plan` gives, each time another request, and tells `heard` of the answers."""
+    """Sends what `plan` gives, each time another request, and tells `heard` of the answers. `client_of`: makes a client
+    for a URL and a key."""
 
     def __init__(
-        self, url: str, plan: Callable[[], PlannedRequest], heard: Callable[[PacedAnswer], None] | None = None
+        self,
+        url: str,
+        plan: Callable[[], PlannedRequest],
+        heard: Callable[[PacedAnswer], None] | None = None,
+        client_of: Callable[[str, str], LoadClient] = plain_client,
     ) -> None:
-        self._url, self._plan, self._heard = url, plan, heard
-        self._idle: dict[str, list[tuple[float, Client]]] = {}
+        self._url, self._plan, self._heard, self._client_of = url, plan, heard, client_of
+        self._idle: dict[str, list[tuple[float, LoadClient]]] = {}
 
     async def closed(self, *, clients: int, seconds: float) -> list[PacedAnswer]:
         """Each client sends its next request when it has the answer to its last; one that is refused waits first."""
@@ -95,7 +114,7 @@ class PacedLoad:
 
     async def _send(self, request: PlannedRequest, due_s: float) -> PacedAnswer:
         idle = self._idle.setdefault(request.key, [])
-        used_s, client = idle.pop() if idle else (0.0, Client(self._url, request.key, timeout_s=PATIENCE_S))
+        used_s, client = idle.pop() if idle else (0.0, self._client_of(self._url, request.key))
         if time.monotonic() - used_s > STALE_S:
             await client.close()
         answer = None

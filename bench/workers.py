@@ -1,9 +1,10 @@
 """Adds workers to a Citus cluster, moves workspaces to them and gives the largest a node of its own, all under load.
 
-The load stores, changes, searches and gets memories of several workspaces. Counted are requests that fail, acknowledged
-writes that are lost or doubled, and what each node has to do. In the end every shard is read as the service's logins.
+The load stores, changes, searches and gets memories of several workspaces, by the Python client, which repeats what is
+refused. Counted are refusals, requests that fail nevertheless, acknowledged writes that are lost or doubled, and what
+each node has to do. In the end every shard is read as the service's logins.
 
-    python -m bench.workers --citus-bin FOLDER
+    PYTHONPATH=clients/python python -m bench.workers --citus-bin FOLDER
 """
 
 from __future__ import annotations
@@ -18,25 +19,29 @@ import sys
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Awaitable, Sequence
+from collections.abc import Awaitable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
 from statistics import median
 from typing import Any
+from uuid import uuid4
 
 import aiohttp
 import asyncpg  # type: ignore[import-untyped]
+import httpx
 
 from bench import sentences
 from bench.citus_cluster import Cluster, cluster
-from bench.clients import post_all
+from bench.clients import TimedResponse, post_all
 from bench.numbers import percentile, table
 from bench.overload import keys_of
 from bench.pacing import ACCEPTED, PacedAnswer, PacedLoad, PlannedRequest, p99
 from bench.rolling import Backend, migrate, replace
 from bench.shard_access import read_shards
 from bench.target import Service, family_cpu_s
+from loxodon import AsyncMemory
+from loxodon.errors import ApiError, NoAnswerError
 from service.postgres.roles import API_LOGIN, JOBS_LOGIN
 
 KINDS = ("store", "change", "search", "get")
@@ -126,6 +131,44 @@ def _request(key: str, kind: str, method: str, path: str, body: object = None) -
     return PlannedRequest(key, method, f"/v1/memories{path}", sent, kind=kind)
 
 
+class CountingTransport(httpx.AsyncHTTPTransport):
+    """Counts the attempts that are answered with an error, by their method, the status and the sentence."""
+
+    def __init__(self, refused: Counter[str]) -> None:
+        super().__init__()
+        self._refused = refused
+
+    async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
+        answer = await super().handle_async_request(request)
+        if answer.is_error:
+            problem = json.loads(await answer.aread())
+            self._refused[f"{request.method} {answer.status_code} {problem['detail']}"] += 1
+        return answer
+
+
+class RepeatingClient:
+    """The Python client as one of PacedLoad. Whatever has a body carries an Idempotency-Key, so that it is repeated.
+    `refused`: counts the attempts that failed."""
+
+    def __init__(self, url: str, key: str, refused: Counter[str]) -> None:
+        self._memory = AsyncMemory(url, key, transport=CountingTransport(refused))
+
+    async def request(self, method: str, path: str, body: bytes, _: Mapping[str, str]) -> TimedResponse:
+        began = time.perf_counter()
+        sent, idempotency_key = (json.loads(body), uuid4().hex) if body else (None, None)
+        try:
+            found = await self._memory.request(method, path, body=sent, idempotency_key=idempotency_key)
+            status = 200
+        except ApiError as error:
+            status, found = error.status, error.problem
+        except NoAnswerError as error:
+            raise EOFError from error
+        return TimedResponse(status, json.dumps(found).encode(), (time.perf_counter() - began) * 1000)
+
+    async def close(self) -> None:
+        """Nothing to do: it opens another connection when it needs one."""
+
+
 @dataclass(slots=True)
 class Phase:
     """What happens under load. `cpu_s`: of each node."""
@@ -196,7 +239,8 @@ async def measure(citus: Cluster, given: argparse.Namespace) -> list[str]:
             writes, phases = AcknowledgedWrites(keys), Phases(citus, coordinator)
             for number, each in enumerate(keys):
                 await writes.fill(backend.url, each, SMALL if number else LARGE)
-            load = PacedLoad(backend.url, writes.plan, writes.hear)
+            refused: Counter[str] = Counter()
+            load = PacedLoad(backend.url, writes.plan, writes.hear, lambda url, key: RepeatingClient(url, key, refused))
             await load.closed(clients=6, seconds=WARM_S)
             await count_round_trips(citus, backend.url, writes, keys)
             sizes = [row["id"] for row in await coordinator.fetch(BY_SIZE)]
@@ -215,6 +259,7 @@ async def measure(citus: Cluster, given: argparse.Namespace) -> list[str]:
         print(table(HEAD, [phase.row(answers) for phase in phases.done]))
         failures = Counter(f"{each.request.kind}: {each.status}" for each in answers if each.status not in ACCEPTED)
         print(f"{len(writes.texts)} texts acknowledged; failed: {dict(failures) or 'none'}")
+        print(f"attempts refused: {dict(refused) or 'none'}")
         for login in (API_LOGIN, JOBS_LOGIN):
             reads = await read_shards(coordinator.fetch, login, sizes[0], sizes[1])
             print(f"{login}: {reads.own} rows of its own seen in shards, {reads.refused} reads of others saw nothing")
