@@ -10,11 +10,9 @@ from typing import Any
 
 from sqlalchemy import event
 
-from service.postgres.engine import Session, driver
+from service.postgres.engine import Session, driver, is_citus
 
-STEP = re.compile(
-    r"(?: on (?P<table>\w+?)(?:_\d{6})?(?: \w+)?  \(.*)?\(actual rows=(?P<rows>[\d.]+) loops=(?P<loops>\d+)\)"
-)
+STEP = re.compile(r"(?: on (?P<table>\w+?)(?:_\d{6})?\b.*?)?\(actual rows=(?P<rows>[\d.]+) loops=(?P<loops>\d+)\)")
 """A step that ran, of its table; a shard of Citus has a number."""
 
 REMOVED = re.compile(r"Rows Removed by [\w ]+: (\d+)")
@@ -43,7 +41,8 @@ async def kept_plan(session: Session, reading: Awaitable[Any]) -> list[Step]:
     event.remove(session.engine.sync_engine, "before_cursor_execute", note)
     sql, values = sent[-1]
     types = ", ".join(each.name for each in (await raw.prepare(sql)).get_parameters())
-    await raw.execute("SET LOCAL plan_cache_mode = force_generic_plan")  # alone, for Citus sends the whole string
+    if not is_citus(session):  # which keeps no plan for any values
+        await raw.execute("SET LOCAL plan_cache_mode = force_generic_plan")
     await raw.execute(f"PREPARE kept({types}) AS {sql}")
     given = ", ".join(map(_literal, values))
     lines = await raw.fetch(f"EXPLAIN (ANALYZE, TIMING OFF) EXECUTE kept({given})")
