@@ -15,6 +15,7 @@ import itertools
 import json
 import os
 import random
+import ssl
 import sys
 import tempfile
 import time
@@ -48,6 +49,8 @@ KINDS = ("store", "change", "search", "get")
 WRITES = ("store", "change")
 USERS, SMALL, LARGE, BATCH = 10, 60, 600, 30
 WARM_S = 8.0
+CERTIFICATES = ssl.create_default_context()
+"""Read once: for each client, it would take longer than a request."""
 
 BY_SIZE = "SELECT workspace_id::text AS id FROM memory GROUP BY 1 ORDER BY count(*) DESC"
 SHARDS = """
@@ -135,7 +138,7 @@ class CountingTransport(httpx.AsyncHTTPTransport):
     """Counts the attempts that are answered with an error, by their method, the status and the sentence."""
 
     def __init__(self, refused: Counter[str]) -> None:
-        super().__init__()
+        super().__init__(verify=CERTIFICATES)
         self._refused = refused
 
     async def handle_async_request(self, request: httpx.Request) -> httpx.Response:
