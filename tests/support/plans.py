@@ -19,7 +19,7 @@ REMOVED = re.compile(r"Rows Removed by [\w ]+: (\d+)")
 
 
 @dataclass(slots=True)
-class Step:
+class PlanStep:
     """A step of a plan: the table that it scans, if any, and the rows of each loop, also those that were not kept."""
 
     table: str
@@ -27,7 +27,7 @@ class Step:
     loops: int
 
 
-async def kept_plan(session: Session, reading: Awaitable[Any]) -> list[Step]:
+async def kept_plan(session: Session, reading: Awaitable[Any]) -> list[PlanStep]:
     """The plan that is kept of the last statement of `reading`, as it ran for the same values, from the top."""
     raw, sent = await driver(session), list[tuple[str, Sequence[Any]]]()
 
@@ -56,17 +56,17 @@ def _literal(value: Any) -> str:
     return f"'{{{', '.join(map(str, value))}}}'" if isinstance(value, list) else f"'{value}'"
 
 
-def _read(lines: Sequence[str]) -> list[Step]:
+def _read(lines: Sequence[str]) -> list[PlanStep]:
     """The steps of a plan as text, which Citus writes too; its JSON of nodes cannot be read."""
-    steps: list[Step] = []
+    steps: list[PlanStep] = []
     for line in lines:
         if step := STEP.search(line):
-            steps.append(Step(step["table"] or "", float(step["rows"]), int(step["loops"])))
+            steps.append(PlanStep(step["table"] or "", float(step["rows"]), int(step["loops"])))
         elif removed := REMOVED.search(line):
             steps[-1].rows += int(removed[1])
     return steps
 
 
-def rows_read(plan: Sequence[Step], table: str | None = None) -> int:
+def rows_read(plan: Sequence[PlanStep], table: str | None = None) -> int:
     """The rows that all steps of a plan have read, or only its scans of a table; also those that were not kept."""
     return sum(int(step.rows * step.loops) for step in plan if table in (None, step.table))
