@@ -55,11 +55,25 @@ async def _read_call(request: Request) -> Call:
     return Call(request.state.request_id, caller.key_id, session_id=session_of(request), may_share=may_share)
 
 
-UnkeyedCallOf = Annotated[Call, Depends(_read_call)]
+async def refuse_key(
+    request: Request, given: Annotated[str | None, Header(alias="Idempotency-Key", include_in_schema=False)] = None
+) -> None:
+    """For the routes whose answers are not kept: they hold a secret, or would survive what they are about. Reads need
+    no key."""
+    if given is not None and request.method != "GET":
+        detail = "Idempotency-Key: is not supported here. Before you repeat the request, look whether it was done."
+        raise InvalidInput(detail, field="Idempotency-Key")
+
+
+async def _read_unkeyed(request: Request, _: Annotated[None, Depends(refuse_key)]) -> Call:
+    return await _read_call(request)
+
+
+UnkeyedCallOf = Annotated[Call, Depends(_read_unkeyed)]
 """For a write whose answer is not kept, because it holds a secret or because repeating it does no harm."""
 
 
-async def _add_key(request: Request, call: UnkeyedCallOf, given: KeyHeader = None) -> Call:
+async def _add_key(request: Request, call: Annotated[Call, Depends(_read_call)], given: KeyHeader = None) -> Call:
     return call if given is None else replace(call, idempotency=_key(request, given, known_caller(request)))
 
 

@@ -34,6 +34,22 @@ async def test_a_repeat_gets_the_first_answer(client: AsyncClient, tenant: Tenan
     assert await tables.counts(tenant.workspace_id) == before
 
 
+async def test_a_route_that_keeps_no_answer_refuses_a_key(client: AsyncClient) -> None:
+    """Else a client that counts on it makes two webhooks, or two keys."""
+    before = [(await client.get(path)).json() for path in ("/v1/webhooks", "/v1/api-keys")]
+    for path, body in (
+        ("/v1/webhooks", {"url": "https://example.org/hook"}),
+        ("/v1/api-keys", {"name": "a", "rights": ["memory:read"]}),
+        ("/v1/tokens", {"user_id": "iris"}),
+        ("/v1/workspaces", {"name": "a"}),
+        ("/v1/jobs/relevance/run", {}),
+    ):
+        answer = await put(client, "k", body, path)
+        assert (answer.status_code, answer.json()["field"]) == (400, "Idempotency-Key"), path
+    assert [(await client.get(path)).json() for path in ("/v1/webhooks", "/v1/api-keys")] == before
+    assert (await client.get("/v1/webhooks", headers={"Idempotency-Key": "k"})).status_code == 200
+
+
 async def test_another_body_is_a_conflict(client: AsyncClient, tenant: Tenant, tables: Tables) -> None:
     await put(client, "k")
     before = await tables.counts(tenant.workspace_id)

@@ -1,11 +1,11 @@
-/** A client of the public REST API: its key, errors and retries. */
+/** A client of the REST API: its key, errors and retries. */
 
 const TRIES = 3, WAIT_MS = 400, TEMPORARY = [429, 502, 503, 504];
 
-/** Where this tab's sessionStorage has the key. There is no cookie to forge. */
+/** Where this tab's sessionStorage has the key. */
 export const KEY = "loxodon.key";
 
-/** The values as a query string, without the empty ones. */
+/** The values as a query string, without empty ones. */
 export function queryString(values) {
   const given = Object.entries(values).filter(([, value]) => value);
   return given.length ? `?${new URLSearchParams(given)}` : "";
@@ -17,14 +17,15 @@ async function refusal(answer) {
   return Object.assign(new Error(`${detail} Request ${answer.headers.get("X-Request-ID")}.`), { status: answer.status });
 }
 
-let position = ""; // the greatest X-Loxodon-Position: reads then see what was written, also on a standby
+let position = ""; // the greatest yet: reads then see what was written, also on a standby
 
 /** Sends a request; throws an error with a `status` when it is refused, a TypeError when nothing answers. */
 async function send(method, path, { body, headers, signal } = /** @type {any} */ ({})) {
   const all = { Authorization: `Bearer ${sessionStorage.getItem(KEY)}`, "Content-Type": "application/json", ...headers };
   if (position) all["X-Loxodon-Position"] = position;
-  if (method !== "GET") all["Idempotency-Key"] = crypto.getRandomValues(new Uint32Array(4)).join("-");
-  for (let tries = 1; ; tries += 1) {
+  const safe = method === "GET" || !/-keys|jobs/.test(path);
+  if (safe) all["Idempotency-Key"] = crypto.getRandomValues(new Uint32Array(4)).join("-");
+  for (let tries = safe ? 1 : TRIES; ; tries += 1) {
     try {
       const answer = await fetch(path, { method, signal, headers: all, body: body && JSON.stringify(body) });
       const reached = answer.headers.get("X-Loxodon-Position") ?? "";
@@ -44,7 +45,7 @@ export const post = (path, body = {}) => json("POST", path, { body });
 export const patch = (path, body, version) => json("PATCH", path, { body, headers: { "If-Match": `"${version}"` } });
 export const remove = (path) => send("DELETE", path);
 
-/** Reads the change feed from its beginning until `signal` is aborted. EventSource could not send the key. */
+/** Reads the change feed until `signal` is aborted. EventSource could not send the key. */
 export async function follow(onChanges, signal) {
   const answer = await send("GET", "/v1/changes", { headers: { Accept: "text/event-stream" }, signal });
   const reader = answer.body.pipeThrough(new TextDecoderStream()).getReader();

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 from typing import Any
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Depends, Request
 from pydantic import Field, ValidationError
 
 from service.domain.errors import InvalidInput
@@ -14,10 +14,11 @@ from service.http.deps import Admin, CallerOf, Operator, ResourcesOf
 from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
 from service.http.schemas import Id, RequestModel, ResponseModel, Time, Title, example
+from service.http.writes import refuse_key
 from service.kit.settings import GRANTED, PER_WORKSPACE, Settings, nest
 from service.tenants import workspaces
 
-router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute)
+router = APIRouter(prefix="/v1", tags=["workspaces"], route_class=JsonRoute, dependencies=[Depends(refuse_key)])
 
 
 class CreateWorkspaceRequest(RequestModel):

@@ -7,10 +7,9 @@ from dataclasses import replace
 from typing import Annotated, Self
 from uuid import uuid4
 
-from fastapi import APIRouter, Depends, Header, Path, Query, Request
+from fastapi import APIRouter, Depends, Path, Query, Request
 from pydantic import Field, JsonValue, model_validator
 
-from service.domain.errors import InvalidInput
 from service.domain.request import Operation
 from service.domain.scope import Scope
 from service.http import errors
@@ -31,7 +30,7 @@ from service.http.schemas import (
     Time,
     example,
 )
-from service.http.writes import sends, sends_new
+from service.http.writes import refuse_key, sends, sends_new
 from service.working import working
 from service.working.values import WorkingEntry, WorkingKind, session_id
 from service.working.working import ONLY
@@ -162,17 +161,6 @@ def thought_response(entry: WorkingEntry) -> ThoughtResponse:
 
 def active_goal_response(entry: WorkingEntry) -> ActiveGoalResponse:
     return ActiveGoalResponse.of(entry, **entry.value)
-
-
-async def refuse_key(
-    request: Request, given: Annotated[str | None, Header(alias="Idempotency-Key", include_in_schema=False)] = None
-) -> None:
-    """Working memory does not survive a crash, so it cannot keep a response for a day. Reads need no key."""
-    if given is not None and request.method != "GET":
-        raise InvalidInput(
-            "Idempotency-Key is not supported: working memory does not survive a crash. Repeat the write instead.",
-            field="Idempotency-Key",
-        )
 
 
 async def _scope(
