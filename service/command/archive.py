@@ -138,8 +138,11 @@ def read(folder: Path) -> Manifest:
     version = manifest.pop("version", None)
     if version != VERSION:
         raise CommandError(f"The export in {folder} has version {version} of the format; this Loxodon reads {VERSION}.")
-    entries = [TableEntry(**each) for each in manifest.pop("tables")]
-    return Manifest(**manifest, tables=entries)
+    try:
+        entries = [TableEntry(**each) for each in manifest.pop("tables")]
+        return Manifest(**manifest, tables=entries)
+    except (KeyError, TypeError) as exc:
+        raise CommandError(f"{folder / MANIFEST} is damaged: {exc}. Export again.") from exc
 
 
 def lines(folder: Path, name: str) -> Iterator[str]:

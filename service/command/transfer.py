@@ -63,6 +63,7 @@ NUMBERED = {"tool_invocation": "id", "working_item": "seq"}
 
 ACTIVE = "SELECT generation, model, dimension FROM embedding_generation WHERE state = 'active'"
 WORKSPACE = "SELECT workspace_id, name, settings::text FROM workspace WHERE workspace_id = $1"
+ADD_SETTINGS = "UPDATE workspace SET settings = $2::jsonb || settings WHERE workspace_id = $1"
 SIZE = """
     SELECT (SELECT count(*) FROM memory WHERE workspace_id = $1) AS memories,
            (SELECT count(*) FROM conversation WHERE workspace_id = $1) AS conversations,

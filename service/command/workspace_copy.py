@@ -204,6 +204,7 @@ async def import_export(
             )
             await transfer.raise_sequences(connection, target)
             await connection.execute(transfer.EMBED_LATER, target)
+            await connection.execute(transfer.ADD_SETTINGS, target, json.dumps(manifest.workspace["settings"]))
         with suppress(asyncpg.InsufficientPrivilegeError, asyncpg.LockNotAvailableError):  # else the worker does it
             await connection.execute(transfer.PARTITIONS)
         return Imported(target, rows, with_vectors, key)
@@ -224,8 +225,6 @@ async def _enter_target(connection: Any, url: str, manifest: Manifest, named: st
             rights=keys.EVERY_RIGHT_IN_WORKSPACE,
             workspace_id=manifest.workspace_id,
         )
-        async with database.begin(issued.workspace_id) as session:
-            await keys.change_workspace(session, name=None, settings=manifest.workspace["settings"])
     finally:
         await database.close()
     return issued.workspace_id, issued.secret

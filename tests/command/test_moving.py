@@ -202,6 +202,36 @@ async def test_what_cannot_be_imported_is_refused_before_anything_is_written(mov
         await export(moving.as_worker, exported, str(uuid4()), with_vectors=True, advance=quiet)
 
 
+async def test_the_settings_come_along_unless_the_target_has_its_own(moving: Moving, tmp_path: Path) -> None:
+    async def settings(workspace: UUID, changed: str | None = None) -> dict[str, object]:
+        if changed is not None:
+            await moving.run("UPDATE workspace SET settings = $2::jsonb WHERE workspace_id = $1", workspace, changed)
+        (row,) = await moving.run("SELECT settings::text FROM workspace WHERE workspace_id = $1", workspace)
+        found: dict[str, object] = json.loads(row[0])
+        return found
+
+    await settings(moving.full, '{"timezone": "Europe/Oslo", "memory_retention_days": 30}')
+    try:
+        await export(moving.as_worker, tmp_path / "set", str(moving.full), with_vectors=True, advance=quiet)
+    finally:
+        await settings(moving.full, "{}")
+    for own, after in (
+        ("{}", {"timezone": "Europe/Oslo", "memory_retention_days": 30}),
+        ('{"timezone": "UTC"}', {"timezone": "UTC", "memory_retention_days": 30}),
+    ):
+        target = await moving.empty()
+        await settings(target, own)
+        await brought_in(moving, tmp_path / "set", target)
+        assert await settings(target) == after
+
+
+async def test_a_damaged_manifest_is_a_sentence(moving: Moving, exported: Path) -> None:
+    whole = json.loads((exported / "manifest.json").read_text())
+    for damaged in ({**whole, "tables": None}, {"format": "loxodon-export", "version": 1}, {**whole, "more": 1}):
+        (exported / "manifest.json").write_text(json.dumps(damaged))
+        assert "is damaged" in await refusal(moving, exported, await moving.empty())
+
+
 async def test_every_table_of_a_workspace_travels_or_says_why_not(moving: Moving) -> None:
     rows = await moving.run(
         "SELECT c.relname FROM pg_class c JOIN pg_attribute a ON a.attrelid = c.oid AND a.attname = 'workspace_id' "
