@@ -8,8 +8,10 @@ import sys
 import time
 import zipfile
 from collections.abc import Iterator
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
+from enum import Enum
 from pathlib import Path
+from typing import Any
 
 import httpx
 import pytest
@@ -24,6 +26,7 @@ from loxodon.errors import BY_CODE
 from service.http.errors import CODES
 from tests.clients.unreliable import Fault, UnreliableProxy, answer_cut, answer_lost, dropped, refused
 from tests.clients.wheel import build_wheel, first_session
+from tests.fakes.http_server import ScriptedAnswer
 
 ROOT = Path(__file__).resolve().parents[2]
 CLIENT = ROOT / "clients" / "python"
@@ -317,6 +320,48 @@ def test_the_key_goes_to_the_service_alone(service: Service, proxy: UnreliablePr
     with Memory(service.url, service.key) as memory, pytest.raises(loxodon.UnsendableError, match="not a route"):
         memory.request("GET", path.format(url=proxy.url))
     assert proxy.requests == []
+
+
+@pytest.mark.parametrize("key", ["a\nb", "  ", " a"])
+def test_a_key_that_no_header_carries_is_refused_at_once(proxy: UnreliableProxy, key: str) -> None:
+    with Memory(proxy.url, "lox_1") as memory:
+        with pytest.raises(loxodon.UnsendableError, match="no request can carry"):
+            memory.add("Prefers tea.", user_id="ivy", idempotency_key=key)
+        with pytest.raises(loxodon.UnsendableError, match="no request can carry"):
+            memory.request("POST", "/v1/memories", body={}, idempotency_key=key)
+    assert proxy.requests == []
+
+
+def test_a_key_in_any_script_is_a_key(service: Service, proxy: UnreliableProxy) -> None:
+    with Memory(service.url, service.key) as memory:
+        made = [memory.add("It rains.", user_id="ivy", dedup=False, idempotency_key="Nürnberg-17") for _ in range(2)]
+        assert made[0] == made[1]
+        again = {"content": "It rains.", "user_id": "ivy", "dedup": False}
+        assert memory.request("POST", "/v1/memories", body=again, idempotency_key="Nürnberg-17") == made[0]
+
+
+Type = Enum("Type", {"CONTEXT": "Context"}, type=str)
+
+
+def test_enums_and_dates_are_sent_as_they_are_written(service: Service) -> None:
+    given: dict[str, Any] = {"type": Type("Context")}
+    asked: dict[str, Any] = {"types": [Type("Context")], "start": date(2020, 1, 1)}
+    with Memory(service.url, service.key) as memory:
+        memory.add("It is raining in Ulm.", user_id="jan", **given)
+        assert len(list(memory.list(user_id="jan", **asked))) == 1
+
+
+@pytest.mark.parametrize(
+    ("body", "headers"),
+    [(b"", {}), (b"<h1>Hello</h1>", {}), (b"no gzip", {"content-encoding": "gzip"})],
+)
+def test_an_answer_that_cannot_be_read_is_an_error_of_the_client(
+    service: Service, proxy: UnreliableProxy, body: bytes, headers: dict[str, str]
+) -> None:
+    with Memory(proxy.url, service.key, retries=0) as memory:
+        proxy.faults += [lambda request, passed: ScriptedAnswer(200, body, headers)]
+        with pytest.raises(loxodon.LoxodonError):
+            list(memory.list(user_id="jan"))
 
 
 def test_every_code_of_the_service_has_a_type() -> None:

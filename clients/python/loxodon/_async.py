@@ -271,7 +271,7 @@ class AsyncMemory:
                     content=attempts.content,
                     headers=attempts.headers,
                 )
-            except httpx.TransportError as error:
+            except httpx.RequestError as error:
                 wait_s = attempts.failed(error)
             else:
                 again_s = attempts.answered(answer)

@@ -9,8 +9,9 @@ import threading
 from collections.abc import Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
-from datetime import UTC, datetime
+from datetime import UTC, date, datetime
 from email.utils import parsedate_to_datetime
+from enum import Enum
 from typing import Any, TypeAlias
 from urllib.parse import parse_qsl, quote
 from uuid import UUID, uuid4
@@ -104,15 +105,18 @@ class Attempts:
     method: str
     path: str
     query: Query = field(default_factory=list)
-    headers: dict[str, str] = field(default_factory=dict)
+    headers: httpx.Headers = field(default_factory=httpx.Headers)
     content: bytes | None = None
     repeatable: bool = False
     made: int = 0
 
     def __post_init__(self) -> None:
-        self.headers |= POSITIONS.headers(self.settings.url)
+        self.headers.update(POSITIONS.headers(self.settings.url))
+        for name, value in self.headers.items():
+            if not value.isprintable() or value != value.strip():
+                raise UnsendableError(f"{name}: no request can carry {value!r}")
 
-    def failed(self, error: httpx.TransportError) -> float:
+    def failed(self, error: httpx.RequestError) -> float:
         """Seconds to wait before the next attempt; raises NoAnswerError where there is none."""
         sent = not isinstance(error, NOT_SENT)
         self.made += 1
@@ -152,7 +156,7 @@ def operation(settings: Settings, name: str, options: Mapping[str, Any]) -> Atte
     """The request of an operation; raises TypeError for an argument that it does not have. None is left out, but in a
     body that changes things, where it means: remove."""
     found = OPERATIONS[name]
-    path, query, headers, body = found.path, Query(), dict[str, str](), dict[str, Any]()
+    path, query, headers, body = found.path, Query(), httpx.Headers(), dict[str, Any]()
     for key, value in options.items():
         if key not in found.arguments:
             raise TypeError(f"{name} takes no argument {key!r}. It takes: {', '.join(sorted(found.arguments))}")
@@ -185,13 +189,13 @@ def any_request(
 ) -> Attempts:
     """A request to a route that has no method of its own here."""
     path, asked = _split(path)
-    found = Attempts(settings, method.upper(), path, asked, repeatable=key is not None or method.upper() == "GET")
-    for name, value in (query or {}).items():
-        found.query += _pairs(name, value)
+    asked += [pair for name, value in (query or {}).items() for pair in _pairs(name, value)]
+    headers = httpx.Headers() if key is None else httpx.Headers({b"Idempotency-Key": key.encode()})
+    found = Attempts(
+        settings, method.upper(), path, asked, headers, repeatable=key is not None or method.upper() == "GET"
+    )
     if body is not None:
         found.content, found.headers["Content-Type"] = encoded(body), "application/json"
-    if key is not None:
-        found.headers["Idempotency-Key"] = key
     return found
 
 
@@ -214,7 +218,7 @@ def said(what: str | Mapping[str, Any] | Sequence[Any]) -> dict[str, Any]:
 
 def decoded(answer: httpx.Response) -> Any:
     """The JSON of an answer; raises LoxodonError where it is none, such as a page of a proxy."""
-    if not answer.content:
+    if answer.status_code == 204:
         return None
     try:
         return answer.json()
@@ -240,15 +244,16 @@ def _pairs(name: str, value: object) -> Query:
 
 
 def _text(value: object) -> str:
+    value = value.value if isinstance(value, Enum) else value
     if isinstance(value, bool):
         return "true" if value else "false"
-    if isinstance(value, datetime):
+    if isinstance(value, date):
         return value.isoformat()
     if isinstance(value, dict):
         return encoded(value).decode()
     if isinstance(value, (str, int, float, UUID)):
         return str(value)
-    raise TypeError(f"{type(value).__name__} cannot be sent; text, numbers, datetime, UUID, lists and dicts can.")
+    raise TypeError(f"{type(value).__name__} cannot be sent; text, numbers, dates, UUID, lists and dicts can.")
 
 
 def retry_after_s(value: str | None) -> float | None:
