@@ -369,7 +369,7 @@ async def entities(request: Request, caller: Reader, res: ResourcesOf) -> dict[s
     items: list[ScopeItem] = []
     cursor: str | None = None
     while len(items) < MOST_ENTITIES:
-        page = await list_scopes(caller, res, limit=1_000, cursor=cursor)
+        page = await list_scopes(caller, res, cursors.Cursor("", cursor), limit=1_000)
         items += page.results
         if (cursor := page.next_cursor) is None:
             break

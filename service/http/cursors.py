@@ -3,20 +3,25 @@
 from __future__ import annotations
 
 import base64
+import hashlib
 from collections.abc import Sequence
+from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from functools import cache
 from typing import Annotated, Any, TypeVar
 from uuid import UUID
 
 from annotated_types import Ge, Lt
-from pydantic import AfterValidator, FiniteFloat, TypeAdapter
+from fastapi import Depends, Query, Request
+from pydantic import AfterValidator, TypeAdapter
 
 from service.domain import sizes
 from service.domain.errors import InvalidInput
-from service.domain.query import PageKey, SortOrder
 
 T = TypeVar("T")
+
+NOT_FILTERS = frozenset({"cursor", "limit", "detail", "count"})
+"""Parameters that may change from page to page."""
 
 
 def cut(rows: Sequence[T], limit: int, *, share: int = 1) -> tuple[Sequence[T], T | None]:
@@ -29,32 +34,51 @@ def cut(rows: Sequence[T], limit: int, *, share: int = 1) -> tuple[Sequence[T], 
     return rows[:count], rows[count - 1] if count < len(rows) else None
 
 
-def counts(cursor: str | None, lists: int = 1) -> Sequence[int]:
-    """The number of rows of each list on previous pages; 0 without a cursor."""
-    return [0] * lists if cursor is None else unpack(cursor, *[Count] * lists)
+@dataclass(frozen=True, slots=True)
+class Cursor:
+    """The place in a list where a page begins; None: its beginning. `of_list` names the list, or is a digest of its
+    path and filters: a cursor holds it, so that no other list takes it."""
+
+    of_list: str
+    text: str | None = None
+
+    def key(self, *kinds: Any) -> tuple[Any, ...] | None:
+        """The values in it, of these types; raises InvalidInput for a cursor of another list."""
+        if self.text is None:
+            return None
+        if unpack(self.text, str, str)[0] != self.of_list:
+            raise InvalidInput("cursor: belongs to another list, or to one with other filters.", field="cursor")
+        return unpack(self.text, str, *kinds)[1:]
+
+    def moment_and_id(self) -> tuple[datetime, UUID] | None:
+        return self.key(Moment, UUID)
+
+    def counts(self, lists: int = 1) -> Sequence[int]:
+        """The number of rows of each list on previous pages."""
+        return self.key(*[Count] * lists) or [0] * lists
+
+    def cut(self, rows: Sequence[T], limit: int, *names: str) -> tuple[Sequence[T], str | None]:
+        """A page of rows that are sorted by these attributes, and the next cursor if there is more."""
+        page, last = cut(rows, limit)
+        return page, self.pack(*(getattr(last, name) for name in names)) if last else None
+
+    def cut_each(self, limit: int, *lists: Sequence[Any]) -> tuple[list[Sequence[Any]], str | None]:
+        """A page of each list, after the rows that earlier pages had, and the next cursor if there is more."""
+        pages = [cut(each, limit, share=len(lists)) for each in lists]
+        read = (start + len(page) for start, (page, _) in zip(self.counts(len(lists)), pages, strict=True))
+        return [page for page, _ in pages], self.pack(*read) if any(last for _, last in pages) else None
+
+    def pack(self, *key: object) -> str:
+        return pack(self.of_list, *key)
 
 
-def cut_each(before: Sequence[int], limit: int, *lists: Sequence[Any]) -> tuple[list[Sequence[Any]], str | None]:
-    """A page of each list, after the `before` rows that earlier pages had, and the next cursor if there is more."""
-    pages = [cut(each, limit, share=len(lists)) for each in lists]
-    read = (start + len(page) for start, (page, _) in zip(before, pages, strict=True))
-    return [page for page, _ in pages], pack(*read) if any(last for _, last in pages) else None
+def _of_request(request: Request, cursor: Annotated[str | None, Query(max_length=2_000)] = None) -> Cursor:
+    filters = sorted(pair for pair in request.query_params.multi_items() if pair[0] not in NOT_FILTERS)
+    digest = hashlib.sha256(repr((request.scope["path"], filters)).encode()).hexdigest()
+    return Cursor(digest[:12], cursor)
 
 
-def decode(cursor: str | None) -> tuple[datetime, UUID] | None:
-    """The time and id in a cursor of a list that is sorted by them."""
-    return None if cursor is None else unpack(cursor, Moment, UUID)
-
-
-def decode_key(cursor: str | None, order: SortOrder) -> PageKey | None:
-    """The key in a cursor of a list of memories in any order; raises InvalidInput if it belongs to another one."""
-    if cursor is None:
-        return None
-    sort, ascending, _, last = unpack(cursor, str, bool, str, UUID)
-    if (sort, ascending) != (order.sort, order.ascending):
-        raise InvalidInput("cursor: belongs to a list in another order.", field="cursor")
-    _, _, value, _ = unpack(cursor, str, bool, FiniteFloat if sort == "importance" else Moment, UUID)
-    return PageKey(value, last)
+CursorOf = Annotated[Cursor, Depends(_of_request)]
 
 
 def pack(*key: object) -> str:

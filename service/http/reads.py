@@ -28,9 +28,6 @@ from service.runtime.background import ReadLog, UseCounter
 from service.runtime.resources import Resources
 from service.runtime.statements.audit import AuditEntry, thresholds
 
-ReadOn = Annotated[str | None, Query(max_length=100)]
-"""The cursor of a list that is paged by offset."""
-
 DETAIL = "lean: the fields that callers act on; full: every field of each memory or turn"
 DetailOf = Annotated[Detail, Query(description=DETAIL)]
 

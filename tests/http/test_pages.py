@@ -290,3 +290,23 @@ def test_every_list_of_the_document_has_a_cursor() -> None:
         if "limit" in asked and is_list and not goes_on:
             without.add(each["operationId"])
     assert without - SMALL.keys() == {"recall", "get_conversation_context"} & without
+
+
+async def test_a_cursor_of_another_list_or_of_other_filters_is_refused(client: AsyncClient) -> None:
+    for number in range(3):
+        await client.post("/v1/goals", json={**IRIS, "description": f"Glaze {number} pots"})
+        await client.post("/v1/conversations", json={**IRIS, "external_id": f"talk {number}"})
+    first = (await client.get("/v1/goals", params={**IRIS, "limit": 1})).json()
+    cursor = first["next_cursor"]
+    for path, more in (
+        ("/v1/conversations", {}),
+        ("/v1/timeline", {}),
+        ("/v1/memories", {}),
+        ("/v1/goals", {"status": "active"}),
+        ("/v1/goals", {"agent_id": "other"}),
+    ):
+        answer = await client.get(path, params={**IRIS, **more, "cursor": cursor})
+        assert (answer.status_code, answer.json()["field"]) == (400, "cursor"), f"{path} {more}: {answer.text}"
+        assert "belongs to another list" in answer.json()["detail"]
+    second = await client.get("/v1/goals", params={**IRIS, "limit": 2, "cursor": cursor})
+    assert {each["id"] for each in second.json()["results"]}.isdisjoint({each["id"] for each in first["results"]})

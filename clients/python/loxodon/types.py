@@ -1838,14 +1838,14 @@ class ExplainMemoryOptions(TypedDict, total=False):
 
     limit: int
     """Maximum number of results"""
-    cursor: str | None
-    """next_cursor of the previous page"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
     """One run with its own facts; a hard filter"""
+    cursor: str | None
+    """next_cursor of the previous page"""
 
 
 class ForgetOptions(TypedDict, total=False):
@@ -1964,14 +1964,14 @@ class GetMemoryDecisionsOptions(TypedDict, total=False):
 
     limit: int
     """Maximum number of results"""
-    cursor: str | None
-    """next_cursor of the previous page"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
     """One run with its own facts; a hard filter"""
+    cursor: str | None
+    """next_cursor of the previous page"""
 
 
 class GetMemoryHistoryOptions(TypedDict, total=False):
@@ -1979,14 +1979,14 @@ class GetMemoryHistoryOptions(TypedDict, total=False):
 
     limit: int
     """Maximum number of results"""
-    cursor: str | None
-    """next_cursor of the previous page"""
     user_id: str | None
     """End user; a hard filter"""
     agent_id: str | None
     """Agent or persona; a hard filter"""
     run_id: str | None
     """One run with its own facts; a hard filter"""
+    cursor: str | None
+    """next_cursor of the previous page"""
 
 
 class GetOperationOptions(TypedDict, total=False):
@@ -2436,8 +2436,6 @@ class SearchTurnsOptions(TypedDict, total=False):
     """Maximum number of results"""
     min_probability: float
     """Minimum answer_probability, 0..1; results without one are kept"""
-    cursor: str | None
-    """next_cursor of the previous page"""
     detail: Literal["lean", "full"]
     """lean: the fields that callers act on; full: every field of each memory or turn"""
     user_id: str | None
@@ -2448,6 +2446,8 @@ class SearchTurnsOptions(TypedDict, total=False):
     """One run with its own facts; a hard filter"""
     channel: str | None
     """Soft scope; reads also include _global, lists without it every channel"""
+    cursor: str | None
+    """next_cursor of the previous page"""
 
 
 class StoreConversationLaterOptions(TypedDict, total=False):

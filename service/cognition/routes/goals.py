@@ -145,17 +145,17 @@ async def list_goals(
     caller: Reader,
     scope: ListScopeOf,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     status: Annotated[GoalStatus | None, Query(description="Only goals with this status")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> GoalPage:
     """Newest first; with `channel`, those of that channel and of _global."""
-    newest = await goals.list_goals(scope, status, res, after=cursors.decode(cursor), limit=limit + 1)
-    page, last = cursors.cut(newest, limit)
+    newest = await goals.list_goals(scope, status, res, after=cursor.moment_and_id(), limit=limit + 1)
+    page, more = cursor.cut(newest, limit, "created_at", "id")
     now = res.clock()
     return GoalPage(
         results=[goal_response(goal, now) for goal in page],
-        next_cursor=cursors.pack(last.created_at, last.id) if last else None,
+        next_cursor=more,
     )
 
 

@@ -152,21 +152,21 @@ async def list_strategies(
     caller: Reader,
     scope: ListScopeOf,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     task_type: Label = None,
     tool_name: Annotated[
         str | None, Query(min_length=1, max_length=100, description="Only strategies that use this tool")
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> StrategyPage:
     """Newest first; with `channel`, those of that channel and of _global."""
     strategies = await procedures.list_strategies(
-        scope, res, task_type=task_type, tool_name=tool_name, after=cursors.decode(cursor), limit=limit + 1
+        scope, res, task_type=task_type, tool_name=tool_name, after=cursor.moment_and_id(), limit=limit + 1
     )
-    page, last = cursors.cut(strategies, limit)
+    page, more = cursor.cut(strategies, limit, "created_at", "id")
     return StrategyPage(
         results=[StrategyResponse.of(strategy) for strategy in page],
-        next_cursor=cursors.pack(last.created_at, last.id) if last else None,
+        next_cursor=more,
     )
 
 

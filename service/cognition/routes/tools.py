@@ -142,21 +142,21 @@ async def list_tool_invocations(
     caller: Reader,
     scope: ScopeOf,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     channel: OnlyChannel = None,
     conversation_id: Annotated[Id | None, Query()] = None,
     tool_name: Name = None,
     task_type: Name = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ToolInvocationPage:
     """Newest first by time of recording, as far back as invocations are kept."""
     wanted = InvocationFilter(task_type, channel, tool_name, conversation_id)
-    after = None if cursor is None else cursors.unpack(cursor, cursors.Moment, cursors.Number)
+    after = cursor.key(cursors.Moment, cursors.Number)
     invocations = await procedures.list_invocations(scope, wanted, res, after=after, limit=limit + 1)
     page, last = cursors.cut(invocations, limit)
     return ToolInvocationPage(
         results=[ToolInvocationResponse.of(invocation) for invocation in page],
-        next_cursor=cursors.pack(last.recorded_at, last.id) if last and last.recorded_at else None,
+        next_cursor=cursor.pack(last.recorded_at, last.id) if last and last.recorded_at else None,
     )
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from typing import Annotated, Literal
+from typing import Annotated
 from uuid import UUID
 
 from fastapi import APIRouter, Depends, Path, Query, Response
@@ -87,8 +87,8 @@ async def list_conversations(
     caller: Reader,
     scope: ListScopeOf,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     limit: PageLimit = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
     include_archived: bool = False,
     consolidated: Annotated[
         bool | None, Query(description="Only conversations whose facts have, or have not, been extracted")
@@ -100,15 +100,15 @@ async def list_conversations(
     newest, turn_counts = await conversations.list_conversations(
         scope,
         res,
-        after=cursors.decode(cursor),
+        after=cursor.moment_and_id(),
         limit=limit + 1,
         include_archived=include_archived,
         consolidated=consolidated,
         entity_id=entity_id,
     )
-    page, last = cursors.cut(newest, limit)
+    page, more = cursor.cut(newest, limit, "created_at", "id")
     results = [conversation_response((conversation, turn_counts.get(conversation.id, 0))) for conversation in page]
-    return ConversationPage(results=results, next_cursor=cursors.pack(last.created_at, last.id) if last else None)
+    return ConversationPage(results=results, next_cursor=more)
 
 
 @router.get(
@@ -120,18 +120,18 @@ async def get_conversation(
     res: ResourcesOf,
     owner: OwnerOf,
     response: Response,
+    cursor: cursors.CursorOf,
     limit: PageLimit = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ConversationDetailsResponse:
     """The conversation is found by id or name; a name that several users have needs `user_id` or `agent_id`. The ETag
     is for If-Match."""
-    after = None if cursor is None else cursors.unpack(cursor, Literal["turn"], cursors.Count)[1]
+    (after,) = cursor.key(cursors.Count) or (None,)
     conversation, turn_count, shown, last = await conversations.details(owner, id, res, after=after, limit=limit)
     response.headers["ETag"] = etag(conversation.version)
     return ConversationDetailsResponse(
         **dict(conversation_response((conversation, turn_count))),
         turns=[TurnResponse.of(turn, **turn_fields(turn)) for turn in shown],
-        next_cursor=None if last is None else cursors.pack("turn", last),
+        next_cursor=None if last is None else cursor.pack(last),
     )
 
 

@@ -130,16 +130,15 @@ async def list_webhook_deliveries(
     id: str,
     caller: Admin,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     state: Annotated[DeliveryState | None, Query(description="Only deliveries in this state")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> DeliveriesPage:
     """Newest first; kept for 7 days after they finish. Dead ones are retried when the webhook is enabled again."""
-    before = None if cursor is None else cursors.unpack(cursor, UUID)[0]
+    (before,) = cursor.key(UUID) or (None,)
     wanted = uuid_of(id, "webhook")
     deliveries = await webhooks.list_deliveries(
         caller.workspace_id, wanted, res, state=state, before=before, limit=limit + 1
     )
-    shown, last = cursors.cut(deliveries, limit)
-    more = cursors.pack(last.id) if last else None
+    shown, more = cursor.cut(deliveries, limit, "id")
     return DeliveriesPage(results=list(shown), next_cursor=more)

@@ -124,18 +124,18 @@ async def list_entity_relations(
     counts: CountsOf,
     scope: ScopeVisibleOf,
     edges: EdgeFilterOf,
+    cursor: cursors.CursorOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=500)] = None,
 ) -> EntityRelationPage:
     """Relations in both directions, strongest first. Without scope ids, those of every entity with this name in the
     workspace."""
-    after = cursors.unpack(cursor, FiniteFloat, UUID, UUID) if cursor else None
+    after = cursor.key(FiniteFloat, UUID, UUID)
     named, relations = await entity.relations_of(scope, name, edges, res, after=after, limit=limit + 1, counts=counts)
     page, last = cursors.cut(relations, limit)
     more = None
     if last:
         far = last.target_id if last.source_id in {each.id for each in named} else last.source_id
-        more = cursors.pack(last.strength, far, last.id)
+        more = cursor.pack(last.strength, far, last.id)
     results = [EntityRelationResponse.of(relation) for relation in page]
     return EntityRelationPage(entities=[EntityResponse.of(each) for each in named], results=results, next_cursor=more)
 
@@ -244,13 +244,15 @@ async def list_entities(body: ListEntitiesRequest, caller: Reader, res: Resource
     conversation_id those that memories extracted from its turns mention."""
     scope = scope_of(caller, body.scope_ids, body.channel)
     scope = list_scope(scope, caller, body.channel)
-    after = cursors.unpack(body.cursor, UUID, str)[::-1] if body.cursor else None
+    cursor = cursors.Cursor("entities", body.cursor)
+    key = cursor.key(UUID, str)
+    after = (key[1], key[0]) if key else None
     kind = type_name(body.type) if body.type else None
     entities = await entity.list_entities(
         scope, res, kind=kind, conversation=body.conversation_id, after=after, limit=body.limit + 1
     )
     page, last = cursors.cut(entities, body.limit)
-    more = cursors.pack(last[1].id, last[0]) if last else None
+    more = cursor.pack(last[1].id, last[0]) if last else None
     return EntityPage(results=[EntityResponse.of(each) for _, each in page], next_cursor=more)
 
 

@@ -139,6 +139,7 @@ class JobDetails(ResponseModel):
 async def list_jobs(
     caller: CallerOf,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     state: Annotated[
         list[JobState] | None,
         Query(max_length=len(get_args(JobState)), description="Repeatable; default queued, running, failed and dead"),
@@ -146,14 +147,12 @@ async def list_jobs(
     name: Annotated[JobName | None, Query(description="Only jobs with this name")] = None,
     system: OfSystem = False,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> JobsPage:
     """Needs the right `admin`; with `system`, `metrics`. Done and cancelled jobs are listed only if `state` includes
     them, and kept for 7 days."""
-    before = None if cursor is None else cursors.unpack(cursor, UUID)[0]
+    (before,) = cursor.key(UUID) or (None,)
     listed = await jobs.list_jobs(JobsOf(caller, system), state or OPEN, res, name=name, before=before, limit=limit + 1)
-    shown, last = cursors.cut(listed, limit)
-    more = cursors.pack(last.id) if last else None
+    shown, more = cursor.cut(listed, limit, "id")
     return JobsPage(results=[JobItem.describing(job) for job in shown], next_cursor=more)
 
 

@@ -14,7 +14,7 @@ from service.domain.query import Detail
 from service.domain.request import StoredAnswer
 from service.domain.scope import Scope
 from service.domain.sizes import MAX_ITEMS
-from service.http import cursors
+from service.http.cursors import Cursor
 from service.http.deps import Deleter, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.reads import DETAIL, AuditReadOf, send_json
@@ -74,7 +74,8 @@ class DeletedMemoriesResponse(ResponseModel):
 @router.post("/get", summary="Read memories by their ids", response_model=MemoriesByIdResponse)
 async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesOf, note: AuditReadOf) -> Response:
     """Archived memories included, expired ones not. Does not count as use."""
-    (skip,), known = cursors.counts(body.cursor), _uuids(body.ids)
+    cursor, known = Cursor("batch", body.cursor), _uuids(body.ids)
+    (skip,) = cursor.counts()
     unique = list(dict.fromkeys(known.values()))
     memories, count = await reading.get_items(caller.workspace_id, unique[skip:], body.detail, res)
     end = skip + count
@@ -82,7 +83,7 @@ async def get_memories(body: GetMemoriesRequest, caller: Reader, res: ResourcesO
     by_name = {name: known.get(name) for name in body.ids}
     unread = {*unique[skip:end], *(() if skip else (None,))} - memories.keys()
     missing = [name for name, memory_id in by_name.items() if memory_id in unread]
-    more = cursors.pack(end) if end < len(unique) else None
+    more = cursor.pack(end) if end < len(unique) else None
     results = [memory_item(memories[key], body.detail) for key in unique[skip:end] if key in memories]
     return send_json({"results": results, "missing": missing, "next_cursor": more})
 

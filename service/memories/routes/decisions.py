@@ -8,11 +8,10 @@ from fastapi import APIRouter, Query
 from pydantic import Field
 
 from service.domain.memory import MemorySourceItem
-from service.http import cursors
+from service.http.cursors import CursorOf
 from service.http.deps import Changer, Reader, ResourcesOf
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
-from service.http.reads import ReadOn
 from service.http.schemas import Id, NextCursor, ResponseModel, Time
 from service.http.writes import CallOf, sends
 from service.memories import reading, review
@@ -57,26 +56,26 @@ async def get_memory_decisions(
     id: str,
     caller: Reader,
     res: ResourcesOf,
+    cursor: CursorOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
-    cursor: ReadOn = None,
 ) -> DecisionPage:
     """Available for a deleted memory too, until it is purged; 404 only for an id that never existed."""
-    before = cursors.counts(cursor)
+    before = cursor.counts()
     decisions = await reading.decisions_about(caller.workspace_id, uuid_of(id), res, skip=before[0], limit=limit + 1)
-    (page,), more = cursors.cut_each(before, limit, decisions)
+    (page,), more = cursor.cut_each(limit, decisions)
     return DecisionPage(results=list(page), next_cursor=more)
 
 
 @router.get("/memories/{id}/why", summary="Get the origin and history of a memory", dependencies=IN_SCOPE)
 async def explain_memory(
-    id: str, caller: Reader, res: ResourcesOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100, cursor: ReadOn = None
+    id: str, caller: Reader, res: ResourcesOf, cursor: CursorOf, limit: Annotated[int, Query(ge=1, le=1_000)] = 100
 ) -> ExplainMemoryResponse:
     """Available for a deleted memory too, until it is purged."""
     wanted = uuid_of(id)
-    quotes_before, decisions_before, changes_before = cursors.counts(cursor, 3)
+    quotes_before, decisions_before, changes_before = cursor.counts(3)
     before = (quotes_before, decisions_before, changes_before)
     text, *lists = await reading.origin(caller.workspace_id, wanted, res, skip=before, limit=limit + 1)
-    (quotes, decisions, changes), next_cursor = cursors.cut_each(before, limit, *lists)
+    (quotes, decisions, changes), next_cursor = cursor.cut_each(limit, *lists)
     return ExplainMemoryResponse(
         id=wanted,
         memory=text,

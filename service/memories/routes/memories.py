@@ -4,23 +4,24 @@ from __future__ import annotations
 
 from datetime import datetime
 from typing import Annotated, Any, Literal
+from uuid import UUID
 
 from fastapi import APIRouter, Query, Response
-from pydantic import Field
+from pydantic import Field, FiniteFloat
 
 from service.domain import query
 from service.domain.access import Caller, Right
 from service.domain.errors import Forbidden, InvalidInput, NotFound
 from service.domain.kinds import Importance, MemoryType
 from service.domain.memory import Memory, MemoryState, Revision
-from service.domain.query import Narrow, SortField, SortOrder, TagMatch, TagMode, Validity
+from service.domain.query import Narrow, PageKey, SortField, SortOrder, TagMatch, TagMode, Validity
 from service.http import cursors, narrowing
 from service.http.deps import AgentId, Changer, Reader, ReadScopeOf, ResourcesOf, RunId, UserId, list_scope, read_scope
 from service.http.json_body import JsonRoute
 from service.http.narrowing import MAX_WORDS, Comma, NarrowingFields
 from service.http.preconditions import VersionedCallOf, in_scope, uuid_of
 from service.http.query_parameters import REPEATABLE, fields_of
-from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, ReadOn, send_json
+from service.http.reads import AuditReadOf, CountsOf, CountUseOf, DetailOf, send_json
 from service.http.schemas import Id, RequestModel, Text, Time, example, expiry
 from service.http.writes import CallOf, etag, sends
 from service.language import tags
@@ -81,9 +82,9 @@ async def list_memories(
     caller: Reader,
     res: ResourcesOf,
     note: AuditReadOf,
+    cursor: cursors.CursorOf,
     body: Annotated[NarrowingFields, fields_of(NarrowingFields)],
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=300)] = None,
     sort: Annotated[SortField, Query(description="Ties are ordered by id")] = "created_at",
     order: Annotated[Literal["desc", "asc"], Query(description="desc: newest or most important first")] = "desc",
     count: Annotated[bool, Query(description="Return the number of matches in `total`")] = False,
@@ -94,7 +95,8 @@ async def list_memories(
     from their history, purged ones not at all."""
     scope = list_scope(read_scope(caller, res, body, body.active_channel), caller, body.active_channel)
     ordered = SortOrder(sort, ascending=order == "asc")
-    after = cursors.decode_key(cursor, ordered)
+    key = cursor.key(FiniteFloat if sort == "importance" else cursors.Moment, UUID)
+    after = PageKey(*key) if key else None
     window, warnings = await narrowing.window(body, res)
     narrowing.refuse_future(body.as_of, res.clock())
     if state == "deleted":
@@ -117,7 +119,7 @@ async def list_memories(
     return send_json(
         {
             "results": [memory_item(memory, detail) for memory in page],
-            "next_cursor": cursors.pack(sort, int(ordered.ascending), last.key, last.id) if last else None,
+            "next_cursor": cursor.pack(last.key, last.id) if last else None,
             "total": total,
             "warnings": warnings,
         }
@@ -138,6 +140,7 @@ async def list_memories_by_tag(
     note: AuditReadOf,
     used: CountUseOf,
     counts: CountsOf,
+    cursor: cursors.CursorOf,
     tags_wanted: Annotated[list[Comma], Query(alias="tags", max_length=MAX_WORDS, description=REPEATABLE)],
     limit: Annotated[int, Query(ge=1, le=100, description="Maximum number of results")] = 50,
     tag_match: Annotated[TagMatch, Query(description="prefix: slack matches slack:channel:general")] = "prefix",
@@ -146,7 +149,6 @@ async def list_memories_by_tag(
     validity: Annotated[
         Validity, Query(description="demote includes memories no longer valid; ignore also those not valid yet")
     ] = "exclude",
-    cursor: ReadOn = None,
     detail: DetailOf = "lean",
 ) -> Response:
     """Memories valid now, most important first, then latest."""
@@ -156,7 +158,7 @@ async def list_memories_by_tag(
         raise InvalidInput("tags: name at least one tag.", field="tags")
     if len(wanted) > MAX_WORDS:
         raise InvalidInput(f"tags: at most {MAX_WORDS} tags.", field="tags")
-    (skip,) = cursors.counts(cursor)
+    (skip,) = cursor.counts()
     asked = query.Query(
         scope,
         limit=limit,
@@ -182,7 +184,7 @@ async def list_memories_by_tag(
     note("by-tag", scope, listed, tags=shown, tag_match=tag_match, tag_mode=tag_mode, limit=limit)
     if counts:
         used(listed)
-    next_cursor = cursors.pack(skip + len(page)) if more or has_more else None
+    next_cursor = cursor.pack(skip + len(page)) if more or has_more else None
     return send_json({"results": page, "next_cursor": next_cursor})
 
 
@@ -219,14 +221,14 @@ async def get_memory_history(
     id: str,
     caller: Reader,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 1_000,
-    cursor: ReadOn = None,
 ) -> MemoryHistoryResponse:
     """Available for a deleted memory, too; 404 only for an id that never existed."""
-    changes_before, versions_before = cursors.counts(cursor, 2)
+    changes_before, versions_before = cursor.counts(2)
     before = (changes_before, versions_before)
     lists = await reading.changes(caller.workspace_id, uuid_of(id), res, skip=before, limit=limit + 1)
-    (changes, versions), next_cursor = cursors.cut_each(before, limit, *lists)
+    (changes, versions), next_cursor = cursor.cut_each(limit, *lists)
     return MemoryHistoryResponse(
         results=list(changes),
         versions=[version_item(version) for version in versions],

@@ -16,7 +16,7 @@ from service.http.free_json import JsonObject
 from service.http.json_body import JsonRoute
 from service.http.preconditions import uuid_of
 from service.http.query_parameters import Several, split
-from service.http.reads import AuditReadOf, DetailOf, ReadOn, send_json
+from service.http.reads import AuditReadOf, DetailOf, send_json
 from service.http.schemas import Id, NextCursor, RequestModel, ResponseModel, Time, Unit, check_period, example
 from service.http.writes import CallOf, count_response, sends, sends_new
 from service.memories import reading
@@ -98,16 +98,16 @@ async def get_related_memories(
     caller: Reader,
     res: ResourcesOf,
     note: AuditReadOf,
+    cursor: cursors.CursorOf,
     depth: Annotated[int, Query(ge=1, le=3, description="Number of edges to follow, in both directions")] = 2,
     types: Several = None,
     limit: Annotated[int, Query(ge=1, le=100)] = 50,
     include_archived: bool = False,
-    cursor: ReadOn = None,
     detail: DetailOf = "lean",
 ) -> Response:
     """Nearest first, then by strength of the edge; each memory once. Follows at most the 50 strongest edges of each
     memory; `truncated` says whether there are more."""
-    (skip,) = cursors.counts(cursor)
+    (skip,) = cursor.counts()
     options = WalkOptions(depth, limit, types=_types(types), include_archived=include_archived)
     start, walk, memories, count = await reading.walk(
         caller.workspace_id, uuid_of(id), options, res, skip=skip, detail=detail
@@ -121,7 +121,7 @@ async def get_related_memories(
         }
         for step in walk.steps[skip:][:count]
     ]
-    more = cursors.pack(skip + count) if skip + count < len(walk.steps) else None
+    more = cursor.pack(skip + count) if skip + count < len(walk.steps) else None
     return send_json({"results": results, "truncated": walk.truncated, "next_cursor": more})
 
 
@@ -130,13 +130,13 @@ async def list_relations(
     id: str,
     caller: Reader,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: ReadOn = None,
 ) -> RelationPage:
     """Strongest first, including relations that are not valid now."""
-    before, start = cursors.counts(cursor), uuid_of(id)
+    before, start = cursor.counts(), uuid_of(id)
     relations = await reading.relations(caller.workspace_id, start, res, skip=before[0], limit=limit + 1)
-    (page,), more = cursors.cut_each(before, limit, relations)
+    (page,), more = cursor.cut_each(limit, relations)
     return RelationPage(results=[_relation(each, start) for each in page], next_cursor=more)
 
 

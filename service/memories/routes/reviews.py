@@ -52,14 +52,14 @@ async def list_reviews(
     caller: Reader,
     scope: ReadScopeOf,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> ReviewPage:
     """Memories under review do not appear in searches or lists."""
-    after = cursors.decode(cursor)
+    after = cursor.moment_and_id()
     page, has_more = await review.pending(scope, res, after=after, limit=limit)
     last = page[-1].review if has_more else None
-    more = cursors.pack(last.created_at, last.id) if last else None
+    more = cursor.pack(last.created_at, last.id) if last else None
     return ReviewPage(results=[review_response(each) for each in page], next_cursor=more)
 
 

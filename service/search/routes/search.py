@@ -15,7 +15,8 @@ from service.domain.moments import elapsed_ms
 from service.domain.query import Explanation, Query, SearchResult, Window, is_answerable
 from service.domain.scope import Scope
 from service.domain.text import CleanText
-from service.http import cursors, errors, narrowing
+from service.http import errors, narrowing
+from service.http.cursors import Cursor
 from service.http.deps import Reader, ResourcesOf, read_scope
 from service.http.json_body import JsonRoute
 from service.http.query_parameters import fields_of
@@ -130,7 +131,7 @@ def _query(body: SearchRequest, scope: Scope, text: CleanText, window: Window, r
         ranking=body.tuning.merged_into(res.settings.ranking),
         explain_id=body.explain_id,
         as_of=body.as_of,
-        skip=cursors.counts(body.cursor)[0],
+        skip=Cursor("search", body.cursor).counts()[0],
         detail=body.detail,
         turns=body.turns,
         connected=body.connected,
@@ -142,7 +143,7 @@ def _response(body: SearchRequest, query: Query, result: SearchResult, began: fl
     window, why = query.window, result.why
     content = {
         "results": [_hit(hit, body, result) for hit in result.hits],
-        "next_cursor": None if result.next_skip is None else cursors.pack(result.next_skip),
+        "next_cursor": None if result.next_skip is None else Cursor("search").pack(result.next_skip),
         "answerable": is_answerable(result.answer_probability),
         "answer_probability": result.answer_probability,
         "vector_path": result.vector_path,

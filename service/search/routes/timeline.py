@@ -71,6 +71,7 @@ async def get_timeline(
     scope: ReadScopeOf,
     res: ResourcesOf,
     audit_read: AuditReadOf,
+    cursor: cursors.CursorOf,
     types: Annotated[
         Annotated[list[EventKind], Field(max_length=4)] | None,
         SplitAtCommas,
@@ -80,17 +81,16 @@ async def get_timeline(
     end: Annotated[Time | None, Query(description="Only events before this moment")] = None,
     include_archived: bool = False,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
     query: Annotated[str | None, Query(min_length=1, max_length=20_000, description=NEAREST)] = None,
 ) -> TimelinePage:
     """Memories, turns, strategies and goals of a scope; with `channel`, those of that channel and of _global. A turn
     that is also stored as a memory appears once, as a turn."""
     if start is not None and end is not None and start >= end:
         raise InvalidInput("start: must lie before end.", field="start")
-    if query is not None and cursor is not None:
+    if query is not None and cursor.text is not None:
         raise InvalidInput("cursor: results for a query have a single page; raise limit.", field="cursor")
     text = await clean_words(query, "query", res) if query else None
-    window, after = Window(start, end), cursors.decode(cursor)
+    window, after = Window(start, end), cursor.moment_and_id()
     wanted = TimelineQuery(scope, types or list(EventKind), window, include_archived, after, limit + 1, text)
     read = await timeline.read_page(wanted, res)
     page, last = cursors.cut(read, limit)
@@ -102,5 +102,5 @@ async def get_timeline(
             TimelineItem.of(event, similarity=None if event.cosine is None else similarity(event.cosine))
             for event in events
         ],
-        next_cursor=cursors.pack(last.event_time, last.id) if last and query is None else None,
+        next_cursor=cursor.pack(last.event_time, last.id) if last and query is None else None,
     )

@@ -15,7 +15,7 @@ from service.domain.query import is_answerable, is_probable
 from service.http import cursors, errors
 from service.http.deps import IncludeShared, ListScopeOf, Reader, ResourcesOf, ScopeOf
 from service.http.json_body import JsonRoute
-from service.http.reads import AuditReadOf, CountUseOf, DetailOf, ReadOn, in_time, send_json, with_budget
+from service.http.reads import AuditReadOf, CountUseOf, DetailOf, in_time, send_json, with_budget
 from service.http.schemas import Channel, Filled, Id, NextCursor, ResponseModel
 from service.memories.routes.memory_models import MemoryItem, memory_item
 from service.runtime.pii import clean_words
@@ -91,19 +91,19 @@ async def list_recent_turns(
     res: ResourcesOf,
     note: AuditReadOf,
     scope: ListScopeOf,
+    cursor: cursors.CursorOf,
     channels: Channels = None,
     hours: Hours = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
-    cursor: ReadOn = None,
     detail: DetailOf = "lean",
 ) -> Response:
     """Newest first by the time they were said, without turns of archived conversations."""
     since = None if hours is None else res.clock() - timedelta(hours=hours)
-    before = cursors.counts(cursor)
+    before = cursor.counts()
     read = await conversations.recent_turns(
         scope, res, since=since, channels=channels or (), skip=before[0], limit=limit + 1
     )
-    (page,), more = cursors.cut_each(before, limit, read)
+    (page,), more = cursor.cut_each(limit, read)
     note("turns/recent", scope, page, subject="episodic", channels=channels or (), hours=hours, limit=limit)
     return send_json({"results": [turn_item(each, detail) for each in page], "next_cursor": more})
 
@@ -119,6 +119,7 @@ async def search_turns(
     res: ResourcesOf,
     note: AuditReadOf,
     scope: ScopeOf,
+    cursor: cursors.CursorOf,
     query: Annotated[Filled, Query(min_length=1, max_length=MAX_QUERY, description="The query text")],
     channels: Channels = None,
     time_window_hours: Hours = None,
@@ -127,7 +128,6 @@ async def search_turns(
     ] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 20,
     min_probability: Annotated[float, Query(ge=0, le=1, description=MIN_PROBABILITY)] = 0.0,
-    cursor: ReadOn = None,
     detail: DetailOf = "lean",
 ) -> Response:
     """Ranks by meaning and words of a turn and those before it, by speaker and by time. A turn can be found as soon as
@@ -142,7 +142,7 @@ async def search_turns(
             since=None if time_window_hours is None else res.clock() - timedelta(hours=time_window_hours),
             channels=channels or (),
             conversation_id=only,
-            skip=cursors.counts(cursor)[0],
+            skip=cursor.counts()[0],
             limit=limit,
         )
     hits = [hit for hit in ranked.hits if is_probable(hit.answer_probability, min_probability)]
@@ -160,7 +160,7 @@ async def search_turns(
     return send_json(
         {
             "results": results,
-            "next_cursor": None if ranked.next_skip is None else cursors.pack(ranked.next_skip),
+            "next_cursor": None if ranked.next_skip is None else cursor.pack(ranked.next_skip),
             "answerable": is_answerable(ranked.answer_probability),
             "answer_probability": ranked.answer_probability,
             "warnings": ranked.warnings,

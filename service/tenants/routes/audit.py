@@ -81,6 +81,7 @@ class AuditPage(ResponseModel):
 async def list_audit(
     caller: Auditor,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     operation: Annotated[Operation | None, Query(description="Only this operation; retrieve: every read")] = None,
     memory_type: Annotated[
         Subject | None, Query(description="Only this kind of object; semantic: memories and changes of entities")
@@ -95,7 +96,6 @@ async def list_audit(
     since: Annotated[Time | None, Query(alias="from", description="Only entries at or after this moment")] = None,
     until: Annotated[Time | None, Query(alias="to", description="Only entries before this moment")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=200)] = None,
 ) -> AuditPage:
     """Changes are logged before the response, reads (at level `reads` or `verbose`) within a second."""
     equal = {
@@ -109,8 +109,8 @@ async def list_audit(
         "api_key_id": api_key_id,
     }
     more: dict[str, Any] = {"memory_id": memory_id, "since": since, "until": until}
-    after = cursors.decode(cursor)
+    after = cursor.moment_and_id()
     entries = await workspaces.list_audit(caller.workspace_id, equal, res, after=after, limit=limit + 1, **more)
     page, last = cursors.cut(entries, limit)
-    next_cursor = cursors.pack(last["recorded_at"], last["id"]) if last else None
+    next_cursor = cursor.pack(last["recorded_at"], last["id"]) if last else None
     return AuditPage(results=[AuditItem(**entry) for entry in page], next_cursor=next_cursor)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Annotated, Any, Literal
+from typing import Annotated, Any
 
 from fastapi import APIRouter, Path, Query
 from pydantic import Field
@@ -60,18 +60,16 @@ class ChannelPage(ResponseModel):
 async def list_scopes(
     caller: Reader,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     type: Annotated[OwnerKind | None, Query(description="Only these")] = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=2_000)] = None,
 ) -> ScopePage:
     """Users, then agents, then runs, each by name; expired memories do not count."""
     wanted: tuple[OwnerKind, ...] = (type,) if type else KINDS
-    since, after = cursors.unpack(cursor, OwnerKind, str) if cursor else (wanted[0], None)
-    kinds = wanted[wanted.index(since) :] if since in wanted else wanted
-    after = after if since in wanted else None
+    since, after = cursor.key(OwnerKind, str) or (wanted[0], None)
+    kinds = wanted[wanted.index(since) :]
     usages = await workspaces.list_owners(caller.workspace_id, kinds, res, after=after, limit=limit + 1)
-    page, last = cursors.cut(usages, limit)
-    more = cursors.pack(last.type, last.id) if last else None
+    page, more = cursor.cut(usages, limit, "type", "id")
     return ScopePage(results=list(map(ScopeItem.of, page)), next_cursor=more)
 
 
@@ -101,16 +99,15 @@ async def delete_scope(
 async def list_channels(
     caller: Reader,
     res: ResourcesOf,
+    cursor: cursors.CursorOf,
     user_id: UserId = None,
     agent_id: AgentId = None,
     run_id: RunId = None,
     limit: Annotated[int, Query(ge=1, le=1_000)] = 100,
-    cursor: Annotated[str | None, Query(max_length=1_000)] = None,
 ) -> ChannelPage:
     """Channels of a user, agent or run, or of the whole workspace, with the number of live memories and turns."""
     scope = scope_of(caller, {"user_id": user_id, "agent_id": agent_id, "run_id": run_id}, needs_id=False)
-    after = None if cursor is None else cursors.unpack(cursor, Literal["channel"], str)[1]
+    (after,) = cursor.key(str) or (None,)
     usages = await workspaces.list_channels(scope, res, after=after, limit=limit + 1)
-    page, last = cursors.cut(usages, limit)
-    more = cursors.pack("channel", last.channel) if last else None
+    page, more = cursor.cut(usages, limit, "channel")
     return ChannelPage(results=list(map(ChannelItem.of, page)), next_cursor=more)
