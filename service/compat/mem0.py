@@ -7,7 +7,7 @@ from dataclasses import replace
 from typing import Any, ClassVar, Final
 from uuid import UUID
 
-from fastapi import APIRouter, Request
+from fastapi import APIRouter, Request, Response
 from uuid_utils.compat import uuid7
 
 from service.compat import mem0_format
@@ -23,6 +23,7 @@ from service.compat.adapter_routes import (
 )
 from service.domain.access import Caller
 from service.domain.errors import InvalidInput, NotFound, ScopeMissing, ServiceError
+from service.domain.filters import uuid_or_none
 from service.domain.memory import Hit, Memory, Revision, StoreResult
 from service.domain.query import SortOrder
 from service.domain.request import Call, Replay, StoredAnswer
@@ -173,7 +174,7 @@ async def get_all_by_query(request: Request, caller: Reader, res: ResourcesOf) -
 async def _list_memories(request: Request, sent: Mapping[str, Any], caller: Caller, res: Resources) -> dict[str, Any]:
     """Newest first. Several users are read one after the other from the first on, and cut to the page."""
     asked = {**sent, **request.query_params}
-    size = whole_number(asked.get("page_size"), "page_size", default=PAGE_SIZE, most=MAX_ITEMS)
+    size = whole_number(asked.get("page_size") or asked.get("limit"), "page_size", default=PAGE_SIZE, most=MAX_ITEMS)
     page = whole_number(asked.get("page"), "page", default=1, most=MAX_ITEMS)
     wanted = mem0_format.scopes(sent)
     alone = len(wanted) == 1
@@ -346,18 +347,21 @@ async def _forget(named: Mapping[str, str], caller: Caller, res: Resources, call
     return await forget_scope(Extent(scope, caller.own_channel), res, call)
 
 
-def _deleted_several(forgotten: list[ForgottenMemory]) -> dict[str, Any]:
-    count = sum(item.deleted for item in forgotten)
-    unknown = [str(item.id) for item in forgotten if not item.deleted]
-    return {"message": f"Successfully deleted {count} memories", "not_found": unknown}
-
-
 @router.delete("/v1/batch")
-@sends(_deleted_several)
-async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> list[ForgottenMemory]:
-    """All in one transaction; unknown ids do not prevent the others."""
-    ids = [uuid_of(item["memory_id"]) for item in mem0_format.items(await object_of(request), MAX_BATCH_ITEMS)]
-    return await forget_many(caller.workspace_id, list(dict.fromkeys(ids)), res, call)
+async def batch_delete(request: Request, caller: Deleter, res: ResourcesOf, call: CallOf) -> Response:
+    """All in one transaction; unknown ids, and what is no id, do not prevent the others."""
+    named = dict.fromkeys(item["memory_id"] for item in mem0_format.items(await object_of(request), MAX_BATCH_ITEMS))
+    ids = [each for name in named if (each := uuid_or_none(name))]
+    no_ids = [name for name in named if uuid_or_none(name) is None]
+
+    def deleted(forgotten: list[ForgottenMemory]) -> StoredAnswer:
+        count = sum(item.deleted for item in forgotten)
+        unknown = [str(item.id) for item in forgotten if not item.deleted]
+        message = f"Successfully deleted {count} memories"
+        return StoredAnswer(200, {"message": message, "not_found": [*unknown, *no_ids]})
+
+    forgotten = await forget_many(caller.workspace_id, list(dict.fromkeys(ids)), res, call.with_serializer(deleted))
+    return send(deleted(forgotten))
 
 
 # -- entities ----------------------------------------------------------------------------------------------------------

@@ -113,6 +113,26 @@ FILTERS: tuple[tuple[dict[str, Any], list[str]], ...] = (
 )
 
 
+async def test_a_batch_leaves_out_what_is_no_id(client: AsyncClient) -> None:
+    ids = [
+        (await added(client, text, user_id="alice"))["results"][0]["id"]
+        for text in ("One boat", "Two geese", "Three kilns")
+    ]
+    unknown = "01a206a3-5e2c-70f6-83f7-413baf8bea2e"
+    for named, count in (([*ids[:2], "x", unknown, "x"], 2), (["x", unknown], 0), (["x"], 0)):
+        gone = await client.request("DELETE", f"{MEM0}/v1/batch/", json={"memory_ids": named})
+        assert gone.json()["message"] == f"Successfully deleted {count} memories", gone.text
+        assert gone.json()["not_found"] == [each for each in (unknown, "x") if each in named]
+    assert await texts(client, user_id="alice") == ["Three kilns"]
+
+
+async def test_a_list_has_as_many_as_its_limit(client: AsyncClient) -> None:
+    for text in ("One boat", "Two geese", "Three kilns"):
+        await added(client, text, user_id="alice")
+    listed = await client.get(f"{MEM0}/v1/memories/", params={"user_id": "alice", "limit": 2})
+    assert (len(listed.json()["results"]), listed.json()["count"]) == (2, 3)
+
+
 async def test_filters_choose_whose_memories_and_which(client: AsyncClient) -> None:
     await added(client, "tea", user_id="alice", metadata={"kind": "drink"})
     await added(client, "rye", user_id="alice", agent_id="guide")
