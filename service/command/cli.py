@@ -77,9 +77,9 @@ def api(
 
 @app.command()
 def worker(
-    nice: Annotated[int, typer.Option(min=0, max=19, help="How far to stand back when the processors are busy.")] = 0,
+    nice: Annotated[int, typer.Option(min=0, max=19, help="Lower priority when the processors are busy (nice).")] = 0,
 ) -> None:
-    """Work off the jobs: enrichment, decay, partitions."""
+    """Run the jobs: enrichment, decay, partitions."""
     _without_rich()
     from service.launch.processes import work
 
@@ -139,9 +139,9 @@ def _fixed_ids(**options: str | None) -> dict[str, str]:
 @app.command()
 def doctor(
     as_json: Annotated[bool, typer.Option("--json", help="Print what was found as JSON.")] = False,
-    examples: Annotated[int, typer.Option(min=0, max=1_000, help="Rows that are named of each broken check.")] = 5,
+    examples: Annotated[int, typer.Option(min=0, max=1_000, help="Rows to list for each broken check.")] = 5,
 ) -> None:
-    """Look whether the database is whole; exit code 1 when something is broken, 3 when it cannot be looked at."""
+    """Check that the database is consistent; exit code 1 if something is broken, 3 if it cannot be checked."""
     _without_rich()
     from service.launch import database
     from service.postgres.doctor import is_whole
@@ -155,7 +155,7 @@ def doctor(
 
 @app.command()
 def reembed(
-    rollback: Annotated[bool, typer.Option("--rollback", help="Go back to the vectors of before.")] = False,
+    rollback: Annotated[bool, typer.Option("--rollback", help="Go back to the previous vectors.")] = False,
     drop_old: Annotated[bool, typer.Option("--drop-old", help="Delete the vectors that are not in use.")] = False,
     again: Annotated[bool, typer.Option("--again", help="Compute all vectors again with the embedder in use.")] = False,
 ) -> None:
@@ -183,7 +183,7 @@ def bootstrap_sql(
         ),
     ] = "",
 ) -> None:
-    """Print the SQL that an administrator runs once in a Postgres of one's own, before the first start."""
+    """Print the SQL that an administrator runs once in your own Postgres, before the first start."""
     from service.postgres import roles
 
     made = roles.new_passwords() if passwords else {}

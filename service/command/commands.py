@@ -149,7 +149,7 @@ def retry_jobs(
 
 @jobs.command("cancel")
 def cancel_job(id: Id, system: OfSystem = False, as_json: AsJson = False) -> None:
-    """Stop a job, or put a dead one away."""
+    """Stop a job, or discard a dead one."""
     _steer_job(f"{id}/cancel", {"system": system}, as_json)
 
 

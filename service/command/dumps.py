@@ -195,7 +195,7 @@ def _automem_memory(fields: Fields, owner: Owner, report: Report) -> Iterator[Re
 # -- what all of them need
 
 NO_TEXT = "memories without a text"
-NOBODY = "records of nobody: say whose they are with --user or --agent"
+NOBODY = "records without an owner: name one with --user or --agent"
 TIMES = ("timestamp", "updated_at", "last_accessed", "expires_at", "t_valid", "t_invalid")
 
 

@@ -48,7 +48,7 @@ def import_(
     agent: Annotated[str | None, typer.Option(help="With --from: the agent of records that name nobody.")] = None,
     as_json: AsJson = False,
 ) -> None:
-    """Fill a workspace with an export, or with what another memory service gave out."""
+    """Fill a workspace with an export, or with the dump of another memory service."""
     if source is not None:
         if workspace is not None:
             raise typer.BadParameter("--workspace: with --from the API key says which workspace it is")
@@ -90,7 +90,7 @@ def _bring(source: str, path: Path, user: str | None, agent: str | None, as_json
         return
     show_fields(dict(done.stored) or {"memories": 0})
     if lost:
-        print("\nWhat could not be carried as it was:")
+        print("\nNot imported, or changed on the way:")
     for why, count in lost.most_common():
         print(f"  {count:>6}  {why}" + (f"  ({', '.join(examples[why])})" if why in examples else ""))
 

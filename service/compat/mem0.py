@@ -102,7 +102,7 @@ def _pending(operation_id: UUID) -> StoredAnswer:
 
 def _answer_add(event_id: UUID, stored: Mapping[str, Any]) -> StoredAnswer:
     results = [mem0_format.added_item(each) for each in stored["results"] if each["event"] != "NONE"]
-    body = {"message": "Memories were made.", "status": "SUCCEEDED", "event_id": str(event_id), "results": results}
+    body = {"message": "Memories were created.", "status": "SUCCEEDED", "event_id": str(event_id), "results": results}
     return StoredAnswer(200, {**body, "warnings": stored["warnings"]})
 
 

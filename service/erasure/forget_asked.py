@@ -31,7 +31,7 @@ from service.runtime.transactions import Write
 
 NO_RIGHT = "forget_refused: this key may not delete, so nothing was forgotten."
 UNCLEAR = "forget_unclear: nothing was forgotten, for {why}: {found}. POST /v1/forget takes ids."
-UNKNOWN = "forget_unclear: nothing that is known says what was to be forgotten."
+UNKNOWN = "forget_unclear: no memory matches the request, so nothing was forgotten."
 DONE = "forgotten: {memories} memories and {sentences} sentences of turns."
 SHOWN = 3
 

@@ -123,7 +123,7 @@ async def by_ids(wanted: Extent, ids: Sequence[UUID], res: Resources) -> ForgetP
     async with res.db.snapshot(wanted.scope.workspace_id) as session:
         texts = {text.id: text for text in await targets.by_ids(session, wanted, ids)}
         chosen = [
-            ForgetTarget(text.id, text.text, "its id was given", text.version)
+            ForgetTarget(text.id, text.text, "given by its id", text.version)
             for text in (texts[one] for one in dict.fromkeys(ids) if one in texts)
         ]
         chosen += _past_versions(texts.values(), {target.id for target in chosen})

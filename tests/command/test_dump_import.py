@@ -57,7 +57,7 @@ async def test_dumps_of_other_services(run: Run, tenant: Tenant, resources: Reso
     assert found["stored"] == {"memories": 2}
     assert found["reasons"] == {
         "names of metadata that are fields here: kept as foreign_...": 1,
-        "records of nobody: say whose they are with --user or --agent": 1,
+        "records without an owner: name one with --user or --agent": 1,
         "memories without a text": 1,
     }
     dump = written(tmp_path / "mem0.jsonl.gz", json.dumps({"id": M.format(4), "payload": ROW}))
