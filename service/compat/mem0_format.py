@@ -13,7 +13,7 @@ from typing import Any, Final, get_args
 from uuid import UUID
 
 from service.compat.adapter_routes import moment, present, whole_number
-from service.domain import filters
+from service.domain import filters, moments
 from service.domain.errors import InvalidInput
 from service.domain.memory import LeanMemory, Memory
 from service.http.schemas import iso
@@ -210,7 +210,8 @@ def conversation(sent: Mapping[str, Any]) -> tuple[dict[str, Any], list[str]]:
     if sent.get("infer") is not None:
         body["infer"] = sent["infer"]
     if sent.get("timestamp") is not None:
-        body["timestamp"] = moment(sent["timestamp"], "timestamp")
+        zone = moments.zone_of(sent["timestamp"])
+        body |= {"timestamp": moment(sent["timestamp"], "timestamp"), "timezone": zone}
     if sent.get("expiration_date") is not None:
         body["expires_at"] = expiry(sent["expiration_date"])
     unused = [name for name, value in sent.items() if value is not None and name not in TAKEN | WITHOUT_MEANING]

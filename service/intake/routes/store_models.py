@@ -189,7 +189,7 @@ class StoreRequest(ScopeFields):
             return given
         messages = given.get("messages")
         times = [
-            each.get("timestamp")
+            each.get("timestamp") or each.get("created_at")
             for each in (given, *(messages if isinstance(messages, list) else ()))
             if isinstance(each, dict)
         ]
