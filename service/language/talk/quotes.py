@@ -188,7 +188,8 @@ def _find_antecedent(before: Sequence[Said], message: Said) -> Antecedent | None
         replaced = _find_replaced(before, message)
         if replaced is not None:
             return replaced
-    if corrects and not asked and any(lexemes(topic) for _, topic in speech_acts.find_topics(message.text)):
+    topics = [topic for _, topic in speech_acts.find_topics(message.text) if not speech_acts.refers(topic)]
+    if corrects and not asked and any(map(lexemes, topics)):
         return None
     if fragment or (other and (speech_acts.replies(message.text) or speech_acts.answers(message.text, last.text))):
         return Antecedent.of(before, last)

@@ -45,7 +45,9 @@ _CORRECTS = re.compile(
 """How a correction begins, or announces itself."""
 
 _CLAUSE_END = re.compile(r"[.,;:!?\u2014](?=\s|$)")
-_CUE = re.compile(r"(?i)\b(?:(?:i )?(?:meant?|misread)|actually|correction|spel(?:led|t)|make|sorry|oops|wait|oh|no)\b")
+_CUE = re.compile(
+    r"(?i)\b(?:(?:i )?(?:meant?|misread)|actually|correction|spel(?:led|t)|make|sorry|oops|wait|oh|nope|no)\b"
+)
 _OPENING = re.compile(r"(?i)^\W*(?:(i|we)|my|our)\b")
 
 _HANGS = re.compile(
@@ -177,8 +179,9 @@ _STANDING = re.compile(
     r"|do not|don['\u2019]t|in (?:your|all) (?:answers?|repl\w+|responses?))\b"
 )
 _TO_REMEMBER = re.compile(
-    r"(?i)^\W*(?:(?:please|can you|could you|would you|will you|also|i (?:want|need) you to|you should)\s+)*"
-    r"(?:remember|keep in mind|bear in mind|note|save|store|don['\u2019]t forget|make a note|know that)\b"
+    r"(?i)^\W*(?:(?:please|can you|could you|would you(?: mind)?|will you|also|i (?:want|need) you to|you should)\s+)*"
+    r"(?:remember(?:ing)?(?! (?:who|what|when|where|why|how)\b)|keep(?:ing)? in mind|bear(?:ing)? in mind|not(?:e|ing)"
+    r"|sav(?:e|ing)|stor(?:e|ing)|don['\u2019]t forget|make a note|know that)\b"
 )
 _ABOUT_MEMORY = re.compile(
     r"(?i)\b(?:new instructions?|system prompt|developer mode|jailbreak)\b|\b(?:ignore|disregard|overwrite|purge"
