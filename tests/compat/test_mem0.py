@@ -234,7 +234,8 @@ async def test_the_time_of_an_add_is_when_it_was_created(client: AsyncClient) ->
 
 async def test_the_offset_of_a_time_says_what_yesterday_is(client: AsyncClient) -> None:
     at, said = "2026-03-01T22:30:00-05:00", {"role": "user", "content": "I went to the dentist yesterday."}
-    for number, sent in enumerate(({"messages": [said], "timestamp": at}, {"messages": [{**said, "created_at": at}]})):
+    adds: list[dict[str, Any]] = [{"messages": [said], "timestamp": at}, {"messages": [{**said, "created_at": at}]}]
+    for number, sent in enumerate(adds):
         answer = await client.post(f"{MEM0}/v1/memories/", json={"user_id": f"u{number}", **sent})
         assert answer.json()["results"][0]["memory"] == "User: I went to the dentist yesterday (28 February 2026)."
 
